@@ -25,12 +25,15 @@ mod queue;
 mod queue_owner;
 mod records;
 mod runs;
+mod tending;
 #[cfg(test)]
 mod tests;
 mod views;
 
+pub use benchmarks::copy::PipelineCopy;
+pub use benchmarks::progress::ModelReading;
+pub use benchmarks::reading::PipelineReading;
 pub use benchmarks::submit::Proposal;
-pub use benchmarks::{ModelReading, PipelineCopy, PipelineReading};
 pub use coordinator::Coordinator;
 pub use fleet::matching;
 pub use options::{Adopt, CoordinatorOptions, Scope};

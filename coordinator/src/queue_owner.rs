@@ -8,15 +8,17 @@
 //! A queue is bound first, then the store accepts it. Whoever finds a queue that is bound and not accepted yet, at the address
 //! that the store knows, finishes that.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{ErrorCode, ServiceError};
 use queue::QueueOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict};
+use crate::health::Health;
 use crate::options::Adopt;
+use crate::queue::client::QueueClient;
+use crate::records::store::Store;
 
 /// The document of a record store that says which queue it accepts, in revisions.
 const QUEUE_DOCUMENT: &str = "queue.json";
@@ -33,20 +35,6 @@ struct Accepted {
     queue: String,
     /// Counts the queues of the store, from 1. One that lost everything counts anew.
     generation: u64,
-}
-
-/// The identity of the record store, once the queue is known to belong to it.
-#[derive(Debug, Default)]
-pub(crate) struct OwnedBy(Mutex<Option<String>>);
-
-impl OwnedBy {
-    fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, here: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(here);
-    }
 }
 
 /// What is to be done about the queue of a record store.
@@ -111,21 +99,38 @@ fn step(
     }
 }
 
-impl Coordinator {
+/// Whether queue and record store belong together.
+pub(crate) struct Ownership {
+    store: Arc<Store>,
+    queue: Arc<QueueClient>,
+    health: Arc<Health>,
+    /// The identity of the record store, once the queue is known to belong to it.
+    known: Mutex<Option<String>>,
+}
+
+impl Ownership {
+    pub(crate) fn new(store: Arc<Store>, queue: Arc<QueueClient>, health: Arc<Health>) -> Self {
+        Self { store, queue, health, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Checks that queue and record store belong together. The first coordinator binds them; what an operator adopts is bound
     /// again, whatever was before.
     ///
     /// # Errors
     /// The queue belongs to another store, the store to another queue, or this store has lost its identity: nothing is served
     /// until that is corrected.
-    pub(crate) async fn check_bond(&self, adopt: Adopt) -> Result<()> {
-        if !self.storage.is_shared() {
+    pub(crate) async fn check(&self, adopt: Adopt) -> Result<()> {
+        if !self.store.is_shared() {
             return Ok(());
         }
-        let checked = self.settle_bond(adopt).await;
+        let checked = self.settle(adopt).await;
         match &checked {
             Ok(here) => {
-                self.known_store.set(here.clone());
+                *self.known() = Some(here.clone());
                 self.health.set_unbound(None);
             }
             Err(error) if error.code == ErrorCode::Conflict => {
@@ -138,41 +143,41 @@ impl Coordinator {
     }
 
     /// The identity of the record store to which the queue belongs.
-    async fn settle_bond(&self, adopt: Adopt) -> Result<String> {
+    async fn settle(&self, adopt: Adopt) -> Result<String> {
         let mut ours = None;
         for _ in 0..STEPS_MAX {
             // In this order: who binds a queue, or knows its store, has given the place its identity before.
-            let known = self.known_store.get();
-            let found = self.health.note_queue(self.queue.owner().await)?;
-            let here = self.storage.sink.identity().await?;
+            let known = self.known().clone();
+            let found = self.health.note_queue(self.queue.raw().owner().await)?;
+            let here = self.store.sink.identity().await?;
             // A queue that lost everything belongs where it did.
             let owner =
                 if adopt.store { None } else { found.as_ref().map(|bond| bond.store.clone()).or(known) };
             let here = match (here, owner) {
                 (Some(here), Some(owner)) if here == owner => here,
                 (here, Some(owner)) => return Err(self.of_another_store(here, &owner)),
-                (_, None) => self.storage.sink.identify().await?,
+                (_, None) => self.store.sink.identify().await?,
             };
             let of_here = found.as_ref().filter(|bond| bond.store == here);
-            let Some(address) = self.queue.address() else {
+            let Some(address) = self.queue.raw().address() else {
                 // Nobody else can reach it, and nobody can come back to it: the folder's lock keeps others away.
                 if of_here.is_some() {
                     return Ok(here);
                 }
                 let bond = QueueOwner { store: here, queue: String::new(), generation: 0 };
-                self.health.note_queue(self.queue.bind(found.as_ref(), &bond).await)?;
+                self.health.note_queue(self.queue.raw().bind(found.as_ref(), &bond).await)?;
                 continue;
             };
-            let known = self.storage.newest::<Accepted>(QUEUE_DOCUMENT).await?;
+            let known = self.store.newest::<Accepted>(QUEUE_DOCUMENT).await?;
             match step(address, known.content.as_ref(), of_here, ours.as_ref(), adopt.queue) {
                 Step::Serve => return Ok(here),
                 Step::Accept(accepted) => {
                     // Where another coordinator was quicker, what it wrote is read next.
-                    self.storage.revise(QUEUE_DOCUMENT, known.revision, &accepted).await?;
+                    self.store.revise(QUEUE_DOCUMENT, known.revision, &accepted).await?;
                 }
                 Step::Bind(generation) => {
                     let bond = QueueOwner { store: here, queue: results::sink::random_name(), generation };
-                    let bound = self.health.note_queue(self.queue.bind(found.as_ref(), &bond).await)?;
+                    let bound = self.health.note_queue(self.queue.raw().bind(found.as_ref(), &bond).await)?;
                     if bound == bond && generation > 1 {
                         tracing::warn!(address, generation, "the queue is bound to the records anew");
                     }
@@ -190,12 +195,12 @@ impl Coordinator {
         conflict(format!(
             "the queue belongs to the records of store {owner}, and {} {here}: mount the volume, or mend --data-dir or \
              --sink; to give the queue to this place on purpose, start once with --adopt-store",
-            self.storage.sink
+            self.store.sink
         ))
     }
 
     fn unaccepted(&self, why: &Unaccepted, address: &str) -> ServiceError {
-        let sink = &self.storage.sink;
+        let sink = &self.store.sink;
         let problem = match why {
             Unaccepted::Elsewhere { known } => {
                 format!(

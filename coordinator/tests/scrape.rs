@@ -83,7 +83,8 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
     let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
     let queue = queue::open("memory", None).unwrap();
     let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path().to_owned()));
-    let run = coordinator.submit(submission()).await.unwrap();
+    let access = coordinator.unnamed();
+    let run = access.submit(submission()).await.unwrap();
     for worker in 0..WORKERS {
         let registration = Registration {
             worker: WorkerId::new(format!("worker-{worker}")),
@@ -92,12 +93,12 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
             kgfleet: "0".into(),
             host: "h".into(),
         };
-        coordinator.register(registration).await.unwrap();
-        coordinator.exchange(report(worker, 0, Vec::new())).await.unwrap();
+        access.register(registration).await.unwrap();
+        access.exchange(report(worker, 0, Vec::new())).await.unwrap();
     }
     let mut cells = 0;
     while cells < MODELS * TASKS {
-        let orders = coordinator.exchange(report(0, 200, Vec::new())).await.unwrap();
+        let orders = access.exchange(report(0, 200, Vec::new())).await.unwrap();
         let granted = orders.grants.iter().filter_map(|grant| Some((grant, first_of(grant)?)));
         let deliver = |(grant, key): (&Grant, DialogueKey)| {
             Delivery::of(grant.lease.run.clone(), &record(&grant.lease, &key)).unwrap()
@@ -105,7 +106,7 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
         let deliveries: Vec<Delivery> = granted.map(deliver).collect();
         assert!(!orders.grants.is_empty(), "{cells} cells have a record");
         for delivery in deliveries.chunks(500) {
-            let receipts = coordinator.deliver(delivery.to_vec()).await.unwrap();
+            let receipts = access.deliver(delivery.to_vec()).await.unwrap();
             cells += receipts.iter().filter(|receipt| **receipt == Receipt::Stored).count();
         }
     }
@@ -140,7 +141,8 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
 async fn ends_with_its_run(coordinator: &Arc<Coordinator>, metrics: &Metrics, run: &domain::RunId) {
     let named = format!("run=\"{run}\"");
     assert!(metrics.render().contains(&named));
-    let cancelled = coordinator.command(run, domain::control::BenchmarkCommand::Cancel).await.unwrap();
+    let cancelled =
+        coordinator.unnamed().command(run, domain::control::BenchmarkCommand::Cancel).await.unwrap();
     assert_eq!(cancelled.phase, RunPhase::Cancelled);
     coordinator.tend().await.unwrap();
     let page = metrics.render();

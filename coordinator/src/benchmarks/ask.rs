@@ -5,7 +5,7 @@ use domain::{ErrorCode, ModelSpec, RunId};
 use results::RunManifest;
 use stages::names;
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::Pipeline;
 use crate::errors::Result;
 use crate::plan::configuration::Configuration;
@@ -28,13 +28,13 @@ fn run_of(pipeline: &Pipeline, model: &ModelSpec) -> RunId {
     pipeline.run_name(names::ASK, &model.label, 1).run()
 }
 
-impl Coordinator {
+impl Benchmarks {
     /// Creates and begins the run that asks a model.
     pub(crate) async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
         let configuration = asking(pipeline, model);
         let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &configuration.pack).await?;
         let planned = Planned::new(configuration, pack).await?;
-        self.create_run(RunManifest { run: run_of(pipeline, model), ..planned.manifest()? }).await
+        self.runs.create(RunManifest { run: run_of(pipeline, model), ..planned.manifest()? }).await
     }
 
     /// Sees that the run that asks a model asks all that the pipeline plans since it was extended; returns whether something
@@ -42,7 +42,7 @@ impl Coordinator {
     /// next.
     pub(crate) async fn grow_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<bool> {
         let (revision, slug) = (pipeline.manifest.revision, names::slug(&model.label));
-        if revision == FIRST || self.pipelines.has_asked(&pipeline.name, &slug, revision) {
+        if revision == FIRST || self.attended.has_asked(&pipeline.name, &slug, revision) {
             return Ok(false);
         }
         let run = run_of(pipeline, model);
@@ -55,13 +55,13 @@ impl Coordinator {
         let proposal = if adds && !lines.is_empty() { old.extended(wanted, lines)? } else { old };
         match self.begin(&proposal).await {
             // Another coordinator is at it: the next round looks again.
-            Err(error) if error.code == ErrorCode::Conflict && self.storage.is_shared() => {
+            Err(error) if error.code == ErrorCode::Conflict && self.store.is_shared() => {
                 tracing::debug!(%run, %error, "extended elsewhere");
                 return Ok(true);
             }
             begun => begun.map(drop)?,
         }
-        self.pipelines.note_asked(&pipeline.name, slug, revision);
+        self.attended.note_asked(&pipeline.name, slug, revision);
         Ok(true)
     }
 

@@ -6,7 +6,7 @@ use domain::{RunId, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{BenchmarkDocument, Pipeline, PipelineState};
 use crate::errors::{Result, internal};
 use crate::records::store::{Revised, RunStateFile};
@@ -49,14 +49,14 @@ impl PipelineCopy {
     }
 }
 
-impl Coordinator {
+impl Benchmarks {
     /// A copy of a pipeline as JSON; `None` if there is none of this name.
     pub(crate) async fn copy_of(&self, name: &RunId) -> Result<Option<String>> {
         let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
         let (mut pipelines, mut runs) = (Vec::new(), BTreeMap::new());
         for one in self.pipeline_chain(&pipeline).await? {
             for run in self.runs_created_by(&one).await? {
-                let state = self.storage.state(&run).await?;
+                let state = self.store.state(&run).await?;
                 runs.insert(run, state);
             }
             let state = self.pipeline_state(&one.name).await?;
@@ -72,9 +72,9 @@ impl Coordinator {
     pub async fn take_copy(&self, copy: PipelineCopy) -> std::result::Result<(), ServiceError> {
         for (run, state) in &copy.runs {
             let Some(state) = state else { continue };
-            let Revised { revision, content } = self.storage.revised_state(run).await?;
+            let Revised { revision, content } = self.store.revised_state(run).await?;
             if content.as_ref() != Some(state) {
-                self.storage.revise_state(run, revision, state).await?;
+                self.store.revise_state(run, revision, state).await?;
             }
         }
         for Copied { name, mut manifest, state } in copy.pipelines {

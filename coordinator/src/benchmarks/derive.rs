@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
+use domain::{About, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
 use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{Pipeline, PipelineState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
-use crate::benchmarks::submit::GoesOn;
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::{Result, internal};
 use crate::plan::configuration::{Configuration, TaskChoice};
 use crate::plan::planned::Planned;
 use crate::plan::{Plan, PlannedTask};
+use crate::runs::life::GoesOn;
 
 /// The state of a model according to the records.
 pub(crate) struct ModelRead {
@@ -29,18 +29,18 @@ pub(crate) struct ModelRead {
     pub protected: bool,
 }
 
-impl Coordinator {
+impl Benchmarks {
     /// Tends every pipeline once. A problem of one does not delay the others.
-    pub(crate) async fn tend_pipelines(&self, thorough: bool) -> Result<()> {
-        if self.storage.is_shared() && (thorough || self.storage.sink.has_locks()) {
-            for name in self.storage.pipelines().await? {
+    pub(crate) async fn tend_all(&self, thorough: bool) -> Result<()> {
+        if self.store.is_shared() && (thorough || self.store.sink.has_locks()) {
+            for name in self.store.pipelines().await? {
                 let state = self.pipeline_state(&name).await?;
                 if state.fleet && !state.phase.is_over() {
-                    self.pipelines.attend(&name);
+                    self.attended.add(&name);
                 }
             }
         }
-        for name in self.pipelines.attended() {
+        for name in self.attended.names() {
             if let Err(error) = self.tend_pipeline(&name).await {
                 tracing::warn!(pipeline = %name, %error, "the pipeline cannot be tended now");
             }
@@ -50,17 +50,17 @@ impl Coordinator {
 
     /// Derives the missing runs of an active pipeline.
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
-        let _turn = self.pipelines.turn().await;
+        let _turn = self.attended.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
         let (revision, state) = self.revised_pipeline_state(name).await?;
         if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
-                self.pipelines.forget(name);
+                self.attended.forget(name);
             }
             return Ok(());
         }
         let Some(pipeline) = self.find_pipeline(name).await? else {
-            self.pipelines.forget(name);
+            self.attended.forget(name);
             return Ok(());
         };
         let chain = self.pipeline_chain(&pipeline).await?;
@@ -86,7 +86,7 @@ impl Coordinator {
         // A command that arrived since this round began takes precedence.
         let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
         if self.revise_pipeline_state(name, revision, &state).await? {
-            self.pipelines.forget(name); // Its results can be read again.
+            self.attended.forget(name); // Its results can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Coordinator {
         let revision = pipeline.manifest.revision;
         let kind = pipeline.kind;
         // What they ask follows from the manifest alone.
-        if !kind.stages.iter().any(Stage::is_shared) || self.pipelines.has_shared(&pipeline.name, revision) {
+        if !kind.stages.iter().any(Stage::is_shared) || self.attended.has_shared(&pipeline.name, revision) {
             return Ok(());
         }
         let all = ModelLabel::new(names::SHARED);
@@ -118,7 +118,7 @@ impl Coordinator {
         for run in pipeline.derivation(&judges).shared_runs(&cases, &stages) {
             self.create_stage(pipeline, judges[run.stage], run, pack.header().protected).await?;
         }
-        self.pipelines.note_shared(&pipeline.name, revision);
+        self.attended.note_shared(&pipeline.name, revision);
         Ok(())
     }
 
@@ -136,17 +136,17 @@ impl Coordinator {
         }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
             // Created by somebody who died before it was begun; or, within one process, by one of before.
-            let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
+            let begun = state.is_some() && (self.store.is_shared() || self.loaded.get(run).is_some());
             if !begun && !is_finished(state.as_ref()) {
-                let run = self.runs.known(run).await?;
-                self.activate(&run, GoesOn::Named).await?;
+                let run = self.loaded.known(run).await?;
+                self.runs.begin(&run, GoesOn::Named).await?;
             }
         }
         if !runs[0].iter().all(|(_, state)| is_finished(state.as_ref())) || runs[0].is_empty() {
             return Ok(None);
         }
         let slug = names::slug(&model.label);
-        if let Some(known) = self.pipelines.known(&pipeline.name, &slug)
+        if let Some(known) = self.attended.known(&pipeline.name, &slug)
             && known.runs == runs
         {
             return Ok(Some(known));
@@ -159,7 +159,7 @@ impl Coordinator {
             }
             return Ok(None); // Checked again in the next round.
         }
-        self.pipelines.learn(&pipeline.name, slug, state.clone());
+        self.attended.learn(&pipeline.name, slug, state.clone());
         Ok(Some(state))
     }
 
@@ -229,27 +229,12 @@ impl Coordinator {
         let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
         let (pack, sealed) = made.await.map_err(internal)??;
         self.health.note_sink(
-            self.storage.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
+            self.store.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
         )?;
         let planned = Planned::new(configuration, pack).await?;
         let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
         tracing::info!(run = %manifest.run, questions, "derived");
-        self.create_run(manifest).await
-    }
-
-    /// Creates and begins a run. If another coordinator has created it, that run is begun.
-    pub(crate) async fn create_run(&self, manifest: RunManifest) -> Result<()> {
-        let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
-        let is_ours = match created {
-            Err(error) if error.code == ErrorCode::Conflict => false,
-            created => self.health.note_sink(created).map(|_| true)?,
-        };
-        let run = match self.runs.known(&manifest.run).await {
-            // Who was quicker is still writing it down: the next round finds it.
-            Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
-            run => run?,
-        };
-        self.activate(&run, GoesOn::Named).await.map(drop)
+        self.runs.create(manifest).await
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stages::{Derivation, Kind, RunName, kinds, names};
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, conflict, internal, not_found};
 use crate::plan::configuration::Configuration;
 use crate::records::store::{CHANGES_MAX, PIPELINES, Revised};
@@ -186,16 +186,16 @@ fn revision_name(revision: u32) -> String {
 
 const STATE: &str = "state";
 
-impl Coordinator {
+impl Benchmarks {
     /// A pipeline by name, in its newest revision; `None` if there is none.
     pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
         // A run that is loaded is none; that spares asking the sink.
-        if !names::is_pipeline_name(name.as_str()) || self.runs.get(name).is_some() {
+        if !names::is_pipeline_name(name.as_str()) || self.loaded.get(name).is_some() {
             return Ok(None);
         }
         let mut newest = None;
         for revision in 1..=REVISIONS_MAX {
-            match self.storage.document(name, &revision_name(revision)).await? {
+            match self.store.document(name, &revision_name(revision)).await? {
                 Some(manifest) => newest = Some(manifest),
                 None => break,
             }
@@ -219,7 +219,7 @@ impl Coordinator {
     /// Whether nobody has extended a pipeline since it was read.
     pub(crate) async fn is_newest(&self, pipeline: &Pipeline) -> Result<bool> {
         let next = revision_name(pipeline.manifest.revision + 1);
-        let next: Option<serde::de::IgnoredAny> = self.storage.document(&pipeline.name, &next).await?;
+        let next: Option<serde::de::IgnoredAny> = self.store.document(&pipeline.name, &next).await?;
         Ok(next.is_none())
     }
 
@@ -227,7 +227,7 @@ impl Coordinator {
     pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
         let name = revision_name(pipeline.manifest.revision);
-        self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
+        self.health.note_sink(self.store.create_document(&pipeline.name, &name, content).await)
     }
 
     /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a
@@ -235,9 +235,9 @@ impl Coordinator {
     pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
         self.remove_history(&pipeline.name).await?;
         for revision in (1..=pipeline.manifest.revision).rev() {
-            self.storage.remove_document(&pipeline.name, &revision_name(revision)).await?;
+            self.store.remove_document(&pipeline.name, &revision_name(revision)).await?;
         }
-        self.storage.remove_revisions(&pipeline.name, STATE).await
+        self.store.remove_revisions(&pipeline.name, STATE).await
     }
 
     pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {
@@ -246,7 +246,7 @@ impl Coordinator {
 
     /// The state of a pipeline, with the number of its revision.
     pub(crate) async fn revised_pipeline_state(&self, name: &RunId) -> Result<(u32, PipelineState)> {
-        let Revised { revision, content } = self.storage.revised_document(name, STATE).await?;
+        let Revised { revision, content } = self.store.revised_document(name, STATE).await?;
         Ok((revision, content.unwrap_or_default()))
     }
 
@@ -257,7 +257,7 @@ impl Coordinator {
         after: u32,
         state: &PipelineState,
     ) -> Result<bool> {
-        self.health.note_sink(self.storage.revise_document(name, STATE, after, state).await)
+        self.health.note_sink(self.store.revise_document(name, STATE, after, state).await)
     }
 
     /// Changes the state of a pipeline to what `decide` makes of the newest one, unless that is nothing; returns the number of

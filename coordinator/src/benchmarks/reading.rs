@@ -7,7 +7,7 @@ use domain::{ModelSpec, RunId, ServiceError};
 use packs::Pack;
 use stages::{Derivation, Judgements, Kind, Subject};
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::Pipeline;
 use crate::benchmarks::progress::{ModelReading, is_finished};
 use crate::plan::configuration::Configuration;
@@ -53,7 +53,7 @@ impl PipelineReading {
     }
 }
 
-impl Coordinator {
+impl Benchmarks {
     /// A pipeline as its records are now; `None` if there is none of this name.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::{Ruling, Stage, StageRecords, Subject, names};
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::Pipeline;
 use crate::benchmarks::progress::{ModelReading, StageRunStates, is_finished};
 use crate::errors::{Result, internal};
@@ -15,7 +15,7 @@ use crate::records::positions::winners_of;
 /// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
 const RUNS_MAX: u32 = 10_000;
 
-impl Coordinator {
+impl Benchmarks {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
     pub(crate) async fn find_stages(
         &self,
@@ -40,8 +40,8 @@ impl Coordinator {
         let mut found = Vec::new();
         for number in 1..=RUNS_MAX {
             let run = pipeline.run_name(stage, model, number).run();
-            let state = self.storage.state(&run).await?;
-            if state.is_none() && self.storage.manifest(&run).await?.is_none() {
+            let state = self.store.state(&run).await?;
+            if state.is_none() && self.store.manifest(&run).await?.is_none() {
                 break;
             }
             found.push((run, state));
@@ -59,7 +59,7 @@ impl Coordinator {
         let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
         let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
         for (run, _) in ask {
-            let run = self.runs.followed(run, Duration::ZERO).await?;
+            let run = self.loaded.followed(run, Duration::ZERO).await?;
             gathered.protected |= run.manifest.protected;
             let pack = self.packs.of_run(&run.manifest).await?;
             let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
@@ -118,7 +118,7 @@ impl Coordinator {
     }
 
     async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRecords) -> Result<()> {
-        let run = self.runs.followed(run, Duration::ZERO).await?;
+        let run = self.loaded.followed(run, Duration::ZERO).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
@@ -136,8 +136,8 @@ impl Coordinator {
     }
 
     async fn winners(&self, run: &std::sync::Arc<crate::records::run::Run>) -> Result<Vec<(u64, Record)>> {
-        self.storage.sink.refresh(run.id()).await?;
-        let folder = self.storage.sink.run_dir(run.id())?.log();
+        self.store.sink.refresh(run.id()).await?;
+        let folder = self.store.sink.run_dir(run.id())?.log();
         let run = std::sync::Arc::clone(run);
         tokio::task::spawn_blocking(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
     }

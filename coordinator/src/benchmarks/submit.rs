@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::control::{BenchmarkView, RunPhase, Submission};
+use domain::control::{RunPhase, Submission};
 use domain::{Connector, ErrorCode, ModelSpec, RunId, ServiceError};
-use history::Event;
 use results::RunManifest;
 use results::manifest::hash;
 use stages::RunName;
 
-use crate::coordinator::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::options::DIALOGUES_MAX;
 use crate::plan::configuration::Configuration;
@@ -20,7 +19,8 @@ use crate::plan::planned::{Planned, REJUDGED};
 use crate::plan::protection;
 use crate::records::dialogues::DialogueTable;
 use crate::records::run::Run;
-use crate::records::store::{CHANGES_MAX, Revised, RunStateFile};
+use crate::records::store::CHANGES_MAX;
+use crate::runs::life::GoesOn;
 
 /// The name in error messages of a configuration without a file.
 const CONFIGURATION: &str = "configuration";
@@ -46,17 +46,6 @@ enum Start {
     Existing,
     /// It exists, with another manifest.
     Extended,
-}
-
-/// Who lets a run go on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum GoesOn {
-    /// A submission of the same configuration, if it is not over.
-    Unfinished,
-    /// Whoever created it, extended it or named it. In a fleet a paused one stays so until a user resumes it.
-    Named,
-    /// A user who resumes it.
-    Resumed,
 }
 
 impl Proposal {
@@ -94,7 +83,7 @@ impl Proposal {
     }
 }
 
-impl Coordinator {
+impl Benchmarks {
     /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one.
     ///
     /// # Errors
@@ -114,7 +103,7 @@ impl Coordinator {
     /// # Errors
     /// It does not exist, its pack has changed, or its records could only be written in plaintext.
     pub async fn propose_existing(&self, run: &RunId) -> Result<Proposal> {
-        let manifest = self.storage.manifest(run).await?;
+        let manifest = self.store.manifest(run).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {run}")))?;
         // Check now: without its key, the texts of a protected run would be written in plaintext.
         protection::writing_cipher(&manifest).map_err(|error| conflict(error.to_string()))?;
@@ -171,22 +160,22 @@ impl Coordinator {
         old.extended(new, changes)
     }
 
-    /// Extends a run of a fleet, and shows it with what was changed.
-    pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<BenchmarkView> {
+    /// Extends a run of a fleet. Returns what was changed, and what to know about it, in lines for people.
+    pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<Vec<String>> {
         let proposal = self.propose_change(run, submission, true).await?;
-        let mut view = self.begin(&proposal).await?;
-        let Proposal { manifest, changes, warnings, .. } = proposal;
+        self.begin(&proposal).await?;
+        let Proposal { manifest, mut changes, warnings, .. } = proposal;
         tracing::info!(%run, revision = manifest.revision, planned = manifest.planned_dialogues, "extended");
-        view.notes.splice(0..0, changes.into_iter().chain(warnings));
-        Ok(view)
+        changes.extend(warnings);
+        Ok(changes)
     }
 
     /// Starts the run of a submission, or continues the unfinished one of the same configuration.
-    pub(crate) async fn submit_run(&self, submission: Submission) -> Result<BenchmarkView> {
+    pub(crate) async fn submit_run(&self, submission: Submission) -> Result<RunId> {
         for _ in 0..CHANGES_MAX {
             let proposal = self.propose(submission.clone()).await?;
-            if let Some(view) = self.begin_unless_over(&proposal).await? {
-                return Ok(view);
+            if let Some(run) = self.begin_unless_over(&proposal).await? {
+                return Ok(run.id().clone());
             }
         }
         Err(ServiceError::new(ErrorCode::Unavailable, "runs of this configuration end while it is submitted"))
@@ -197,42 +186,42 @@ impl Coordinator {
     /// # Errors
     /// Another process writes the run; the unfinished run of a configuration was cancelled meanwhile; queue or sink cannot be
     /// reached.
-    pub async fn begin(&self, proposal: &Proposal) -> Result<BenchmarkView> {
+    pub async fn begin(&self, proposal: &Proposal) -> Result<Arc<Run>> {
         let begun = self.begin_unless_over(proposal).await?;
         begun.ok_or_else(|| conflict(format!("run {} has just ended; ask again", proposal.manifest.run)))
     }
 
     /// The same; `None` where the unfinished run of a configuration is over by now, as if it had been when it was looked for.
-    async fn begin_unless_over(&self, proposal: &Proposal) -> Result<Option<BenchmarkView>> {
+    async fn begin_unless_over(&self, proposal: &Proposal) -> Result<Option<Arc<Run>>> {
         let Proposal { manifest, sealed, start, .. } = proposal;
         match start {
             Start::New => {
                 if let Some(sealed) = sealed {
                     let hash = proposal.planned.pack.hash().as_str();
-                    self.storage.sink.put_pack(hash, Bytes::from_owner(Arc::clone(sealed))).await?;
+                    self.store.sink.put_pack(hash, Bytes::from_owner(Arc::clone(sealed))).await?;
                 }
-                self.storage.sink.create_run(manifest).await?;
+                self.store.sink.create_run(manifest).await?;
                 tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
             }
             Start::Extended => {
-                self.storage.revise_manifest(manifest).await?;
-                self.runs.forget(&manifest.run);
+                self.store.revise_manifest(manifest).await?;
+                self.loaded.forget(&manifest.run);
             }
             Start::Unfinished | Start::Existing => {}
         }
-        let run = self.runs.newest(&manifest.run).await?;
-        if self.storage.is_shared()
-            && let Some(state) = self.storage.state(run.id()).await?
+        let run = self.loaded.newest(&manifest.run).await?;
+        if self.store.is_shared()
+            && let Some(state) = self.store.state(run.id()).await?
         {
-            self.runs.follow(&run).await?;
+            self.loaded.follow(&run).await?;
             run.set_phase(state.phase); // Others may have finished it.
         }
         let goes_on = if *start == Start::Unfinished { GoesOn::Unfinished } else { GoesOn::Named };
         let is_done = run.phase() == RunPhase::Finished && run.table(DialogueTable::is_complete);
-        if !is_done && !self.activate(&run, goes_on).await? {
+        if !is_done && !self.runs.begin(&run, goes_on).await? {
             return Ok(None);
         }
-        Ok(Some(self.view_now(&run).await))
+        Ok(Some(run))
     }
 
     /// Checks and plans a submission; returns the file of the pack if it is not the built-in one.
@@ -240,7 +229,7 @@ impl Coordinator {
         let configuration: Configuration = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
         configuration.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
-        if self.storage.is_shared() {
+        if self.store.is_shared() {
             let replays = |model: &&ModelSpec| model.connector == Connector::Replay;
             if let Some(replayed) = configuration.models.iter().find(replays) {
                 return Err(invalid(format!(
@@ -263,108 +252,6 @@ impl Coordinator {
         Ok((planned, sealed))
     }
 
-    /// Makes this coordinator tend a run, and fills its queue; `false` if it does not go on.
-    pub(crate) async fn activate(&self, run: &Arc<Run>, goes_on: GoesOn) -> Result<bool> {
-        self.commits.hold(run).await?;
-        let fleet = self.storage.is_shared();
-        if !fleet {
-            // Lock the run: a process that holds the lock is running it.
-            self.commits.committer(run).await?;
-        }
-        self.packs.keep(&run.material.pack_hash).await?;
-        // A paused run of a single process was interrupted.
-        let stays =
-            |state: &RunStateFile| fleet && goes_on != GoesOn::Resumed && state.phase == RunPhase::Paused;
-        let begun = self.change_state(run, |state| {
-            if goes_on == GoesOn::Unfinished && state.phase.is_over() {
-                return Ok(None);
-            }
-            let phase = if stays(&state) { RunPhase::Paused } else { RunPhase::Active };
-            Ok(Some(RunStateFile { phase, fleet, ..state }))
-        });
-        let Some(state) = begun.await? else { return Ok(false) };
-        self.queues.fill(run).await?;
-        if state.rework && !fleet {
-            // No other process has queued it.
-            self.queue_retries(run).await?;
-        }
-        Ok(true)
-    }
-
-    /// Changes the state of a run, then updates the queue: writes what `decide` makes of the newest state, unless that is
-    /// nothing, and returns it. `decide` is asked again where another command was quicker. Every change leaves a revision, also
-    /// one that changes nothing: who has decided by the state of before finds out.
-    pub(crate) async fn change_state(
-        &self,
-        run: &Arc<Run>,
-        decide: impl Fn(RunStateFile) -> Result<Option<RunStateFile>>,
-    ) -> Result<Option<RunStateFile>> {
-        for _ in 0..CHANGES_MAX {
-            let Revised { revision, content } = self.storage.revised_state(run.id()).await?;
-            // Runs from a version without states are as their records are.
-            let state =
-                content.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
-            let Some(state) = decide(state)? else { return Ok(None) };
-            if self.revise_state(run, revision, &state).await? {
-                return Ok(Some(state));
-            }
-        }
-        let message = format!("the state of run {} is being changed by others", run.id());
-        Err(ServiceError::new(ErrorCode::Unavailable, message))
-    }
-
-    /// Writes the state that follows this revision, then updates the queue; `false` if another command was quicker. A finished
-    /// run is reopened first.
-    pub(crate) async fn revise_state(
-        &self,
-        run: &Arc<Run>,
-        after: u32,
-        state: &RunStateFile,
-    ) -> Result<bool> {
-        if state.phase != RunPhase::Finished {
-            self.reopen(run).await?;
-        }
-        if !self.health.note_sink(self.storage.revise_state(run.id(), after, state).await)? {
-            return Ok(false);
-        }
-        let (mut told, mut state) = (after + 1, state.clone());
-        for _ in 0..CHANGES_MAX {
-            run.set_phase(state.phase);
-            run.attend();
-            let at = self.queues.at(run).await?;
-            // If the queue was joined just now, it has the state already.
-            if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
-                self.queues.set_state(&at, status.state, &state).await?;
-            }
-            self.signal.touch();
-            // A later command may have spoken to the queue first.
-            match self.storage.revised_state(run.id()).await? {
-                Revised { revision, content: Some(later) } if revision > told => {
-                    (told, state) = (revision, later);
-                }
-                _ => break,
-            }
-        }
-        Ok(true)
-    }
-
-    /// Lets new records of a run count, if those that count were fixed.
-    pub(crate) async fn reopen(&self, run: &Arc<Run>) -> Result<()> {
-        if !run.is_closed() {
-            return Ok(());
-        }
-        let ticket =
-            self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
-        if let Some((number, event)) = run.reopen(ticket)
-            && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
-        {
-            self.runs.discard(run);
-            return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
-        }
-        self.events.write(run.id(), Event::Reopened {}).await;
-        Ok(())
-    }
-
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
         let same = |old: &RunManifest| {
@@ -374,16 +261,16 @@ impl Coordinator {
                 && hash(&old.configuration) == wanted.configuration_hash
                 && !old.other.contains_key(REJUDGED)
         };
-        for (id, old) in self.storage.found().await?.into_iter().rev() {
+        for (id, old) in self.store.found().await?.into_iter().rev() {
             if !old.is_ok_and(|old| same(&old)) {
                 continue;
             }
-            match self.storage.state(&id).await {
+            match self.store.state(&id).await {
                 Ok(Some(state)) if state.phase.is_over() => continue,
                 _ => {}
             }
             // A run that cannot be loaded cannot continue, which does not concern this submission.
-            let loaded = self.runs.known(&id).await;
+            let loaded = self.loaded.known(&id).await;
             match self.health.apart(&id, loaded)? {
                 Some(run) if !run.phase().is_over() => return Ok(Some(run)),
                 _ => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::control::{BenchmarkCommand, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId};
 
-use crate::Coordinator;
+use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{Pipeline, PipelineState};
 use crate::benchmarks::progress::is_finished;
 use crate::errors::{Result, conflict, invalid};
@@ -35,16 +35,53 @@ fn expect_size(planned: &Planned) -> Result<()> {
     Ok(())
 }
 
-impl Coordinator {
+impl Benchmarks {
+    /// Starts what a configuration describes, or continues it; returns its name.
+    pub(crate) async fn submit(&self, submission: Submission) -> Result<RunId> {
+        match submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null()) {
+            true => self.submit_pipeline(submission).await,
+            false => self.submit_run(submission).await,
+        }
+    }
+
+    /// Adds models, tasks or iterations. Returns what was changed, and what to know about it, in lines for people.
+    pub(crate) async fn extend(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
+        match self.is_pipeline(name).await? {
+            true => self.extend_pipeline(name, submission).await,
+            false => self.extend_run(name, submission).await,
+        }
+    }
+
+    /// Pauses, resumes or cancels.
+    pub(crate) async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
+        match self.is_pipeline(name).await? {
+            true => self.command_pipeline(name, command).await,
+            false => self.runs.command(name, command).await.map(drop),
+        }
+    }
+
+    /// Asks failed dialogues again; returns their number.
+    pub(crate) async fn retry(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
+        match self.is_pipeline(name).await? {
+            true => self.retry_pipeline(name, causes).await,
+            false => self.runs.retry(name, causes).await,
+        }
+    }
+
+    /// Removes everything of it.
+    pub(crate) async fn remove(&self, name: &RunId, force: bool) -> Result<()> {
+        match self.is_pipeline(name).await? {
+            true => self.remove_pipeline(name, force).await,
+            false => self.runs.remove(name, force).await,
+        }
+    }
+
     /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
     pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
         let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
         let name = pipeline.name.clone();
         if let Some(sealed) = sealed {
-            self.storage
-                .sink
-                .put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed))
-                .await?;
+            self.store.sink.put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed)).await?;
         }
         self.packs.keep(&pipeline.manifest.pack_hash).await?;
         // Another coordinator wrote the same pipeline, except for the time.
@@ -96,7 +133,7 @@ impl Coordinator {
                 pack_hash.get(..12).unwrap_or_default()
             )));
         }
-        if self.storage.is_shared() {
+        if self.store.is_shared() {
             return Ok(()); // Its coordinators see to it that they come.
         }
         let chain = self.pipeline_chain(base).await?;
@@ -160,7 +197,7 @@ impl Coordinator {
 
     /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
     pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
-        let fleet = self.storage.is_shared();
+        let fleet = self.store.is_shared();
         let begun = self.change_pipeline_state(name, |state| {
             if state.phase == RunPhase::Cancelled {
                 return Ok(None);
@@ -173,13 +210,13 @@ impl Coordinator {
             // Its runs were cancelled with it.
             return self.command_pipeline(name, BenchmarkCommand::Resume).await;
         }
-        self.pipelines.attend(name);
+        self.attended.add(name);
         self.tend_pipeline(name).await
     }
 
     /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
     pub(crate) async fn command_pipeline(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
-        let fleet = self.storage.is_shared();
+        let fleet = self.store.is_shared();
         let changed = self.change_pipeline_state(name, |state| {
             let (phase, removed) = match (command, state.phase) {
                 (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
@@ -194,11 +231,11 @@ impl Coordinator {
             Ok(Some(PipelineState { phase, fleet, removed, ..state }))
         });
         let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
-        self.pipelines.attend(name);
+        self.attended.add(name);
         for _ in 0..CHANGES_MAX {
             for run in self.own_runs(name).await? {
-                if !is_finished(self.storage.state(&run).await?.as_ref()) {
-                    self.command_run(&run, command).await?;
+                if !is_finished(self.store.state(&run).await?.as_ref()) {
+                    self.runs.command(&run, command).await?;
                 }
             }
             // A later command may have spoken to the runs first.
@@ -220,7 +257,7 @@ impl Coordinator {
     pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let mut dialogues = 0;
         for run in self.own_runs(name).await? {
-            dialogues += self.retry_run(&run, causes).await?;
+            dialogues += self.runs.retry(&run, causes).await?;
         }
         if dialogues > 0 {
             self.begin_pipeline(name).await?;
@@ -230,7 +267,7 @@ impl Coordinator {
 
     /// Removes a pipeline and its runs.
     pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
-        let fleet = self.storage.is_shared();
+        let fleet = self.store.is_shared();
         let cancelled = |state: PipelineState| match state.phase {
             phase if (fleet || state.fleet) && !phase.is_over() && !force => Err(conflict(format!(
                 "pipeline {name} is {phase}{}: cancel it first, or `--force` does both",
@@ -239,7 +276,7 @@ impl Coordinator {
             _ => Ok(Some(PipelineState { phase: RunPhase::Cancelled, removed: true, ..state })),
         };
         cancelled(self.pipeline_state(name).await?)?;
-        for other in self.storage.pipelines().await? {
+        for other in self.store.pipelines().await? {
             let taken = self.find_pipeline(&other).await?.and_then(|other| other.configuration.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
@@ -248,23 +285,23 @@ impl Coordinator {
             }
         }
         let pipeline = self.expect_pipeline(name).await?;
-        if !self.storage.is_shared() {
+        if !self.store.is_shared() {
             // A process that writes one of its runs prevents it, before anything is changed.
             for run in self.own_runs(name).await? {
-                let run = self.runs.known(&run).await?;
-                self.commits.hold(&run).await?;
+                let run = self.loaded.known(&run).await?;
+                self.runs.logs.lock(&run).await?;
             }
         }
         // First of all: nobody derives any more.
         self.change_pipeline_state(name, cancelled).await?;
         for run in self.own_runs(name).await? {
-            match self.remove_run(&run, true).await {
+            match self.runs.remove(&run, true).await {
                 Err(error) if error.code == ErrorCode::NotFound => {}
                 removed => removed?,
             }
         }
         self.remove_documents(&pipeline).await?;
-        self.pipelines.forget(name);
+        self.attended.forget(name);
         tracing::info!(pipeline = %name, "removed");
         Ok(())
     }

@@ -16,11 +16,10 @@ use queue::limits::{FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, PREDECESSORS_MAX, 
 use queue::{Claim, Fence, Heartbeat, Lease, RateLimit, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
-use crate::coordinator::Coordinator;
-use crate::errors::{Result, internal, invalid};
-use crate::fleet::backlog::Snapshot;
+use crate::errors::{Result, internal, invalid, not_found};
+use crate::fleet::Fleet;
 use crate::fleet::matching::models_of;
-use crate::metrics;
+use crate::fleet::snapshot::Snapshot;
 use crate::options::WAIT_MAX;
 use crate::records::run::Run;
 
@@ -39,15 +38,15 @@ struct Concern {
     models: BTreeSet<ModelLabel>,
 }
 
-impl Coordinator {
-    pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
+impl Fleet {
+    pub(crate) async fn register(&self, registration: Registration) -> Result<Registered> {
         let Registration { worker, instance, mut predecessors, kgfleet, host } = registration;
         predecessors.truncate(PREDECESSORS_MAX);
         let (claim, status) =
             (Claim { instance, predecessors }, WorkerStatus { kgfleet, host, ..WorkerStatus::default() });
         let registered = Registered {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-            report_every: self.config.report_every(),
+            report_every: self.options.report_every(),
             taken: match self.heartbeat(&worker, &claim, status).await? {
                 Heartbeat::Registered(_) => None,
                 Heartbeat::Taken(by) => Some(holder_of_name(by)),
@@ -63,7 +62,7 @@ impl Coordinator {
         Ok(registered)
     }
 
-    pub(crate) async fn answer_report(&self, report: Report) -> Result<Orders> {
+    pub(crate) async fn exchange(&self, report: Report) -> Result<Orders> {
         let until = Instant::now() + report.wait.min(WAIT_MAX);
         let claim = Claim::of(report.instance.clone());
         let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
@@ -81,7 +80,7 @@ impl Coordinator {
         let snapshot = self.backlog().await?;
         orders.noted = true;
         for (id, concern) in concerns(&report, &snapshot) {
-            let settled = match self.runs.known(&id).await {
+            let settled = match self.loaded.known(&id).await {
                 Ok(run) => self.settle(&run, concern, &report, &mut orders).await,
                 // The run was removed.
                 Err(error) if error.code == ErrorCode::NotFound => {
@@ -106,7 +105,7 @@ impl Coordinator {
             if !orders.grants.is_empty() || now >= until || self.closing.load(Ordering::Relaxed) {
                 break;
             }
-            let pause = self.config.backlog_for.max(Duration::from_millis(20)).min(until - now);
+            let pause = self.options.backlog_for.max(Duration::from_millis(20)).min(until - now);
             // Wait for a change in this process, or as long as one elsewhere may go unnoticed.
             let _ = tokio::time::timeout(pause, changes.changed()).await;
         }
@@ -116,34 +115,11 @@ impl Coordinator {
     /// A starting worker holds nothing. Leases under its name belong to a process that died, perhaps because of them. They
     /// count as strikes: otherwise a unit that kills its worker would be handed to it again for ever.
     async fn reap_predecessor(&self, worker: &WorkerId) -> Result<()> {
-        for run in self.runs.live() {
-            let reaped = self.reap(&run, &Reap::Worker(worker.clone())).await;
+        for run in self.loaded.live() {
+            let reaped = self.queue.reap(&run, &Reap::Worker(worker.clone())).await;
             self.health.apart(run.id(), reaped)?;
         }
         Ok(())
-    }
-
-    /// Takes over the leases of dead workers.
-    pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
-        loop {
-            let reaped =
-                self.queues.call(run, |queue, at| async move { queue.reap(&at, whose).await }).await?;
-            if !reaped.is_empty() {
-                metrics::taken_over(whose, &reaped);
-                tracing::warn!(
-                    run = %run.id(),
-                    ?whose,
-                    suspected = reaped.suspected.len(),
-                    struck = reaped.struck.len(),
-                    dead = reaped.dead.len(),
-                    "took over units of dead workers"
-                );
-                self.signal.touch();
-            }
-            if !reaped.more {
-                return Ok(());
-            }
-        }
     }
 
     /// Keeps the worker registered, unless another process has its name.
@@ -166,13 +142,14 @@ impl Coordinator {
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
-        self.health
-            .note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(WAIT_MAX)).await)
+        self.health.note_queue(
+            self.queue.raw().heartbeat(worker, claim, &info, self.options.lease_for.max(WAIT_MAX)).await,
+        )
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {
         for parking in &report.parked {
-            let known = self.runs.known(&parking.run).await;
+            let known = self.loaded.known(&parking.run).await;
             let Some(run) = self.health.apart(&parking.run, known)? else { continue };
             if run.phase().is_over() {
                 continue;
@@ -180,7 +157,7 @@ impl Coordinator {
             let parked_for = parking.parked_for;
             let parked_for = parked_for.clamp(Duration::from_millis(1), PARKING_MAX);
             let parked = self
-                .queues
+                .queue
                 .call(&run, |queue, at| async move {
                     queue.park(&at, &parking.model, parked_for, &parking.reason).await
                 })
@@ -266,7 +243,7 @@ impl Coordinator {
             let calls = of_models.chunks(FENCES_PER_CALL_MAX).chain(of_models.is_empty().then_some(none));
             for held in calls {
                 let renewal = self
-                    .queues
+                    .queue
                     .call(run, |queue, at| async move { queue.renew(&at, worker, models, held).await })
                     .await?;
                 whole.state = renewal.state;
@@ -285,7 +262,7 @@ impl Coordinator {
     /// Returns units to the queue.
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(FENCES_PER_CALL_MAX) {
-            self.queues.call(run, |queue, at| async move { queue.release(&at, fences).await }).await?;
+            self.queue.call(run, |queue, at| async move { queue.release(&at, fences).await }).await?;
             self.signal.touch();
         }
         Ok(())
@@ -293,11 +270,11 @@ impl Coordinator {
 
     /// Returns the units of a worker that has ended, so that nobody waits for its leases to expire. If another process has its
     /// name by now, it holds nothing.
-    pub(crate) async fn deregister_worker(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
-        if !self.health.note_queue(self.queue.deregister(worker, instance).await)? {
+    pub(crate) async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
+        if !self.health.note_queue(self.queue.raw().deregister(worker, instance).await)? {
             return Ok(());
         }
-        for run in self.runs.live() {
+        for run in self.loaded.live() {
             let models = run.models.iter().map(|spec| spec.label.clone()).collect();
             let renewal = self.renew(&run, worker, &models, &[]).await;
             let Some(renewal) = self.health.apart(run.id(), renewal)? else { continue };
@@ -309,15 +286,23 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Asks a worker to end what it has and to take nothing more.
+    pub(crate) async fn drain(&self, worker: &WorkerId) -> Result<()> {
+        if self.health.note_queue(self.queue.raw().drain_worker(worker).await)? {
+            return Ok(());
+        }
+        Err(not_found(format!("no worker `{worker}` is registered")))
+    }
+
     /// Takes permits of a budget that all workers share.
-    pub(crate) async fn take_permits(&self, budget: &RateBudget, permits: u32) -> Result<Option<Duration>> {
+    pub(crate) async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Result<Option<Duration>> {
         if permits == 0 {
             return Err(invalid("at least one permit must be asked for"));
         }
         // Allow bursts of six seconds' worth: no minute exceeds its share by much.
         let burst = (budget.per_minute / 10).max(permits);
         let rate = RateLimit { per_minute: budget.per_minute, burst };
-        let reply = self.health.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
+        let reply = self.health.note_queue(self.queue.raw().take_rate(&budget.name, rate, permits).await)?;
         Ok(match reply {
             RateReply::Granted => None,
             RateReply::Wait { ms } => Some(Duration::from_millis(ms)),

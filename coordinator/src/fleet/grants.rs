@@ -10,11 +10,11 @@ use queue::limits::{COMMITS_PER_CALL_MAX, FENCES_PER_CALL_MAX, MODELS_PER_CALL_M
 use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
-use crate::coordinator::Coordinator;
 use crate::errors::Result;
-use crate::fleet::backlog::{RunBacklog, Snapshot};
+use crate::fleet::Fleet;
 use crate::fleet::exchange::lease_id;
 use crate::fleet::matching::models_of;
+use crate::fleet::snapshot::{RunBacklog, Snapshot};
 use crate::plan::numbering::Slot;
 use crate::queue::queued_unit::QueuedUnit;
 use crate::records::run::Run;
@@ -44,7 +44,7 @@ struct Leased {
     dialogues: Vec<(Iteration, Known)>,
 }
 
-impl Coordinator {
+impl Fleet {
     /// Finds work for the room that a worker offers, older runs first. A suspect goes to a worker that holds nothing, if there
     /// is no other work or if it has waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
@@ -81,13 +81,19 @@ impl Coordinator {
 
     /// The models for whose overdue suspects this worker is reserved.
     fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
-        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         let of_runs = snapshot.runs.iter().flat_map(|of_run| served(of_run, report));
         of_runs
             .filter(|(of_run, model)| {
                 let label = &of_run.run.models[*model].label;
-                patience.keeps_free(of_run.run.id(), label, &report.worker, now, self.config.suspect_wait)
+                reservations.keeps_free(
+                    of_run.run.id(),
+                    label,
+                    &report.worker,
+                    now,
+                    self.options.suspect_wait,
+                )
             })
             .collect()
     }
@@ -105,7 +111,7 @@ impl Coordinator {
                 let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
                 let ask = &ask;
                 let leases = self
-                    .queues
+                    .queue
                     .call(&of_run.run, |queue, at| async move { queue.lease(&at, ask).await })
                     .await?;
                 self.hand_out(&of_run.run, leases, orders).await?;
@@ -121,7 +127,7 @@ impl Coordinator {
         ask: &LeaseRequest,
         orders: &mut Orders,
     ) -> Result<Option<u64>> {
-        let leases = self.queues.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await?;
+        let leases = self.queue.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await?;
         if leases.is_empty() {
             return Ok(None);
         }
@@ -140,13 +146,13 @@ impl Coordinator {
     ) -> Result<()> {
         let mut done = Vec::new();
         for unit in self.examine(run, leases).await? {
-            let iterations = unit.to_ask(self.config.max_strikes);
+            let iterations = unit.to_ask(self.options.max_strikes);
             match unit.task {
                 Some(task) if !iterations.is_empty() => orders.grants.push(Grant {
                     lease: lease_id(run.id(), &unit.lease.fence),
                     task: run.plan.tasks[task].label.clone(),
                     iterations,
-                    lease_for: self.config.lease_for,
+                    lease_for: self.options.lease_for,
                     retry: unit.asked,
                 }),
                 _ => done.push(unit.lease.fence),
@@ -169,7 +175,7 @@ impl Coordinator {
 
     async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(FENCES_PER_CALL_MAX) {
-            self.queues.call(run, |queue, at| async move { queue.finish(&at, fences).await }).await?;
+            self.queue.call(run, |queue, at| async move { queue.finish(&at, fences).await }).await?;
         }
         Ok(())
     }
@@ -180,10 +186,10 @@ impl Coordinator {
         let leases: Vec<(Lease, QueuedUnit)> = leases.into_iter().map(read).collect::<Result<_>>()?;
         if leases
             .iter()
-            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
+            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.options.max_strikes)
         {
             // It may have been answered meanwhile, or become a dead letter; only records show which.
-            self.runs.follow(run).await?;
+            self.loaded.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
         let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
@@ -211,7 +217,7 @@ impl Coordinator {
                     .collect()
             });
             for (at, (_, slot)) in planned.iter().enumerate() {
-                if self.storage.is_shared() && dialogues[at].1 == Known::Nothing {
+                if self.store.is_shared() && dialogues[at].1 == Known::Nothing {
                     unknown.push((units.len(), at, run.layout.key(*slot)));
                 }
             }
@@ -222,7 +228,7 @@ impl Coordinator {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
             let keys = &keys;
             let committed =
-                self.queues.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
+                self.queue.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
             for ((unit, at, _), committed) in chunk.iter().zip(committed) {
                 units[*unit].dialogues[*at].1 = match committed {
                     None => Known::Nothing,

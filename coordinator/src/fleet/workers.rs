@@ -11,8 +11,6 @@ use domain::reach::Reach;
 use domain::{ModelSpec, RunId, WorkerId};
 use queue::WorkerEntry;
 
-use crate::coordinator::Coordinator;
-use crate::errors::Result;
 use crate::fleet::matching::{Fit, says_it_can, why_nobody};
 
 /// The statuses of the latest reading. Those of workers that are gone go with the next one.
@@ -89,8 +87,13 @@ impl RegisteredWorkers {
 }
 
 impl Statuses {
+    /// The registered workers, as the queue knows them.
+    pub(crate) fn read(&self, entries: Vec<WorkerEntry>) -> RegisteredWorkers {
+        RegisteredWorkers::of(self.parsed(entries))
+    }
+
     /// The workers of a reading; statuses are parsed where they differ from those of the reading before.
-    fn read(&self, entries: Vec<WorkerEntry>) -> Vec<Member> {
+    fn parsed(&self, entries: Vec<WorkerEntry>) -> Vec<Member> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = HashMap::with_capacity(entries.len());
         let mut members = Vec::with_capacity(entries.len());
@@ -104,17 +107,6 @@ impl Statuses {
         }
         *known = now;
         members
-    }
-}
-
-impl Coordinator {
-    /// The registered workers, as the queue knows them now.
-    ///
-    /// # Errors
-    /// The queue cannot be reached.
-    pub(crate) async fn crew(&self) -> Result<RegisteredWorkers> {
-        let entries = self.health.note_queue(self.queue.workers().await)?;
-        Ok(RegisteredWorkers::of(self.statuses.read(entries)))
     }
 }
 
@@ -138,19 +130,19 @@ mod tests {
     #[test]
     fn a_status_is_parsed_when_it_changes_and_forgotten_with_its_worker() {
         let (statuses, status) = (Statuses::default(), serving(&["m"]));
-        let first = statuses.read(vec![entry("a", &status), entry("b", &status)]);
+        let first = statuses.parsed(vec![entry("a", &status), entry("b", &status)]);
         let busy = WorkerStatus { in_flight: 3, ..status.clone() };
-        let second = statuses.read(vec![entry("a", &status), entry("b", &busy), entry("c", &status)]);
+        let second = statuses.parsed(vec![entry("a", &status), entry("b", &busy), entry("c", &status)]);
         assert!(Arc::ptr_eq(&first[0].status, &second[0].status), "nothing new was parsed again");
         assert_eq!((second[1].status.in_flight, second.len()), (3, 3));
-        statuses.read(vec![entry("c", &status)]);
+        statuses.parsed(vec![entry("c", &status)]);
         assert_eq!(statuses.0.lock().unwrap().len(), 1);
     }
 
     #[test]
     fn a_status_that_cannot_be_read_is_that_of_a_worker_that_serves_nothing() {
         let broken = WorkerEntry { info: b"{".to_vec(), ..entry("a", &WorkerStatus::default()) };
-        let crew = RegisteredWorkers::of(Statuses::default().read(vec![broken]));
+        let crew = RegisteredWorkers::of(Statuses::default().parsed(vec![broken]));
         assert_eq!(*crew.members[0].status, WorkerStatus::default());
     }
 
@@ -165,7 +157,7 @@ mod tests {
         let afar = WorkerStatus { reach: Some(Reach::default()), ..both.clone() };
         let statuses = [both, busy, afar, serving(&["n"])];
         let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
-        let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
+        let crew = RegisteredWorkers::of(Statuses::default().parsed(entries.collect()));
         assert_eq!((crew.kinds.len(), crew.members.len()), (3, 4));
         assert_eq!((crew.able(&spec("m")), crew.able(&spec("n")), crew.able(&spec("o"))), (3, 4, 0));
         assert_eq!(crew.why_nobody(&spec("m")), None);
@@ -182,7 +174,7 @@ mod tests {
         };
         let why = |statuses: &[WorkerStatus]| {
             let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
-            let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
+            let crew = RegisteredWorkers::of(Statuses::default().parsed(entries.collect()));
             crew.why_not_asked(&"r".into(), &spec)
         };
         assert_eq!(why(&[off("r", "first"), off("r", "second"), serving(&["n"])]), Some("first".to_owned()));

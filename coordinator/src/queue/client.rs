@@ -16,7 +16,7 @@ use domain::control::HistoryEntry;
 use domain::{DialogueKey, ErrorCode, ServiceError};
 use jiff::Timestamp;
 use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
-use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
+use queue::{NewUnit, QueueStore, Reap, RunRef, RunState, RunStatus, UnitId};
 
 use crate::errors::{Result, internal, is_out_of_step, not_found, of_queue};
 use crate::health::Health;
@@ -47,24 +47,29 @@ struct Joined {
 
 /// The queues of runs, with what they are reconciled with.
 pub(crate) struct QueueClient {
-    config: CoordinatorOptions,
-    queue: Arc<dyn QueueStore>,
-    storage: Arc<Store>,
-    runs: Arc<LoadedRuns>,
+    options: CoordinatorOptions,
+    raw: Arc<dyn QueueStore>,
+    store: Arc<Store>,
+    loaded: Arc<LoadedRuns>,
     signal: Arc<WorkSignal>,
     health: Arc<Health>,
 }
 
 impl QueueClient {
     pub(crate) fn new(
-        config: CoordinatorOptions,
-        queue: Arc<dyn QueueStore>,
-        storage: Arc<Store>,
-        runs: Arc<LoadedRuns>,
+        options: CoordinatorOptions,
+        raw: Arc<dyn QueueStore>,
+        store: Arc<Store>,
+        loaded: Arc<LoadedRuns>,
         signal: Arc<WorkSignal>,
         health: Arc<Health>,
     ) -> Self {
-        Self { config, queue, storage, runs, signal, health }
+        Self { options, raw, store, loaded, signal, health }
+    }
+
+    /// The queue itself, for calls that belong to no generation of a run.
+    pub(crate) fn raw(&self) -> &dyn QueueStore {
+        &*self.raw
     }
 
     /// The generation of a run's queue. If it is unknown, joins or builds the queue.
@@ -86,11 +91,11 @@ impl QueueClient {
     {
         let at = self.at(run).await?;
         let generation = at.generation;
-        match call(Arc::clone(&self.queue), at).await {
+        match call(Arc::clone(&self.raw), at).await {
             Err(error) if is_out_of_step(&error) => {
                 tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
                 let at = self.join(run, Some(generation)).await?;
-                self.health.note_queue(call(Arc::clone(&self.queue), at).await)
+                self.health.note_queue(call(Arc::clone(&self.raw), at).await)
             }
             result => self.health.note_queue(result),
         }
@@ -101,16 +106,16 @@ impl QueueClient {
     /// # Errors
     /// The run does not exist.
     pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
-        let removed = self.storage.sink.is_removed(run.id()).await?;
-        if !removed && self.storage.manifest(run.id()).await?.is_some() {
+        let removed = self.store.sink.is_removed(run.id()).await?;
+        if !removed && self.store.manifest(run.id()).await?.is_some() {
             return Ok(()); // From a version without states, or just created.
         }
-        self.runs.forget(run.id());
+        self.loaded.forget(run.id());
         self.signal.touch();
         if removed {
-            self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+            self.health.note_queue(self.raw.forget_run(run.id()).await)?;
         }
-        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
+        Err(not_found(format!("run {} is not in {} any more", run.id(), self.store.sink)))
     }
 
     /// Reconciles run and queue; returns the current queue. `stale` is the generation that the caller found to be gone; if
@@ -140,8 +145,8 @@ impl QueueClient {
         gives_way: Option<u64>,
     ) -> Result<Joined> {
         // First read records of others: answered dialogues are not handed out again, whatever the queue says.
-        self.runs.follow(run).await?;
-        let state = match self.storage.state(run.id()).await? {
+        self.loaded.follow(run).await?;
+        let state = match self.store.state(run.id()).await? {
             Some(state) => state,
             // If the run was removed, its queue must not be rebuilt.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
@@ -166,8 +171,8 @@ impl QueueClient {
     ) -> Result<(RunStatus, bool)> {
         for _ in 0..CLAIMS_MAX {
             // In this order: who reads the claims last would take a queue that was built in between for an old one.
-            let claimed = self.health.note_sink(self.storage.sink.generation(run.id()).await)?;
-            let found = self.health.note_queue(self.queue.run(run.id()).await)?;
+            let claimed = self.health.note_sink(self.store.sink.generation(run.id()).await)?;
+            let found = self.health.note_queue(self.raw.run(run.id()).await)?;
             let is_outdated = |status: &RunStatus| {
                 status.plan_hash != run.manifest.plan_hash || Some(status.at.generation) == gives_way
             };
@@ -177,7 +182,7 @@ impl QueueClient {
             };
             if found.is_none() {
                 // Nobody builds a queue by a plan of before.
-                self.runs.expect_newest(run).await?;
+                self.loaded.expect_newest(run).await?;
             }
             let recorded = run.table(DialogueTable::highest_generation).max(outdated.unwrap_or_default());
             let generation = match (
@@ -191,7 +196,7 @@ impl QueueClient {
             ) {
                 (Step::Join, Some(status)) => return Ok((status, false)),
                 (Step::Adopt(generation), Some(status)) => {
-                    let claim = self.storage.sink.claim_generation(run.id(), generation).await;
+                    let claim = self.store.sink.claim_generation(run.id(), generation).await;
                     self.health.note_sink(claim)?;
                     return Ok((status, false));
                 }
@@ -205,7 +210,7 @@ impl QueueClient {
                 (Step::Join | Step::Adopt(_), None) => continue,
             };
             let is_ours = *unused == Some(generation)
-                || self.health.note_sink(self.storage.sink.claim_generation(run.id(), generation).await)?;
+                || self.health.note_sink(self.store.sink.claim_generation(run.id(), generation).await)?;
             if !is_ours {
                 continue; // Another coordinator builds it, or has.
             }
@@ -213,7 +218,7 @@ impl QueueClient {
             if let Some(old) = outdated {
                 tracing::info!(run = %run.id(), old, generation, "the run's queue is built anew");
             }
-            let built = self.queue.create_run(&run.spec(&self.config, generation)).await;
+            let built = self.raw.create_run(&run.spec(&self.options, generation)).await;
             // Where nobody can say whether it was built, leases of this generation may be about.
             if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
                 *unused = None;
@@ -238,9 +243,9 @@ impl QueueClient {
         }
         if !from.may_become(to) {
             // Every state may become active, and active every other one.
-            self.health.note_queue(self.queue.set_state(at, RunState::Active).await)?;
+            self.health.note_queue(self.raw.set_state(at, RunState::Active).await)?;
         }
-        self.health.note_queue(self.queue.set_state(at, to).await).map(|_| ())
+        self.health.note_queue(self.raw.set_state(at, to).await).map(|_| ())
     }
 
     /// Commits every record that counts and adds the units of the plan that the queue lacks.
@@ -260,17 +265,17 @@ impl QueueClient {
         while let Some(first) = from {
             let (commits, next) = run.winners(first, COMMITS_PER_CALL_MAX);
             if !commits.is_empty() {
-                self.queue.commit(&at, &commits).await.map_err(in_step)?;
+                self.raw.commit(&at, &commits).await.map_err(in_step)?;
             }
             from = next;
         }
         // If all dialogues have a record, the run needs no units except those of retries.
         if !run.table(DialogueTable::is_complete) {
-            let status = self.health.note_queue(self.queue.run(run.id()).await)?;
+            let status = self.health.note_queue(self.raw.run(run.id()).await)?;
             let mut next = status.map_or(0, |status| status.next_unit.0);
             // Coordinators of a fleet must agree on the numbers of units, whatever each of them has read of the log;
             // completed dialogues are skipped when units are handed out. A single process leaves them out at once.
-            let done: Vec<bool> = match self.storage.is_shared() {
+            let done: Vec<bool> = match self.store.is_shared() {
                 true => Vec::new(),
                 false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
             };
@@ -289,7 +294,7 @@ impl QueueClient {
                 if chunk.is_empty() {
                     break;
                 }
-                let added = self.queue.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
+                let added = self.raw.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
                 next = added.next.0;
                 if !added.applied {
                     // Another coordinator is adding them too.
@@ -304,9 +309,31 @@ impl QueueClient {
         Ok(())
     }
 
+    /// Takes over the leases of dead workers.
+    pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
+        loop {
+            let reaped = self.call(run, |queue, at| async move { queue.reap(&at, whose).await }).await?;
+            if !reaped.is_empty() {
+                metrics::taken_over(whose, &reaped);
+                tracing::warn!(
+                    run = %run.id(),
+                    ?whose,
+                    suspected = reaped.suspected.len(),
+                    struck = reaped.struck.len(),
+                    dead = reaped.dead.len(),
+                    "took over units of dead workers"
+                );
+                self.signal.touch();
+            }
+            if !reaped.more {
+                return Ok(());
+            }
+        }
+    }
+
     /// Builds the queue of a run anew if it remembers records that the log lacks. Returns whether it does.
     pub(crate) async fn forget_lost(&self, run: &Arc<Run>) -> Result<bool> {
-        if !self.storage.is_shared() {
+        if !self.store.is_shared() {
             return Ok(false); // The queue of a single process is built from its log, and asked for nothing.
         }
         let generation = self.at(run).await?.generation;
@@ -323,7 +350,7 @@ impl QueueClient {
             run.note_lost(lost);
             let what = format!("the records of {lost} dialogues are lost; they are asked again");
             let entry = HistoryEntry { at: Timestamp::now(), who: COORDINATOR.to_owned(), what };
-            self.storage.sink.append_history(run.id(), &entry).await?;
+            self.store.sink.append_history(run.id(), &entry).await?;
         }
         Ok(true)
     }
@@ -344,7 +371,7 @@ impl QueueClient {
             return Ok(0);
         }
         // The queue is told of a record when it is in the log for good, so it is read now if it is there.
-        self.runs.follow(run).await?;
+        self.loaded.follow(run).await?;
         let lost = run.table(|table| remembered.iter().filter(|slot| table.get(**slot).is_none()).count());
         Ok(lost as u64)
     }
@@ -353,12 +380,12 @@ impl QueueClient {
     pub(crate) async fn append_units(&self, run: &Arc<Run>, units: Vec<NewUnit>) -> Result<()> {
         self.fill(run).await?;
         let _one = run.filling.lock().await;
-        let status = self.health.note_queue(self.queue.run(run.id()).await)?;
+        let status = self.health.note_queue(self.raw.run(run.id()).await)?;
         let Some(status) = status else { return Err(internal("the queue was lost while units were added")) };
         let mut next = status.next_unit;
         for chunk in units.chunks(UNITS_PER_ADD_MAX) {
             loop {
-                let added = self.health.note_queue(self.queue.add_units(&status.at, next, chunk).await)?;
+                let added = self.health.note_queue(self.raw.add_units(&status.at, next, chunk).await)?;
                 next = added.next;
                 if added.applied {
                     break;

@@ -32,7 +32,7 @@ const GENERATION_MAX: u64 = 1 << 52;
 
 /// The loaded runs. They can be loaded again at any time.
 pub(crate) struct LoadedRuns {
-    storage: Arc<Store>,
+    store: Arc<Store>,
     packs: Arc<Packs>,
     clock: Uptime,
     cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
@@ -41,8 +41,8 @@ pub(crate) struct LoadedRuns {
 }
 
 impl LoadedRuns {
-    pub(crate) fn new(storage: Arc<Store>, packs: Arc<Packs>, clock: Uptime) -> Self {
-        Self { storage, packs, clock, cells: Mutex::default(), unloadable: Mutex::default() }
+    pub(crate) fn new(store: Arc<Store>, packs: Arc<Packs>, clock: Uptime) -> Self {
+        Self { store, packs, clock, cells: Mutex::default(), unloadable: Mutex::default() }
     }
 
     fn cells(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>> {
@@ -148,10 +148,10 @@ impl LoadedRuns {
     /// # Errors
     /// It was extended, or is not there any more.
     pub(crate) async fn expect_newest(&self, run: &Arc<Run>) -> Result<()> {
-        if !self.storage.is_shared() {
+        if !self.store.is_shared() {
             return Ok(()); // Nobody else extends it.
         }
-        let newest = self.storage.manifest(run.id()).await?;
+        let newest = self.store.manifest(run.id()).await?;
         let newest = newest.ok_or_else(|| not_found(format!("there is no run {}", run.id())))?;
         // A lower one is that of a copy from which the records were restored.
         if newest.revision == run.manifest.revision {
@@ -184,19 +184,19 @@ impl LoadedRuns {
     }
 
     async fn load(&self, id: &RunId) -> Result<Arc<Run>> {
-        let manifest = self.storage.manifest(id).await?;
+        let manifest = self.store.manifest(id).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
         let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
-        let writer = self.storage.new_writer();
+        let writer = self.store.new_writer();
         let build = move || Run::of(manifest, planned, writer).map(Arc::new);
         let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
         self.follow(&run).await?;
-        let state = self.storage.state(id).await?;
+        let state = self.store.state(id).await?;
         let complete = run.table(DialogueTable::is_complete);
         match state {
             Some(state) => {
                 run.set_phase(state.phase);
-                if state.fleet && self.storage.is_shared() {
+                if state.fleet && self.store.is_shared() {
                     run.attend();
                 }
             }
@@ -216,18 +216,18 @@ impl LoadedRuns {
     async fn follow_within(&self, run: &Arc<Run>, age: Duration) -> Result<()> {
         let mut place = run.tail.lock().await;
         let first = place.is_none();
-        if !first && !self.storage.is_shared() {
+        if !first && !self.store.is_shared() {
             return Ok(()); // Nobody else writes.
         }
         let begun = self.clock.now();
         let is_fresh = |(at, _): &(Duration, LogTail)| begun < *at + age;
-        if !self.storage.sink.has_locks() && place.as_ref().is_some_and(is_fresh) {
+        if !self.store.sink.has_locks() && place.as_ref().is_some_and(is_fresh) {
             return Ok(());
         }
-        self.storage.sink.refresh(run.id()).await?;
+        self.store.sink.refresh(run.id()).await?;
         let mut tail = match place.take() {
             Some((_, tail)) => tail,
-            None => self.storage.tail(run.id(), run.cipher.as_ref(), run.writer)?,
+            None => self.store.tail(run.id(), run.cipher.as_ref(), run.writer)?,
         };
         let (run_of, run, now) = (run, Arc::clone(run), self.clock.now());
         let read = move || {

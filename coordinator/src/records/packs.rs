@@ -20,15 +20,15 @@ const OPEN_MAX: usize = 4;
 
 /// The packs of runs; recently used ones stay open.
 pub(crate) struct Packs {
-    storage: Arc<Store>,
+    store: Arc<Store>,
     open: Mutex<Vec<Arc<Pack>>>,
     /// The built-in pack as a sealed file, created when a worker of another version first asks for it.
     builtin: tokio::sync::OnceCell<Arc<[u8]>>,
 }
 
 impl Packs {
-    pub(crate) fn new(storage: Arc<Store>) -> Self {
-        Self { storage, open: Mutex::default(), builtin: tokio::sync::OnceCell::new() }
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, open: Mutex::default(), builtin: tokio::sync::OnceCell::new() }
     }
 
     fn get(&self, hash: &str) -> Option<Arc<Pack>> {
@@ -54,7 +54,7 @@ impl Packs {
         let sealed = match sealed {
             Some(sealed) => sealed,
             None if name == CORE_PACK => return Ok((builtin().await?, None)),
-            None if self.storage.is_shared() => {
+            None if self.store.is_shared() => {
                 return Err(invalid(format!(
                     "pack `{name}` is a file that the coordinator does not have; send it with the submission"
                 )));
@@ -81,13 +81,13 @@ impl Packs {
         let sealed = match self.kept_pack(&hash).await? {
             Some(sealed) => sealed,
             // Manifests of earlier versions only name the file; the plan's hash shows if it is another pack.
-            None if !self.storage.is_shared() && name != CORE_PACK => read_file(name).await?,
+            None if !self.store.is_shared() && name != CORE_PACK => read_file(name).await?,
             None if name == CORE_PACK => return Ok(built_in),
             None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
         };
         let pack = open(name.to_owned(), Arc::clone(&sealed)).await?;
         // Store it with the run from now on: workers ask for it by hash, and the file may be gone next time.
-        self.storage.sink.put_pack(pack.hash().as_str(), Bytes::from_owner(sealed)).await?;
+        self.store.sink.put_pack(pack.hash().as_str(), Bytes::from_owner(sealed)).await?;
         self.remember(&pack);
         Ok(pack)
     }
@@ -111,14 +111,14 @@ impl Packs {
     pub(crate) async fn keep(&self, hash: &str) -> Result<()> {
         if self.kept_pack(hash).await?.is_none() {
             let sealed = self.sealed(hash).await?;
-            self.storage.sink.put_pack(hash, Bytes::from_owner(sealed)).await?;
+            self.store.sink.put_pack(hash, Bytes::from_owner(sealed)).await?;
         }
         Ok(())
     }
 
     /// A pack that the sink has.
     async fn kept_pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
-        match self.storage.sink.pack(hash).await {
+        match self.store.sink.pack(hash).await {
             Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
             // Not a hash, so not a pack.
             Err(SinkError::PackHash(_)) => Ok(None),

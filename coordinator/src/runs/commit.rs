@@ -80,9 +80,9 @@ impl RecentRecords {
 
 /// The commit paths of all runs.
 pub(crate) struct RecordLogs {
-    queues: Arc<QueueClient>,
-    storage: Arc<Store>,
-    runs: Arc<LoadedRuns>,
+    queue: Arc<QueueClient>,
+    store: Arc<Store>,
+    loaded: Arc<LoadedRuns>,
     health: Arc<Health>,
     /// The log of acknowledgements.
     events: EventLog,
@@ -132,16 +132,16 @@ async fn gather(
 
 impl RecordLogs {
     pub(crate) fn new(
-        queues: Arc<QueueClient>,
-        storage: Arc<Store>,
-        runs: Arc<LoadedRuns>,
+        queue: Arc<QueueClient>,
+        store: Arc<Store>,
+        loaded: Arc<LoadedRuns>,
         health: Arc<Health>,
         events: EventLog,
         clock: Uptime,
     ) -> Self {
         let room = Arc::new(Semaphore::new(BYTES_IN_FLIGHT_MAX / BYTES_PER_PERMIT));
         let (recent, lag) = (Mutex::default(), Lag::default());
-        Self { queues, storage, runs, health, events, clock, room, recent, lag }
+        Self { queue, store, loaded, health, events, clock, room, recent, lag }
     }
 
     /// Bytes of records on their way to the log.
@@ -186,12 +186,11 @@ impl RecordLogs {
         caller: &Caller,
     ) -> Result<oneshot::Receiver<Result<Receipt>>> {
         let (receipt, received) = oneshot::channel();
-        let run = match self.runs.known(&delivery.run).await {
+        let run = match self.loaded.known(&delivery.run).await {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
             Ok(run) => return Err(conflict(format!("run {} is not run by this fleet", run.id()))),
             Err(error)
-                if error.code == ErrorCode::NotFound
-                    && self.storage.sink.is_removed(&delivery.run).await? =>
+                if error.code == ErrorCode::NotFound && self.store.sink.is_removed(&delivery.run).await? =>
             {
                 let reason = format!("run {} was removed", delivery.run);
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));
@@ -204,9 +203,9 @@ impl RecordLogs {
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
         if run.layout.slot_of(&delivery.key).is_none() {
             // Not planned here; perhaps it is since the run was extended.
-            self.runs.expect_newest(&run).await?;
+            self.loaded.expect_newest(&run).await?;
         }
-        let generation = self.queues.at(&run).await?.generation;
+        let generation = self.queue.at(&run).await?.generation;
         let (slot, head) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
@@ -229,7 +228,7 @@ impl RecordLogs {
         };
         let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
-                self.runs.forget(run.id());
+                self.loaded.forget(run.id());
             }
         })?;
         committer
@@ -242,13 +241,13 @@ impl RecordLogs {
     ///
     /// # Errors
     /// A local process writes it; or, for a local process, a fleet does.
-    pub(crate) async fn hold(&self, run: &Run) -> Result<()> {
+    pub(crate) async fn lock(&self, run: &Run) -> Result<()> {
         self.take_lock(run, &mut *run.log.lock().await)
     }
 
     fn take_lock(&self, run: &Run, log: &mut LogHandle) -> Result<()> {
         if log.lock.is_none() {
-            log.lock = self.storage.lock(run.id())?;
+            log.lock = self.store.lock(run.id())?;
         }
         Ok(())
     }
@@ -265,8 +264,8 @@ impl RecordLogs {
         }
         self.take_lock(run, &mut log)?;
         log.committer = None;
-        let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
-        let open = self.health.note_sink(self.storage.open_log(&run.manifest, writer).await)?;
+        let writer = if log.reopened { self.store.new_writer() } else { run.writer };
+        let open = self.health.note_sink(self.store.open_log(&run.manifest, writer).await)?;
         log.reopened = true;
         log.thread = Some(open.thread);
         let committer = start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
@@ -277,7 +276,7 @@ impl RecordLogs {
 
     /// Closes the logs of all runs, after the records on their way. A later record opens its log again.
     pub(crate) async fn close_logs(&self) {
-        for run in self.runs.loaded() {
+        for run in self.loaded.loaded() {
             let thread = {
                 let mut log = run.log.lock().await;
                 log.committer = None;
@@ -306,7 +305,7 @@ impl RecordLogs {
         let fresh = tickets.iter().filter(|ticket| ticket.is_none()).count() as u32;
         if fresh > 0 {
             let mut drawn =
-                self.queues.call(run, |queue, at| async move { queue.tickets(&at, fresh).await }).await?;
+                self.queue.call(run, |queue, at| async move { queue.tickets(&at, fresh).await }).await?;
             let mut lines = Vec::with_capacity(fresh as usize);
             let mut found = Vec::with_capacity(fresh as usize);
             for (ticket, item) in tickets.iter_mut().zip(batch) {
@@ -347,7 +346,7 @@ impl RecordLogs {
         });
         let commits: Vec<Commit> = commits.collect();
         let commits: &[Commit] = &commits;
-        self.queues.call(run, |queue, at| async move { queue.commit(&at, commits).await }).await?;
+        self.queue.call(run, |queue, at| async move { queue.commit(&at, commits).await }).await?;
         metrics::committed(batch.len(), begun.elapsed());
         for item in batch {
             let trace = traces::kept(&[run.id().as_str(), item.id.as_str()]);

@@ -1,28 +1,85 @@
-//! Records dead letters: their dialogues end as failures, so that the run can finish.
+//! Dead letters: units over which workers died. Their dialogues end as failures, so that the run can finish; people may
+//! look at them and give them another chance.
 
 use std::sync::Arc;
 
 use domain::caller::Caller;
+use domain::control::{DeadLetterView, StrikeView};
 use domain::exchange::{Delivery, Receipt};
 use domain::{
-    Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, TaskProvenance, WorkerId,
-    seed,
+    Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, RunId, TaskProvenance,
+    WorkerId, seed,
 };
 use jiff::Timestamp;
-use queue::Suspect;
+use queue::limits::{DEAD_LETTERS_PER_PAGE_MAX, FENCES_PER_CALL_MAX};
+use queue::{Suspect, UnitId};
 
-use crate::coordinator::Coordinator;
-use crate::errors::{Result, internal};
+use crate::errors::{Result, internal, not_found};
 use crate::options::DELIVERIES_PER_CALL_MAX;
 use crate::plan::numbering::Slot;
 use crate::queue::queued_unit::QueuedUnit;
 use crate::records::dialogues::DialogueTable;
 use crate::records::run::Run;
+use crate::runs::Runs;
 
 /// The worker name in records of dead letters.
 pub(crate) const COORDINATOR: &str = "coordinator";
 
-impl Coordinator {
+impl Runs {
+    pub(crate) async fn dead_letters(&self, id: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
+        let run = self.loaded.known(id).await?;
+        let letters = match unit {
+            None => [self.suspects(&run, true).await?, self.suspects(&run, false).await?].concat(),
+            Some(unit) => {
+                let letter = self
+                    .queue
+                    .call(&run, |queue, at| async move { queue.suspect(&at, UnitId(unit)).await })
+                    .await?;
+                vec![
+                    letter
+                        .ok_or_else(|| not_found(format!("no worker died with unit {unit} of run {id}")))?,
+                ]
+            }
+        };
+        letters.into_iter().map(|letter| view(&run, letter)).collect()
+    }
+
+    /// All dead letters of a run (`dead`), or all suspects.
+    pub(crate) async fn suspects(&self, run: &Arc<Run>, dead: bool) -> Result<Vec<Suspect>> {
+        let mut letters: Vec<Suspect> = Vec::new();
+        loop {
+            let after = letters.last().map(|letter| letter.unit);
+            let page = self
+                .queue
+                .call(run, |queue, at| async move {
+                    queue.suspects(&at, dead, after, DEAD_LETTERS_PER_PAGE_MAX).await
+                })
+                .await?;
+            if page.is_empty() {
+                return Ok(letters);
+            }
+            letters.extend(page);
+        }
+    }
+
+    pub(crate) async fn requeue(&self, id: &RunId, units: &[u64]) -> Result<u64> {
+        let run = self.loaded.known(id).await?;
+        let units: Vec<UnitId> = match units {
+            [] => self.suspects(&run, true).await?.into_iter().map(|letter| letter.unit).collect(),
+            units => units.iter().copied().map(UnitId).collect(),
+        };
+        let mut requeued = 0;
+        for units in units.chunks(FENCES_PER_CALL_MAX) {
+            requeued +=
+                self.queue.call(&run, |queue, at| async move { queue.requeue(&at, units).await }).await?;
+        }
+        if requeued > 0 {
+            self.rework(&run).await?;
+            tracing::info!(run = %id, requeued, "units get another chance");
+        }
+        Ok(requeued)
+    }
+
     /// Writes failed records for the dialogues of dead letters that have none. A later record with scores wins over
     /// them, and so does an earlier failure.
     pub(crate) async fn record_dead(&self, run: &Arc<Run>) -> Result<()> {
@@ -45,7 +102,7 @@ impl Coordinator {
         while !deliveries.is_empty() {
             let rest = deliveries.split_off(deliveries.len().min(DELIVERIES_PER_CALL_MAX));
             for receipt in
-                self.commits.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
+                self.logs.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
             {
                 if let Receipt::Refused { reason } = receipt {
                     return Err(internal(format!("a record of a dead letter was refused: {reason}")));
@@ -54,6 +111,27 @@ impl Coordinator {
         }
         Ok(())
     }
+}
+
+fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
+    let payload = QueuedUnit::read(&letter.payload)?;
+    let model = run.layout.model(&letter.model);
+    let key = |iteration: &u32| run.key(model?, payload.task, *iteration);
+    let strike = |death: queue::Death| StrikeView {
+        worker: death.worker,
+        attempt: death.attempt,
+        cause: death.cause,
+        at: i64::try_from(death.at_ms)
+            .ok()
+            .and_then(|ms| Timestamp::from_millisecond(ms).ok())
+            .unwrap_or_default(),
+    };
+    Ok(DeadLetterView {
+        unit: letter.unit.0,
+        dialogues: payload.iterations.iter().filter_map(key).collect(),
+        strikes: letter.deaths.into_iter().map(strike).collect(),
+        suspect: !letter.dead,
+    })
 }
 
 fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use queue::NewUnit;
 
-use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::metrics;
 use crate::plan::Unit;
@@ -13,11 +12,12 @@ use crate::queue::queued_unit::new_unit;
 use crate::records::dialogues::DialogueTable;
 use crate::records::retry::{Retry, RetryUnit, pending};
 use crate::records::run::Run;
+use crate::runs::Runs;
 
-impl Coordinator {
+impl Runs {
     /// The retries of a run that are pending.
     pub(crate) async fn pending_retries(&self, run: &Run) -> Result<Vec<u64>> {
-        let retries = self.storage.retries(run.id()).await?;
+        let retries = self.store.retries(run.id()).await?;
         Ok(run.table(|table| pending(&retries, &run.layout, table)))
     }
 
@@ -35,8 +35,7 @@ impl Coordinator {
         if dialogues == 0 {
             return Ok(0);
         }
-        let asked =
-            self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
+        let asked = self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
             task: unit.task,
@@ -44,8 +43,8 @@ impl Coordinator {
             iterations: unit.iterations.clone(),
         };
         let retry = Retry { asked, units: units.iter().map(kept).collect() };
-        self.health.note_sink(self.storage.put_retry(run.id(), &retry).await)?;
-        self.queues.append_units(run, queued(run, units, asked)?).await?;
+        self.health.note_sink(self.store.put_retry(run.id(), &retry).await)?;
+        self.queue.append_units(run, queued(run, units, asked)?).await?;
         metrics::asked_again(dialogues);
         Ok(dialogues)
     }
@@ -65,7 +64,7 @@ impl Coordinator {
             return Ok(false);
         }
         tracing::warn!(run = %run.id(), units = units.len(), "what was to be asked again is queued once more");
-        self.queues.append_units(run, units).await?;
+        self.queue.append_units(run, units).await?;
         Ok(true)
     }
 }

@@ -10,11 +10,10 @@ use domain::{ErrorCode, Record, RecordId};
 use futures::StreamExt;
 
 use super::worker::*;
-use crate::Coordinator;
 use crate::access::Access;
 
-fn pool(coordinator: &Arc<Coordinator>) -> Arc<Access> {
-    Access::of(coordinator, &Caller::new("pool", [CallerRole::Worker], Some(Glob::new("played*"))))
+fn pool(coordinator: &Arc<Started>) -> Arc<Access> {
+    coordinator.access(&Caller::new("pool", [CallerRole::Worker], Some(Glob::new("played*"))))
 }
 
 fn changed(delivery: &Delivery, change: impl Fn(&mut Record)) -> Delivery {
@@ -92,7 +91,7 @@ async fn forged_generations_bodies_and_ids_change_nothing() {
 async fn what_was_done_to_a_run_stands_in_its_history_with_who_did_it() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
-    let as_whom = |name: &str| Access::of(&coordinator, &Caller::new(name, [CallerRole::Operator], None));
+    let as_whom = |name: &str| coordinator.access(&Caller::new(name, [CallerRole::Operator], None));
     let run = as_whom("alice").submit(submission(2)).await.unwrap().run;
     as_whom("bob").command(&run, BenchmarkCommand::Pause).await.unwrap();
     as_whom("bob").retry(&run, &[]).await.unwrap();
@@ -116,7 +115,7 @@ async fn readers_get_protected_texts_redacted_and_operators_whole() {
     let failed = failed(&grant.lease, &keys(&grant)[0], domain::FailureCause::Server);
     coordinator.deliver(vec![failed]).await.unwrap();
     // As of a protected pack: what decides is the manifest in the sink.
-    let reader = Access::of(&coordinator, &Caller::new("r", [CallerRole::Reader], None));
+    let reader = coordinator.access(&Caller::new("r", [CallerRole::Reader], None));
     let texts = |protected: bool| {
         let items = reader.records(&run);
         async move {
@@ -148,8 +147,8 @@ async fn a_protected_pack_is_sent_to_operators_and_workers_only() {
     let sealed = another_pack(|header| header.protected = true);
     let pack = packs::Pack::open_bytes("another", &sealed, &packs::Identity::published().unwrap()).unwrap();
     let hash = pack.hash().as_str();
-    coordinator.storage.sink.put_pack(hash, bytes::Bytes::from_owner(sealed)).await.unwrap();
-    let as_role = |role| Access::of(&coordinator, &Caller::new("somebody", [role], None));
+    coordinator.parts().store.sink.put_pack(hash, bytes::Bytes::from_owner(sealed)).await.unwrap();
+    let as_role = |role| coordinator.access(&Caller::new("somebody", [role], None));
     as_role(CallerRole::Operator).pack(hash).await.unwrap();
     as_role(CallerRole::Worker).pack(hash).await.unwrap();
     let refused = as_role(CallerRole::Reader).pack(hash).await.unwrap_err();

@@ -18,9 +18,9 @@ fn who_looks_for_the_store_while_it_gets_its_name_finds_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
     runtime.unwrap().block_on(async {
         let coordinator = Ground::new().coordinator();
-        let mut first = pin!(coordinator.check_bond(Adopt::NOTHING));
+        let mut first = pin!(coordinator.bind(Adopt::NOTHING));
         assert!(poll!(&mut first).is_pending(), "it reads the name of the store");
-        coordinator.check_bond(Adopt::NOTHING).await.unwrap();
+        coordinator.bind(Adopt::NOTHING).await.unwrap();
         first.await.unwrap();
     });
 }

@@ -9,7 +9,7 @@ use domain::exchange::{Receipt, WorkExchange};
 use results::sink;
 
 use super::worker::*;
-use crate::{Coordinator, CoordinatorOptions};
+use crate::CoordinatorOptions;
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
 fn shown(view: BenchmarkView) -> BenchmarkView {
@@ -77,7 +77,7 @@ async fn what_one_is_told_the_other_does() {
 }
 
 /// Answers about half of what there is, unit by unit, and keeps one unit half answered.
-async fn work_half(worker: &mut Worker, coordinator: &Coordinator) -> Vec<domain::DialogueKey> {
+async fn work_half(worker: &mut Worker, coordinator: &Started) -> Vec<domain::DialogueKey> {
     let mut answered = Vec::new();
     for _ in 0..2 {
         worker.exchange(coordinator, 9).await;
@@ -97,7 +97,7 @@ async fn work_half(worker: &mut Worker, coordinator: &Coordinator) -> Vec<domain
 }
 
 async fn finish(
-    coordinator: &Coordinator,
+    coordinator: &Started,
     worker: &mut Worker,
     answered: &[domain::DialogueKey],
     planned: usize,
@@ -157,7 +157,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     assert!(view.generation > generation);
     assert_eq!((view.scored, view.phase), (answered.len() as u64, RunPhase::Active));
     let units = ground.queue.run(&run).await.unwrap().unwrap().next_unit.0;
-    let planned = one.runs.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
+    let planned = one.parts().loaded.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
     assert_eq!(units, planned as u64, "every unit once");
 
     // Leases of before are stale; what was answered under them is taken all the same.
@@ -233,7 +233,7 @@ async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() 
     let url = format!("file://{}", objects.path().display());
     let start = |mirror: &str| {
         let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Coordinator::start(config(), Arc::clone(&ground.queue), sink)
+        Started::of(config(), Arc::clone(&ground.queue), sink)
     };
     let (one, two) = (start("one"), start("two"));
     let run = one.submit(submission(1)).await.unwrap().run;
@@ -264,10 +264,10 @@ async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
     let url = format!("file://{}", objects.path().display());
     let sink = sink::objects(&url, ground.data.path().join("mirror")).unwrap();
     let config = CoordinatorOptions { tend_every: Duration::from_secs(3600), ..config() };
-    let coordinator = Coordinator::start(config, Arc::clone(&ground.queue), sink);
+    let coordinator = Started::of(config, Arc::clone(&ground.queue), sink);
     let run = coordinator.submit(submission(1)).await.unwrap().run;
     let entry = HistoryEntry { at: jiff::Timestamp::now(), who: "alice".into(), what: "submitted".into() };
-    coordinator.note_history(&run, &entry).await.unwrap();
+    coordinator.parts().views.note_history(&run, &entry).await.unwrap();
     Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
     coordinator.tend().await.unwrap();
     let view = shown(coordinator.run(&run).await.unwrap());

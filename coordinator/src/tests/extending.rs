@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::pipelines::killed_after;
 use super::worker::*;
-use crate::Coordinator;
 
 /// The submission of these tests with a task in front of the others, another model and more iterations.
 pub(super) fn more() -> Submission {
@@ -28,7 +27,7 @@ const ROUNDS_MAX: usize = 6;
 /// Dialogues of [`more`].
 pub(super) const MORE: usize = 2 * 3 * 6 + 3 * 2;
 
-pub(super) async fn finish(coordinator: &Coordinator, run: &RunId, worker: &mut Worker) -> Vec<DialogueKey> {
+pub(super) async fn finish(coordinator: &Started, run: &RunId, worker: &mut Worker) -> Vec<DialogueKey> {
     let mut asked = Vec::new();
     for _ in 0..ROUNDS_MAX {
         worker.work_off(coordinator, &mut asked).await;

@@ -65,7 +65,7 @@ async fn a_repeated_delivery_is_counted_once() {
     coordinator.tend().await.unwrap();
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!((view.scored, view.failed), (1, 0));
-    let folder = coordinator.storage.sink.run_dir(&run).unwrap().log();
+    let folder = coordinator.parts().store.sink.run_dir(&run).unwrap().log();
     let report = results::log::verify(&folder, None, None).unwrap();
     assert_eq!(report.entries, 2, "the same coordinator does not write it twice");
     assert_eq!(winners(&coordinator, &run).await.len(), 1);
@@ -205,7 +205,7 @@ async fn dialogues_without_record_and_unit_are_queued_again() {
     worker.exchange(&coordinator, 1).await;
     let grant = worker.held.remove(0);
     // Somebody ends the unit in the queue, although its dialogues have no records.
-    let at = coordinator.runs.known(&run).await.unwrap().at().unwrap();
+    let at = coordinator.parts().loaded.known(&run).await.unwrap().at().unwrap();
     let fence = queue::Fence {
         generation: grant.lease.generation,
         model: grant.lease.model.clone(),
@@ -224,7 +224,7 @@ async fn dialogues_without_record_and_unit_are_queued_again() {
 }
 
 /// A run of which every dialogue failed.
-async fn all_failed(coordinator: &crate::Coordinator, worker: &mut Worker) -> domain::RunId {
+async fn all_failed(coordinator: &Started, worker: &mut Worker) -> domain::RunId {
     let run = coordinator.submit(submission(4)).await.unwrap().run;
     worker.exchange(coordinator, 1000).await;
     fail_held(coordinator, worker).await;
@@ -234,7 +234,7 @@ async fn all_failed(coordinator: &crate::Coordinator, worker: &mut Worker) -> do
     run
 }
 
-async fn fail_held(coordinator: &crate::Coordinator, worker: &mut Worker) {
+async fn fail_held(coordinator: &Started, worker: &mut Worker) {
     for grant in std::mem::take(&mut worker.held) {
         let records =
             keys(&grant).iter().map(|key| failed(&grant.lease, key, FailureCause::Timeout)).collect();

@@ -7,10 +7,9 @@ use domain::control::Control;
 use queue::{ManualClock, MemoryStore, QueueStore};
 
 use super::worker::*;
-use crate::Coordinator;
 
 /// A worker that holds some of a run.
-async fn busy(name: &str, coordinator: &Coordinator) -> Worker {
+async fn busy(name: &str, coordinator: &Started) -> Worker {
     let mut worker = Worker::new(name);
     worker.exchange(coordinator, 3).await;
     assert!(!worker.held.is_empty());
@@ -18,7 +17,7 @@ async fn busy(name: &str, coordinator: &Coordinator) -> Worker {
 }
 
 /// A run, its first worker, and the generation under which that one holds something.
-async fn begun(coordinator: &Coordinator) -> (RunId, Worker, u64) {
+async fn begun(coordinator: &Started) -> (RunId, Worker, u64) {
     let run = coordinator.submit(submission(8)).await.unwrap().run;
     let worker = busy("first", coordinator).await;
     let generation = worker.held[0].lease.generation;
@@ -33,7 +32,7 @@ fn ground_of_a_copied_queue() -> (Ground, MemoryStore) {
     (ground, store)
 }
 
-async fn assert_stale(worker: &mut Worker, coordinator: &Coordinator) {
+async fn assert_stale(worker: &mut Worker, coordinator: &Started) {
     let held = worker.held.len();
     assert!(held > 0);
     assert_eq!(
@@ -106,11 +105,11 @@ async fn coordinators_that_find_an_older_state_at_once_agree_on_one_queue() {
     }
     let built = store.run(&run).await.unwrap().unwrap();
     assert!(built.at.generation > before);
-    let planned = one.runs.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
+    let planned = one.parts().loaded.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
     assert_eq!(built.next_unit.0, planned as u64, "every unit once");
     for coordinator in [&one, &two] {
         coordinator.tend().await.unwrap();
-        let at = coordinator.runs.known(&run).await.unwrap().at();
+        let at = coordinator.parts().loaded.known(&run).await.unwrap().at();
         assert_eq!(at, Some(built.at.clone()), "nobody builds it once more");
     }
     assert_stale(&mut first, &one).await;

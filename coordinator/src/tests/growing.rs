@@ -9,9 +9,7 @@ use results::sink;
 use serde_json::json;
 
 use super::pipelines::{Asked, ROUNDS_MAX, finish, killed_after, outcome, submission, work_off};
-use super::worker::{Ground, config};
-use crate::Coordinator;
-use crate::access::Access;
+use super::worker::{Ground, Started, config};
 
 /// Another task, more iterations, and fewer of them for one of the tasks.
 pub(super) fn more() -> Submission {
@@ -49,7 +47,7 @@ fn each_once(asked: &Asked) {
     assert_eq!(answered.len(), asked.answered.len(), "no model is asked twice");
 }
 
-async fn finished(coordinator: &Coordinator, name: &RunId) -> bool {
+async fn finished(coordinator: &Started, name: &RunId) -> bool {
     coordinator.run(name).await.unwrap().phase == RunPhase::Finished
 }
 
@@ -181,7 +179,7 @@ async fn judging_again_follows_the_answers_when_both_are_extended() {
 async fn a_pipeline_says_who_did_what_to_it() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
-    let alice = Access::of(&coordinator, &Caller::new("alice", [CallerRole::Operator], None));
+    let alice = coordinator.access(&Caller::new("alice", [CallerRole::Operator], None));
     let submitted = alice.submit(submission(&["m"])).await.unwrap();
     let said = |view: &BenchmarkView| {
         let words = |entry: &domain::control::HistoryEntry| format!("{} {}", entry.who, entry.what);
@@ -206,7 +204,7 @@ async fn lists_of_runs_in_an_object_store_show_what_others_extended() {
     let url = format!("file://{}", objects.path().display());
     let start = |mirror: &str| {
         let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Coordinator::start(config(), Arc::clone(&ground.queue), sink)
+        Started::of(config(), Arc::clone(&ground.queue), sink)
     };
     let (one, two) = (start("one"), start("two"));
     let name = one.submit(submission(&["m", "n"])).await.unwrap().run;

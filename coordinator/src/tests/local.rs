@@ -10,7 +10,7 @@ use results::{RunDir, RunManifest};
 use serde_json::json;
 
 use super::worker::*;
-use crate::{Coordinator, CoordinatorOptions, Scope};
+use crate::{CoordinatorOptions, Scope};
 
 fn local() -> CoordinatorOptions {
     CoordinatorOptions { scope: Scope::Local, ..config() }
@@ -24,7 +24,7 @@ fn at_home(iterations: u32) -> Submission {
 }
 
 /// Another process: nothing is shared with the one before but the folder.
-fn another_process(ground: &mut Ground) -> Arc<Coordinator> {
+fn another_process(ground: &mut Ground) -> Arc<Started> {
     ground.lose_queue();
     ground.coordinator_with(local())
 }
@@ -61,7 +61,7 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
     assert_eq!((view.rate, view.eta_s), (0.0, None), "what was there before says nothing about the rate");
     let queued: u64 = ground
         .queue
-        .counts(&coordinator.runs.known(&run).await.unwrap().at().unwrap())
+        .counts(&coordinator.parts().loaded.known(&run).await.unwrap().at().unwrap())
         .await
         .unwrap()
         .iter()
@@ -141,7 +141,7 @@ async fn a_sink_that_cannot_be_written_keeps_the_records_with_the_workers() {
     let grant = worker.held[0].clone();
     let record = scored(&grant.lease, &keys(&grant)[0]);
     // The folder of the log becomes a file: no segment can be opened in it.
-    let log = coordinator.storage.sink.run_dir(&run).unwrap().log();
+    let log = coordinator.parts().store.sink.run_dir(&run).unwrap().log();
     std::fs::remove_dir_all(&log).unwrap();
     std::fs::write(&log, b"").unwrap();
     let error = coordinator.deliver(vec![record.clone()]).await.unwrap_err();

@@ -11,7 +11,7 @@ use queue::testing::RedisServer;
 use queue::{QueueStore, RedisOptions, RedisStore};
 
 use super::worker::*;
-use crate::{Adopt, Coordinator};
+use crate::Adopt;
 
 const ITERATIONS: u32 = 6;
 
@@ -52,7 +52,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Lets a worker answer a part of what there is to do, unit by unit.
-async fn answer_some(coordinator: &Coordinator) {
+async fn answer_some(coordinator: &Started) {
     let mut worker = Worker::new("first");
     worker.exchange(coordinator, ITERATIONS).await;
     for grant in std::mem::take(&mut worker.held) {
@@ -65,7 +65,7 @@ async fn answer_some(coordinator: &Coordinator) {
 }
 
 /// Lets a worker do what there is to do until the run is over.
-async fn finish(coordinator: &Coordinator, run: &RunId) -> u64 {
+async fn finish(coordinator: &Started, run: &RunId) -> u64 {
     let mut asked = Vec::new();
     for _ in 0..ROUNDS {
         coordinator.tend().await.unwrap();
@@ -88,7 +88,7 @@ fn grounds() -> Vec<(Ground, Option<RedisServer>)> {
     grounds
 }
 
-async fn submitted(coordinator: &Coordinator) -> RunId {
+async fn submitted(coordinator: &Started) -> RunId {
     coordinator.submit(submission(ITERATIONS)).await.unwrap().run
 }
 
@@ -170,7 +170,7 @@ async fn a_run_goes_on_from_a_copy_of_an_object_store() {
     let start = |objects: &Path, mirror: &str| {
         let url = format!("file://{}", objects.display());
         let sink = results::sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Coordinator::start(config(), Arc::clone(&ground.queue), sink)
+        Started::of(config(), Arc::clone(&ground.queue), sink)
     };
     let coordinator = start(objects.path(), "first");
     coordinator.bind(Adopt::NOTHING).await.unwrap();

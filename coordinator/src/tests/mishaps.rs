@@ -9,7 +9,7 @@ use domain::exchange::{Receipt, WorkExchange};
 use queue::QueueOwner;
 
 use super::worker::*;
-use crate::{Adopt, Coordinator, CoordinatorOptions};
+use crate::{Adopt, CoordinatorOptions};
 
 /// A submission like [`submission`] that is another run.
 fn other_submission(iterations: u32) -> Submission {
@@ -28,7 +28,7 @@ fn manifest_path(ground: &Ground, run: &RunId) -> PathBuf {
 async fn one_of_two_is_bad(
     ground: &Ground,
     damage: fn(String) -> String,
-) -> (Arc<Coordinator>, Worker, RunId, RunId) {
+) -> (Arc<Started>, Worker, RunId, RunId) {
     let coordinator = ground.coordinator();
     let bad = coordinator.submit(submission(4)).await.unwrap().run;
     let mut worker = Worker::new("w");
@@ -97,7 +97,7 @@ async fn a_queue_of_another_plan_gives_way_to_that_of_the_manifest() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(4)).await.unwrap().run;
-    let spec = coordinator.runs.known(&run).await.unwrap().spec(&config(), 1);
+    let spec = coordinator.parts().loaded.known(&run).await.unwrap().spec(&config(), 1);
     let plan_hash = spec.plan_hash.clone();
     drop(coordinator);
     // The run was extended after the copy from which the records were restored.
@@ -128,7 +128,7 @@ async fn the_built_in_pack_is_kept_with_its_runs() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(2)).await.unwrap().run;
-    let hash = coordinator.runs.known(&run).await.unwrap().material.pack_hash.clone();
+    let hash = coordinator.parts().loaded.known(&run).await.unwrap().material.pack_hash.clone();
     assert!(ground.data.path().join("packs").join(format!("{hash}.kgpack")).is_file());
 }
 
@@ -148,7 +148,7 @@ async fn records_of_runs_that_are_not_here_are_to_be_kept() {
 }
 
 /// A run, and a worker that holds some of it.
-async fn under_way(coordinator: &Coordinator) -> (RunId, Worker) {
+async fn under_way(coordinator: &Started) -> (RunId, Worker) {
     let run = coordinator.submit(submission(8)).await.unwrap().run;
     let mut worker = Worker::new("w");
     worker.exchange(coordinator, 3).await;

@@ -8,15 +8,14 @@ use std::task::Poll;
 
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, ExportItem, RunPhase, Submission};
-use domain::exchange::{Delivery, LeaseId, Receipt, Serves};
+use domain::exchange::{Delivery, LeaseId, Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use stages::RunName;
 
-use super::worker::{Ground, Worker, keys};
-use crate::access::Access;
-use crate::{Coordinator, PipelineCopy};
+use super::worker::{Ground, Started, Worker, keys};
+use crate::PipelineCopy;
 
 /// Rounds of tending and working after which a pipeline must be finished.
 pub(super) const ROUNDS_MAX: usize = 20;
@@ -83,7 +82,7 @@ pub(super) struct Asked {
 }
 
 /// Answers everything that is handed out.
-pub(super) async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
+pub(super) async fn work_off(coordinator: &Started, asked: &mut Asked) {
     let mut worker = Worker::new("w");
     worker.serves = ["m", "n", "grader", "reviewer"].map(|label| Serves::Model(label.to_owned())).to_vec();
     loop {
@@ -92,7 +91,7 @@ pub(super) async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
             return;
         }
         for grant in std::mem::take(&mut worker.held) {
-            let run = coordinator.runs.known(&grant.lease.run).await.unwrap();
+            let run = coordinator.parts().loaded.known(&grant.lease.run).await.unwrap();
             let mut records = Vec::new();
             for key in keys(&grant) {
                 let name = RunName::read(run.id()).unwrap();
@@ -122,21 +121,15 @@ pub(super) async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
                 };
                 records.push(said);
             }
-            let receipts = coordinator.deliver_all(records).await;
+            let receipts = coordinator.deliver(records).await.unwrap();
             assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
             worker.finished.push(grant.lease);
         }
     }
 }
 
-impl Coordinator {
-    async fn deliver_all(&self, records: Vec<Delivery>) -> Vec<Receipt> {
-        domain::exchange::WorkExchange::deliver(self, records).await.unwrap()
-    }
-}
-
 /// Works and tends until a pipeline is finished; what it is then.
-pub(super) async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> BenchmarkView {
+pub(super) async fn finish(coordinator: &Started, name: &RunId, asked: &mut Asked) -> BenchmarkView {
     for _ in 0..ROUNDS_MAX {
         work_off(coordinator, asked).await;
         coordinator.tend().await.unwrap();
@@ -194,7 +187,7 @@ async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdi
                 drop(coordinator);
                 // Another one comes upon what the dialogues came to, is killed, and takes the queue with it.
                 let killed = ground.coordinator();
-                whole &= killed_after(polls, killed.tend_pipeline(&name)).await;
+                whole &= killed_after(polls, killed.parts().benchmarks.tend_pipeline(&name)).await;
                 drop(killed);
                 ground.lose_queue();
                 let coordinator = ground.coordinator();
@@ -224,7 +217,10 @@ async fn two_coordinators_that_derive_at_once_create_every_run_once() {
         // First each on its own notices what is finished, then both derive.
         let (first, second) = tokio::join!(one.tend(), two.tend());
         first.and(second).unwrap();
-        let both = tokio::join!(one.tend_pipeline(&name), two.tend_pipeline(&name));
+        let both = tokio::join!(
+            one.parts().benchmarks.tend_pipeline(&name),
+            two.parts().benchmarks.tend_pipeline(&name)
+        );
         both.0.and(both.1).unwrap();
         if one.run(&name).await.unwrap().phase == RunPhase::Finished {
             break;
@@ -328,7 +324,7 @@ async fn an_export_of_a_pipeline_names_the_runs_that_it_is_read_from() {
     let second = coordinator.submit(again).await.unwrap().run;
     finish(&coordinator, &second, &mut Asked::default()).await;
     // Also for those who may only read: it holds no text.
-    let reader = Access::of(&coordinator, &Caller::new("r", [CallerRole::Reader], None));
+    let reader = coordinator.access(&Caller::new("r", [CallerRole::Reader], None));
     let first_of = async |name: &RunId| -> (String, usize) {
         let items: Vec<_> = reader.records(name).map(Result::unwrap).collect().await;
         let [ExportItem::Manifest(json), records @ ..] = items.as_slice() else { panic!("{items:?}") };

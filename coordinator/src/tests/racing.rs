@@ -14,7 +14,6 @@ use domain::{DialogueKey, FailureCause, RunId};
 use super::pipelines::Asked;
 use super::worker::*;
 use super::{extending, growing, pipelines};
-use crate::Coordinator;
 
 /// Polls a future so often, lets something else happen as a whole, and goes on with it. What it comes to, and whether it was
 /// done before.
@@ -35,7 +34,7 @@ async fn interrupted<T>(polls: usize, future: impl Future<Output = T>, between: 
     }
 }
 
-async fn phase(coordinator: &Coordinator, run: &RunId) -> RunPhase {
+async fn phase(coordinator: &Started, run: &RunId) -> RunPhase {
     coordinator.run(run).await.unwrap().phase
 }
 
@@ -80,13 +79,13 @@ async fn a_pipeline_that_is_cancelled_and_submitted_at_once_is_one_of_both_with_
         two.tend().await.unwrap();
         match phase(&two, &name).await {
             RunPhase::Cancelled => {
-                for run in two.own_runs(&name).await.unwrap() {
+                for run in two.parts().benchmarks.own_runs(&name).await.unwrap() {
                     assert_eq!(phase(&two, &run).await, RunPhase::Cancelled, "{run} after {polls} polls");
                 }
             }
             phase => {
                 assert_eq!(phase, RunPhase::Active, "after {polls} polls");
-                for run in two.own_runs(&name).await.unwrap() {
+                for run in two.parts().benchmarks.own_runs(&name).await.unwrap() {
                     let phase = self::phase(&two, &run).await;
                     assert!(!phase.is_over(), "{run} is {phase} after {polls} polls");
                 }
@@ -124,7 +123,7 @@ async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
 const ROUNDS_MAX: usize = 20;
 
 /// What is asked of a worker until a run is finished, with a round of tending after everything that it does.
-async fn finish_by_rounds(coordinator: &Coordinator, run: &RunId) -> BTreeSet<DialogueKey> {
+async fn finish_by_rounds(coordinator: &Started, run: &RunId) -> BTreeSet<DialogueKey> {
     let (mut worker, mut asked) = (Worker::new("v"), BTreeSet::new());
     for _ in 0..ROUNDS_MAX {
         if phase(coordinator, run).await == RunPhase::Finished {
@@ -170,7 +169,7 @@ async fn what_is_retried_in_the_last_round_of_a_run_counts() {
 }
 
 /// A pipeline after so many rounds at another coordinator than the one that has it from a user.
-async fn judged(ground: &Ground, rounds: usize) -> (Arc<Coordinator>, Arc<Coordinator>, RunId, Asked) {
+async fn judged(ground: &Ground, rounds: usize) -> (Arc<Started>, Arc<Started>, RunId, Asked) {
     let (one, two) = (ground.coordinator(), ground.coordinator());
     let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
     let mut asked = Asked::default();

@@ -5,18 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::caller::Caller;
 use domain::control::{BenchmarkView, Control, ExportItem, Submission};
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves,
     WorkExchange, WorkerStatus,
 };
-use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, WorkerId};
+use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, ServiceError, WorkerId};
 use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
+use results::Sink;
 use serde_json::json;
 
+use crate::access::{Access, Parts};
 use crate::records::dialogues::{DialogueRow, DialogueTable};
-use crate::{Coordinator, CoordinatorOptions};
+use crate::{Adopt, Coordinator, CoordinatorOptions};
 
 /// The start of time in these tests, in milliseconds since 1970.
 pub const START_MS: u64 = 1_700_000_000_000;
@@ -42,11 +45,11 @@ impl Ground {
     }
 
     /// A coordinator that does nothing by itself and looks at the queue whenever it is asked.
-    pub fn coordinator(&self) -> Arc<Coordinator> {
+    pub fn coordinator(&self) -> Arc<Started> {
         self.coordinator_with(config())
     }
 
-    pub fn coordinator_with(&self, config: CoordinatorOptions) -> Arc<Coordinator> {
+    pub fn coordinator_with(&self, config: CoordinatorOptions) -> Arc<Started> {
         start(config, Arc::clone(&self.queue), self.data.path())
     }
 
@@ -56,8 +59,59 @@ impl Ground {
     }
 }
 
-pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
-    Coordinator::start(config, queue, results::sink::folder(data))
+/// A coordinator, and the access of who started it.
+pub struct Started {
+    coordinator: Arc<Coordinator>,
+    access: Arc<Access>,
+}
+
+impl Started {
+    pub fn of(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
+        let coordinator = Coordinator::start(options, queue, sink);
+        let access = coordinator.unnamed();
+        Arc::new(Self { coordinator, access })
+    }
+
+    /// The access of somebody else.
+    pub fn access(&self, caller: &Caller) -> Arc<Access> {
+        self.coordinator.access(caller)
+    }
+
+    pub fn parts(&self) -> &Parts {
+        self.coordinator.parts()
+    }
+
+    pub async fn tend(&self) -> Result<(), ServiceError> {
+        self.coordinator.tend().await
+    }
+
+    pub async fn bind(&self, adopt: Adopt) -> Result<(), ServiceError> {
+        self.coordinator.bind(adopt).await
+    }
+
+    pub fn ready(&self) -> Result<(), ServiceError> {
+        self.coordinator.ready()
+    }
+
+    pub fn close(&self) {
+        self.coordinator.close();
+    }
+
+    pub async fn close_logs(&self) {
+        self.coordinator.close_logs().await;
+    }
+}
+
+impl std::ops::Deref for Started {
+    type Target = Access;
+
+    fn deref(&self) -> &Access {
+        &self.access
+    }
+}
+
+pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Started> {
+    Started::of(config, queue, results::sink::folder(data))
 }
 
 pub fn config() -> CoordinatorOptions {
@@ -144,7 +198,7 @@ impl Worker {
     }
 
     /// Reports, with room for more or without, and takes what the answer says to heart.
-    pub async fn exchange(&mut self, coordinator: &Coordinator, room: u32) -> Orders {
+    pub async fn exchange(&mut self, coordinator: &Started, room: u32) -> Orders {
         let orders = coordinator.exchange(self.report(room)).await.unwrap();
         assert!(orders.noted);
         self.finished.clear();
@@ -161,7 +215,7 @@ impl Worker {
     }
 
     /// Asks for work until it gets none, answering everything.
-    pub async fn work_off(&mut self, coordinator: &Coordinator, asked: &mut Vec<DialogueKey>) {
+    pub async fn work_off(&mut self, coordinator: &Started, asked: &mut Vec<DialogueKey>) {
         loop {
             self.exchange(coordinator, self.room).await;
             if self.held.is_empty() {
@@ -228,7 +282,7 @@ fn record(lease: &LeaseId, key: &DialogueKey, outcome: serde_json::Value) -> Rec
 }
 
 /// The records that count, by dialogue.
-pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<DialogueKey, Record> {
+pub async fn winners(coordinator: &Started, run: &RunId) -> BTreeMap<DialogueKey, Record> {
     let mut items = coordinator.records(run);
     let Some(Ok(ExportItem::Manifest(_))) = items.next().await else { panic!("the manifest comes first") };
     let mut winners = BTreeMap::new();
@@ -239,16 +293,16 @@ pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<Dialogu
         order.push(record.key.clone());
         assert!(winners.insert(record.key.clone(), record).is_none(), "one winner per dialogue");
     }
-    let planned = coordinator.runs.known(run).await.unwrap();
+    let planned = coordinator.parts().loaded.known(run).await.unwrap();
     let slots: Vec<usize> = order.iter().map(|key| planned.layout.slot_of(key).unwrap()).collect();
     assert!(slots.is_sorted(), "records come in the order of the plan");
     winners
 }
 
 /// The view as it follows from the log alone, read whole.
-pub async fn recomputed(coordinator: &Coordinator, view: &BenchmarkView) -> BenchmarkView {
-    let run = coordinator.runs.known(&view.run).await.unwrap();
-    let folder = coordinator.storage.sink.run_dir(&view.run).unwrap().log();
+pub async fn recomputed(coordinator: &Started, view: &BenchmarkView) -> BenchmarkView {
+    let run = coordinator.parts().loaded.known(&view.run).await.unwrap();
+    let folder = coordinator.parts().store.sink.run_dir(&view.run).unwrap().log();
     let mut table = DialogueTable::new(run.layout.slots());
     let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
     for entry in index.records(&folder, None).unwrap() {

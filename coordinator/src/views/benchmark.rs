@@ -4,38 +4,38 @@ use domain::control::{BenchmarkView, CellView, ModelView, RESULT_PREFIX, RunPhas
 use domain::{ModelSpec, RunId};
 use stages::names;
 
-use crate::Coordinator;
 use crate::benchmarks::documents::Pipeline;
 use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
+use crate::views::Views;
 use crate::views::run::Detail;
 
-impl Coordinator {
-    pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<BenchmarkView> {
-        let pipeline = self.expect_pipeline(name).await?;
-        let state = self.pipeline_state(name).await?;
-        let chain = self.pipeline_chain(&pipeline).await?;
+impl Views {
+    pub(crate) async fn judged_now(&self, name: &RunId) -> Result<BenchmarkView> {
+        let pipeline = self.benchmarks.expect_pipeline(name).await?;
+        let state = self.benchmarks.pipeline_state(name).await?;
+        let chain = self.benchmarks.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
-        view.history = self.pipeline_history(name).await?;
-        let crew = self.crew().await.unwrap_or_default();
+        view.history = self.benchmarks.pipeline_history(name).await?;
+        let workers = self.fleet.workers().await.unwrap_or_default();
         let mut columns: Vec<Vec<CellView>> = Vec::new();
         for model in &pipeline.configuration.models {
-            let runs = self.find_stages(&chain, model).await?;
+            let runs = self.benchmarks.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
-            let known = self.pipelines.known(name, &names::slug(&model.label));
+            let known = self.benchmarks.attended.known(name, &names::slug(&model.label));
             let kept = || state.summaries.iter().find(|kept| kept.is_of(&model.label, &runs)).cloned();
             let known = match known.as_ref().map(ModelSummary::of).or_else(kept) {
                 // Something happened to its runs by their own names.
-                None if state.phase.is_over() && finished() => {
-                    Some(ModelSummary::of(&self.read_model(&chain, model, runs.clone()).await?.state))
-                }
+                None if state.phase.is_over() && finished() => Some(ModelSummary::of(
+                    &self.benchmarks.read_model(&chain, model, runs.clone()).await?.state,
+                )),
                 known => known,
             };
             let is_first = columns.is_empty();
             let (shown, cells) =
-                self.model_column(&pipeline, model, (&runs, is_first), known, &crew, &mut view).await?;
+                self.model_column(&pipeline, model, (&runs, is_first), known, &workers, &mut view).await?;
             view.models.push(shown);
             columns.push(cells);
         }
@@ -50,11 +50,11 @@ impl Coordinator {
         Ok(view)
     }
 
-    /// Brief views of all pipelines.
-    pub async fn pipelines(&self) -> Result<Vec<BenchmarkView>> {
+    /// Brief views of all judged benchmarks.
+    pub(crate) async fn judged(&self) -> Result<Vec<BenchmarkView>> {
         let mut views = Vec::new();
-        for name in self.storage.pipelines().await? {
-            let pipeline = match self.find_pipeline(&name).await {
+        for name in self.store.pipelines().await? {
+            let pipeline = match self.benchmarks.find_pipeline(&name).await {
                 // One that cannot be read hides no other.
                 Err(error) if !error.code.is_transient() => {
                     tracing::warn!(pipeline = %name, %error, "left out of the list");
@@ -63,7 +63,7 @@ impl Coordinator {
                 found => found?,
             };
             let Some(pipeline) = pipeline else { continue };
-            let state = self.pipeline_state(&name).await?;
+            let state = self.benchmarks.pipeline_state(&name).await?;
             let [planned, scored, failed] = state.counts;
             views.push(BenchmarkView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
@@ -89,7 +89,7 @@ impl Coordinator {
         model: &ModelSpec,
         (runs, is_first): (&[StageRunStates], bool),
         known: Option<ModelSummary>,
-        crew: &RegisteredWorkers,
+        workers: &RegisteredWorkers,
         view: &mut BenchmarkView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = ModelView { model: model.label.clone(), ..ModelView::default() };
@@ -104,8 +104,8 @@ impl Coordinator {
                 let (run_view, over) = match state {
                     Some(state) if state.phase.is_over() => (None, Some(state)),
                     _ => {
-                        let run = self.runs.known(run).await?;
-                        (Some(self.view(&run, crew, Detail::Brief).await), None)
+                        let run = self.loaded.known(run).await?;
+                        (Some(self.of_run(&run, workers, Detail::Brief).await), None)
                     }
                 };
                 if let Some(state) = over {

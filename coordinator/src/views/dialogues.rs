@@ -4,14 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, TaskLabel};
 use results::log::PlaceReader;
-use tokio::sync::Semaphore;
 
-use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal, not_found};
 use crate::records::positions::RecordPositions;
-
-/// Dialogues read at once. The first look at a run reads its log, and a record may have 64 MiB.
-pub(crate) const READINGS_MAX: usize = 2;
+use crate::views::Views;
 
 /// One planned dialogue of a model on a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,23 +35,13 @@ pub struct RecordView {
     pub redacted: bool,
 }
 
-/// The right to read one record, see [`READINGS_MAX`].
-#[derive(Debug)]
-pub(crate) struct Readings(Arc<Semaphore>);
-
-impl Default for Readings {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(READINGS_MAX)))
-    }
-}
-
-impl Coordinator {
+impl Views {
     /// The headline scores of every model, in the order of the plan.
     ///
     /// # Errors
     /// There is no such run, or it cannot be loaded.
-    pub async fn scores(&self, run: &RunId) -> Result<Vec<ModelScores>> {
-        let run = self.runs.known(run).await?;
+    pub(crate) async fn scores(&self, run: &RunId) -> Result<Vec<ModelScores>> {
+        let run = self.loaded.known(run).await?;
         let cases: Vec<u32> = run.tasks.iter().map(|kind| kind.cases.len().max(1) as u32).collect();
         let of_model = |model: usize, label: &ModelLabel| {
             let mut scores = Vec::new();
@@ -77,13 +63,13 @@ impl Coordinator {
     ///
     /// # Errors
     /// There is no such run, model or task.
-    pub async fn dialogues(
+    pub(crate) async fn dialogues(
         &self,
         run: &RunId,
         model: &ModelLabel,
         task: &TaskLabel,
     ) -> Result<Vec<DialogueLine>> {
-        let run = self.runs.known(run).await?;
+        let run = self.loaded.known(run).await?;
         let (Some(model), Some(task)) = (run.layout.model(model), run.layout.task(task)) else {
             return Err(not_found(format!("run {} has no model `{model}` or no task `{task}`", run.id())));
         };
@@ -105,12 +91,12 @@ impl Coordinator {
     /// # Errors
     /// There is no such run or dialogue, or the log cannot be read.
     pub(crate) async fn record_of(&self, id: &RunId, key: &DialogueKey) -> Result<Option<(bool, Record)>> {
-        let permit = Arc::clone(&self.readings.0).acquire_owned().await.map_err(internal)?;
-        let run = self.runs.known(id).await?;
+        let permit = Arc::clone(&self.readings).acquire_owned().await.map_err(internal)?;
+        let run = self.loaded.known(id).await?;
         let slot = run.layout.slot_of(key);
         let slot = slot.ok_or_else(|| not_found(format!("run {id} has no dialogue {key}")))?;
-        self.storage.sink.refresh(id).await?;
-        let folder = self.storage.sink.run_dir(id)?.log();
+        self.store.sink.refresh(id).await?;
+        let folder = self.store.sink.run_dir(id)?.log();
         let read = move || {
             let _permit = permit;
             let mut known = run.places.lock().unwrap_or_else(PoisonError::into_inner);

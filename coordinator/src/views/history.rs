@@ -1,41 +1,44 @@
-//! The history of a pipeline: who did what to it. Each entry is a document.
+//! Who did what to a benchmark or a run.
 
 use domain::RunId;
 use domain::control::HistoryEntry;
-use futures::{StreamExt, TryStreamExt};
-use results::sink::{ENTRIES_READ_MAX, history_file};
 
-use crate::Coordinator;
-use crate::errors::{Result, internal};
+use crate::errors::Result;
+use crate::records::run::Run;
+use crate::views::Views;
 
-/// Beginning of the names of its documents.
-const HISTORY: &str = "history-";
-
-/// Maximum number of entries read at once.
-const READS_MAX: usize = 8;
-
-impl Coordinator {
-    /// Adds an entry to the history of a pipeline.
-    pub(crate) async fn note_pipeline(&self, name: &RunId, entry: &HistoryEntry) -> Result<()> {
-        let content = serde_json::to_vec(entry).map_err(internal)?;
-        let document = format!("{HISTORY}{}", history_file(entry));
-        self.storage.create_document(name, &document, content).await.map(drop)
-    }
-
-    /// The latest entries of the history of a pipeline, oldest first.
-    pub(crate) async fn pipeline_history(&self, name: &RunId) -> Result<Vec<HistoryEntry>> {
-        let mut documents = self.storage.documents(name, HISTORY).await?;
-        let documents = documents.split_off(documents.len().saturating_sub(ENTRIES_READ_MAX));
-        let read = |document: String| async move { self.storage.document(name, &document).await };
-        let found = futures::stream::iter(documents).map(read).buffered(READS_MAX);
-        found.try_filter_map(|entry| std::future::ready(Ok(entry))).try_collect().await
-    }
-
-    /// Removes the history of a pipeline.
-    pub(crate) async fn remove_history(&self, name: &RunId) -> Result<()> {
-        for document in self.storage.documents(name, HISTORY).await? {
-            self.storage.remove_document(name, &document).await?;
+impl Views {
+    /// Adds an entry to the history of a run or pipeline.
+    pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
+        if self.benchmarks.is_pipeline(run).await? {
+            return self.benchmarks.note_pipeline(run, entry).await;
+        }
+        self.store.sink.append_history(run, entry).await?;
+        if let Some(run) = self.loaded.get(run) {
+            *run.history.lock().await = None;
         }
         Ok(())
+    }
+
+    /// The history of a run or pipeline, as it is now.
+    pub(crate) async fn history_now(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
+        if self.benchmarks.is_pipeline(run).await? {
+            return self.benchmarks.pipeline_history(run).await;
+        }
+        Ok(self.store.sink.history(run).await?)
+    }
+
+    /// The history of a run, cached so that watching users do not query an object store again and again.
+    pub(crate) async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
+        let mut read = run.history.lock().await;
+        if let Some((at, history)) = &*read
+            && !self.store.sink.has_locks()
+            && self.clock.now() < *at + self.options.tend_every
+        {
+            return history.clone();
+        }
+        let history = self.store.sink.history(run.id()).await.unwrap_or_default();
+        *read = Some((self.clock.now(), history.clone()));
+        history
     }
 }

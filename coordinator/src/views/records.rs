@@ -5,22 +5,35 @@ use std::sync::Arc;
 
 use domain::RunId;
 use domain::control::{ExportItem, Feed};
-use futures::stream;
+use futures::{StreamExt, stream};
 use results::log::PlaceReader;
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
-use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
 use crate::records::positions::RecordPositions;
 use crate::records::run::Run;
+use crate::views::Views;
 
 /// Maximum number of records read ahead of the caller.
 const READ_AHEAD: usize = 32;
 
-impl Coordinator {
+impl Views {
+    /// Of a run, the manifest and every record that counts; of a judged benchmark, its documents.
+    pub(crate) fn records<'a>(&'a self, name: &'a RunId) -> Feed<'a, ExportItem> {
+        Box::pin(stream::once(self.benchmarks.copy_of(name)).flat_map(
+            move |copied| match copied.transpose() {
+                None => self.export(name),
+                Some(copied) => {
+                    let item = copied.map(|json| ExportItem::Manifest(json.into()));
+                    Box::pin(stream::once(std::future::ready(item))) as Feed<'a, ExportItem>
+                }
+            },
+        ))
+    }
+
     /// The manifest, then every record that counts.
-    pub(crate) fn export<'a>(&'a self, id: &'a RunId) -> Feed<'a, ExportItem> {
+    fn export<'a>(&'a self, id: &'a RunId) -> Feed<'a, ExportItem> {
         Box::pin(stream::unfold(Step::Begin, move |step| async move {
             let mut items = match step {
                 Step::Begin => match self.begin_export(id).await {
@@ -37,9 +50,9 @@ impl Coordinator {
     }
 
     async fn begin_export(&self, id: &RunId) -> Result<mpsc::Receiver<Result<ExportItem>>> {
-        let run = self.runs.known(id).await?;
-        self.storage.sink.refresh(id).await?;
-        let folder = self.storage.sink.run_dir(id)?.log();
+        let run = self.loaded.known(id).await?;
+        self.store.sink.refresh(id).await?;
+        let folder = self.store.sink.run_dir(id)?.log();
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         // Ends when the caller drops the receiver.
         tokio::task::spawn_blocking(move || {

@@ -1,0 +1,264 @@
+//! Tends everything: the periodic work of a coordinator.
+//!
+//! Every coordinator does this for all runs, concurrently with others: each step may be done twice.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use domain::{ErrorCode, RunId, ServiceError};
+use queue::RunStatus;
+
+use crate::benchmarks::Benchmarks;
+use crate::errors::Result;
+use crate::health::{Health, Uptime};
+use crate::options::{Adopt, CoordinatorOptions};
+use crate::queue::client::QueueClient;
+use crate::queue::signal::WorkSignal;
+use crate::queue_owner::Ownership;
+use crate::records::loaded::LoadedRuns;
+use crate::records::store::Store;
+use crate::runs::Runs;
+use crate::views::{Views, gauges};
+
+/// Number of rounds between two searches of the sink for runs that the queue has lost.
+const ROUNDS_PER_DISCOVERY: u64 = 30;
+
+/// Decides when leases may be taken over. After a start, and after the queue was unreachable, workers first get the time of
+/// a lease to renew theirs, because they could not do so before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TakeoverGrace {
+    length: Duration,
+    until: Duration,
+    /// A round is late if it comes this much later than the one before: leases may have expired because this coordinator did
+    /// not renew them. The same applies if the store's clock was set forward.
+    late_after: Duration,
+    /// The time of the last round, here and on the store's clock.
+    last: Option<(Duration, u64)>,
+    was_late: bool,
+}
+
+impl TakeoverGrace {
+    pub(crate) fn new(length: Duration, late_after: Duration, now: Duration) -> Self {
+        Self { length, until: now + length, late_after, last: None, was_late: false }
+    }
+
+    /// A round at `now`, with `store_ms` on the store's clock. Consecutive late rounds get a single grace period: a machine
+    /// that is always slow still takes over leases.
+    pub(crate) fn round(&mut self, now: Duration, store_ms: u64) {
+        let late = self.last.is_some_and(|(before, store_before)| {
+            let ours = now.saturating_sub(before);
+            let theirs = Duration::from_millis(store_ms.saturating_sub(store_before));
+            ours > self.late_after || theirs > ours + self.late_after
+        });
+        if late && !self.was_late {
+            self.unreachable(now);
+        }
+        (self.was_late, self.last) = (late, Some((now, store_ms)));
+    }
+
+    /// The queue could not be reached at `now`.
+    pub(crate) fn unreachable(&mut self, now: Duration) {
+        self.until = now + self.length;
+    }
+
+    /// Whether leases may be taken over.
+    pub(crate) fn is_over(&self, now: Duration) -> bool {
+        now >= self.until
+    }
+}
+
+/// Runs rounds until the coordinator is dropped.
+pub(crate) async fn rounds(tending: Weak<Tending>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(tending) = tending.upgrade() else { return };
+        let tended = {
+            let mut round = std::pin::pin!(tending.round());
+            // A queue or a log that hangs holds up the round: report the health meanwhile.
+            loop {
+                match tokio::time::timeout(every, &mut round).await {
+                    Ok(tended) => break tended,
+                    Err(_) => tending.tell_health(),
+                }
+            }
+        };
+        if let Err(error) = tended {
+            tracing::warn!(%error, "runs cannot be tended now");
+        }
+        tending.tell_health();
+    }
+}
+
+/// The rounds, with what they tend. What is kept between them can be lost: without it, a coordinator only waits a little longer.
+pub(crate) struct Tending {
+    pub options: CoordinatorOptions,
+    pub clock: Uptime,
+    pub health: Arc<Health>,
+    pub store: Arc<Store>,
+    pub loaded: Arc<LoadedRuns>,
+    pub queue: Arc<QueueClient>,
+    pub signal: Arc<WorkSignal>,
+    pub runs: Arc<Runs>,
+    pub benchmarks: Arc<Benchmarks>,
+    pub views: Arc<Views>,
+    pub ownership: Arc<Ownership>,
+    pub memory: RoundMemory,
+}
+
+/// What is kept between rounds.
+pub(crate) struct RoundMemory {
+    grace: Mutex<TakeoverGrace>,
+    round: Mutex<u64>,
+}
+
+impl RoundMemory {
+    pub(crate) fn new(options: &CoordinatorOptions, now: Duration) -> Self {
+        let length = options.grace.unwrap_or(options.lease_for);
+        // Workers renew every third of a lease, so two thirds are left when a stop begins.
+        let late_after = (options.lease_for * 2 / 3).max(options.tend_every * 2);
+        Self { grace: Mutex::new(TakeoverGrace::new(length, late_after, now)), round: Mutex::new(0) }
+    }
+}
+
+impl Tending {
+    /// One round over all runs. A problem of one does not delay the others.
+    pub(crate) async fn round(&self) -> std::result::Result<(), ServiceError> {
+        let round = {
+            let mut round = self.memory.round.lock().unwrap_or_else(PoisonError::into_inner);
+            *round += 1;
+            *round - 1
+        };
+        // Search at the start, then rarely: listing the sink may be slow.
+        let is_thorough = round.is_multiple_of(ROUNDS_PER_DISCOVERY);
+        if self.store.sink.has_locks() || is_thorough {
+            self.ownership.check(Adopt::NOTHING).await?;
+        }
+        let asked = async { Ok((self.queue.raw().runs().await?, self.queue.raw().now_ms().await?)) };
+        let asked = self.health.note_queue(asked.await);
+        let (statuses, reaps) = {
+            let mut grace = self.memory.grace.lock().unwrap_or_else(PoisonError::into_inner);
+            match asked {
+                Ok((statuses, store_ms)) => {
+                    grace.round(self.clock.now(), store_ms);
+                    (statuses, grace.is_over(self.clock.now()))
+                }
+                Err(error) => {
+                    grace.unreachable(self.clock.now());
+                    return Err(error);
+                }
+            }
+        };
+        let statuses: BTreeMap<RunId, RunStatus> =
+            statuses.into_iter().map(|status| (status.at.run.clone(), status)).collect();
+        if self.store.is_shared() {
+            self.discover(&statuses, is_thorough).await?;
+        }
+        for run in self.loaded.live() {
+            let tended = self.runs.tend(&run, statuses.get(run.id()), reaps).await;
+            if let Err(error) = &tended {
+                tracing::warn!(run = %run.id(), %error, "the run cannot be tended now");
+            }
+            run.set_trouble(tended.err().map(|error| error.message));
+        }
+        self.benchmarks.tend_all(is_thorough).await?;
+        self.loaded.evict();
+        self.views.state_gauges().await;
+        self.health.set_tended();
+        Ok(())
+    }
+
+    /// Loads runs submitted to other coordinators of the fleet: those in the queue and, from time to time, those that are only
+    /// in the sink.
+    async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
+        let is_over = |status: &RunStatus| {
+            matches!(status.state, queue::RunState::Cancelled | queue::RunState::Finished)
+        };
+        let mut names: Vec<RunId> =
+            statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
+        if thorough {
+            names.extend(self.store.names().await?);
+        }
+        for name in names {
+            match self.loaded.get(&name) {
+                Some(run) if run.is_attended() && !run.phase().is_over() => continue,
+                _ => {}
+            }
+            let state = match self.store.state(&name).await {
+                Ok(Some(state)) if state.fleet && !state.phase.is_over() => state,
+                Ok(_) => continue,
+                Err(error) => {
+                    tracing::warn!(run = %name, %error, "the run's state cannot be read");
+                    continue;
+                }
+            };
+            if let Some(known) = self.loaded.get(&name) {
+                // A run that continues may have been extended, and is then read again.
+                self.loaded.expect_newest(&known).await.ok();
+            }
+            match self.loaded.followed(&name, Duration::ZERO).await {
+                Ok(run) => {
+                    // A run that was over when it was loaded was resumed.
+                    run.attend();
+                    run.set_phase(state.phase);
+                    self.signal.touch();
+                }
+                // Reported once when loading was tried, and shown to users.
+                Err(error) => tracing::debug!(run = %name, %error, "left out"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this coordinator can work.
+    pub(crate) fn fitness(&self) -> Result<()> {
+        let unfit = |message: String| Err(ServiceError::new(ErrorCode::Unavailable, message));
+        match self.health.trouble() {
+            Some(trouble) => unfit(trouble),
+            None if self.options.tends && !self.health.is_tended() => {
+                unfit("runs are still being loaded".into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn tell_health(&self) {
+        gauges::health(&self.health, &self.runs.logs, self.fitness().is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
+        let at = Duration::from_secs;
+        let mut grace = TakeoverGrace::new(at(30), at(20), at(0));
+        assert!(!grace.is_over(at(29)) && grace.is_over(at(30)));
+        grace.unreachable(at(100));
+        assert!(!grace.is_over(at(129)) && grace.is_over(at(130)));
+    }
+
+    #[test]
+    fn nobody_loses_a_lease_because_the_coordinator_was_stopped_or_a_clock_was_set() {
+        let at = Duration::from_secs;
+        let mut grace = TakeoverGrace::new(at(30), at(20), at(0));
+        grace.round(at(100), 1_000_000);
+        assert!(grace.is_over(at(100)));
+        // The process was stopped for 40 s.
+        grace.round(at(140), 1_040_000);
+        assert!(!grace.is_over(at(169)) && grace.is_over(at(170)));
+        grace.round(at(141), 1_041_000);
+        // The clock of Redis was set an hour forward, later back.
+        grace.round(at(142), 4_642_000);
+        grace.round(at(150), 1_050_000);
+        assert!(!grace.is_over(at(171)) && grace.is_over(at(172)));
+        // A machine on which every round is late does take leases over.
+        grace.round(at(200), 1_100_000);
+        grace.round(at(229), 1_129_000);
+        assert!(!grace.is_over(at(229)) && grace.is_over(at(230)));
+    }
+}

@@ -1,0 +1,98 @@
+//! Lists: all runs and benchmarks, all workers. What cannot be read hides nothing else.
+
+use domain::control::{BenchmarkView, RunPhase, WorkerView};
+use domain::{ErrorCode, RunId, ServiceError};
+use jiff::Timestamp;
+use results::RunManifest;
+
+use crate::errors::Result;
+use crate::records::store::RunStateFile;
+use crate::views::Views;
+use crate::views::run::{Detail, name_of};
+
+impl Views {
+    /// Everything that has a name: runs, then judged benchmarks.
+    pub(crate) async fn list(&self) -> Result<Vec<BenchmarkView>> {
+        let mut views = self.runs().await?;
+        views.extend(self.judged().await?);
+        Ok(views)
+    }
+
+    /// All runs; a run that is over and not loaded is shown by its last state.
+    async fn runs(&self) -> Result<Vec<BenchmarkView>> {
+        let (mut views, workers) = (Vec::new(), self.fleet.workers().await.unwrap_or_default());
+        for (id, manifest) in self.store.found().await? {
+            if let Some(run) = self.loaded.get(&id) {
+                views.push(self.of_run(&run, &workers, Detail::Brief).await);
+                continue;
+            }
+            let over = match self.store.state(&id).await {
+                Ok(state) => state.filter(|state| state.phase.is_over()),
+                // Loading it will report the error.
+                Err(_) => None,
+            };
+            views.push(match (manifest, over) {
+                (Ok(manifest), Some(state)) => view_of_file(&id, Some(&manifest), &state),
+                // A run that cannot be read must not hide the others.
+                (manifest, _) => match self.loaded.known(&id).await {
+                    Ok(run) => self.of_run(&run, &workers, Detail::Brief).await,
+                    Err(error) => broken_view(&id, manifest.ok().as_ref(), error.message),
+                },
+            });
+        }
+        Ok(views)
+    }
+
+    /// The view of an existing run that cannot be loaded, with the reason.
+    ///
+    /// # Errors
+    /// The run does not exist, or this cannot be determined now.
+    pub(crate) async fn view_of_broken(&self, id: &RunId, error: ServiceError) -> Result<BenchmarkView> {
+        if error.code == ErrorCode::NotFound || error.code.is_transient() {
+            return Err(error);
+        }
+        match self.store.manifest(id).await {
+            // Not a valid run name.
+            Err(invalid) if invalid.code == ErrorCode::Invalid => Err(invalid),
+            manifest => Ok(broken_view(id, manifest.ok().flatten().as_ref(), error.message)),
+        }
+    }
+
+    /// The workers, by name.
+    pub(crate) async fn workers(&self) -> Result<Vec<WorkerView>> {
+        let workers = self.fleet.workers().await?.members;
+        // The store's clock may differ from ours: the latest heartbeat defines the present.
+        let now_ms = workers.iter().map(|member| member.seen_ms).max().unwrap_or_default();
+        let now_ms = now_ms.max(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
+        Ok(workers
+            .into_iter()
+            .map(|member| WorkerView {
+                status: member.status,
+                worker: member.worker,
+                seen_ms_ago: now_ms.saturating_sub(member.seen_ms),
+                draining: member.draining,
+            })
+            .collect())
+    }
+}
+
+/// The view of a run that is not loaded, from the sink.
+fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> BenchmarkView {
+    BenchmarkView {
+        run: run.clone(),
+        name: manifest.map(name_of).unwrap_or_default(),
+        phase: state.phase,
+        created_at: manifest.map_or(Timestamp::UNIX_EPOCH, |manifest| manifest.created_at),
+        planned: manifest.map_or(0, |manifest| manifest.planned_dialogues),
+        scored: state.scored,
+        failed: state.failures.iter().map(|(_, count)| count).sum(),
+        failures: state.failures.clone(),
+        ..BenchmarkView::default()
+    }
+}
+
+/// The view of a run of which at most the manifest is readable.
+fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> BenchmarkView {
+    let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
+    BenchmarkView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
+}

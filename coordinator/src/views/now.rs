@@ -1,0 +1,56 @@
+//! The view of what has a name, as it is now, and as it changes.
+
+use std::time::Duration;
+
+use domain::control::{BenchmarkView, Feed};
+use domain::{ErrorCode, RunId};
+use futures::stream;
+
+use crate::errors::Result;
+use crate::views::Views;
+
+/// Interval between two views of a watched run.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
+impl Views {
+    /// The full view of a run or judged benchmark.
+    pub(crate) async fn view(&self, name: &RunId) -> Result<BenchmarkView> {
+        if self.benchmarks.is_pipeline(name).await? {
+            return self.judged_now(name).await;
+        }
+        let mut known = self.loaded.known(name).await;
+        if self.store.sink.has_locks()
+            && let Ok(over) = &known
+            && over.phase().is_over()
+        {
+            // Another coordinator may have extended it.
+            known = self.loaded.newest(name).await;
+        }
+        let known = match known {
+            Ok(run) => run,
+            Err(error) => return self.view_of_broken(name, error).await,
+        };
+        // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
+        // read now, a run that goes on is shown as it was last seen, with its trouble.
+        let run = match self.loaded.followed(name, self.options.tend_every).await {
+            Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
+            followed => followed?,
+        };
+        Ok(self.run_now(&run).await)
+    }
+
+    /// Views of a run or judged benchmark, until it is over.
+    pub(crate) fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView> {
+        // `None` is the beginning, then whether the last view was that of a run that is over.
+        Box::pin(stream::unfold(None, move |over: Option<bool>| async move {
+            match over {
+                Some(true) => return None,
+                Some(false) => tokio::time::sleep(WATCH_EVERY).await,
+                None => {}
+            }
+            let view = self.view(name).await;
+            let over = view.as_ref().map_or(true, |view| view.phase.is_over());
+            Some((view, Some(over)))
+        }))
+    }
+}
