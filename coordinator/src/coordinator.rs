@@ -12,7 +12,7 @@ use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
 
-use crate::access::{Access, Parts, Submissions};
+use crate::access::{Access, CoordinatorParts, Submissions};
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::attended::Attended;
 use crate::fleet::Fleet;
@@ -33,7 +33,7 @@ use crate::views::Views;
 /// A coordinator over a queue and a sink. Any number of coordinators may share them; none has state that another one could
 /// not rebuild.
 pub struct Coordinator {
-    parts: Arc<Parts>,
+    parts: Arc<CoordinatorParts>,
     ownership: Arc<Ownership>,
     tending: Arc<Tending>,
 }
@@ -132,7 +132,7 @@ impl Coordinator {
             tokio::spawn(tending::rounds(Arc::downgrade(&tending), tending.options.tend_every));
         }
         let submissions = Submissions::default();
-        let parts = Arc::new(Parts {
+        let parts = Arc::new(CoordinatorParts {
             clock,
             health,
             store,
@@ -160,7 +160,7 @@ impl Coordinator {
 
     /// What it is made of.
     #[cfg(test)]
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &CoordinatorParts {
         &self.parts
     }
 

@@ -1,13 +1,10 @@
 //! The coordinator: plans runs, hands out units, stores records and reports progress.
 //!
-//! Reading order: [`configuration`] is what a user writes, [`plan`] expands it into dialogues and units, `submit` creates a
-//! run from it. `exchange` and `grants` talk to workers, `commit` stores their records, [`aggregate`] counts them. `rebuild`
-//! reconciles queue and log, `bond` sees that queue and records belong together, `tend` is the periodic work, `control` has
-//! the commands of users, `look` the single dialogues, `crew` the workers as people see them. [`Coordinator`] is the public
-//! interface, [`access::Access`] the same for one caller.
+//! It is made of folders, each of which uses only those before it: `metrics`, [`plan`], `records`, `queue`, `runs`,
+//! `benchmarks`, `fleet`, `views` and [`access`]. Read them in this order; the head of each says what is in it.
 //!
-//! The parts build on each other: `storage` (the sink), `pack_store`, `runs` (the loaded runs), `rebuild` (their queues),
-//! `commit` (their logs).
+//! [`Coordinator`] wires the parts together, `tending` is their periodic work, and `queue_owner` sees that queue and records
+//! belong together. Whoever calls a coordinator does so through [`access::Access`].
 //!
 //! A coordinator has no state of its own. Records are in the sink, work is in the queue; everything in memory can be read
 //! again from these two, by this process or another one.

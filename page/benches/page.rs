@@ -54,20 +54,19 @@ async fn measure() {
         json!({"label": name, "connector": "openai-compatible", "model": name, "iterations": iterations})
     });
     let configuration = json!({"name": "matrix", "seed": 1, "models": models.collect::<Vec<_>>()});
-    let view = world.coordinator.submit(Submission { configuration, pack: None }).await.unwrap();
+    let view = world.access.submit(Submission { configuration, pack: None }).await.unwrap();
     let run = view.run;
     let mut workers = Vec::with_capacity(WORKERS);
     for number in 0..WORKERS {
-        let mut worker =
-            Played::serving(&world.coordinator, &format!("worker-{number}"), names.clone()).await;
-        worker.take(&world.coordinator, 0).await;
+        let mut worker = Played::serving(&world.access, &format!("worker-{number}"), names.clone()).await;
+        worker.take(&world.access, 0).await;
         workers.push(worker);
     }
-    let mut worker = Played::serving(&world.coordinator, "worker-0", names).await;
+    let mut worker = Played::serving(&world.access, "worker-0", names).await;
     let text = "The answer is Ann, because she is known by most. ".repeat(20);
     loop {
-        worker.take(&world.coordinator, 2).await;
-        let answered = worker.answer(&world.coordinator, |key| {
+        worker.take(&world.access, 2).await;
+        let answered = worker.answer(&world.access, |key| {
             let score = f64::from(key.iteration % 7) / 6.0;
             let scores = json!({"f1": score, "max": {"f1": score, "combined": score}});
             (json!({"state": "scored", "scores": scores, "infos": {}}), text.clone())
@@ -76,7 +75,7 @@ async fn measure() {
             break;
         }
     }
-    let view = world.coordinator.run(&run).await.unwrap();
+    let view = world.access.run(&run).await.unwrap();
     println!(
         "{} of {} dialogues, {} models, {WORKERS} workers",
         view.done(),
@@ -86,7 +85,7 @@ async fn measure() {
 
     // Their registrations have ended meanwhile.
     for worker in &mut workers {
-        worker.take(&world.coordinator, 0).await;
+        worker.take(&world.access, 0).await;
     }
     let mut next = 0;
 
@@ -129,7 +128,7 @@ async fn measure() {
             if ticks {
                 tokio::time::sleep(TICK).await;
                 for _ in 0..REPORTING {
-                    workers[next % WORKERS].take(&world.coordinator, 0).await;
+                    workers[next % WORKERS].take(&world.access, 0).await;
                     next += 1;
                 }
             }

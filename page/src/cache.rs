@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coordinator::Coordinator;
+use coordinator::access::Access;
 use domain::control::{BenchmarkView, Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
@@ -42,15 +42,15 @@ type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
 
 /// See the module.
 pub(crate) struct ViewCache {
-    coordinator: Arc<Coordinator>,
+    access: Arc<Access>,
     tick: Duration,
     cells: Mutex<HashMap<Topic, (Instant, Cell)>>,
 }
 
 impl ViewCache {
     /// With this time between two computations, which is [`TICK`] but in tests.
-    pub(crate) fn new(coordinator: Arc<Coordinator>, tick: Duration) -> Self {
-        Self { coordinator, tick, cells: Mutex::default() }
+    pub(crate) fn new(access: Arc<Access>, tick: Duration) -> Self {
+        Self { access, tick, cells: Mutex::default() }
     }
 
     /// What there is to see, not older than a tick.
@@ -90,14 +90,14 @@ impl ViewCache {
     async fn make(&self, topic: &Topic, cached: &mut CachedPage) -> Result<PageState, ServiceError> {
         match topic {
             Topic::Benchmarks => {
-                let benchmarks: Arc<[BenchmarkView]> = self.coordinator.runs().await?.into();
+                let benchmarks: Arc<[BenchmarkView]> = self.access.runs().await?.into();
                 let shown = Arc::clone(&benchmarks);
                 let sections = rendered(move || benchmarks::sections(&shown)).await?;
                 Ok(PageState { title: "Runs".to_owned(), sections, over: false, benchmarks })
             }
             Topic::Benchmark(id) => self.make_benchmark(id, cached).await,
             Topic::Workers { steers } => {
-                let (workers, steers): (Vec<WorkerView>, bool) = (self.coordinator.workers().await?, *steers);
+                let (workers, steers): (Vec<WorkerView>, bool) = (self.access.workers().await?, *steers);
                 let sections = rendered(move || workers::sections(&workers, steers)).await?;
                 Ok(PageState { title: "Workers".to_owned(), sections, over: false, benchmarks: Arc::new([]) })
             }
@@ -105,10 +105,10 @@ impl ViewCache {
     }
 
     async fn make_benchmark(&self, id: &RunId, cached: &mut CachedPage) -> Result<PageState, ServiceError> {
-        let view = self.coordinator.run(id).await?;
+        let view = self.access.run(id).await?;
         let is_pipeline = match cached.is_pipeline {
             Some(known) => known,
-            None => *cached.is_pipeline.insert(self.coordinator.pipeline(id).await?.is_some()),
+            None => *cached.is_pipeline.insert(self.access.pipeline(id).await?.is_some()),
         };
         let stages = if is_pipeline {
             let all = Box::pin(self.latest(&Topic::Benchmarks)).await?;
@@ -116,7 +116,7 @@ impl ViewCache {
             all.benchmarks.iter().filter(|run| run.run.as_str().starts_with(&prefix)).cloned().collect()
         } else {
             // Whoever waits for intervals sees them with a later tick.
-            cached.intervals.keep_up(&self.coordinator, id, view.done());
+            cached.intervals.keep_up(&self.access, id, view.done());
             Vec::new()
         };
         let intervals = cached.intervals.known();
@@ -141,7 +141,7 @@ async fn rendered(
 
 #[cfg(test)]
 mod tests {
-    use coordinator::CoordinatorOptions;
+    use coordinator::{Coordinator, CoordinatorOptions};
     use futures::future::join_all;
 
     use super::*;
@@ -149,7 +149,8 @@ mod tests {
     fn cache(data: &tempfile::TempDir, tick: Duration) -> ViewCache {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
-        ViewCache::new(Coordinator::start(config, queue, results::sink::folder(data.path())), tick)
+        let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path()));
+        ViewCache::new(coordinator.unnamed(), tick)
     }
 
     #[tokio::test]

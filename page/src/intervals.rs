@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coordinator::Coordinator;
+use coordinator::access::Access;
 use domain::{ModelLabel, RunId};
 use report::stats::Interval;
 use report::stats::bootstrap::{clustered_mean, seed_of};
@@ -44,7 +44,7 @@ impl Intervals {
     }
 
     /// Begins to compute them if there is something new, and if it is time.
-    pub(crate) fn keep_up(&self, coordinator: &Arc<Coordinator>, run: &RunId, done: u64) {
+    pub(crate) fn keep_up(&self, access: &Arc<Access>, run: &RunId, done: u64) {
         {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let rests = state.rest_until.is_some_and(|until| Instant::now() < until);
@@ -53,9 +53,9 @@ impl Intervals {
             }
             state.under_way = true;
         }
-        let (state, coordinator, run) = (Arc::clone(&self.0), Arc::clone(coordinator), run.clone());
+        let (state, access, run) = (Arc::clone(&self.0), Arc::clone(access), run.clone());
         tokio::spawn(async move {
-            let scores = coordinator.scores(&run).await;
+            let scores = access.scores(&run).await;
             let begun = Instant::now();
             let computed = match scores {
                 Err(error) => {

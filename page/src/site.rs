@@ -36,7 +36,7 @@ impl Site {
         public: Option<PublicUrl>,
     ) -> io::Result<Self> {
         Ok(Self {
-            cache: Arc::new(ViewCache::new(Arc::clone(&coordinator), TICK)),
+            cache: Arc::new(ViewCache::new(coordinator.unnamed(), TICK)),
             coordinator,
             login,
             public,
@@ -59,7 +59,7 @@ impl Site {
 
     /// The coordinator as this visitor may use it.
     pub(crate) fn access(&self, visitor: &Visitor) -> Arc<Access> {
-        Access::of(&self.coordinator, &visitor.caller)
+        self.coordinator.access(&visitor.caller)
     }
 
     /// Ends the streams of everybody who looks.

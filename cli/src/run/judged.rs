@@ -71,7 +71,7 @@ impl JudgedEnding {
 
 /// The configuration of a pipeline on this machine; `None` if there is no pipeline of this name.
 pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Configuration>> {
-    beside(data_dir)?.pipeline(name).await.map_err(explained)
+    beside(data_dir)?.unnamed().pipeline(name).await.map_err(explained)
 }
 
 /// Sees that a pipeline, if there is one of this name, is the user's own, or becomes it by `trusts`.
@@ -87,7 +87,7 @@ pub async fn expect_own(name: &RunId, data_dir: &std::path::Path, trusts: bool) 
 
 /// The pipelines of this machine, briefly.
 pub fn all(data_dir: &std::path::Path) -> anyhow::Result<Vec<BenchmarkView>> {
-    block_on(async { beside(data_dir)?.pipelines().await.map_err(explained) })
+    block_on(async { beside(data_dir)?.unnamed().pipelines().await.map_err(explained) })
 }
 
 /// Those of these runs that belong to a pipeline; none where it is none.
@@ -114,18 +114,18 @@ pub fn runs_in(pipeline: &RunId, data_dir: &std::path::Path) -> anyhow::Result<V
 pub fn remove(name: &RunId, data_dir: &std::path::Path, force: bool) -> anyhow::Result<Option<RunId>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let coordinator = beside(data_dir)?;
-        if coordinator.pipeline(name).await.map_err(explained)?.is_none() {
+        let access = beside(data_dir)?.unnamed();
+        if access.pipeline(name).await.map_err(explained)?.is_none() {
             return Ok(None);
         }
-        coordinator.remove(name, force).await.map_err(explained)?;
+        access.remove(name, force).await.map_err(explained)?;
         Ok(Some(name.clone()))
     })
 }
 
 /// Sees that a run is none of a fleet that is not over.
 pub fn expect_removable(run: &RunId, data_dir: &std::path::Path) -> anyhow::Result<()> {
-    block_on(async { beside(data_dir)?.expect_removable(run).await.map_err(explained) })
+    block_on(async { beside(data_dir)?.unnamed().expect_removable(run).await.map_err(explained) })
 }
 
 /// A coordinator that looks at what there is, and does nothing by itself.
@@ -164,18 +164,19 @@ pub async fn run(
         preflight::models(&configuration.models, &connect_to(agreed.clone()), &longest).await?;
     }
     let coordinator = session::coordinator(CoordinatorOptions::local(), &data_dir)?;
+    let access = coordinator.unnamed();
     let submission = session::submission(&configuration)?;
     let begun = match wanted {
-        WantedPipeline::Configured(_) => coordinator.submit(submission).await,
-        WantedPipeline::Named(name) => coordinator.command(&name, BenchmarkCommand::Resume).await,
+        WantedPipeline::Configured(_) => access.submit(submission).await,
+        WantedPipeline::Named(name) => access.command(&name, BenchmarkCommand::Resume).await,
         WantedPipeline::Extended(name, _) => {
-            coordinator.extend(&name, submission).await.inspect(submit::tell_changes)
+            access.extend(&name, submission).await.inspect(submit::tell_changes)
         }
     };
     let begun = begun.map_err(explained)?;
     let name = begun.run.clone();
     // One of this name may have been here, with more models than this configuration.
-    let whole = coordinator.pipeline(&name).await.map_err(explained)?;
+    let whole = access.pipeline(&name).await.map_err(explained)?;
     let whole = whole.map_or_else(Targets::default, |whole| Targets::of(&whole));
     if !agreed.include(&whole) {
         trust::expect_own(&name, &whole, trusts)?;
@@ -184,7 +185,7 @@ pub async fn run(
     trust::note_own(&name, &whole);
     let connect: Arc<dyn Connect> = Arc::new(connect_to(agreed));
     if let Some(causes) = &options.retry {
-        coordinator.retry(&name, causes).await?;
+        access.retry(&name, causes).await?;
     }
     eprintln!("pipeline {name}");
     let mut key = PackKey::default();
@@ -235,7 +236,8 @@ async fn hold(
     judges: &Judges,
     waits: bool,
 ) -> anyhow::Result<(BenchmarkView, Vec<String>)> {
-    let mut progress = ProgressLine::new(&coordinator.run(name).await?);
+    let access = coordinator.unnamed();
+    let mut progress = ProgressLine::new(&access.run(name).await?);
     let (stopper, mut working) = session::start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
@@ -247,7 +249,7 @@ async fn hold(
                 break told;
             }
             _ = looks.tick() => {
-                let view = match coordinator.run(name).await {
+                let view = match access.run(name).await {
                     // A run is being reloaded.
                     Err(error) if error.code == ErrorCode::Unavailable => continue,
                     view => view?,
@@ -291,12 +293,12 @@ async fn hold(
                 }
                 if tried.elapsed() >= TRY_AGAIN_EVERY {
                     tried = Instant::now();
-                    coordinator.command(name, BenchmarkCommand::Resume).await?;
+                    access.command(name, BenchmarkCommand::Resume).await?;
                 }
             }
         }
     };
-    let view = coordinator.run(name).await?;
+    let view = access.run(name).await?;
     progress.finish(&view);
     let blocked = if view.phase == RunPhase::Finished { Vec::new() } else { blocked };
     Ok((view, blocked))

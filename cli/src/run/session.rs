@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use coordinator::access::Access;
 use coordinator::configuration::{Configuration, Connector};
 use coordinator::plan::{Plan, outlines};
 use coordinator::planned::{NotAsPlanned, Planned};
@@ -94,6 +95,7 @@ pub enum WantedRun {
 /// A run that can be started or continued, and the coordinator of this process.
 pub struct Session {
     coordinator: Arc<Coordinator>,
+    access: Arc<Access>,
     proposal: Proposal,
     data_dir: PathBuf,
     /// What the user agreed that it contacts and reads.
@@ -229,17 +231,17 @@ impl Session {
     /// the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
     pub async fn open(wanted: WantedRun, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
         let coordinator = coordinator(CoordinatorOptions::local(), &data_dir)?;
+        let access = coordinator.unnamed();
         let (agreed, proposal) = match &wanted {
             WantedRun::Configured(configuration) => {
-                (Targets::of(configuration), coordinator.propose(submission(configuration)?).await)
+                (Targets::of(configuration), access.propose(submission(configuration)?).await)
             }
-            WantedRun::Named(run) => (
-                trust::expect_own_run(run, &data_dir, trusts).await?,
-                coordinator.propose_existing(run).await,
-            ),
+            WantedRun::Named(run) => {
+                (trust::expect_own_run(run, &data_dir, trusts).await?, access.propose_existing(run).await)
+            }
             WantedRun::Changed { run, configuration, extend } => (
                 trust::expect_own_run(run, &data_dir, trusts).await?.and(Targets::of(configuration)),
-                coordinator.propose_change(run, submission(configuration)?, *extend).await,
+                access.propose_change(run, submission(configuration)?, *extend).await,
             ),
         };
         let proposal = proposal.map_err(explained)?;
@@ -247,13 +249,13 @@ impl Session {
         for warning in proposal.warnings() {
             eprintln!("warning: {warning}");
         }
-        Ok(Self { coordinator, proposal, data_dir, agreed })
+        Ok(Self { coordinator, access, proposal, data_dir, agreed })
     }
 
     /// Begins the run, which is the user's own from then on.
     async fn begin(&self) -> anyhow::Result<BenchmarkView> {
         trust::note_own(&self.manifest().run, &Targets::of(&self.planned().configuration));
-        Ok(self.coordinator.begin(&self.proposal).await?)
+        Ok(self.access.begin(&self.proposal).await?)
     }
 
     /// The run's manifest, which for a new run is not written yet.
@@ -268,7 +270,7 @@ impl Session {
     /// Executes all pending dialogues.
     pub async fn run(self, options: &Options) -> anyhow::Result<RunSummary> {
         install_crypto();
-        let coordinator = &self.coordinator;
+        let (coordinator, access) = (&self.coordinator, &self.access);
         let tasks = material::build(&self.planned().pack, &self.planned().plan)?;
         let run = self.manifest().run.clone();
         let connect: Arc<dyn Connect> =
@@ -284,9 +286,9 @@ impl Session {
         } else {
             self.begin().await?;
             if let Some(causes) = &options.retry {
-                coordinator.retry(&run, causes).await?;
+                access.retry(&run, causes).await?;
             }
-            let begun = coordinator.run(&run).await?;
+            let begun = access.run(&run).await?;
             let pending = |label: &ModelLabel| {
                 let model = begun.models.iter().find(|model| model.model == *label);
                 model.is_some_and(|model| model.units_pending > 0)
@@ -307,7 +309,7 @@ impl Session {
             }
             parked = held?;
         }
-        let view = coordinator.run(&run).await?;
+        let view = access.run(&run).await?;
         if let Some((telling, notifier)) = telling {
             // What is being told is told first.
             let mut notifier = notifier.lock().await;
@@ -327,14 +329,13 @@ impl Session {
             return Ok(None);
         }
         let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
-        let (coordinator, run, notifying) =
-            (Arc::clone(&self.coordinator), run.clone(), Arc::clone(&notifier));
+        let (access, run, notifying) = (Arc::clone(&self.access), run.clone(), Arc::clone(&notifier));
         let telling = tokio::spawn(async move {
             let mut looks = tokio::time::interval(NOTIFY_EVERY);
             looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 looks.tick().await;
-                if let Ok(view) = coordinator.run(&run).await
+                if let Ok(view) = access.run(&run).await
                     && !view.phase.is_over()
                 {
                     notifying.lock().await.look(&view).await;
@@ -418,6 +419,7 @@ async fn hold(
     worker: WorkerConfig,
     progress: &mut ProgressLine,
 ) -> anyhow::Result<Vec<(ModelLabel, String)>> {
+    let access = coordinator.unnamed();
     let (stopper, mut working) = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let mut parked = Vec::new();
@@ -428,7 +430,7 @@ async fn hold(
                 return Ok(parked);
             }
             _ = looks.tick() => {
-                let view = coordinator.run(run).await?;
+                let view = access.run(run).await?;
                 progress.at(&view);
                 if view.phase == RunPhase::Finished {
                     stopper.at_least(Stop::Drain);
@@ -459,7 +461,7 @@ pub(super) fn start_worker(
         Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
         _ => say("dropping the dialogues in flight"),
     })?;
-    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
+    let exchange: Arc<dyn WorkExchange> = coordinator.unnamed();
     let working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
     Ok((stopper, working))
 }

@@ -42,7 +42,7 @@ pub const ITEMS_PER_REPORT_MAX: usize = 20_000;
 pub const WORKER_NAME_BYTES_MAX: usize = 256;
 
 /// The parts of a coordinator that callers use.
-pub(crate) struct Parts {
+pub(crate) struct CoordinatorParts {
     pub clock: Uptime,
     pub health: Arc<Health>,
     pub store: Arc<Store>,
@@ -58,7 +58,7 @@ pub(crate) struct Parts {
 
 /// A coordinator on behalf of a caller.
 pub struct Access {
-    parts: Arc<Parts>,
+    parts: Arc<CoordinatorParts>,
     caller: Caller,
     /// Whether submissions are bounded, and commands noted in histories.
     is_noted: bool,
@@ -69,7 +69,7 @@ pub struct Access {
 impl Access {
     /// What this caller may do. `rounds` go on as long as it has access.
     pub(crate) fn named(
-        parts: &Arc<Parts>,
+        parts: &Arc<CoordinatorParts>,
         rounds: Arc<dyn Any + Send + Sync>,
         caller: &Caller,
     ) -> Arc<Self> {
@@ -78,7 +78,7 @@ impl Access {
     }
 
     /// What the process itself may do for its only user.
-    pub(crate) fn unnamed(parts: &Arc<Parts>, rounds: Arc<dyn Any + Send + Sync>) -> Arc<Self> {
+    pub(crate) fn unnamed(parts: &Arc<CoordinatorParts>, rounds: Arc<dyn Any + Send + Sync>) -> Arc<Self> {
         let (parts, caller) = (Arc::clone(parts), Caller::anyone());
         Arc::new(Self { parts, caller, is_noted: false, _rounds: rounds })
     }

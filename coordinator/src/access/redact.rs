@@ -5,7 +5,7 @@ use domain::control::ExportItem;
 use results::RunManifest;
 use results::export::jsonl;
 
-use crate::PipelineCopy;
+use crate::benchmarks::copy::PipelineCopy;
 use crate::errors::{Result, internal};
 
 /// An item of an export without protected texts. `protected` is set from the run's manifest, which comes

@@ -17,7 +17,7 @@ use queue::{ManualClock, MemoryStore, QueueStore};
 use results::Sink;
 use serde_json::json;
 
-use crate::access::{Access, Parts};
+use crate::access::{Access, CoordinatorParts};
 use crate::records::dialogues::{DialogueRow, DialogueTable};
 use crate::{Adopt, Coordinator, CoordinatorOptions};
 
@@ -77,7 +77,7 @@ impl Started {
         self.coordinator.access(caller)
     }
 
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &CoordinatorParts {
         self.coordinator.parts()
     }
 

@@ -26,7 +26,7 @@ pub(super) async fn list(
 ) -> Response {
     let run = RunId::new(name);
     let (model, task) = (cell.model.as_str().into(), cell.task.as_str().into());
-    match site.coordinator.dialogues(&run, &model, &task).await {
+    match site.access(&visitor).dialogues(&run, &model, &task).await {
         Ok(lines) => dialogues::list(&visitor, &run, &model, &task, &lines).into_response(),
         Err(error) => Failed(visitor, error).into_response(),
     }
@@ -55,7 +55,8 @@ pub(super) async fn dialogue(
         Ok(record) => record,
         Err(error) => return Failed(visitor, error).into_response(),
     };
-    let count = site.coordinator.dialogues(&run, &key.model, &key.task).await.map_or(0, |lines| lines.len());
+    let count =
+        site.access(&visitor).dialogues(&run, &key.model, &key.task).await.map_or(0, |lines| lines.len());
     let render = move || {
         let way = dialogues::trail(&run, Some((&key, count)));
         let Some(record) = record else { return dialogues::missing(&visitor, &key, &way) };

@@ -28,7 +28,7 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
     let world = World::guarded();
     let run = world.submit(3).await.run;
     let base = serve(&world).await;
-    let mut worker = Played::start(&world.coordinator, "w").await;
+    let mut worker = Played::start(&world.access, "w").await;
 
     browser.open(&format!("{base}{}", path(&run)));
     assert_eq!(browser.value("document.querySelector('h1').textContent"), "Log in");
@@ -47,9 +47,9 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
 
     // Sorted by a reader, it stays sorted while the figures move.
     browser.value("document.querySelector('.grid thead button').focus(); document.activeElement.click()");
-    worker.take(&world.coordinator, 100).await;
+    worker.take(&world.access, 100).await;
     worker
-        .answer(&world.coordinator, |key| match key.model.as_str() {
+        .answer(&world.access, |key| match key.model.as_str() {
             "a" => (
                 json!({"state": "scored", "scores": {"f1": 0.5}, "infos": {"diff": HOSTILE}}),
                 HOSTILE.to_owned(),
@@ -63,7 +63,7 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
     assert_eq!(browser.value("document.activeElement.closest('th').getAttribute('aria-sort')"), "ascending");
 
     browser.follow("document.querySelector('button[value=pause]').click()");
-    assert_eq!(world.coordinator.run(&run).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(world.access.run(&run).await.unwrap().phase, RunPhase::Paused);
     browser.until("document.querySelector('.phase').textContent === 'paused'");
     browser.until("document.getElementById('history').textContent.includes('paused by alice')");
     browser.follow("document.querySelector('button[value=resume]').click()");
@@ -111,10 +111,10 @@ async fn every_page_can_be_used_by_everybody() {
     let world = World::guarded();
     let run = world.submit(3).await.run;
     let base = serve(&world).await;
-    let mut worker = Played::start(&world.coordinator, "w").await;
-    worker.take(&world.coordinator, 3).await;
+    let mut worker = Played::start(&world.access, "w").await;
+    worker.take(&world.access, 3).await;
     worker
-        .answer(&world.coordinator, |key| match key.iteration {
+        .answer(&world.access, |key| match key.iteration {
             0 => (failed("HTTP 500"), String::new()),
             n => (scored(f64::from(n) / 3.0), "Ann".into()),
         })

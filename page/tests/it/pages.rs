@@ -11,10 +11,10 @@ async fn a_run_shows_its_progress_its_means_and_its_failures() {
     empty.visit().get("/workers").await.expect(200).shows(&["There are no workers."]);
     let world = World::open();
     let run = world.submit(4).await.run;
-    let mut worker = Played::start(&world.coordinator, "w").await;
-    worker.take(&world.coordinator, 100).await;
+    let mut worker = Played::start(&world.access, "w").await;
+    worker.take(&world.access, 100).await;
     worker
-        .answer(&world.coordinator, |key| match (key.model.as_str(), key.iteration) {
+        .answer(&world.access, |key| match (key.model.as_str(), key.iteration) {
             ("a", 0) => (failed("no <answer> in time"), String::new()),
             ("a", n) => (scored(f64::from(n) / 4.0), "Ann".into()),
             _ => (scored(1.0), "Bo".into()),
@@ -73,10 +73,10 @@ async fn hostile_texts_are_texts_and_long_ones_are_cut() {
     let run = world.submit(1).await.run;
     let hostile = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\u{1b}[2J\u{202e}evil";
     let long = "x".repeat(10 << 20);
-    let mut worker = Played::start(&world.coordinator, "w").await;
-    worker.take(&world.coordinator, 100).await;
+    let mut worker = Played::start(&world.access, "w").await;
+    worker.take(&world.access, 100).await;
     worker
-        .answer(&world.coordinator, |key| match key.model.as_str() {
+        .answer(&world.access, |key| match key.model.as_str() {
             "a" => (
                 json!({"state": "scored", "scores": {"f1": 1.0}, "infos": {hostile: hostile}}),
                 hostile.to_owned(),
@@ -108,11 +108,11 @@ async fn hostile_texts_are_texts_and_long_ones_are_cut() {
 async fn readers_see_lengths_of_protected_texts_and_operators_the_texts() {
     let world = World::guarded();
     let run = world.submit_protected().await.run;
-    let mut worker = Played::start(&world.coordinator, "w").await;
-    worker.take(&world.coordinator, 100).await;
+    let mut worker = Played::start(&world.access, "w").await;
+    worker.take(&world.access, 100).await;
     let infos = json!({"quoted": "Ann of the marsh"});
     worker
-        .answer(&world.coordinator, |_| {
+        .answer(&world.access, |_| {
             (json!({"state": "scored", "scores": {"f1": 1.0}, "infos": infos}), "Ann of the marsh".to_owned())
         })
         .await;

@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use coordinator::access::Access;
 use coordinator::{Coordinator, CoordinatorOptions};
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, Submission};
@@ -29,6 +30,8 @@ pub const MODEL: &str = "org/a";
 /// A coordinator and its page.
 pub struct World {
     pub coordinator: Arc<Coordinator>,
+    /// Every call of it.
+    pub access: Arc<Access>,
     pub page: Page,
     pub router: Router,
     _data: tempfile::TempDir,
@@ -174,7 +177,8 @@ impl World {
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config(), queue, results::sink::folder(data.path()));
         let page = Page::new(Arc::clone(&coordinator), entrance, public).unwrap();
-        Self { router: page.router(), page, coordinator, _data: data }
+        let access = coordinator.unnamed();
+        Self { router: page.router(), page, coordinator, access, _data: data }
     }
 
     /// Somebody at this machine.
@@ -194,7 +198,7 @@ impl World {
             "models": [{"label": "a", "connector": "openai-compatible", "model": MODEL}],
         });
         let submission = Submission { configuration, pack: Some(protected_pack().into()) };
-        self.coordinator.submit(submission).await.unwrap()
+        self.access.submit(submission).await.unwrap()
     }
 
     /// Two models on two tasks.
@@ -209,7 +213,7 @@ impl World {
                 {"label": "b", "connector": "openai-compatible", "model": "org/b"},
             ],
         });
-        self.coordinator.submit(Submission { configuration, pack: None }).await.unwrap()
+        self.access.submit(Submission { configuration, pack: None }).await.unwrap()
     }
 }
 
@@ -262,12 +266,12 @@ pub struct Played {
 }
 
 impl Played {
-    pub async fn start(coordinator: &Coordinator, name: &str) -> Self {
-        Self::serving(coordinator, name, vec![MODEL.into(), "org/b".into()]).await
+    pub async fn start(access: &Access, name: &str) -> Self {
+        Self::serving(access, name, vec![MODEL.into(), "org/b".into()]).await
     }
 
     /// The same for these models.
-    pub async fn serving(coordinator: &Coordinator, name: &str, serves: Vec<String>) -> Self {
+    pub async fn serving(access: &Access, name: &str, serves: Vec<String>) -> Self {
         let played = Self {
             id: name.into(),
             instance: InstanceId::new("i"),
@@ -283,12 +287,12 @@ impl Played {
             kgfleet: "1".into(),
             host: "host <b>".into(),
         };
-        coordinator.register(registration).await.unwrap();
+        access.register(registration).await.unwrap();
         played
     }
 
     /// Reports, each time something else, and takes up to this number of units.
-    pub async fn take(&mut self, coordinator: &Coordinator, room: u32) {
+    pub async fn take(&mut self, access: &Access, room: u32) {
         self.reports += 1;
         let ended = std::mem::take(&mut self.finished).into_iter().map(|lease| (lease, LeaseEnd::Finished));
         let offer = |name: &String| Offer { serves: Serves::Model(name.clone()), room };
@@ -308,7 +312,7 @@ impl Played {
                 ..Default::default()
             },
         };
-        let orders = coordinator.exchange(report).await.unwrap();
+        let orders = access.exchange(report).await.unwrap();
         self.held.extend(orders.grants);
     }
 
@@ -316,7 +320,7 @@ impl Played {
     /// the dialogue.
     pub async fn answer(
         &mut self,
-        coordinator: &Coordinator,
+        access: &Access,
         answer: impl Fn(&DialogueKey) -> (Value, String),
     ) -> usize {
         let mut answered = 0;
@@ -333,7 +337,7 @@ impl Played {
                         .unwrap()
                 })
                 .collect();
-            let receipts = coordinator.deliver(records).await.unwrap();
+            let receipts = access.deliver(records).await.unwrap();
             assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
             answered += receipts.len();
             self.finished.push(grant.lease);

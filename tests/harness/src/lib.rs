@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coordinator::access::Access;
 use coordinator::{Coordinator, CoordinatorOptions};
 use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::WorkExchange;
@@ -57,6 +58,8 @@ pub struct Cluster {
 pub struct Served {
     /// The coordinator itself.
     pub coordinator: Arc<Coordinator>,
+    /// Every call of it, in this process.
+    pub access: Arc<Access>,
     /// Where it listens.
     pub address: SocketAddr,
     stop: StopSender,
@@ -151,10 +154,11 @@ impl Cluster {
             (Coordinator::start(config, store, sink), listener)
         });
         let (coordinator, listener) = started.await.unwrap();
+        let access = coordinator.unnamed();
         let address = listener.local_addr().unwrap();
         let services = Services {
-            exchange: Arc::clone(&coordinator) as Arc<dyn WorkExchange>,
-            control: Arc::clone(&coordinator) as Arc<dyn Control>,
+            exchange: access.clone() as Arc<dyn WorkExchange>,
+            control: access.clone() as Arc<dyn Control>,
         };
         let (stop, stopped) = shutdown::channel();
         let task = runtime.spawn(async move {
@@ -162,7 +166,7 @@ impl Cluster {
                 .await
                 .unwrap();
         });
-        Served { coordinator, address, stop, task, runtime }
+        Served { coordinator, access, address, stop, task, runtime }
     }
 
     /// A worker of this name, with four dialogues in flight.
@@ -215,7 +219,7 @@ impl Served {
     /// Waits until a run is over, and returns it.
     pub async fn until_over(&self, run: &RunId) -> BenchmarkView {
         loop {
-            let view = self.coordinator.run(run).await.unwrap();
+            let view = self.access.run(run).await.unwrap();
             if view.phase.is_over() {
                 return view;
             }
@@ -226,7 +230,7 @@ impl Served {
 
     /// Waits until a run has this many records.
     pub async fn until_recorded(&self, run: &RunId, records: u64) {
-        while self.coordinator.run(run).await.unwrap().scored < records {
+        while self.access.run(run).await.unwrap().scored < records {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

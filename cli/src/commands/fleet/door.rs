@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use coordinator::Coordinator;
-use coordinator::access::Access;
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
@@ -147,10 +146,10 @@ pub struct ServedCoordinator(pub Arc<Coordinator>);
 
 impl Serve for ServedCoordinator {
     fn exchange(&self, caller: &Caller) -> Arc<dyn WorkExchange> {
-        Access::of(&self.0, caller)
+        self.0.access(caller)
     }
 
     fn control(&self, caller: &Caller) -> Arc<dyn Control> {
-        Access::of(&self.0, caller)
+        self.0.access(caller)
     }
 }

@@ -92,7 +92,7 @@ pub fn fetch_pipeline(
             let (dir, manifest) = fetch_into(client, remote, run, folder.path()).await?;
             refuse_redacted(&dir, &manifest)?;
         }
-        judged::beside(folder.path())?.take_copy(copy).await.map_err(explained)?;
+        judged::beside(folder.path())?.unnamed().take_copy(copy).await.map_err(explained)?;
         Ok(Some(FetchedPipeline { name: name.clone(), folder }))
     })
 }

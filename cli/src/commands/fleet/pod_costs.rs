@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use coordinator::Coordinator;
+use coordinator::access::Access;
 use domain::WorkerId;
 use domain::control::Control;
 use domain::reach::is_loopback_host;
@@ -151,10 +152,10 @@ impl PodCosts {
     pub fn start(&self, coordinator: &Arc<Coordinator>, stop: StopReceiver) -> anyhow::Result<()> {
         let Some(folder) = &self.pod_costs else { return Ok(()) };
         let api = self.api(folder)?;
-        let coordinator = Arc::clone(coordinator);
+        let access = coordinator.unnamed();
         tokio::spawn(async move {
             tokio::select! {
-                () = api.follow(&coordinator) => {}
+                () = api.follow(&access) => {}
                 () = reached(stop, Stop::Drain) => {}
             }
         });
@@ -163,14 +164,14 @@ impl PodCosts {
 }
 
 impl Api {
-    async fn follow(&self, coordinator: &Coordinator) {
+    async fn follow(&self, access: &Access) {
         let (mut costs, mut fails) = (Costs::default(), false);
         let mut looks = tokio::time::interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
             // Without the queue nobody knows the workers; the coordinator says so itself.
-            let Ok(workers) = Control::workers(coordinator).await else { continue };
+            let Ok(workers) = access.workers().await else { continue };
             let workers: Vec<(WorkerId, u32)> =
                 workers.into_iter().map(|view| (view.worker, view.status.in_flight)).collect();
             let due = costs.due(&workers, Instant::now());

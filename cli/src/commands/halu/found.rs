@@ -153,13 +153,13 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
     let name = run_name::of_folder(name, data_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let coordinator = judged::beside(data_dir)?;
-        let reading = coordinator.read_pipeline(&name).await.map_err(explained)?;
+        let access = judged::beside(data_dir)?.unnamed();
+        let reading = access.read_pipeline(&name).await.map_err(explained)?;
         let Some(reading) = reading else { return Ok(None) };
         expect_kind(&name, Some(reading.kind().name))?;
         let mut read = Pipeline::new(&reading);
         for spec in &reading.configuration().models {
-            let model = coordinator.read_about(&reading, spec).await.map_err(explained)?;
+            let model = access.read_about(&reading, spec).await.map_err(explained)?;
             read.add(&reading, &model, look)?;
         }
         Ok(Some(read.finish(&reading)))

@@ -8,7 +8,24 @@ use crate::source::{Source, sources};
 /// The folders below `src`, in their order: each may import those before it. `.` is the files beside them that are not named
 /// apart, but for the root of the crate, which may import all.
 const FOLDERS: [(&str, &[&str]); 4] = [
-    ("coordinator", &["metrics", "configuration", "plan", ".", "pipeline", "access"]),
+    (
+        "coordinator",
+        &[
+            "errors.rs",
+            "health.rs",
+            "options.rs",
+            "metrics",
+            "plan",
+            "records",
+            "queue",
+            "runs",
+            "benchmarks",
+            "fleet",
+            "views",
+            "access",
+            ".",
+        ],
+    ),
     ("cli", &[".", "reevaluate", "run", "commands"]),
     ("page", &[".", "render", "cache.rs", "site.rs", "admission.rs", "stream.rs", "routes", "page.rs"]),
     (
