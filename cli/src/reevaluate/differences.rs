@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::compare::Leaf;
 use super::replay::StepPair;
-use crate::output::redacted;
+use crate::kit::output::redacted;
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct DifferencePlace<'a> {

@@ -19,7 +19,7 @@ them together, and what to do when something is wrong: [monitoring.md](../monito
 const HEAD: &str = "\
 # Command line
 
-<!-- Made by `KGFLEET_BLESS=1 cargo test -p cli --test it reference`; edit the doc comments in cli/src/commands instead. -->
+<!-- Made by `KGFLEET_BLESS=1 cargo test -p cli --test it reference`; edit the doc comments in cli/src/verbs instead. -->
 
 Standard output is data, standard error is talk. Exit codes are explained in [exit-codes.md](../exit-codes.md).
 ";

@@ -26,7 +26,7 @@ const FOLDERS: [(&str, &[&str]); 4] = [
             ".",
         ],
     ),
-    ("cli", &[".", "reevaluate", "run", "commands"]),
+    ("cli", &["kit", "place", "configure", "files", "engine", "reevaluate", "verbs", "."]),
     ("page", &[".", "render", "cache.rs", "site.rs", "admission.rs", "stream.rs", "routes", "page.rs"]),
     (
         "shared/report",
@@ -130,11 +130,9 @@ fn folders_use_only_those_before_them() {
     found.check("folders_use_only_those_before_them", "a folder imports only those before it in FOLDERS");
 }
 
-/// The file of commands that a source belongs to, or the folder where a command has one.
+/// The verb that a source belongs to: a file, or the folder where a verb has one.
 fn verb(source: &Source) -> Option<&str> {
-    let below = source.below().strip_prefix("commands/")?;
-    let below = below.strip_prefix("fleet/").unwrap_or(below);
-    let verb = below.split('/').next()?;
+    let verb = source.below().strip_prefix("verbs/")?.split('/').next()?;
     Some(verb.trim_end_matches(".rs")).filter(|verb| *verb != "mod")
 }
 
@@ -150,5 +148,5 @@ fn verbs_do_not_use_verbs() {
             found.add(format!("{} -> {to}", edge.from.path), edge.place());
         }
     }
-    found.check("verbs_do_not_use_verbs", "what two commands need lies outside `commands`");
+    found.check("verbs_do_not_use_verbs", "what two verbs need lies outside `verbs`");
 }

@@ -14,7 +14,13 @@ const KINDS: &str = "shared/stages/src/kinds";
 const ALIASES: [&str; 2] = ["halu", "hallucination"];
 
 /// Where words of kinds belong: the kinds, what they are made of, their command, their bundled packs.
-const HOMES: [&str; 4] = [KINDS, "shared/halu/src/", "cli/src/commands/halu/", "shared/packs/src/"];
+const HOMES: [&str; 5] = [
+    KINDS,
+    "shared/halu/src/",
+    "cli/src/verbs/kghalubench/",
+    "cli/src/files/kghalubench.rs",
+    "shared/packs/src/",
+];
 
 /// Questions whether something is a run or a judged benchmark, in words of today and of tomorrow.
 const FORKS: [&str; 9] = [
@@ -31,12 +37,11 @@ const FORKS: [&str; 9] = [
 
 /// Folders whose files are each on a list: the folder, the file with the list, and the line's mark, in which `{}` is the name
 /// of the file and `{C}` the same as a type would have it.
-const REGISTRIES: [(&str, &str, &str); 5] = [
-    ("cli/src/commands", "cli/src/lib.rs", "commands::{}::"),
-    ("cli/src/commands/fleet", "cli/src/lib.rs", "fleet::{}::"),
+const REGISTRIES: [(&str, &str, &str); 4] = [
+    ("cli/src/verbs", "cli/src/verbs/mod.rs", "= {};"),
     (KINDS, "shared/stages/src/kinds/mod.rs", "&{}::KIND"),
     ("shared/models/src/*/", "worker/src/connect.rs", "Connector::{C}"),
-    ("shared/report/src/views", "cli/src/commands/table.rs", "{}::"),
+    ("shared/report/src/views", "cli/src/verbs/table.rs", "{}::"),
 ];
 
 /// The names of the kinds, and other words for them.

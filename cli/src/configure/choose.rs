@@ -1,0 +1,75 @@
+//! Which configuration is meant, and what of it.
+
+use std::path::Path;
+
+use coordinator::configuration::{Configuration, TaskChoice};
+
+use crate::configure::addresses;
+use crate::kit::exit_code::Exit;
+
+/// The bundled configurations by their names; the first is that of a run without arguments.
+const BUNDLED: [(&str, &str); 3] = [
+    (QUICK_NAME, include_str!("../../../task-data/configurations/quick.toml")),
+    ("judged-demo", include_str!("../../../task-data/configurations/judged-demo.toml")),
+    ("halu-quick", include_str!("../../../task-data/configurations/halu-quick.toml")),
+];
+
+/// Options that restrict or override a configuration.
+#[derive(Debug, Default, clap::Args)]
+pub struct Selection {
+    /// Only tasks whose label matches; `*` stands for any text. Repeatable.
+    #[arg(long = "task", value_name = "GLOB")]
+    tasks: Vec<String>,
+    /// Repetitions of every task for every model.
+    #[arg(long, value_name = "N")]
+    iterations: Option<u32>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+/// Stands in for the file in errors if there is none.
+pub const COMMAND_LINE: &str = "command line";
+
+/// Name of the bundled quick configuration.
+const QUICK_NAME: &str = "quick";
+
+impl Selection {
+    /// The configuration of a file, or the bundled one, with these overrides.
+    pub fn configuration(&self, config: Option<&Path>) -> anyhow::Result<Configuration> {
+        let name = config.map_or(Some(QUICK_NAME), Path::to_str);
+        let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
+        let (configuration, file) = match (bundled, config) {
+            (None, Some(path)) => {
+                (Configuration::read(path).map_err(Exit::usage)?, path.display().to_string())
+            }
+            (bundled, _) => {
+                let (name, text) = bundled.unwrap_or(&BUNDLED[0]);
+                let file = format!("{name}.toml");
+                (Configuration::parse(text, &file).map_err(Exit::usage)?, file)
+            }
+        };
+        self.apply(configuration, &file)
+    }
+
+    /// These overrides of a configuration; `file` names it in errors.
+    pub fn apply(&self, mut configuration: Configuration, file: &str) -> anyhow::Result<Configuration> {
+        addresses::normalise(&mut configuration, file)?;
+        if !self.tasks.is_empty() {
+            configuration.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
+        }
+        if let Some(iterations) = self.iterations {
+            configuration.iterations = iterations;
+            configuration.task_iterations.clear();
+            for model in &mut configuration.models {
+                model.iterations = None;
+                model.task_iterations.clear();
+            }
+        }
+        if let Some(seed) = self.seed {
+            configuration.seed = seed;
+        }
+        configuration.validate(COMMAND_LINE).map_err(Exit::usage)?;
+        Ok(configuration)
+    }
+}

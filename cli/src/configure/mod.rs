@@ -1,0 +1,4 @@
+//! Which configuration is meant.
+
+pub mod addresses;
+pub mod choose;

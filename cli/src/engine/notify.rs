@@ -1,0 +1,370 @@
+//! Tells somebody elsewhere what became of a run: `--notify URL|COMMAND`.
+//!
+//! The process that follows the run does the telling, with its user's rights: a coordinator never calls an address or a
+//! program because somebody who submits a run wants it. [`Watchman`] decides, [`Notifier`] tells.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use domain::Backoff;
+use domain::control::{BenchmarkView, RunPhase};
+use models::client::redirect_place;
+use models::{ClientOptions, HttpClient, SetupError};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::kit::arguments::seconds;
+use crate::kit::output::say;
+
+/// Attempts to tell one event.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// Time of one attempt.
+const ATTEMPT_MAX: Duration = Duration::from_secs(10);
+
+/// Whom to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoticeTarget {
+    /// Gets the notice as a JSON POST.
+    Url(String),
+    /// A command of the shell; gets the notice on standard input and the event as [`EVENT_VARIABLE`].
+    Command(String),
+}
+
+/// Whom to tell, and how soon.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Notify {
+    /// Tell when the run is over, when no record has come for a while, and when models cannot be asked: a URL gets a
+    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
+    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told. The process that
+    /// follows the run does the telling, so it has to stay; `kgfleet submit` follows with --watch only.
+    #[arg(long = "notify", value_name = "URL|COMMAND")]
+    pub targets: Vec<NoticeTarget>,
+    #[command(flatten)]
+    pub patience: Thresholds,
+}
+
+/// How long something has to last before it is told.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Thresholds {
+    /// With --notify: seconds without a record after which a run that has dialogues left counts as stalled.
+    #[arg(long = "stalled-after", value_name = "SECONDS", default_value = "900", value_parser = seconds)]
+    stalled: Duration,
+    /// With --notify: seconds for which a model may be blocked before it is told. Workers may be starting.
+    #[arg(long = "blocked-after", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    blocked: Duration,
+}
+
+/// The event in the environment of a command.
+pub const EVENT_VARIABLE: &str = "KGFLEET_EVENT";
+
+impl FromStr for NoticeTarget {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        Ok(if is_url { Self::Url(text.to_owned()) } else { Self::Command(text.to_owned()) })
+    }
+}
+
+domain::named! {
+    /// What is worth telling.
+    pub enum NoticeEvent {
+        /// The run is over, finished or cancelled.
+        Finished = "finished",
+        /// No record has come for a while.
+        Stalled = "stalled",
+        /// Nobody can ask the rest of a model.
+        Blocked = "blocked",
+    }
+}
+
+/// Decides what is to be told. A plain state machine: each event is told once, and again only after it had ended.
+#[derive(Debug)]
+pub struct Watchman {
+    patience: Thresholds,
+    done: u64,
+    /// Since when no record has come.
+    still_since: Instant,
+    blocked_since: Option<Instant>,
+    told: BTreeSet<NoticeEvent>,
+}
+
+impl Watchman {
+    /// Begins to watch.
+    pub fn new(patience: Thresholds, now: Instant) -> Self {
+        Self { patience, done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
+    }
+
+    /// Looks at the run; what is to be told now.
+    pub fn look(&mut self, view: &BenchmarkView, now: Instant) -> Vec<NoticeEvent> {
+        let works = view.phase == RunPhase::Active && view.done() < view.planned;
+        if view.done() != self.done || !works {
+            (self.done, self.still_since) = (view.done(), now);
+        }
+        if view.blocked().is_empty() {
+            self.blocked_since = None;
+        } else {
+            self.blocked_since.get_or_insert(now);
+        }
+        let Thresholds { stalled, blocked } = self.patience;
+        let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= blocked);
+        let is_stalled = works && now.duration_since(self.still_since) >= stalled;
+        let holds = [
+            (NoticeEvent::Finished, view.phase.is_over()),
+            (NoticeEvent::Stalled, is_stalled),
+            (NoticeEvent::Blocked, is_blocked),
+        ];
+        self.news(&holds)
+    }
+
+    /// The last look, when nobody watches any longer: what is blocked now stays so.
+    pub fn look_last(&mut self, view: &BenchmarkView) -> Vec<NoticeEvent> {
+        let is_blocked = !view.phase.is_over() && !view.blocked().is_empty();
+        let was_blocked = self.told.contains(&NoticeEvent::Blocked);
+        self.news(&[
+            (NoticeEvent::Finished, view.phase.is_over()),
+            (NoticeEvent::Blocked, is_blocked || was_blocked),
+        ])
+    }
+
+    fn news(&mut self, holds: &[(NoticeEvent, bool)]) -> Vec<NoticeEvent> {
+        let mut news = Vec::new();
+        for (event, holds) in holds {
+            if !holds {
+                self.told.remove(event);
+            } else if self.told.insert(*event) {
+                news.push(*event);
+            }
+        }
+        news
+    }
+}
+
+/// What is told.
+#[derive(Debug, Serialize)]
+struct Notice<'a> {
+    event: NoticeEvent,
+    run: &'a str,
+    name: &'a str,
+    phase: RunPhase,
+    planned: u64,
+    scored: u64,
+    failed: u64,
+    /// What keeps models from being asked, each with the models.
+    blocked: Vec<Blocked<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Blocked<'a> {
+    reason: &'a str,
+    models: Vec<&'a str>,
+}
+
+/// Tells targets what becomes of a run.
+pub struct Notifier {
+    targets: Vec<NoticeTarget>,
+    watchman: Watchman,
+    http: HttpClient,
+}
+
+impl Notifier {
+    /// Begins to watch.
+    pub fn new(notify: Notify) -> Self {
+        let http =
+            HttpClient::with(ClientOptions { request_max: Some(ATTEMPT_MAX), ..ClientOptions::default() });
+        let watchman = Watchman::new(notify.patience, Instant::now());
+        Self { targets: notify.targets, watchman, http }
+    }
+
+    /// Looks at the run and tells what is to be told. Takes bounded time, whatever the targets do.
+    pub async fn look(&mut self, view: &BenchmarkView) {
+        let events = self.watchman.look(view, Instant::now());
+        self.tell(view, events).await;
+    }
+
+    pub async fn look_last(&mut self, view: &BenchmarkView) {
+        let events = self.watchman.look_last(view);
+        self.tell(view, events).await;
+    }
+
+    async fn tell(&self, view: &BenchmarkView, events: Vec<NoticeEvent>) {
+        for event in events {
+            let blocked = view.blocked().into_iter().map(|(reason, models)| Blocked {
+                reason,
+                models: models.into_iter().map(domain::ModelLabel::as_str).collect(),
+            });
+            let notice = Notice {
+                event,
+                run: view.run.as_str(),
+                name: &view.name,
+                phase: view.phase,
+                planned: view.planned,
+                scored: view.scored,
+                failed: view.failed,
+                blocked: blocked.collect(),
+            };
+            for target in &self.targets {
+                self.tell_one(target, &notice).await;
+            }
+        }
+    }
+
+    async fn tell_one(&self, target: &NoticeTarget, notice: &Notice<'_>) {
+        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+        for attempt in 1..=ATTEMPTS_MAX {
+            let told = match target {
+                NoticeTarget::Url(url) => self.post(url, notice).await,
+                NoticeTarget::Command(command) => call(command, notice).await,
+            };
+            let Err(error) = told else { return };
+            // A command may have done its work in part, so it is not repeated.
+            if attempt == ATTEMPTS_MAX || matches!(target, NoticeTarget::Command(_)) {
+                let event = notice.event.as_str();
+                return say(&format!("cannot notify of `{event}`: {error:#}"));
+            }
+            tokio::time::sleep(backoff.next_delay()).await;
+        }
+    }
+
+    async fn post(&self, url: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+        // The address may hold a secret, which errors of the client would show.
+        let url = Url::parse(url).context("the address of --notify")?;
+        let client = self.http.for_url(&url).map_err(|error| match error {
+            SetupError::Endpoint { reason, .. } => {
+                anyhow!("the address of --notify cannot be used: {reason}")
+            }
+            other => other.into(),
+        })?;
+        let answer = client.post(url).json(notice).send().await.map_err(reqwest::Error::without_url)?;
+        let status = answer.status();
+        if let Some(place) = redirect_place(&answer) {
+            // The rest of where it leads may hold the same secret.
+            let host = place.origin().ascii_serialization();
+            bail!(
+                "the address of --notify answered {status}, a redirect to {host}, which is not followed: give the address there"
+            );
+        }
+        if !status.is_success() {
+            bail!("the address of --notify answered {status}");
+        }
+        Ok(())
+    }
+}
+
+async fn call(command: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .env(EVENT_VARIABLE, notice.event.as_str())
+        .stdin(Stdio::piped())
+        // Standard output is for this program's data.
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .context("cannot start the command of --notify")?;
+    let json = serde_json::to_vec(notice)?;
+    let ended = async {
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that does not read is content with the variable.
+            let _ = stdin.write_all(&json).await;
+        }
+        child.wait().await
+    };
+    let status = tokio::time::timeout(ATTEMPT_MAX, ended)
+        .await
+        .with_context(|| format!("the command of --notify took longer than {} s", ATTEMPT_MAX.as_secs()))??;
+    if !status.success() {
+        bail!("the command of --notify ended with {status}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Thresholds =
+        Thresholds { stalled: Duration::from_secs(15 * 60), blocked: Duration::from_secs(60) };
+
+    fn view(phase: &str, scored: u64, blocked: Option<&str>) -> BenchmarkView {
+        let model = serde_json::json!({
+            "model": "m", "planned": 10, "scored": scored, "failed": 0, "units_pending": 1, "units_leased": 0,
+            "units_dead": 0, "workers": 0, "parked": null, "blocked": blocked,
+        });
+        serde_json::from_value(serde_json::json!({
+            "run": "r", "name": "n", "phase": phase, "created_at": "2025-01-01T00:00:00Z", "generation": 1,
+            "planned": 10, "scored": scored, "failed": 0, "failures": [], "rate": 0.0, "eta_s": null,
+            "trouble": null, "models": [model], "cells": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_that_stands_still_is_told_once_until_it_moves() {
+        let start = Instant::now();
+        let mut watchman = Watchman::new(PATIENCE, start);
+        let at = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        assert_eq!(watchman.look(&view("active", 3, None), at(1)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), at(15)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), at(16)), [NoticeEvent::Stalled]);
+        assert_eq!(watchman.look(&view("active", 3, None), at(17)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), at(18)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), at(33)), [NoticeEvent::Stalled]);
+        assert_eq!(watchman.look(&view("paused", 4, None), at(34)), [], "paused by hand");
+        assert_eq!(watchman.look(&view("active", 4, None), at(40)), []);
+        assert_eq!(watchman.look(&view("finished", 10, None), at(80)), [NoticeEvent::Finished]);
+        assert_eq!(watchman.look_last(&view("finished", 10, None)), []);
+    }
+
+    #[test]
+    fn a_model_that_is_blocked_for_a_moment_is_not_told() {
+        let start = Instant::now();
+        let mut watchman = Watchman::new(PATIENCE, start);
+        let blocked = view("active", 3, Some("no worker serves it"));
+        assert_eq!(watchman.look(&blocked, start), []);
+        assert_eq!(watchman.look(&view("active", 3, None), start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked * 2), [NoticeEvent::Blocked]);
+        assert_eq!(watchman.look_last(&blocked), []);
+        assert_eq!(
+            Watchman::new(PATIENCE, start).look_last(&blocked),
+            [NoticeEvent::Blocked],
+            "it ends with that"
+        );
+    }
+
+    #[test]
+    fn what_is_no_address_is_a_command() {
+        let url = |text: &str| matches!(text.parse(), Ok(NoticeTarget::Url(_)));
+        assert!(url("https://example.org/hook") && url("http://127.0.0.1:1/") && !url("mail -s done me"));
+    }
+    #[tokio::test]
+    async fn an_address_that_redirects_is_told_without_what_may_be_secret() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hunter2", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 4096];
+            assert!(tokio::io::AsyncReadExt::read(&mut stream, &mut asked).await.unwrap() > 0);
+            let answer = "HTTP/1.1 307 Elsewhere\r\nlocation: https://hook.invalid/hunter2\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            // Closing before all is read would break the connection.
+            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        });
+        let notifier = Notifier::new(Notify { targets: Vec::new(), patience: PATIENCE });
+        let blocked = Vec::new();
+        let (event, phase) = (NoticeEvent::Finished, RunPhase::Finished);
+        let notice = Notice { event, run: "r", name: "n", phase, planned: 1, scored: 1, failed: 0, blocked };
+        let error = notifier.post(&url, &notice).await.unwrap_err().to_string();
+        assert!(error.contains("307") && error.contains("https://hook.invalid,"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+        let error = notifier.post("http://169.254.169.254/hunter2", &notice).await.unwrap_err().to_string();
+        assert!(error.contains("never contacted") && !error.contains("hunter2"), "{error}");
+    }
+}

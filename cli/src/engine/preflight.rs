@@ -1,0 +1,163 @@
+//! Checks before a run for what would end it early: `kgfleet check` reports everything, `kgfleet run` stops at problems that
+//! would fail every dialogue of a model.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use coordinator::configuration::{Connector, ModelSpec};
+use coordinator::plan::Plan;
+use domain::seed::question_seed;
+use domain::{Ask, Sampling};
+use results::sink::{self, SinkReport};
+use serde::Serialize;
+use tasks::Task;
+use worker::{Connect, ConnectError, Listed, TaskList};
+
+use crate::kit::exit_code::Exit;
+
+/// Estimated size of a record in the log, in bytes, on the safe side: published dialogues compress to less than half.
+const RECORD_BYTES: u64 = 4096;
+
+/// Estimated bytes per token of a prompt, a low estimate for RDF and English prose.
+const BYTES_PER_TOKEN: usize = 3;
+
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// No problem.
+    Ok,
+    /// Possibly unintended.
+    Warning,
+    /// Something would fail.
+    Problem,
+}
+
+/// The longest first prompt of a run in bytes, computed when first needed.
+pub struct LongestPrompt<'a> {
+    plan: &'a Plan,
+    tasks: &'a TaskList,
+    seed: u64,
+    bytes: OnceLock<usize>,
+}
+
+impl<'a> LongestPrompt<'a> {
+    /// For a plan with its tasks.
+    pub fn of(plan: &'a Plan, tasks: &'a TaskList, seed: u64) -> Self {
+        Self { plan, tasks, seed, bytes: OnceLock::new() }
+    }
+
+    /// Renders every case once: iterations of a case differ in the order of statements, not in their number. A prompt that
+    /// cannot be rendered counts as empty; its dialogue will report the error.
+    fn bytes(&self) -> usize {
+        *self.bytes.get_or_init(|| {
+            let of_task = |(task, planned): (&std::sync::Arc<Task>, &coordinator::plan::PlannedTask)| {
+                let iterations = 0..u32::try_from(planned.cases).unwrap_or(u32::MAX);
+                let prompt = |iteration| {
+                    task.first_prompt(iteration, question_seed(self.seed, &planned.label, iteration)).ok()
+                };
+                iterations.filter_map(prompt).map(|prompt| prompt.text.len()).max()
+            };
+            self.tasks.iter().zip(&self.plan.tasks).filter_map(of_task).max().unwrap_or_default()
+        })
+    }
+}
+
+/// Checks models and their servers, and warns of what is worth knowing.
+///
+/// # Errors
+/// See [`model`].
+pub async fn models<'a>(
+    specs: impl IntoIterator<Item = &'a ModelSpec>,
+    connect: &dyn Connect,
+    longest: &LongestPrompt<'_>,
+) -> anyhow::Result<()> {
+    for spec in specs {
+        let (level, message) = model(spec, connect, longest).await?;
+        if level != Level::Ok {
+            eprintln!("warning: model `{}`: {message}", spec.label);
+        }
+    }
+    Ok(())
+}
+
+/// Checks a model and its server: what is worth knowing, or why no dialogue with it can succeed.
+///
+/// # Errors
+/// A setting that cannot be used, a server that does not serve the model (exit code 2), or one that cannot be reached
+/// (3).
+pub async fn model(
+    spec: &ModelSpec,
+    connect: &dyn Connect,
+    longest: &LongestPrompt<'_>,
+) -> anyhow::Result<(Level, String)> {
+    if spec.connector == Connector::Simulated {
+        return Ok((Level::Ok, "simulated on this machine".to_owned()));
+    }
+    let connected = connect.connect(Ask::Chat, spec, None).map_err(Exit::usage)?;
+    let listed = connected.check(spec).await.map_err(|error| match error {
+        ConnectError::Unreachable { .. } => anyhow::Error::from(error),
+        _ => Exit::usage(error),
+    })?;
+    let endpoint = connected.model.identity().endpoint.clone().unwrap_or_default();
+    Ok(match (listed, connected.listing.and_then(|server| server.context_tokens())) {
+        (Listed::Nothing, _) => {
+            (Level::Ok, "its key is there; the first call will show whether it is valid".to_owned())
+        }
+        (Listed::Refused, _) => {
+            let requested = spec.requested();
+            let message = format!(
+                "{endpoint} does not list its models; the first call will show whether it serves `{requested}`"
+            );
+            (Level::Warning, message)
+        }
+        (Listed::Served, None) => (Level::Ok, format!("{endpoint} serves it")),
+        (Listed::Served, Some(context)) => {
+            let (level, message) = context_fits(spec, context, longest.bytes());
+            (level, format!("{endpoint} serves it; {message}"))
+        }
+    })
+}
+
+/// Whether the longest prompt and an answer fit into the context of a model.
+fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, String) {
+    let tokens = u32::try_from(longest / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+    let answer = model.sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT);
+    let say = |verdict: &str| {
+        format!(
+            "context of {context} tokens, longest prompt about {tokens}, answers up to {answer}: {verdict}"
+        )
+    };
+    if tokens >= context {
+        (Level::Problem, say("the longest prompts do not fit and would fail with `context-exceeded`"))
+    } else if tokens.saturating_add(answer) > context {
+        (Level::Warning, say("answers to the longest prompts will be cut short"))
+    } else {
+        (Level::Ok, say("fits"))
+    }
+}
+
+/// Checks whether the folder has space for the records of this many dialogues.
+///
+/// # Errors
+/// The folder cannot be written.
+pub async fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<(Level, String)> {
+    let SinkReport { place, free_bytes } = sink::folder(data_dir).check().await?;
+    let need = dialogues * RECORD_BYTES;
+    let level = if free_bytes > need { Level::Ok } else { Level::Problem };
+    Ok((level, format!("{place} has {} MB free; the records may take {} MB", free_bytes >> 20, need >> 20)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_too_small_for_the_longest_prompt_is_a_problem() {
+        let model: ModelSpec =
+            serde_json::from_value(serde_json::json!({ "label": "m", "connector": "simulated" })).unwrap();
+        assert_eq!(context_fits(&model, 32_768, 15_000).0, Level::Ok);
+        assert_eq!(context_fits(&model, 8_192, 15_000).0, Level::Warning);
+        assert_eq!(context_fits(&model, 4_096, 15_000).0, Level::Problem);
+    }
+}

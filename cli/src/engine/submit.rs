@@ -1,0 +1,80 @@
+//! Hands a configuration to a coordinator.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use coordinator::configuration::Configuration;
+use domain::control::{BenchmarkView, Control, Submission};
+
+use crate::engine::notify::Notify;
+use crate::engine::watch;
+use crate::kit::exit_code::{Exit, ExitCode, explained};
+use crate::kit::runtime::block_on;
+use crate::kit::view;
+use crate::place::names;
+use crate::place::packs::CORE;
+use crate::place::remote::Remote;
+
+/// The pack of a configuration as a file, where it is not the built-in one.
+fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
+    if configuration.pack == CORE {
+        return Ok(None);
+    }
+    if let Some(sealed) = packs::bundled(&configuration.pack) {
+        return Ok(Some(sealed.into()));
+    }
+    let bytes = named_files::read(Path::new(&configuration.pack), packs::SEALED_BYTES_MAX)
+        .with_context(|| format!("cannot read the pack {}", configuration.pack))
+        .map_err(Exit::usage)?;
+    Ok(Some(bytes.into()))
+}
+
+/// What is sent to a coordinator for a configuration.
+pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: pack(configuration)? })
+}
+
+/// Says what an extension has changed.
+pub fn tell_changes(extended: &BenchmarkView) {
+    extended.notes.iter().for_each(|note| eprintln!("{note}"));
+}
+
+/// Submits a configuration.
+pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool) -> anyhow::Result<ExitCode> {
+    queue(remote, submission(configuration)?, None, None, json)
+}
+
+/// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.
+pub fn queue(
+    remote: &Remote,
+    submission: Submission,
+    extends: Option<&str>,
+    watch: Option<Notify>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = remote.client()?;
+        let queued = match extends {
+            None => client.submit(submission).await,
+            Some(run) => {
+                let run = names::of_coordinator(run, &client).await?;
+                client.extend(&run, submission).await.inspect(tell_changes)
+            }
+        };
+        let queued = queued.map_err(explained)?;
+        if let Some(notify) = watch {
+            eprintln!("{}", view::headline(&queued));
+            return watch::follow(&client, &queued.run, json, notify).await;
+        }
+        let mut out = io::stdout().lock();
+        if json {
+            writeln!(out, "{}", serde_json::to_string(&queued)?)?;
+        } else {
+            writeln!(out, "{}", queued.run)?;
+            eprintln!("{}; `kgfleet watch {}` follows it", view::headline(&queued), queued.run);
+        }
+        Ok(ExitCode::Success)
+    })
+}

@@ -1,0 +1,94 @@
+//! The worker of a local run, in the process of its coordinator.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use coordinator::Coordinator;
+use coordinator::configuration::Connector;
+use domain::exchange::WorkExchange;
+use domain::{FailureCause, WorkerId};
+use service_kit::shutdown::{self, Stop, StopSender};
+use tokio::task::JoinHandle;
+use vllm_sim::SimHandle;
+use worker::{
+    Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport,
+};
+
+use crate::engine::notify::Notify;
+use crate::kit::output::say;
+
+/// Time for dialogues to finish after the first interrupt: the maximum duration of a dialogue. A user who does not want to
+/// wait interrupts again.
+const GRACE: Duration = Duration::from_secs(2 * 3600);
+
+/// Options of a run besides its configuration.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Dialogues in flight per model, instead of adapting.
+    pub concurrency: Option<u32>,
+    /// Judge in this process instead of sandboxed ones.
+    pub no_sandbox: bool,
+    /// Evaluation processes or threads.
+    pub evaluators: NonZeroUsize,
+    /// Retry failed dialogues with one of these causes, or all if the list is empty; `None`: no retry.
+    pub retry: Option<Vec<FailureCause>>,
+    /// Password of encrypted recordings of replayed models.
+    pub password: Option<String>,
+    /// Whom to tell what becomes of the run, and how soon.
+    pub notify: Notify,
+    /// Whether a run from elsewhere may contact and read what its manifest names.
+    pub trusts_endpoints: bool,
+}
+
+/// The configuration of the worker in this process.
+pub fn local_worker(
+    data_dir: &Path,
+    simulator: Option<&SimHandle>,
+    connect: Arc<dyn Connect>,
+    options: &Options,
+) -> anyhow::Result<WorkerConfig> {
+    let evaluation = if options.no_sandbox {
+        EvaluationMode::InProcess
+    } else {
+        EvaluationMode::Sandbox {
+            program: std::env::current_exe().context("cannot find this program's own file")?,
+            arguments: vec![EVALUATOR_COMMAND.to_owned()],
+        }
+    };
+    Ok(WorkerConfig {
+        endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
+        // Simulated models are served at the simulator's address, like those of any server.
+        connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
+        concurrency: options.concurrency,
+        evaluators: options.evaluators,
+        pack_dir: Some(data_dir.join("packs")),
+        grace: GRACE,
+        connect,
+        ..WorkerConfig::new(WorkerId::new("local"), evaluation)
+    })
+}
+
+/// Starts the worker of this process. Interrupts of the user stop it, as does the sender.
+pub fn start_worker(
+    coordinator: &Arc<Coordinator>,
+    worker: WorkerConfig,
+) -> anyhow::Result<(StopSender, JoinHandle<Result<WorkerReport, WorkerError>>)> {
+    let (stopper, stop) = shutdown::channel();
+    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => say("dropping the dialogues in flight"),
+    })?;
+    let exchange: Arc<dyn WorkExchange> = coordinator.unnamed();
+    let working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    Ok((stopper, working))
+}
+
+/// Why records cannot be stored. On one machine the run then ends instead of waiting, because the user can help.
+pub fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
+    let trouble = coordinator.sink_trouble()?;
+    stopper.at_least(Stop::Abort);
+    Some(trouble)
+}

@@ -1,0 +1,157 @@
+//! What tables and reports are made of: runs and result files, mixed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use domain::glob::Glob;
+use report::Dialogues;
+use report::details::Details;
+use report::hallucination::PipelineNumbers;
+use report::input::read_documents;
+use results::llmkgbench::discover;
+
+use crate::files::export::ExportSource;
+use crate::files::kghalubench as found;
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::say;
+use crate::place::data_dir::DataDir;
+use crate::place::remote::MaybeRemote;
+
+/// Problems with files that are told one by one; the rest is counted.
+const PROBLEMS_TOLD_MAX: usize = 10;
+
+/// Where dialogues come from.
+#[derive(Debug, clap::Args)]
+pub struct Inputs {
+    /// Password of encrypted result files.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// Only these tasks; repeatable. `*` matches any text, `?` one character.
+    #[arg(long = "task", value_name = "GLOB")]
+    tasks: Vec<String>,
+    /// Only these models, by label or by the name that is shown; repeatable.
+    #[arg(long = "model", value_name = "GLOB")]
+    models: Vec<String>,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// What was read.
+pub struct Read {
+    pub dialogues: Dialogues,
+    /// Files and records that could not be used.
+    pub problems: usize,
+}
+
+impl Read {
+    /// Done, or done with what could be used.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.problems == 0 { ExitCode::Success } else { ExitCode::BadInput }
+    }
+}
+
+impl Inputs {
+    /// Reads those names that are pipelines of KGHaluBench; gives the other names back.
+    ///
+    /// # Errors
+    /// A pipeline cannot be read, or is of another kind.
+    pub fn pipelines(&self, named: &[String]) -> anyhow::Result<(Vec<PipelineNumbers>, Vec<String>)> {
+        let (mut pipelines, mut others) = (Vec::new(), Vec::new());
+        for name in named {
+            let read = match self.remote.named() {
+                _ if is_file(name) => None,
+                None => found::read(name, self.data.path(), &mut |_, _, _, _| ())?,
+                Some(remote) => found::read_of_fleet(&remote, name)?,
+            };
+            match read {
+                Some(reading) => pipelines.push(reading.found),
+                None => others.push(name.clone()),
+            }
+        }
+        Ok((pipelines, others))
+    }
+
+    /// Reads what is named: files, folders and archives that exist, anything else as the name of a run. Texts go to
+    /// `details` where they are wanted.
+    ///
+    /// # Errors
+    /// A run cannot be read, or there are no dialogues.
+    pub fn read(&self, named: &[String], mut details: Option<&mut Details>) -> anyhow::Result<Read> {
+        let mut all = Dialogues::default();
+        let (mut problems, mut paths) = (0, Vec::new());
+        for name in named {
+            if is_file(name) {
+                paths.push(PathBuf::from(name));
+            } else {
+                self.read_named(name, &mut all, details.as_deref_mut())?;
+            }
+        }
+        // Files last: a model under test stands before those that it is compared with.
+        let mut documents = Vec::new();
+        let mut tell = |problem: String| {
+            problems += 1;
+            if problems <= PROBLEMS_TOLD_MAX {
+                say(&problem);
+            }
+        };
+        for found in discover(&paths, self.password.as_deref()) {
+            match found {
+                Ok(document) => documents.push(document),
+                Err(error) => tell(error.to_string()),
+            }
+        }
+        let reading = read_documents(&mut all, &documents, details);
+        reading.file_errors.into_iter().chain(reading.record_errors).for_each(&mut tell);
+        if problems > PROBLEMS_TOLD_MAX {
+            say(&format!("{} more files and records could not be used", problems - PROBLEMS_TOLD_MAX));
+        }
+        if all.is_empty() && problems > 0 {
+            bail!("nothing could be read (see above); encrypted files need --password");
+        }
+        let dialogues = self.select(all)?;
+        if dialogues.is_empty() && !named.is_empty() {
+            say("there are no dialogues in what was read");
+        }
+        for warning in &dialogues.warnings {
+            say(&format!("warning: {}", warning.0));
+        }
+        Ok(Read { dialogues, problems })
+    }
+
+    fn read_named(
+        &self,
+        name: &str,
+        all: &mut Dialogues,
+        details: Option<&mut Details>,
+    ) -> anyhow::Result<()> {
+        if let Some(remote) = self.remote.named() {
+            // The fetched folder is read before it is removed.
+            let fetched = crate::place::fetch::fetch(&remote, name)?;
+            return ExportSource::open(fetched.dir.clone(), fetched.manifest.clone())?
+                .read_into(all, details);
+        }
+        let (dir, manifest) = self.data.open(name)?;
+        ExportSource::open(dir, manifest)?.read_into(all, details)
+    }
+
+    fn select(&self, all: Dialogues) -> anyhow::Result<Dialogues> {
+        let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
+        let (tasks, models) = (globs(&self.tasks), globs(&self.models));
+        let chosen = |globs: &[Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
+        let was_empty = all.is_empty();
+        let some = all.select(
+            |column| models.is_empty() || chosen(&models, &column.model) || chosen(&models, &column.name),
+            |task| tasks.is_empty() || chosen(&tasks, &task.label),
+        );
+        if some.is_empty() && !was_empty {
+            bail!(usage!("no dialogue fits --task and --model"));
+        }
+        Ok(some)
+    }
+}
+
+fn is_file(name: &str) -> bool {
+    Path::new(name).exists() || name.contains('/') || name.ends_with(".zip") || name.ends_with(".json")
+}

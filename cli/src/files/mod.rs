@@ -1,0 +1,9 @@
+//! Files that commands read and write.
+
+pub mod bundle_layout;
+pub mod copy;
+pub mod export;
+pub mod inputs;
+pub mod kghalubench;
+pub mod pictures;
+pub mod tables;

@@ -1,0 +1,98 @@
+//! Writes tables in the formats that people ask for.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use report::Dialogues;
+use report::analysis::scheme::{self, Scheme};
+use report::table::{Table, printable, write_workbook};
+use report::views::sources;
+
+use crate::kit::exit_code::usage;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    Text,
+    Md,
+    Csv,
+    Json,
+    Xlsx,
+}
+
+/// Checks whether a format can be written there.
+///
+/// # Errors
+/// A workbook without a file.
+pub fn check(format: TableFormat, out: Option<&Path>) -> anyhow::Result<()> {
+    if format == TableFormat::Xlsx && out.is_none() {
+        bail!(usage!("--format xlsx needs --out FILE"));
+    }
+    Ok(())
+}
+
+/// Reads and parses a file.
+///
+/// # Errors
+/// It cannot be read (exit code 3), or holds something else (2).
+pub fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+/// The schemes that come with the program, and those of a file.
+pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
+    let mut schemes = Vec::new();
+    if let Some(path) = file {
+        schemes.extend(parsed(path, scheme::parse)?);
+    }
+    schemes.extend(scheme::bundled());
+    Ok(schemes)
+}
+
+/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from, if these are dialogues.
+pub fn print(
+    all: Option<&Dialogues>,
+    tables: &[Table],
+    format: TableFormat,
+    out: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
+    let mut file = create(path)?;
+    let written = if format == TableFormat::Xlsx {
+        let sheets: Vec<Table> = all.map(sources::table).into_iter().chain(tables.iter().cloned()).collect();
+        write_workbook(&sheets, file).map_err(anyhow::Error::from)
+    } else {
+        write(tables, format, &mut file).and_then(|()| file.flush()).map_err(anyhow::Error::from)
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write(tables: &[Table], format: TableFormat, out: &mut dyn Write) -> io::Result<()> {
+    for (number, table) in tables.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        match format {
+            TableFormat::Text | TableFormat::Xlsx => {
+                // One table is what was asked for; of several, each says what it is.
+                if tables.len() > 1 {
+                    writeln!(out, "{}\n", printable(&table.title))?;
+                }
+                table.write(out)?;
+            }
+            TableFormat::Md => table.write_markdown(out)?,
+            TableFormat::Csv => table.write_csv(out)?,
+            TableFormat::Json => writeln!(out, "{}", table.to_json())?,
+        }
+    }
+    Ok(())
+}
+
+/// A file to write.
+pub fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+    Ok(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
+}

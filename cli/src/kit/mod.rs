@@ -1,0 +1,8 @@
+//! What every command needs: arguments, output, exit codes.
+
+pub mod arguments;
+pub mod exit_code;
+pub mod output;
+pub mod runtime;
+pub mod serving;
+pub mod view;

@@ -1,0 +1,165 @@
+//! Resolves the name of a run as given by a user: its whole name, its beginning, or `latest`.
+
+use std::path::Path;
+
+use domain::RunId;
+use domain::control::{BenchmarkView, Control};
+use jiff::Timestamp;
+use results::run_dir::FoundRun;
+use results::{RunDir, Sink};
+use stages::RunName;
+
+use crate::kit::exit_code::{explained, usage};
+use crate::place::local;
+
+/// The text for a run's name in `--help`.
+pub const HELP: &str = "Name of the run or pipeline, its beginning if no other one begins like it, or `latest` for the newest one.";
+
+/// The newest run.
+const LATEST: &str = "latest";
+
+/// Maximum number of names in a message.
+const NAMES_LISTED_MAX: usize = 5;
+
+/// A run or a pipeline that a name may mean.
+struct Candidate {
+    name: RunId,
+    created_at: Option<Timestamp>,
+}
+
+impl Candidate {
+    /// Whether it is a run of a pipeline's stage. Users mean the pipeline, unless they name the stage.
+    fn is_stage(&self) -> bool {
+        RunName::read(&self.name).is_some()
+    }
+}
+
+/// A run or pipeline of this machine. A name that matches none is returned unchanged; opening it will report that it does
+/// not exist.
+///
+/// # Errors
+/// Several runs begin like this (exit code 2); the folder cannot be read.
+pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
+    if is_whole(wanted) {
+        return Ok(RunId::new(wanted));
+    }
+    let runs = RunDir::list(data_dir)?.into_iter().map(found_run);
+    choose(wanted, runs.chain(local::all(data_dir)?.into_iter().map(candidate)).collect())
+}
+
+/// The same for a run of a coordinator.
+///
+/// # Errors
+/// Several runs begin like this (exit code 2); the coordinator does not answer.
+pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Result<RunId> {
+    if is_whole(wanted) {
+        return Ok(RunId::new(wanted));
+    }
+    let runs = control.runs().await.map_err(explained)?;
+    choose(wanted, runs.into_iter().map(candidate).collect())
+}
+
+fn found_run(found: FoundRun) -> Candidate {
+    let created_at = found.manifest.ok().map(|manifest| manifest.created_at);
+    Candidate { name: found.dir.run(), created_at }
+}
+
+fn candidate(view: BenchmarkView) -> Candidate {
+    Candidate { name: view.run, created_at: Some(view.created_at) }
+}
+
+/// The same for a run in a folder or an object store.
+///
+/// # Errors
+/// Several runs begin like this (exit code 2); the place cannot be read.
+pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
+    if is_whole(wanted) {
+        return Ok(RunId::new(wanted));
+    }
+    choose(wanted, sink.runs().await?.into_iter().map(found_run).collect())
+}
+
+/// Whether this has the form of a whole name, which need not be looked up.
+fn is_whole(wanted: &str) -> bool {
+    let mut lengths = wanted.split('-').map(str::len);
+    lengths.by_ref().take(3).eq([8, 6, 8]) && lengths.next().is_none()
+}
+
+fn choose(wanted: &str, candidates: Vec<Candidate>) -> anyhow::Result<RunId> {
+    let named = RunId::new(wanted);
+    if candidates.iter().any(|candidate| candidate.name == named) {
+        return Ok(named);
+    }
+    let (stages, runs): (Vec<_>, Vec<_>) = candidates.into_iter().partition(Candidate::is_stage);
+    if wanted == LATEST {
+        let newest = runs.into_iter().max_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
+        return Ok(newest.map_or(named, |newest| newest.name));
+    }
+    let beginning_so = |among: Vec<Candidate>| -> Vec<RunId> {
+        let names = among.into_iter().map(|candidate| candidate.name);
+        names.filter(|name| name.as_str().starts_with(wanted)).collect()
+    };
+    let mut fit = beginning_so(runs);
+    if fit.is_empty() {
+        fit = beginning_so(stages);
+    }
+    match fit.as_slice() {
+        [] => Ok(named),
+        [run] => Ok(run.clone()),
+        several => {
+            let listed: Vec<&str> = several.iter().take(NAMES_LISTED_MAX).map(RunId::as_str).collect();
+            let more = if several.len() > listed.len() { ", …" } else { "" };
+            let listed = listed.join(", ");
+            Err(usage!("`{wanted}` may be any of {} runs: {listed}{more}", several.len()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs() -> Vec<Candidate> {
+        let names = [
+            ("20260101-000000-a", 1),
+            ("20260102-000000-b", 2),
+            ("20260102-000000-bc", 4),
+            ("quick-0a1b2c", 3),
+            ("quick-0a1b2c.ask.m.1", 3),
+            ("quick-0a1b2c.grade.m.1", 9),
+        ];
+        let candidate = |(name, day)| Candidate {
+            name: RunId::new(name),
+            created_at: Some(Timestamp::from_second(i64::from(day) * 86_400).unwrap()),
+        };
+        names.map(candidate).into()
+    }
+
+    fn found(wanted: &str) -> anyhow::Result<String> {
+        choose(wanted, runs()).map(|run| run.to_string())
+    }
+
+    #[test]
+    fn runs_are_found_by_name_by_its_beginning_and_as_the_latest() {
+        assert_eq!(found("20260101").unwrap(), "20260101-000000-a");
+        assert_eq!(found("20260102-000000-b").unwrap(), "20260102-000000-b", "a whole name is no beginning");
+        assert_eq!(found("2025").unwrap(), "2025", "who opens it says that it is not there");
+        let several = found("20260102").unwrap_err().to_string();
+        assert!(several.contains("2 runs") && several.contains("20260102-000000-bc"), "{several}");
+        assert_eq!(choose("latest", Vec::new()).unwrap().as_str(), "latest");
+        assert!(is_whole("20261121-143141-2b216850") && !is_whole("20261121-143141") && !is_whole("latest"));
+    }
+
+    #[test]
+    fn the_latest_is_the_newest_and_not_the_last_by_name() {
+        assert_eq!(found("latest").unwrap(), "20260102-000000-bc");
+        let without_it = runs().into_iter().filter(|run| run.name.as_str() != "20260102-000000-bc").collect();
+        assert_eq!(choose("latest", without_it).unwrap().as_str(), "quick-0a1b2c");
+    }
+
+    #[test]
+    fn a_pipeline_is_meant_where_its_stages_begin_like_it_too() {
+        assert_eq!(found("quick").unwrap(), "quick-0a1b2c");
+        assert_eq!(found("quick-0a1b2c.gr").unwrap(), "quick-0a1b2c.grade.m.1");
+    }
+}

@@ -1,0 +1,225 @@
+//! `kgfleet check`: finds problems that would end a long run early, before it starts.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use coordinator::configuration::{Configuration, Connector, ModelSpec};
+use coordinator::matching::{says_it_can, why_nobody, Fit};
+use domain::control::Control;
+use domain::exchange::WorkerStatus;
+use serde::Serialize;
+use worker::Connect;
+
+use crate::configure::choose::Selection;
+use crate::engine::connect::LocalConnect;
+use crate::engine::preflight::{self, Level, LongestPrompt};
+use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::output::{explain, printable};
+use crate::kit::runtime::block_on;
+use crate::place::{folders, packs as material};
+use crate::place::remote::MaybeRemote;
+use crate::place::targets::Targets;
+
+/// Check everything that a long run needs before it starts.
+///
+/// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and the disk; with
+/// --coordinator or --queue also those. Exit codes: 0 ready, perhaps with warnings; 1 the run would fail; 2 the
+/// configuration cannot be used.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Configuration file, or `quick` for the bundled one.
+    config: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
+    /// Folder that would hold the run.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    data_dir: PathBuf,
+    /// Address of the Redis that a coordinator would use: redis://….
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE")]
+    queue: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+}
+
+/// A result of the check.
+#[derive(Debug, Serialize)]
+struct Finding {
+    level: Level,
+    what: String,
+    message: String,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, level: Level, what: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Finding { level, what: what.into(), message: message.into() });
+    }
+
+    fn of(&mut self, what: &str, result: anyhow::Result<(Level, String)>) {
+        match result {
+            Ok((level, message)) => self.add(level, what, message),
+            Err(error) => self.add(Level::Problem, what, explain(&error)),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let (pack, plan) = folders::plan(&configuration)?;
+    let tasks = material::build(&pack, &plan)?;
+    let mut findings = Findings::default();
+    findings.add(
+        Level::Ok,
+        "configuration",
+        format!("{} models, {} tasks, {} dialogues", plan.models.len(), plan.tasks.len(), plan.dialogues()),
+    );
+    let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
+    models::install_crypto();
+    block_on(async {
+        match arguments.remote.named() {
+            Some(remote) => match remote.client() {
+                Ok(client) => fleet(&client, &configuration, &mut findings).await,
+                Err(error) => findings.add(Level::Problem, "coordinator", explain(&error)),
+            },
+            None => {
+                let connect = LocalConnect::new(None, Targets::of(&configuration));
+                for model in &configuration.models {
+                    of_model(model, &connect, &longest, &mut findings).await;
+                }
+                findings.of("disk", preflight::disk(&arguments.data_dir, plan.dialogues()).await);
+            }
+        }
+        if let Some(address) = &arguments.queue {
+            queue(address, &mut findings).await;
+        }
+        Ok(())
+    })?;
+    tell(&findings.0, arguments.json)?;
+    let fit = findings.0.iter().all(|finding| finding.level != Level::Problem);
+    Ok(if fit { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
+
+fn tell(findings: &[Finding], json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    for finding in findings {
+        if json {
+            writeln!(out, "{}", serde_json::to_string(finding)?)?;
+        } else {
+            let mark = match finding.level {
+                Level::Ok => "ok      ",
+                Level::Warning => "warning ",
+                Level::Problem => "problem ",
+            };
+            writeln!(out, "{mark} {}: {}", printable(&finding.what), printable(&finding.message))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a model that this machine asks directly.
+async fn of_model(
+    model: &ModelSpec,
+    connect: &dyn Connect,
+    longest: &LongestPrompt<'_>,
+    findings: &mut Findings,
+) {
+    let what = format!("model {}", model.label);
+    match model.connector {
+        // Recordings are read during the run; here it is enough that they exist.
+        Connector::Replay => {
+            for path in &model.recorded {
+                let found = std::fs::metadata(path).with_context(|| path.display().to_string());
+                let found = found.map(|_| (Level::Ok, format!("recordings in {}", path.display())));
+                findings.of(&what, found);
+            }
+        }
+        Connector::OpenaiCompatible if model.endpoint.is_none() => {
+            let message = "has no endpoint of its own: a worker beside its server will ask it";
+            findings.add(Level::Ok, what, message);
+        }
+        _ => findings.of(&what, preflight::model(model, connect, longest).await),
+    }
+}
+
+async fn queue(address: &str, findings: &mut Findings) {
+    let checked = async {
+        let store = ::queue::open(address, None)?;
+        store.check().await
+    };
+    match checked.await {
+        Err(error) => findings.add(Level::Problem, "queue", error.to_string()),
+        Ok(warnings) if warnings.is_empty() => findings.add(Level::Ok, "queue", "there and fit"),
+        Ok(warnings) => {
+            warnings.into_iter().for_each(|warning| findings.add(Level::Warning, "queue", warning));
+        }
+    }
+}
+
+/// Checks a coordinator, and whether its workers serve the models.
+async fn fleet(control: &dyn Control, configuration: &Configuration, findings: &mut Findings) {
+    match control.check().await.map_err(explained) {
+        Err(error) => return findings.add(Level::Problem, "coordinator", explain(&error)),
+        Ok(warnings) if warnings.is_empty() => {
+            findings.add(Level::Ok, "coordinator", "the coordinator, its queue and its record log are ready");
+        }
+        Ok(warnings) => {
+            warnings.into_iter().for_each(|warning| findings.add(Level::Warning, "coordinator", warning));
+        }
+    }
+    let workers = match control.workers().await.map_err(explained) {
+        Ok(workers) => workers,
+        Err(error) => return findings.add(Level::Problem, "workers", explain(&error)),
+    };
+    let statuses: Vec<&WorkerStatus> = workers.iter().map(|worker| &*worker.status).collect();
+    for model in &configuration.models {
+        let (level, message) = served(&statuses, model);
+        findings.add(level, format!("model {}", model.label), message);
+    }
+}
+
+/// Whether workers can ask a model, by the coordinator's own rule for blocked models.
+fn served(workers: &[&WorkerStatus], model: &ModelSpec) -> (Level, String) {
+    let requested = model.requested();
+    if let Some(why) = why_nobody(workers.iter().copied(), model) {
+        let message = format!("`{requested}`: {why}; its dialogues wait until one does");
+        return (Level::Warning, message);
+    }
+    let able = workers.iter().filter(|status| says_it_can(status, model) == Fit::Yes).count();
+    (Level::Ok, format!("{able} workers serve `{requested}` and may ask it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::reach::{KeyReach, Reach};
+
+    use super::*;
+
+    #[test]
+    fn a_model_whose_key_no_worker_has_is_not_ok() {
+        let model: ModelSpec =
+            serde_json::from_value(serde_json::json!({ "label": "claude", "connector": "anthropic" }))
+                .unwrap();
+        let status = |keys: Vec<KeyReach>| WorkerStatus {
+            serves: vec!["anthropic".into()],
+            reach: Some(Reach { keys, ..Reach::default() }),
+            ..WorkerStatus::default()
+        };
+        let key = KeyReach { name: "house".into(), connector: Connector::Anthropic, places: Vec::new() };
+        let (with, without) = (status(vec![key]), status(Vec::new()));
+        assert_eq!(
+            served(&[&without, &with], &model),
+            (Level::Ok, "1 workers serve `claude` and may ask it".to_owned())
+        );
+        let (level, message) = served(&[&without], &model);
+        assert_eq!(level, Level::Warning);
+        assert!(message.contains("no worker that serves it may ask it: the key"), "{message}");
+        assert_eq!(served(&[], &model).0, Level::Warning);
+    }
+}

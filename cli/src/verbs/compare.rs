@@ -1,0 +1,143 @@
+//! `kgfleet compare`.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use report::Dialogues;
+use report::analysis::compare::compare;
+use report::dialogues::ColumnId;
+use report::views::comparison::{self, Compared};
+
+use crate::files::inputs::Inputs;
+use crate::files::tables::{self, TableFormat};
+use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::output::say;
+
+/// Compare two runs, or two models, dialogue by dialogue.
+///
+/// --a and --b name two models. Without them, every model that occurs twice, such as in two runs, is compared with itself.
+/// Only dialogues on the same exercises can be compared.
+///
+/// Exit codes: 0 done, and the gate holds; 1 the gate does not hold; 2 there is nothing to compare; 3 nothing could be read;
+/// 4 some files or records could not be used.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Runs, result files, folders and archives: those that are compared with first.
+    #[arg(required = true, value_name = "RUN|FILE")]
+    inputs: Vec<String>,
+    /// The model that is compared with.
+    #[arg(long, value_name = "MODEL")]
+    a: Option<String>,
+    /// The model that is looked at.
+    #[arg(long, value_name = "MODEL")]
+    b: Option<String>,
+    /// Fail (exit code 1) where the second is worse than the first by more than this, for certain: where the whole 95 %
+    /// interval of the mean difference lies below -X.
+    #[arg(long, value_name = "X", value_parser = margin)]
+    gate: Option<f64>,
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+    /// Write into a file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    from: Inputs,
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(margin) if (0.0..=1.0).contains(&margin) => Ok(margin),
+        _ => Err("expected a number between 0 and 1".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    tables::check(arguments.format, arguments.out.as_deref())?;
+    let read = arguments.from.read(&arguments.inputs, None)?;
+    let all = &read.dialogues;
+    let pairs = pairs(all, arguments.a.as_deref(), arguments.b.as_deref())?;
+    let headings = all.headings();
+    let mut compared = Vec::new();
+    for &(a, b) in &pairs {
+        let found = compare(all, a, b);
+        if found.all.n == 0 {
+            bail!(usage!("`{}` and `{}` have no dialogue on the same question", headings[a], headings[b]));
+        }
+        compared.push(Compared { names: (&headings[a], &headings[b]), found });
+    }
+    print(all, &compared, &arguments)?;
+    let mut holds = true;
+    for pair in &compared {
+        if let (Some(gate), Some(interval)) = (arguments.gate, pair.found.all.interval)
+            && interval.high < -gate
+        {
+            say(&format!(
+                "{}: the mean difference is below -{gate}: {:.3} to {:.3}",
+                pair.title(),
+                interval.low,
+                interval.high
+            ));
+            holds = false;
+        }
+    }
+    if !holds {
+        return Ok(ExitCode::Unsatisfied);
+    }
+    Ok(read.exit_code())
+}
+
+/// Writes one table per pair for people, and one of all pairs for programs, which cannot tell where a table ends.
+fn print(all: &Dialogues, compared: &[Compared<'_>], arguments: &Arguments) -> anyhow::Result<()> {
+    let tables = match arguments.format {
+        TableFormat::Csv | TableFormat::Json => vec![comparison::long(all, compared)],
+        TableFormat::Text | TableFormat::Md | TableFormat::Xlsx => {
+            compared.iter().map(|pair| comparison::table(all, pair)).collect()
+        }
+    };
+    tables::print(Some(all), &tables, arguments.format, arguments.out.as_deref())
+}
+
+/// What is compared with what.
+fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Vec<(ColumnId, ColumnId)>> {
+    let headings = all.headings();
+    let same_exercises = |a: ColumnId, b: ColumnId| all.columns[a].exercises == all.columns[b].exercises;
+    let found: Vec<(ColumnId, ColumnId)> = match (a, b) {
+        (Some(a), Some(b)) => {
+            let fits = |name: &str| {
+                let named = |id: &ColumnId| {
+                    let column = &all.columns[*id];
+                    [&column.model, &column.name, &headings[*id]].into_iter().any(|known| known == name)
+                };
+                (0..all.columns.len()).filter(named).collect::<Vec<_>>()
+            };
+            let (first, second) = (fits(a), fits(b));
+            for (name, found) in [(a, &first), (b, &second)] {
+                if found.is_empty() {
+                    bail!(usage!("there is no model `{name}`; there are {}", headings.join(", ")));
+                }
+            }
+            // The first of the first, and the last of the second: with one model in two runs these are different columns.
+            first.first().copied().zip(second.last().copied()).into_iter().collect()
+        }
+        (None, None) => {
+            let ids = || 0..all.columns.len();
+            let twins = |&(a, b): &(ColumnId, ColumnId)| all.columns[a].name == all.columns[b].name;
+            ids().flat_map(|a| ids().filter(move |b| a < *b).map(move |b| (a, b))).filter(twins).collect()
+        }
+        _ => bail!(usage!("--a and --b belong together")),
+    };
+    if found.is_empty() {
+        bail!(usage!("no model occurs twice; --a and --b name two of {}", headings.join(", ")));
+    }
+    match found.iter().find(|(a, b)| !same_exercises(*a, *b)) {
+        Some((a, b)) => Err(usage!(
+            "`{}` and `{}` answered different exercises: {} and {}",
+            headings[*a],
+            headings[*b],
+            all.columns[*a].exercises,
+            all.columns[*b].exercises
+        )),
+        None => Ok(found),
+    }
+}

@@ -1,0 +1,204 @@
+//! `kgfleet coordinator`.
+
+mod door;
+mod pod_costs;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{anyhow, Context};
+use coordinator::{Adopt, Coordinator, CoordinatorOptions};
+use door::{Door, ServedCoordinator};
+use history::EventLog;
+use page::{Login, Page, PublicUrl};
+use pod_costs::PodCosts;
+use proto::server::Security;
+use service_kit::http::{self, Probes};
+use service_kit::metrics::Metrics;
+use service_kit::shutdown::{self, reached, Stop};
+
+use crate::kit::arguments::seconds;
+use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::output::say;
+use crate::kit::serving::{bind, Traces};
+use crate::place::folders::EVENTS;
+
+/// Plan runs, hand out work, store records.
+///
+/// Any number of coordinators may serve the same Redis and the same records at once; a coordinator without Redis
+/// serves its --data-dir alone. Runs until a signal arrives. Exit codes: 0 stopped by a signal; 2 the options cannot
+/// be used; 3 queue, disk or socket failed, another coordinator holds the --data-dir, or the queue belongs to other
+/// records.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Address for workers and the command line (gRPC).
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_LISTEN", default_value = "127.0.0.1:7700")]
+    listen: String,
+    /// Address for the live page, /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
+    http: String,
+    /// The https:// address under which a proxy with TLS shows the live page to other machines; needs --tokens. Without
+    /// it, the page is shown to this machine only.
+    #[arg(long, value_name = "URL", env = "KGFLEET_PAGE_URL", requires = "tokens")]
+    page_url: Option<PublicUrl>,
+    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for a
+    /// single coordinator without Redis, which rebuilds the queue after a restart; dialogues in progress are then
+    /// asked again.
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true, default_value = MEMORY)]
+    queue: String,
+    /// Certificate of the authority that signed Redis's, in PEM.
+    #[arg(long, value_name = "FILE")]
+    queue_ca: Option<PathBuf>,
+    /// Client certificate for Redis, in PEM.
+    #[arg(long, value_name = "FILE", requires = "queue_key")]
+    queue_cert: Option<PathBuf>,
+    /// The key of --queue-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "queue_cert")]
+    queue_key: Option<PathBuf>,
+    /// Folder of runs; with --sink a cache of them.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    data_dir: PathBuf,
+    /// Store runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the
+    /// environment.
+    #[arg(long, value_name = "URL", env = "KGFLEET_SINK")]
+    sink: Option<String>,
+    /// Assign the queue to this record store, whichever it belonged to; use it after moving records by hand.
+    #[arg(long)]
+    adopt_store: bool,
+    /// Go on with this queue, whichever the record store was served with; use it after moving Redis. Coordinators of the
+    /// other queue are refused from then on.
+    #[arg(long)]
+    adopt_queue: bool,
+    /// Seconds without a sign of life after which a worker loses its work.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    lease: Duration,
+    /// Worker deaths, while a unit runs alone, that make it a dead letter.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    strikes: u32,
+    /// Note what becomes of leases and records in the folder `events` of --data-dir, for `kgfleet verify --history`: about
+    /// 1 kB for each dialogue, 512 MB at most.
+    #[arg(long)]
+    event_log: bool,
+    #[command(flatten)]
+    pod_costs: PodCosts,
+    #[command(flatten)]
+    traces: Traces,
+    #[command(flatten)]
+    door: Door,
+}
+
+/// Queue address for the in-memory queue.
+const MEMORY: &str = "memory";
+
+/// Locks the data folder for as long as the file is held, exclusively (`alone`) or together with others who share a
+/// queue. Two queues over one folder would draw equal tickets, and the winner of a dialogue would be arbitrary.
+fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
+    let path = data_dir.join("coordinator.lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match if alone { file.try_lock() } else { file.try_lock_shared() } {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(anyhow!(
+            "another coordinator serves {}; coordinators can share a folder only if all of them use the same Redis with \
+             --queue",
+            data_dir.display()
+        )),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
+/// `kgfleet coordinator`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    models::install_crypto();
+    let metrics = Metrics::install()?;
+    metrics.introduce("coordinator", env!("CARGO_PKG_VERSION"));
+    coordinator::metrics::begin(&metrics);
+    let security = arguments.door.security()?;
+    let config = CoordinatorOptions {
+        lease_for: arguments.lease,
+        max_strikes: arguments.strikes,
+        ..CoordinatorOptions::fleet()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (listener, bound) = bind(&arguments.listen).await?;
+        let tracing = arguments.traces.start("kgfleet-coordinator", &bound.to_string())?;
+        arguments.door.check(bound)?;
+        std::fs::create_dir_all(&arguments.data_dir)
+            .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
+        let alone = arguments.queue == MEMORY;
+        if alone && arguments.sink.is_some() {
+            return Err(usage!(
+                "--queue memory is for one coordinator with its own --data-dir: nothing locks the object \
+                 store of --sink against a second one. Use a redis:// address"
+            ));
+        }
+        let _share = share_folder(&arguments.data_dir, alone)?;
+        let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
+        let queue = queue::open_as(&arguments.queue, arguments.queue_ca.as_deref(), identity)?;
+        for warning in queue.check().await? {
+            eprintln!("warning: {warning}");
+        }
+        let sink = match &arguments.sink {
+            Some(url) => results::sink::objects(url, arguments.data_dir.clone())?,
+            None => results::sink::folder(arguments.data_dir.clone()),
+        };
+        let events = match arguments.event_log {
+            true => EventLog::create(&arguments.data_dir.join(EVENTS))
+                .with_context(|| format!("cannot write into {}", arguments.data_dir.join(EVENTS).display()))?,
+            false => EventLog::none(),
+        };
+        let coordinator = Coordinator::start_noting(config, queue, sink, events);
+        let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
+        coordinator.bind(adopt).await?;
+        let (http_listener, http_address) = bind(&arguments.http).await?;
+        let (stopper, stop) = shutdown::channel();
+        shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+            Stop::Drain => say("stopping: finishing calls in progress"),
+            _ => say("stopping at once"),
+        })?;
+        let ready = Arc::clone(&coordinator);
+        let probes =
+            Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
+        let page = Page::new(Arc::clone(&coordinator), entrance(&security), arguments.page_url.clone())
+            .context("the live page cannot be served")?;
+        let pages = page.router();
+        let probing =
+            tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
+        eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
+        let following = arguments.door.clone().follow(security.clone());
+        let services = ServedCoordinator(Arc::clone(&coordinator));
+        arguments.pod_costs.start(&coordinator, stop.clone())?;
+        let draining = Arc::clone(&coordinator);
+        let hear = stop.clone();
+        tokio::spawn(async move {
+            reached(hear, Stop::Drain).await;
+            // Workers waiting for work are told at once that there is none.
+            draining.close();
+            page.close();
+        });
+        tokio::select! {
+            served = proto::server::serve(listener, services, security, reached(stop.clone(), Stop::Drain)) => served?,
+            () = following => {}
+            () = reached(stop, Stop::Abort) => {}
+        }
+        stopper.at_least(Stop::Abort);
+        probing.await??;
+        if let Some(tracing) = tracing {
+            tracing.end().await;
+        }
+        Ok(ExitCode::Success)
+    })
+}
+
+/// Who may look at the live page.
+fn entrance(security: &Security) -> Login {
+    let identities = security.identities.clone();
+    if identities.is_anyone() {
+        return Login::Anyone;
+    }
+    Login::Tokens(Arc::new(move |token| identities.of_token(token)))
+}

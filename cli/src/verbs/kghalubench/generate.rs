@@ -1,0 +1,171 @@
+//! `kgfleet halu generate`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::TaskLabel;
+use halu::{exercise, Date};
+use halu::assessment::{self, Assessment, Recipe, Unfillable};
+use halu::frequency::{Frequency, Groups};
+use packs::{seal_file, Group, Header, PackError, Parts};
+use serde_json::json;
+
+use crate::kit::exit_code::{usage, Exit, ExitCode};
+use crate::kit::output::Table;
+use crate::place::identities::{as_exit, SealingIdentity};
+use super::client::{self, RequestPacing};
+use super::source::GraphInput;
+
+/// Questions of an assessment, and assessments of a pack, at most: a pack is held in memory.
+const QUESTIONS_MAX: i64 = 10_000;
+const ASSESSMENTS_MAX: i64 = 100;
+
+/// Entities of a draw, at most: an endpoint is asked for all of them at once.
+const BATCH_MAX: i64 = 1_000;
+
+/// Attempts for one query, at most.
+const ATTEMPTS_MAX: i64 = 100;
+
+/// Draw assessments from a knowledge graph and seal them as a pack: a task for each assessment, a case for each question.
+///
+/// The same graph, mapping, seed and numbers give the same questions.
+///
+/// Exit codes: 0 the pack is written; 2 the arguments or the mapping cannot be used, or the graph has too few entities with
+/// all that a question needs; 3 a file cannot be read or written.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), the address of a SPARQL endpoint, or
+    /// `world` or `world:SEED` for an invented one.
+    #[arg(long, value_name = "GRAPH")]
+    kg: GraphInput,
+    /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML).
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
+    /// Where answers of an endpoint are kept: nothing is asked twice, also after an interruption.
+    #[arg(long, default_value = "halu-cache", value_name = "DIR")]
+    cache: PathBuf,
+    /// Seconds that an endpoint may take for one answer.
+    #[arg(long, default_value_t = client::ANSWER_SECONDS, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    patience: u32,
+    /// Attempts for one query to an endpoint.
+    #[arg(long, default_value_t = client::ATTEMPTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ATTEMPTS_MAX))]
+    attempts: u32,
+    /// Questions of an assessment.
+    #[arg(long, default_value_t = 150, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=QUESTIONS_MAX))]
+    questions: u32,
+    /// Assessments.
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ASSESSMENTS_MAX))]
+    assessments: u32,
+    /// Entities of a draw, of which the first usable one of the rarest type is asked about: the more, the more questions about
+    /// rare types.
+    #[arg(long, default_value_t = Recipe::default().batch, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX))]
+    batch: u32,
+    /// Percent of all entities whose types, the most frequent ones, are very common.
+    #[arg(long, default_value_t = Groups::default().very_common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    very_common: u8,
+    /// Percent of all entities up to which types are common; the rest is uncommon.
+    #[arg(long, default_value_t = Groups::default().common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    common: u8,
+    /// When the graph was as it is: YYYY, YYYY-MM or YYYY-MM-DD. Tables compare models' cut-offs with it.
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<Date>,
+    /// Decides which questions are drawn.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// The pack file to write, such as `halu.kgpack`. An existing file is replaced.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    identity: SealingIdentity,
+    /// Print one JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let identity = arguments.identity.get()?;
+    let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
+    let name = name.ok_or_else(|| usage!("--out {}: not a file name", arguments.out.display()))?;
+    let patience = RequestPacing {
+        answer: Duration::from_secs(arguments.patience.into()),
+        attempts: arguments.attempts,
+    };
+    let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
+    let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
+    let groups = Groups { very_common, common };
+    let recipe = Recipe { questions, seed, batch, groups, ..Recipe::default() };
+    let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
+    let mut assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
+    for assessment in &mut assessments {
+        assessment.as_of.clone_from(&arguments.as_of);
+    }
+    let parts = lay_out(name, &arguments.kg, &assessments)?;
+    let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
+
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let tasks: Vec<&TaskLabel> = pack.tasks().iter().map(|task| &task.label).collect();
+        let snapshot = assessments.first().map(|assessment| assessment.snapshot.as_str());
+        let object = json!({ "hash": pack.hash(), "snapshot": snapshot, "tasks": tasks, "questions": arguments.questions });
+        writeln!(out, "{object}")?;
+    } else {
+        print(&assessments, &mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// A server that does not answer is not a mistake of whoever asks.
+fn as_exit_code(error: Unfillable) -> anyhow::Error {
+    match error {
+        Unfillable::Graph(halu::GraphError::Endpoint(_)) => error.into(),
+        error => Exit::usage(error),
+    }
+}
+
+fn lay_out(name: &str, source: &GraphInput, assessments: &[Assessment]) -> anyhow::Result<Parts> {
+    let mut parts = Parts::new(name);
+    let mut labels = Vec::with_capacity(assessments.len());
+    for assessment in assessments {
+        let task = exercise::task(assessment)?;
+        labels.push(task.label.clone());
+        parts.insert_task(&task).map_err(as_exit)?;
+    }
+    let snapshot = assessments.first().map_or("", |assessment| assessment.snapshot.as_str());
+    let questions: usize = assessments.iter().map(|assessment| assessment.questions.len()).sum();
+    let header = Header {
+        name: name.to_owned(),
+        version: "1".to_owned(),
+        // The graph's own: a document does not say it.
+        licence: "NOASSERTION".to_owned(),
+        description: format!("{} assessments of KGHaluBench, {questions} questions.", assessments.len()),
+        provenance: format!("Drawn from {}, state {snapshot}.", source.describe()),
+        // Equal questions make an equal pack, so the text is not random; no other graph has it.
+        canary: format!("kgfleet-halu {snapshot}"),
+        protected: false,
+        compat: tasks::Compat::default(),
+        limits: tasks::EvaluationLimits::default(),
+        groups: vec![Group { name: "assessments".to_owned(), default: true, tasks: labels }],
+        graphs: Vec::new(),
+    };
+    let insert: Result<(), PackError> = parts.insert_header(&header);
+    insert.map_err(as_exit)?;
+    Ok(parts)
+}
+
+fn print(assessments: &[Assessment], out: &mut dyn Write) -> io::Result<()> {
+    let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
+    let mut table =
+        Table::default().left(["assessment"]).right(["questions", "very common types", "common", "uncommon"]);
+    for assessment in assessments {
+        let mut counts: BTreeMap<Frequency, usize> = BTreeMap::new();
+        for question in &assessment.questions {
+            *counts.entry(question.frequency).or_default() += 1;
+        }
+        let mut row = vec![exercise::label(assessment.number), assessment.questions.len().to_string()];
+        row.extend(groups.map(|group| counts.get(&group).copied().unwrap_or(0).to_string()));
+        table.row(row);
+    }
+    table.write(out)
+}

@@ -1,0 +1,134 @@
+//! The table of GPUs and models from which a launch is planned.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::kit::exit_code::{usage, Exit};
+
+/// The table that comes with the program.
+const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
+
+/// What is known about GPUs and models.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizes {
+    pub gpu: Gpu,
+    pub dialogue: DialogueSize,
+    /// By the name under which a model is served.
+    pub models: BTreeMap<String, Size>,
+}
+
+/// The kind of GPU that the models run on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpu {
+    /// A name for people.
+    pub name: String,
+    /// Its resource name in Kubernetes.
+    pub resource: String,
+    /// GPUs of a node.
+    pub per_node: u32,
+    /// Labels of the nodes.
+    #[serde(default)]
+    pub node_selector: BTreeMap<String, String>,
+}
+
+/// What a dialogue takes.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DialogueSize {
+    /// Tokens that a model writes.
+    pub tokens: u32,
+}
+
+/// What a model takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// GPUs of one server.
+    pub gpus: u32,
+    /// Tokens per second that a busy server writes.
+    pub tokens_per_second: u32,
+    /// Tokens of a dialogue, if not those of all models.
+    pub tokens: Option<u32>,
+    /// Minutes until a server serves.
+    #[serde(default = "load_minutes")]
+    pub load_minutes: u32,
+    /// Longest context in tokens, if not the model's.
+    pub max_model_len: Option<u32>,
+    /// Memory of a server beside its GPUs.
+    pub memory: Option<String>,
+    /// Whether its weights need a token.
+    #[serde(default)]
+    pub gated: bool,
+    /// What a pool of it is: `vllm`, `embed` or `classify`.
+    #[serde(default = "chat")]
+    pub kind: String,
+}
+
+fn load_minutes() -> u32 {
+    5
+}
+
+fn chat() -> String {
+    "vllm".to_owned()
+}
+
+impl Sizes {
+    /// The table in a file, or the one that comes with the program.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a number in it cannot be.
+    pub fn read(file: Option<&Path>) -> anyhow::Result<Self> {
+        let (text, name) = match file {
+            None => (SHIPPED.to_owned(), "the shipped table".to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"));
+                (text.map_err(Exit::usage)?, name)
+            }
+        };
+        let sizes: Self = toml::from_str(&text).map_err(|error| usage!("{name}: {error}"))?;
+        sizes.check().map_err(|problem| usage!("{name}: {problem}"))?;
+        Ok(sizes)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.gpu.per_node == 0 || self.dialogue.tokens == 0 {
+            return Err("`gpu.per_node` and `dialogue.tokens` must be at least 1".to_owned());
+        }
+        for (name, size) in &self.models {
+            if size.gpus == 0 || size.tokens_per_second == 0 || size.tokens == Some(0) {
+                return Err(format!("`{name}`: gpus, tokens and tokens_per_second must be at least 1"));
+            }
+            if size.gpus > self.gpu.per_node && size.gpus % self.gpu.per_node != 0 {
+                let per_node = self.gpu.per_node;
+                return Err(format!(
+                    "`{name}` takes {} GPUs, which is neither at most the {per_node} of a node nor a multiple of them",
+                    size.gpus
+                ));
+            }
+            if !["vllm", "embed", "classify"].contains(&size.kind.as_str()) {
+                return Err(format!("`{name}`: kind `{}` is none of vllm, embed, classify", size.kind));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_table_can_be_used_and_a_bad_one_says_where() {
+        let shipped = Sizes::read(None).unwrap();
+        assert_eq!(shipped.models.len(), 31);
+        let mut bad = shipped;
+        bad.models.get_mut("deepseek-ai/DeepSeek-R1").unwrap().gpus = 12;
+        assert!(bad.check().unwrap_err().contains("`deepseek-ai/DeepSeek-R1` takes 12 GPUs"));
+    }
+}

@@ -1,0 +1,173 @@
+//! The values of the chart for a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::model::Connector;
+use serde_json::{json, Map, Value};
+
+use super::plan::{LaunchPlan, ModelOnGpus};
+use super::table::Sizes;
+
+/// Secret with keys of providers, one entry for each, named after the provider.
+pub const KEYS_SECRET: &str = "provider-keys";
+
+/// Secret with the token for gated weights.
+pub const WEIGHTS_SECRET: &str = "huggingface";
+
+/// Longest name of a pool, in characters: names of pods have room for it and no more.
+const POOL_CHARS_MAX: usize = 24;
+
+/// How pools are scaled.
+pub enum Scaling<'a> {
+    /// KEDA, which asks this Prometheus.
+    Keda(&'a str),
+    /// By hand: the pools of one wave have a node, all others none.
+    Wave(usize),
+}
+
+/// The values for the chart.
+pub fn values(plan: &LaunchPlan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
+    // A judge that is needed twice has one pool.
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let (mut taken, mut pools) = (BTreeSet::new(), Vec::new());
+    for (number, wave) in plan.waves.iter().enumerate() {
+        let runs = match scaling {
+            Scaling::Keda(_) => true,
+            Scaling::Wave(now) => *now == number,
+        };
+        for model in wave {
+            let is_first = !names.contains_key(model.label.as_str());
+            let name = names.entry(&model.label).or_insert_with(|| pool_name(&model.label, &mut taken));
+            // A pool that is not there takes no GPUs.
+            if runs && (is_first || !matches!(scaling, Scaling::Keda(_))) {
+                pools.push(pool(name.clone(), model, sizes));
+            }
+        }
+    }
+    let mut values = json!({
+        "redis": {"mode": "own"},
+        "servingEngineSpec": {"modelSpec": pools},
+    });
+    if let Scaling::Keda(prometheus) = scaling {
+        values["autoscaling"] = json!({"type": "keda", "prometheusAddress": prometheus});
+    }
+    if !plan.hosted.is_empty() {
+        values["apiPools"] = json!([hosted(plan)]);
+    }
+    values
+}
+
+fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
+    let size = &sizes.models[&model.model];
+    let parts = size.gpus.min(sizes.gpu.per_node);
+    let mut config = json!({"tensorParallelSize": parts});
+    if model.nodes > 1 {
+        config["pipelineParallelSize"] = json!(model.nodes);
+    }
+    if let Some(length) = size.max_model_len {
+        config["maxModelLen"] = json!(length);
+    }
+    let mut pool = json!({
+        "name": name,
+        "label": model.label,
+        "kind": size.kind,
+        "modelURL": model.model,
+        "nodes": 1,
+        "workersPerNode": 1,
+        "gpusPerNode": sizes.gpu.per_node,
+        "requestGPU": parts,
+        "requestGPUType": sizes.gpu.resource,
+        // Loading may take twice the estimate before a server counts as broken.
+        "loadMinutes": size.load_minutes.saturating_mul(2).max(30),
+        "vllmConfig": config,
+    });
+    if model.nodes > 1 {
+        pool["multiNodeSize"] = json!(model.nodes);
+    }
+    if let Some(memory) = &size.memory {
+        pool["requestMemory"] = json!(memory);
+    }
+    if size.gated {
+        pool["hfToken"] = json!({"secretName": WEIGHTS_SECRET});
+    }
+    if !sizes.gpu.node_selector.is_empty() {
+        pool["nodeSelector"] = json!(sizes.gpu.node_selector);
+    }
+    pool
+}
+
+/// One pool for all hosted models, with a key for each provider.
+fn hosted(plan: &LaunchPlan) -> Value {
+    let mut connectors = BTreeSet::new();
+    let mut keys: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for model in &plan.hosted {
+        connectors.insert(model.connector.as_str());
+        let name = match (model.connector, &model.endpoint) {
+            (Connector::OpenaiCompatible, Some(endpoint)) => host_name(endpoint),
+            (connector, _) => connector.as_str().to_owned(),
+        };
+        let key = keys.entry(name.clone()).or_default();
+        key.insert("connector".to_owned(), json!(model.connector.as_str()));
+        key.insert("secretName".to_owned(), json!(KEYS_SECRET));
+        key.insert("secretKey".to_owned(), json!(name));
+        if let Some(endpoint) = &model.endpoint {
+            let endpoints = key.entry("endpoints").or_insert_with(|| json!([]));
+            if let Value::Array(endpoints) = endpoints
+                && !endpoints.contains(&json!(endpoint))
+            {
+                endpoints.push(json!(endpoint));
+            }
+        }
+    }
+    json!({"name": "hosted", "connectors": connectors, "keys": keys})
+}
+
+/// The host of an address, as a name of a key.
+fn host_name(endpoint: &str) -> String {
+    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    slug(rest.split(['/', ':']).next().unwrap_or_default())
+}
+
+/// The name of a model's pool, unlike all others.
+fn pool_name(label: &str, taken: &mut BTreeSet<String>) -> String {
+    let slug: String = slug(label).chars().take(POOL_CHARS_MAX).collect();
+    let slug = slug.trim_matches('-');
+    let slug = if slug.is_empty() { "model" } else { slug };
+    let mut name = slug.to_owned();
+    let mut number = 2;
+    while !taken.insert(name.clone()) {
+        let end = format!("-{number}");
+        let kept: String = slug.chars().take(POOL_CHARS_MAX - end.len()).collect();
+        name = format!("{}{end}", kept.trim_end_matches('-'));
+        number += 1;
+    }
+    name
+}
+
+/// Letters, digits and single dashes.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_pools_are_short_plain_and_unlike_each_other() {
+        let mut taken = BTreeSet::new();
+        let long = "Llama-4-Maverick-17B-128E-Instruct";
+        assert_eq!(pool_name(long, &mut taken), "llama-4-maverick-17b-128");
+        assert_eq!(pool_name(long, &mut taken), "llama-4-maverick-17b-1-2");
+        assert_eq!(pool_name("Qwen2.5 7B", &mut taken), "qwen2-5-7b");
+        assert_eq!(pool_name("→", &mut taken), "model");
+    }
+}

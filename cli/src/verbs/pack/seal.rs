@@ -1,0 +1,28 @@
+//! `kgfleet pack seal`.
+
+use std::path::PathBuf;
+
+use packs::{seal_file, Parts};
+
+use crate::kit::exit_code::ExitCode;
+use crate::place::identities::{as_exit, SealingIdentity};
+
+/// Seal a folder into a pack file, with the plaintext manifest beside it. Prints the pack's hash.
+///
+/// Exit codes: 0 sealed; 2 the folder holds no valid pack; 3 a file cannot be read or written.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Folder with `pack.toml` and `tasks/`, as `kgfleet pack unseal` writes it.
+    dir: PathBuf,
+    /// The pack file to write, such as `own.kgpack`. An existing file is replaced.
+    file: PathBuf,
+    #[command(flatten)]
+    identity: SealingIdentity,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let parts = Parts::read_dir(&arguments.dir).map_err(as_exit)?;
+    let pack = seal_file(&parts, &arguments.identity.get()?, &arguments.file).map_err(as_exit)?;
+    println!("{}", pack.hash());
+    Ok(ExitCode::Success)
+}

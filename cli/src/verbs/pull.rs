@@ -1,0 +1,99 @@
+//! `kgfleet pull`.
+
+use std::path::Path;
+
+use anyhow::bail;
+use results::{RunDir, RunManifest};
+use results::log::{LogOptions, LogWriter};
+use results::sink::transfer::Transferred;
+
+use crate::files::copy;
+use crate::kit::exit_code::ExitCode;
+use crate::kit::output::say;
+use crate::kit::runtime::block_on;
+use crate::place::{disclosure, fetch, folders, names};
+use crate::place::data_dir::DataDir;
+use crate::place::remote::ClientTls;
+
+/// Copy a run from a folder, an object store or a fleet to this machine, and check that it arrived.
+///
+/// From a coordinator come the records that count; asking again completes a run that went on. Protected texts come
+/// only to operators.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// Where from: as for `push`, or the address of a coordinator, http:// or https://.
+    #[arg(long, value_name = "PLACE")]
+    from: String,
+    #[command(flatten)]
+    tls: ClientTls,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet pull`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let data = arguments.data.path();
+    let moved = if copy::is_coordinator(&arguments.from) {
+        let remote = arguments.tls.remote(&arguments.from);
+        let fetched = fetch::fetch(&remote, &arguments.run)?;
+        from_fetched(&fetched.dir, &fetched.manifest, data)?
+    } else {
+        let mirror = copy::mirror()?;
+        let from = copy::open(&arguments.from, mirror.path())?;
+        let run = block_on(async { names::of_sink(&arguments.run, &*from).await })?;
+        copy::into_folder(&from, data, &run)?
+    };
+    copy::tell(&moved, &data.display().to_string());
+    Ok(ExitCode::Success)
+}
+
+/// Takes over what was fetched of a run. A log that was fetched twice has the same records in other files, so a run that
+/// is here already gets the records that it lacks.
+fn from_fetched(dir: &RunDir, manifest: &RunManifest, data: &Path) -> anyhow::Result<Transferred> {
+    let run = &manifest.run;
+    fetch::refuse_redacted(dir, manifest)?;
+    let index = folders::recorded(dir, manifest)?;
+    let cipher = disclosure::cipher(manifest)?;
+    let source = folders::data_of(dir);
+    if RunDir::open(data, run).is_err() {
+        return copy::between_folders(source, data, run);
+    }
+    let (here, known) = RunDir::open(data, run)?;
+    let lock = here.lock()?;
+    if known.plan_hash != manifest.plan_hash || known.created_at != manifest.created_at {
+        bail!("{} has a different run {run}; nothing of it was changed", data.display());
+    }
+    let have = folders::recorded(&here, &known)?;
+    let writing = disclosure::writing_cipher(&known)?;
+    let (mut writer, _) =
+        LogWriter::open(&here.log(), LogOptions { cipher: writing, ..LogOptions::default() })?;
+    let (mut added, mut bytes) = (0, 0);
+    for entry in index.records(&dir.log(), cipher.as_ref())? {
+        let entry = entry?;
+        if have.get(&entry.record.key).is_some_and(|rank| rank.ticket() == entry.ticket) {
+            continue;
+        }
+        let json = serde_json::to_string(&entry.record)?;
+        writer.append_raw(entry.ticket, &json)?;
+        (added, bytes) = (added + 1, bytes + json.len() as u64);
+        if writer.group_entries() >= GROUP_RECORDS {
+            writer.commit()?;
+        }
+    }
+    writer.commit()?;
+    drop((writer, lock));
+    let now = folders::recorded(&here, &known)?;
+    let lacking =
+        index.iter().filter(|(key, rank)| now.get(key).map(|here| here.ticket()) != Some(rank.ticket()));
+    match lacking.count() {
+        0 => say(&format!("{added} records of run {run} were missing here ({bytes} bytes)")),
+        lacking => bail!("{lacking} records of run {run} are other ones here than at the coordinator"),
+    }
+    // Comparing the folder with itself counts its files and hashes its log.
+    copy::between_folders(data, data, run)
+}
+
+/// Records between two writes.
+const GROUP_RECORDS: usize = 1024;

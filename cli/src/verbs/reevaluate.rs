@@ -1,0 +1,204 @@
+//! `kgfleet reevaluate`.
+
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::kit::exit_code::ExitCode;
+use crate::kit::output::{percent, printable, Table};
+use crate::place::packs::open_pack;
+use crate::reevaluate::{self, AgreementCounts, GraphArgument, Options, Reevaluation};
+
+/// Problems that are printed one by one; the rest is counted.
+const PROBLEMS_PRINTED_MAX: u64 = 20;
+
+/// Judge recorded answers again and compare every value with the recorded one.
+///
+/// Reads LLM-KG-Bench result files: JSON files, folders of them, and zip archives, also with a password (decrypted in
+/// memory). Numbers count as equal within 1e-9. Values that are not comparable, such as the wording of another
+/// parser, are counted separately.
+///
+/// Exit codes: 0 done; 1 the agreement is below --require-agreement; 3 nothing could be read or written; 4 some files
+/// or records could not be used, the rest was evaluated.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Result files, folders or zip archives.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Password of encrypted archives.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
+    #[arg(long = "graph", value_name = "NAME=FILE")]
+    graphs: Vec<GraphArgument>,
+    /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,
+    /// judged as in the published run.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
+    /// Print one JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Write the recorded and the new scores of every record as JSON lines: file, record, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+    /// Write every difference as a JSON line: file, record, key, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    differences: Option<PathBuf>,
+    /// Fail unless at least this share of the score values (0 to 1) is equal.
+    #[arg(long, value_name = "X", value_parser = share)]
+    require_agreement: Option<f64>,
+    /// Write the re-evaluated result files into this folder; those of encrypted archives are encrypted again.
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write texts of encrypted archives in plaintext, in --differences and --output.
+    #[arg(long)]
+    plaintext: bool,
+    /// Number of judging threads. Default: one per CPU.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number between 0 and 1".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
+    let options = Options {
+        paths: arguments.paths,
+        password: arguments.password,
+        graphs: arguments.graphs,
+        pack: arguments.pack.as_deref().map(open_pack).transpose()?,
+        verdicts: arguments.verdicts,
+        differences: arguments.differences,
+        output: arguments.output,
+        plaintext: arguments.plaintext,
+        threads: threads.unwrap_or(NonZeroUsize::MIN),
+    };
+    let mut talk = Talk::new();
+    let summary = reevaluate::run(&options, &mut talk)?;
+    talk.finish();
+    let nothing = summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer(&mut out, &summary)?;
+        writeln!(out)?;
+    } else if !nothing {
+        print(&summary, &mut out)?;
+    }
+    if nothing {
+        bail!(
+            "nothing was judged: {} files and {} records could not be used (see above); give result files of \
+             LLM-KG-Bench, folders of them, or archives with their --password",
+            summary.file_errors,
+            summary.record_errors
+        );
+    }
+    if arguments.require_agreement.is_some_and(|required| summary.score_agreement < required) {
+        eprintln!(
+            "score agreement {} is below the required {}",
+            percent(summary.score_agreement),
+            percent(arguments.require_agreement.unwrap_or_default())
+        );
+        return Ok(ExitCode::Unsatisfied);
+    }
+    if summary.file_errors + summary.record_errors > 0 {
+        return Ok(ExitCode::BadInput);
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Progress and problems on standard error.
+struct Talk {
+    progress: ProgressBar,
+    problems: u64,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let progress =
+            if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} dialogues, {per_sec}, {elapsed}") {
+            progress.set_style(style);
+        }
+        progress.enable_steady_tick(Duration::from_millis(100));
+        Self { progress, problems: 0 }
+    }
+
+    fn finish(&self) {
+        self.progress.finish_and_clear();
+        if self.problems > PROBLEMS_PRINTED_MAX {
+            eprintln!("… and {} more problems like these", self.problems - PROBLEMS_PRINTED_MAX);
+        }
+    }
+}
+
+impl reevaluate::Observer for Talk {
+    fn dialogue(&mut self) {
+        self.progress.inc(1);
+    }
+
+    fn problem(&mut self, message: &str) {
+        self.problems += 1;
+        if self.problems <= PROBLEMS_PRINTED_MAX {
+            let message = printable(message);
+            self.progress.suspend(|| eprintln!("{message}"));
+        }
+    }
+}
+
+fn print(summary: &Reevaluation, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::default()
+        .left(["task"])
+        .right(["dialogues", "scores equal", "of", "agreement"])
+        .right(["values equal", "of", "agreement", "steps equal", "of"]);
+    for task in &summary.tasks {
+        table.row(row(&task.task, &task.counts));
+    }
+    table.total(row("total", &summary.total));
+    table.write(out)?;
+    let total = &summary.total;
+    writeln!(out)?;
+    for (reason, count) in &total.not_comparable {
+        writeln!(out, "not comparable: {count} values ({reason})")?;
+    }
+    writeln!(
+        out,
+        "{} of {} dialogues have all scores equal; {:.2} s, {:.0} dialogues/s",
+        total.dialogues_score_equal, total.dialogues, summary.elapsed_seconds, summary.dialogues_per_second
+    )?;
+    if summary.file_errors + summary.record_errors > 0 {
+        writeln!(
+            out,
+            "could not be used: {} records, {} files (see above)",
+            summary.record_errors, summary.file_errors
+        )?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, counts: &AgreementCounts) -> Vec<String> {
+    let agreement = |equal: u64, all: u64| {
+        if all == 0 { "-".to_owned() } else { percent(equal as f64 / all as f64) }
+    };
+    vec![
+        name.to_owned(),
+        counts.dialogues.to_string(),
+        counts.score_equal.to_string(),
+        counts.score_values.to_string(),
+        agreement(counts.score_equal, counts.score_values),
+        counts.equal.to_string(),
+        counts.values.to_string(),
+        agreement(counts.equal, counts.values),
+        counts.steps_equal.to_string(),
+        counts.steps.to_string(),
+    ]
+}

@@ -1,0 +1,159 @@
+//! `kgfleet report`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use report::Dialogues;
+use report::analysis::scheme::{self, Scheme};
+use report::details::Details;
+use report::hallucination::Study;
+use report::html::{self, ReportPage};
+use report::plot::{self, Svg};
+use report::views::card;
+
+use crate::files::inputs::Inputs;
+use crate::files::kghalubench::StudyFiles;
+use crate::files::pictures::{GROUNDS, Pictures};
+use crate::files::tables::{create, schemes};
+use crate::kit::exit_code::{Exit, ExitCode};
+use crate::kit::output::say;
+
+/// Write a report: one HTML file with tables, plots and every dialogue, that needs no network.
+///
+/// Reads runs and result files as `kgfleet table` does. Texts of protected exercises are replaced by their lengths, unless
+/// --plaintext is given.
+///
+/// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read or written; 4 some files or
+/// records could not be used.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; also pipelines of KGHaluBench.
+    #[arg(required = true, value_name = "RUN|FILE")]
+    inputs: Vec<String>,
+    /// The file.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+    /// Title of the report.
+    #[arg(long, value_name = "TEXT", default_value = "Benchmark report")]
+    title: String,
+    /// Categories of the combined scores.
+    #[arg(long, value_name = "NAME", default_value = "sparql-b")]
+    scheme: String,
+    /// Categories of the compasses.
+    #[arg(long, value_name = "NAME", default_value = "semantic")]
+    compass: String,
+    /// A TOML file with further schemes.
+    #[arg(long, value_name = "FILE")]
+    schemes: Option<PathBuf>,
+    /// Write every plot as an SVG file into this folder as well.
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Write the plots as PNG, too: NAME.png on light ground, NAME.dark.png on dark, two pixels for one of the SVG. Needs a
+    /// kgfleet that was built with the feature `png`.
+    #[arg(long, requires = "plots")]
+    png: bool,
+    /// Write a card of every model, in Markdown, into this folder as well.
+    #[arg(long, value_name = "DIR")]
+    cards: Option<PathBuf>,
+    /// Leave out the texts of dialogues.
+    #[arg(long)]
+    no_texts: bool,
+    /// Keep texts of protected exercises readable.
+    #[arg(long, conflicts_with = "no_texts")]
+    plaintext: bool,
+    #[command(flatten)]
+    study: StudyFiles,
+    #[command(flatten)]
+    from: Inputs,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let pictures = arguments.png.then(Pictures::new).transpose()?;
+    let known = schemes(arguments.schemes.as_deref())?;
+    let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
+    let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
+    let mut details = Details::new(arguments.plaintext);
+    let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
+    let hallucination = &arguments.study.studies(&pipelines)?;
+    let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
+    let all = &read.dialogues;
+    let title = &arguments.title;
+    let page = ReportPage { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
+    let out = create(&arguments.out)?;
+    html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
+    let judged: Vec<String> = hallucination
+        .iter()
+        .map(|study| format!("pipeline {} with {} models", study.pipeline, study.models.len()))
+        .collect();
+    let dialogues = (!all.is_empty() || judged.is_empty())
+        .then(|| format!("{} dialogues of {} models", all.len(), all.columns.len()));
+    let content: Vec<String> = judged.into_iter().chain(dialogues).collect();
+    say(&format!("wrote {} ({})", arguments.out.display(), content.join(", ")));
+    if let Some(folder) = &arguments.plots {
+        let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
+        plots.extend(hallucination.iter().flat_map(figures));
+        let count = plots.len();
+        for (name, svg) in plots {
+            write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
+            if let Some(pictures) = &pictures {
+                for (ground, ending) in GROUNDS {
+                    let picture = pictures.draw(&svg, ground);
+                    let picture = picture.with_context(|| format!("cannot draw {name}.{ending}"))?;
+                    write(folder, &format!("{name}.{ending}"), &picture)?;
+                }
+            }
+        }
+        say(&format!(
+            "wrote {count} plots into {}{}",
+            folder.display(),
+            if pictures.is_some() { ", as SVG and PNG" } else { "" }
+        ));
+    }
+    if let Some(folder) = &arguments.cards {
+        for (column, heading) in all.headings().iter().enumerate() {
+            let mut text = Vec::new();
+            card::write(all, column, &[&combined, &compass], &mut text)?;
+            write(folder, &format!("{}.md", file_name(heading)), &text)?;
+        }
+        say(&format!("wrote {} model cards into {}", all.columns.len(), folder.display()));
+    }
+    Ok(read.exit_code())
+}
+
+/// Every plot with the name of its file.
+fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
+    let mut plots = vec![
+        ("heat".to_owned(), plot::heat(all)),
+        ("gains".to_owned(), plot::gains(all)),
+        ("cost".to_owned(), plot::cost(all)),
+        ("sizes".to_owned(), plot::sizes(all)),
+        ("compasses".to_owned(), plot::compasses(all, compass)),
+    ];
+    let columns: Vec<usize> = (0..all.columns.len()).collect();
+    plots.push(("compass".to_owned(), plot::compass(all, compass, &columns)));
+    let tasks = all.tasks.iter().enumerate();
+    plots
+        .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), plot::of_task(all, id))));
+    plots
+}
+
+/// The figures of a pipeline, with the names of their files.
+fn figures(study: &Study) -> Vec<(String, Svg)> {
+    let named = |(name, svg)| (format!("{}_{name}", file_name(&study.pipeline)), svg);
+    plot::hallucination::all(study).into_iter().map(named).collect()
+}
+
+/// A name that every file system takes.
+fn file_name(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
+    text.chars().map(safe).collect::<String>().trim_start_matches('.').to_owned()
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(name);
+    create(&path)?.write_all(content).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,31 @@
+//! `kgfleet resume`.
+
+use domain::control::BenchmarkCommand;
+
+use crate::engine::start::{self, Common};
+use crate::kit::exit_code::ExitCode;
+use crate::place::{names, steer};
+use crate::place::remote::MaybeRemote;
+
+/// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
+///
+/// Dialogues with a durable record are not asked again. A run that you did not start on this machine contacts nothing and
+/// reads no key unless --trust-endpoints is given. Exit codes as for `kgfleet run`; with --coordinator 0 if the run
+/// continues.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `kgfleet resume`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
+        return steer::command(&remote, arguments.run, BenchmarkCommand::Resume, arguments.common.json);
+    }
+    start::go_on(&arguments.run, arguments.common, None)
+}

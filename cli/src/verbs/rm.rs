@@ -1,0 +1,44 @@
+//! `kgfleet rm`.
+
+use crate::kit::exit_code::ExitCode;
+use crate::place::{local, names, steer};
+use crate::place::data_dir::DataDir;
+use crate::place::remote::MaybeRemote;
+
+/// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
+///
+/// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over, also
+/// while no coordinator is there; workers drop records of it that they still hold.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// Remove a run of a fleet that is not over, or whose state cannot be read. With --coordinator, it is cancelled first.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet rm`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        return steer::remove(&remote, &arguments.run, arguments.force);
+    }
+    let name = names::of_folder(&arguments.run, arguments.data.path())?;
+    if let Some(name) = local::remove(&name, arguments.data.path(), arguments.force)? {
+        eprintln!("removed pipeline {name}");
+        return Ok(ExitCode::Success);
+    }
+    let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
+    // No coordinator takes it up from here on.
+    let lock = dir.lock()?;
+    if !arguments.force {
+        local::expect_removable(&manifest.run, arguments.data.path())?;
+    }
+    dir.remove(&lock)?;
+    eprintln!("removed run {}", manifest.run);
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,112 @@
+//! `kgfleet show`.
+
+use std::io::{self, Write};
+
+use anyhow::bail;
+use domain::{DialogueKey, Outcome};
+use results::export::jsonl::redact;
+
+use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::output::printable;
+use crate::place::{folders, names};
+use crate::place::data_dir::DataDir;
+use crate::place::disclosure::{self, Disclosure, TextForm};
+
+/// Show one dialogue of a run.
+///
+/// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
+    dialogue: String,
+    /// Print the whole record as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Show texts of protected exercises.
+    #[arg(long)]
+    plaintext: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet show`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let key = key(&arguments.dialogue)?;
+    let index = folders::recorded(&dir, &manifest)?;
+    let Some(entry) = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), &key)? else {
+        bail!(usage!("run {} has no record of dialogue {key}", arguments.run));
+    };
+    let mut record = entry.record;
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
+    if disclosure.form(&manifest) != TextForm::Clear {
+        redact(&mut record);
+    }
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &record)?;
+        writeln!(out)?;
+        return Ok(ExitCode::Success);
+    }
+    let provenance = &record.provenance;
+    writeln!(
+        out,
+        "{key}: {} {} case {}, started {}",
+        provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
+    )?;
+    if let Some(system) = &record.system {
+        writeln!(out, "\n--- system ---\n{}", printable(system))?;
+    }
+    for (number, round) in record.rounds.iter().enumerate() {
+        writeln!(
+            out,
+            "\n--- prompt {} ({}) ---\n{}",
+            number + 1,
+            round.prompt.kind,
+            printable(&round.prompt.text)
+        )?;
+        if let Some(reasoning) = &round.answer.reasoning {
+            writeln!(out, "\n--- reasoning {} ---\n{}", number + 1, printable(reasoning))?;
+        }
+        let seconds = round.answered_at.duration_since(round.prompted_at).as_secs_f64();
+        writeln!(out, "\n--- answer {} ({seconds:.2} s) ---\n{}", number + 1, printable(&round.answer.text))?;
+    }
+    match &record.outcome {
+        Outcome::Scored { scores, infos } => {
+            writeln!(out, "\n--- scores ---\n{}", printable(&serde_json::to_string_pretty(scores)?))?;
+            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+        }
+        Outcome::Unscored { cause, infos, message } => {
+            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
+            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+        }
+        Outcome::Failed { cause, message } => {
+            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Parses MODEL/TASK/ITERATION. Model labels may contain slashes, task labels do not.
+fn key(text: &str) -> anyhow::Result<DialogueKey> {
+    let parsed = text.rsplit_once('/').and_then(|(rest, iteration)| {
+        let (model, task) = rest.rsplit_once('/')?;
+        Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
+    });
+    parsed.ok_or_else(|| usage!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_labels_may_hold_slashes() {
+        let key = key("org/model/RdfFriendCount-nt-1/7").unwrap();
+        assert_eq!((key.model.as_str(), key.iteration), ("org/model", 7));
+        assert!(super::key("RdfFriendCount").is_err());
+        assert!(super::key("m/t/x").is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! `kgfleet status`.
+
+use std::io::{self, Write};
+
+use domain::control::Control;
+
+use crate::kit::view;
+use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::runtime::block_on;
+use crate::place::names;
+use crate::place::remote::Remote;
+
+/// Show the status of runs.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Name of a run, to show its models and scores. Default: all runs, one line each.
+    run: Option<String>,
+    /// Print JSON: one object, or one line for each run.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// `kgfleet status`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = arguments.remote.client()?;
+        let mut out = io::stdout().lock();
+        if let Some(run) = arguments.run {
+            let run = names::of_coordinator(&run, &client).await?;
+            let found = client.run(&run).await.map_err(explained)?;
+            if arguments.json {
+                writeln!(out, "{}", serde_json::to_string(&found)?)?;
+            } else {
+                writeln!(out, "{}\n", view::headline(&found))?;
+                view::models(&found).write(&mut out)?;
+                writeln!(out)?;
+                view::scores(&found, |_| None, &mut out)?;
+                writeln!(out)?;
+                view::history(&found, &mut out)?;
+                view::warn(&found);
+            }
+            return Ok(ExitCode::Success);
+        }
+        let runs = client.runs().await.map_err(explained)?;
+        if arguments.json {
+            for run in &runs {
+                writeln!(out, "{}", serde_json::to_string(run)?)?;
+            }
+        } else {
+            view::runs(&runs).write(&mut out)?;
+        }
+        Ok(ExitCode::Success)
+    })
+}

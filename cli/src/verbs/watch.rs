@@ -1,0 +1,50 @@
+//! `kgfleet watch`.
+
+use domain::control::Control;
+
+use crate::engine::watch;
+use crate::engine::notify::Notify;
+use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::runtime::block_on;
+use crate::place::names;
+use crate::place::remote::Remote;
+
+/// Follow a run until it ends.
+///
+/// On a terminal: full screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
+/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move the selection, which is shown in full; q or
+/// Escape leaves. The run continues without a watcher. Elsewhere: a line every ten seconds.
+///
+/// If the coordinator does not answer, the command keeps trying, and the screen shows for how long.
+///
+/// Exit codes: 0 finished, or left; 1 finished with failed dialogues; 130 cancelled, or interrupted.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
+    run: Option<String>,
+    #[command(flatten)]
+    notify: Notify,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// `kgfleet watch`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = arguments.remote.client()?;
+        let run = match arguments.run {
+            Some(run) => names::of_coordinator(&run, &client).await?,
+            None => match client.runs().await.map_err(explained)?.pop() {
+                Some(newest) => newest.run,
+                None => {
+                    eprintln!("the coordinator has no runs; `kgfleet submit CONFIG` starts one");
+                    return Ok(ExitCode::Success);
+                }
+            },
+        };
+        watch::follow(&client, &run, arguments.json, arguments.notify).await
+    })
+}
