@@ -15,9 +15,9 @@ cluster: ## Start Redis, a simulator, a coordinator and two workers on this mach
 	$(CARGO) build --quiet --bin kgfleet
 	deploy/local/cluster target/debug/kgfleet
 
-test: ## Run all tests.
+test: ## Run all tests, and say which skipped and why.
 	tests/setup
-	$(CARGO) test --workspace --quiet
+	CARGO="$(CARGO)" tests/run
 
 SECONDS ?= 60
 SEED ?= 1

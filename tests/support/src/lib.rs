@@ -1,13 +1,20 @@
 //! Support for tests of several members: how a test skips, and where it finds published dialogues.
 //!
-//! A test that lacks something skips with a message. `.ci/run` sets [`MUST_NOT_SKIP`], and a skip fails there,
-//! because it has installed everything that tests need. Published dialogues are the exception, because nothing can
-//! install them: their tests skip without the data, unless `KGFLEET_CONFORMANCE` says where it is.
+//! A test that lacks something skips with a message. `make test` says at its end what skipped and why, because the test
+//! harness keeps the output of tests that pass: it names a file in [`SKIPS`], to which every skip adds a line. `.ci/run` sets
+//! [`MUST_NOT_SKIP`], and a skip fails there, because it has installed everything that tests need. Published dialogues are the
+//! exception, because nothing can install them: their tests skip without the data, unless `KGFLEET_CONFORMANCE` says where it
+//! is.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Set where every test must run: a skip fails.
 pub const MUST_NOT_SKIP: &str = "KGFLEET_TESTS_MUST_NOT_SKIP";
+
+/// A file that gets a line for every test that skips.
+pub const SKIPS: &str = "KGFLEET_TESTS_SKIPS";
 
 /// The folder of the published dialogues.
 pub const CONFORMANCE: &str = "KGFLEET_CONFORMANCE";
@@ -24,7 +31,23 @@ pub fn skip(why: &str) {
         std::env::var_os(MUST_NOT_SKIP).is_none(),
         "a test would skip, and {MUST_NOT_SKIP} is set: {why}"
     );
-    eprintln!("SKIPPED: {why}");
+    tell(why);
+}
+
+/// Skips for want of what nobody can install, also where no other test may skip.
+pub fn skip_where_nothing_helps(why: &str) {
+    tell(why);
+}
+
+/// Says why a test skips, to who looks at it alone and to who runs all.
+fn tell(why: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("SKIPPED: {test}: {why}");
+    if let Some(file) = std::env::var_os(SKIPS) {
+        let opened = OpenOptions::new().create(true).append(true).open(&file);
+        let told = opened.and_then(|mut file| file.write_all(format!("{test}: {why}\n").as_bytes()));
+        told.unwrap_or_else(|error| panic!("{}: {error}", Path::new(&file).display()));
+    }
 }
 
 /// Published dialogues: result files with their scores, and their graphs.
@@ -48,7 +71,7 @@ impl Conformance {
         if !folder.join("v3").is_dir() {
             let missing = format!("no published dialogues in {}", folder.display());
             assert!(named.is_none(), "{missing}, which {CONFORMANCE} names");
-            eprintln!("SKIPPED: {missing}; {CONFORMANCE} names another folder");
+            tell(&format!("{missing}; {CONFORMANCE} names another folder"));
             return None;
         }
         let password = std::env::var(CONFORMANCE_PASSWORD).ok().or_else(|| documented_password(&folder));

@@ -92,7 +92,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let folder = cluster.data.path().join("small");
     let Some(_mount) = Mount::tmpfs(&folder, ROOM_KIB) else {
         // No tool is missing but a right: this may skip anywhere.
-        eprintln!("SKIPPED: this user cannot mount a small file system");
+        test_support::skip_where_nothing_helps("this user cannot mount a small file system");
         return;
     };
     let server = Server::start();

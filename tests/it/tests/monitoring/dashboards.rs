@@ -3,33 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::panels::Dashboard;
-use crate::{catalogue, fleet, grafana, reliability, root, run};
+use dashboards::ALL;
 
-const DASHBOARDS: [&Dashboard; 3] = [&run::DASHBOARD, &fleet::DASHBOARD, &reliability::DASHBOARD];
+use crate::{catalogue, root};
 
 /// Metrics of Prometheus itself.
 const PROMETHEUS: [&str; 2] = ["ALERTS", "scrape_samples_scraped"];
 
 #[test]
 fn the_kept_dashboards_are_those_of_the_source() {
-    let bless = std::env::var_os("KGFLEET_BLESS").is_some_and(|bless| bless == "1");
-    for dashboard in DASHBOARDS {
-        let others: Vec<&Dashboard> =
-            DASHBOARDS.into_iter().filter(|other| other.uid != dashboard.uid).collect();
-        let made = grafana::file(dashboard, &others);
-        let path = root().join(format!("deploy/grafana/{}.json", dashboard.uid));
-        if bless {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, made).unwrap();
-            continue;
-        }
-        let kept = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            kept == made,
-            "{} is stale; run `KGFLEET_BLESS=1 cargo test -p integration-tests --test monitoring`",
-            path.display()
-        );
+    for (name, made) in dashboards::files() {
+        let kept = fs::read_to_string(root().join("deploy/grafana").join(&name)).unwrap_or_default();
+        assert!(kept == made, "deploy/grafana/{name} is stale; run `cargo run -p dashboards`");
     }
 }
 
@@ -37,7 +22,7 @@ fn the_kept_dashboards_are_those_of_the_source() {
 fn panels_name_metrics_and_labels_that_exist() {
     let catalogue = catalogue::read();
     let mut shown = BTreeSet::new();
-    for dashboard in DASHBOARDS {
+    for dashboard in ALL {
         for panel in dashboard.rows.iter().flat_map(|row| row.panels) {
             assert!(panel.help.ends_with('.') && panel.width <= 24, "{}", panel.title);
             for (expression, legend) in panel.queries {

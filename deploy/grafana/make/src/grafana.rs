@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::panels::{Dashboard, Is, Kind, Panel, Variable};
+use crate::panels::{Dashboard, Is, Panel, PanelKind, Variable};
 
 /// Version of the dashboard format, of Grafana 10 and later.
 const SCHEMA: u32 = 39;
@@ -55,7 +55,7 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
         "time": {"from": "now-1h", "to": "now"}, "timepicker": {},
         "annotations": {"list": []}, "templating": {"list": variables}, "links": links, "panels": panels,
     });
-    let mut text = serde_json::to_string_pretty(&whole).unwrap();
+    let mut text = format!("{whole:#}");
     text.push('\n');
     text
 }
@@ -82,26 +82,25 @@ fn source() -> Value {
     json!({"type": "prometheus", "uid": "${datasource}"})
 }
 
-fn height(kind: Kind) -> u32 {
+fn height(kind: PanelKind) -> u32 {
     match kind {
-        Kind::Stat | Kind::Word => 4,
-        Kind::Lines | Kind::Stacked | Kind::Bars | Kind::Table => 8,
-        Kind::Matrix { .. } => 16,
+        PanelKind::Stat | PanelKind::Word => 4,
+        PanelKind::Lines | PanelKind::Stacked | PanelKind::Bars | PanelKind::Table => 8,
+        PanelKind::Matrix { .. } => 16,
     }
 }
 
 fn written(panel: &Panel, id: usize, place: Value) -> Value {
-    let instant = !matches!(panel.kind, Kind::Lines | Kind::Stacked);
-    let as_table = matches!(panel.kind, Kind::Table | Kind::Matrix { .. });
-    let target = |(at, (expression, legend)): (usize, &(&str, &str))| {
-        let letter = char::from(b'A' + u8::try_from(at).unwrap());
+    let instant = !matches!(panel.kind, PanelKind::Lines | PanelKind::Stacked);
+    let as_table = matches!(panel.kind, PanelKind::Table | PanelKind::Matrix { .. });
+    let target = |(letter, (expression, legend)): (char, &(&str, &str))| {
         json!({
             "refId": letter.to_string(), "datasource": source(), "editorMode": "code", "expr": expression,
             "legendFormat": if legend.is_empty() { "__auto" } else { legend },
             "instant": instant, "range": !instant, "format": if as_table { "table" } else { "time_series" },
         })
     };
-    let targets: Vec<Value> = panel.queries.iter().enumerate().map(target).collect();
+    let targets: Vec<Value> = ('A'..='Z').zip(panel.queries).map(target).collect();
     let (kind, options) = drawing(panel.kind);
     json!({
         "id": id, "type": kind, "title": panel.title, "description": panel.help, "gridPos": place,
@@ -112,45 +111,45 @@ fn written(panel: &Panel, id: usize, place: Value) -> Value {
 }
 
 /// Grafana's name of a kind, and its options.
-fn drawing(kind: Kind) -> (&'static str, Value) {
+fn drawing(kind: PanelKind) -> (&'static str, Value) {
     let reduced = |values: bool| json!({"calcs": ["lastNotNull"], "fields": "", "values": values});
     match kind {
-        Kind::Stat | Kind::Word => (
+        PanelKind::Stat | PanelKind::Word => (
             "stat",
             json!({
                 "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
                 "reduceOptions": reduced(false),
-                "textMode": if kind == Kind::Word { "name" } else { "auto" },
+                "textMode": if kind == PanelKind::Word { "name" } else { "auto" },
             }),
         ),
-        Kind::Lines | Kind::Stacked => (
+        PanelKind::Lines | PanelKind::Stacked => (
             "timeseries",
             json!({
                 "legend": {"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []},
                 "tooltip": {"mode": "multi", "sort": "desc"},
             }),
         ),
-        Kind::Bars => (
+        PanelKind::Bars => (
             "bargauge",
             json!({
                 "displayMode": "basic", "orientation": "horizontal", "reduceOptions": reduced(false),
                 "showUnfilled": true, "valueMode": "color", "minVizHeight": 16, "minVizWidth": 8,
             }),
         ),
-        Kind::Table | Kind::Matrix { .. } => (
+        PanelKind::Table | PanelKind::Matrix { .. } => (
             "table",
             json!({"showHeader": true, "cellHeight": "sm", "footer": {"show": false, "reducer": ["sum"]}}),
         ),
     }
 }
 
-fn transformations(kind: Kind) -> Value {
+fn transformations(kind: PanelKind) -> Value {
     match kind {
-        Kind::Table => json!([
+        PanelKind::Table => json!([
             {"id": "merge", "options": {}},
             {"id": "organize", "options": {"excludeByName": {"Time": true}, "indexByName": {}, "renameByName": {}}},
         ]),
-        Kind::Matrix { rows, columns } => json!([
+        PanelKind::Matrix { rows, columns } => json!([
             {"id": "groupingToMatrix", "options": {
                 "columnField": columns, "rowField": rows, "valueField": "Value", "emptyValue": "null",
             }},
@@ -172,20 +171,20 @@ fn defaults(panel: &Panel) -> Value {
         _ => json!([{"color": "blue", "value": null}]),
     };
     let colour = match panel.kind {
-        Kind::Matrix { .. } => json!({"mode": "continuous-blues"}),
-        Kind::Lines | Kind::Stacked => json!({"mode": "palette-classic"}),
+        PanelKind::Matrix { .. } => json!({"mode": "continuous-blues"}),
+        PanelKind::Lines | PanelKind::Stacked => json!({"mode": "palette-classic"}),
         _ => json!({"mode": "thresholds"}),
     };
     let custom = match panel.kind {
-        Kind::Lines | Kind::Stacked => json!({
+        PanelKind::Lines | PanelKind::Stacked => json!({
             "drawStyle": "line", "lineWidth": 1, "showPoints": "never", "spanNulls": false, "axisSoftMin": 0,
-            "fillOpacity": if panel.kind == Kind::Stacked { 30 } else { 5 },
-            "stacking": {"mode": if panel.kind == Kind::Stacked { "normal" } else { "none" }, "group": "A"},
+            "fillOpacity": if panel.kind == PanelKind::Stacked { 30 } else { 5 },
+            "stacking": {"mode": if panel.kind == PanelKind::Stacked { "normal" } else { "none" }, "group": "A"},
         }),
-        Kind::Matrix { .. } => {
+        PanelKind::Matrix { .. } => {
             json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}})
         }
-        Kind::Table => json!({"align": "auto", "cellOptions": {"type": "auto"}}),
+        PanelKind::Table => json!({"align": "auto", "cellOptions": {"type": "auto"}}),
         _ => json!({}),
     };
     let mut defaults = json!({

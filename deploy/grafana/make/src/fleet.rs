@@ -1,8 +1,8 @@
 //! Who works, and which GPU is idle?
 
-use crate::panels::{Dashboard, Is, Kind, NODE, Row, panel};
+use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
-use Kind::{Bars, Lines, Stacked, Stat, Table};
+use PanelKind::{Bars, Lines, Stacked, Stat, Table};
 
 pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-fleet",
@@ -10,7 +10,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
     about: "Who works, how full are the model servers, which of them is idle while work waits, and who is slower than the others.",
     variables: &[NODE],
     rows: &[
-        Row {
+        PanelRow {
             title: "Now",
             panels: &[
                 panel("Workers", Stat, Number, 4, "Registered workers.", &[("max(kgfleet_workers)", "")]),
@@ -49,7 +49,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Model servers",
             panels: &[
                 panel(
@@ -167,7 +167,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Stragglers",
             panels: &[
                 panel(
@@ -213,7 +213,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Leases and units",
             panels: &[
                 panel(
@@ -264,7 +264,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Processes",
             panels: &[
                 panel(

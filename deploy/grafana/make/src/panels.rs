@@ -7,7 +7,7 @@ pub struct Dashboard {
     /// The question that it answers.
     pub about: &'static str,
     pub variables: &'static [Variable],
-    pub rows: &'static [Row],
+    pub rows: &'static [PanelRow],
 }
 
 /// Something that a reader chooses.
@@ -20,14 +20,14 @@ pub struct Variable {
 }
 
 /// Panels under one heading.
-pub struct Row {
+pub struct PanelRow {
     pub title: &'static str,
     pub panels: &'static [Panel],
 }
 
 /// How values are drawn.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum PanelKind {
     /// One number, or a few.
     Stat,
     /// The name of the series that has a value, such as a phase.
@@ -60,7 +60,7 @@ pub enum Is {
 pub struct Panel {
     pub title: &'static str,
     pub help: &'static str,
-    pub kind: Kind,
+    pub kind: PanelKind,
     pub is: Is,
     /// Columns of 24.
     pub width: u32,
@@ -76,7 +76,7 @@ pub const NODE: Variable = Variable { name: "node", label: "Node", from: ("kgfle
 /// A panel in short.
 pub const fn panel(
     title: &'static str,
-    kind: Kind,
+    kind: PanelKind,
     is: Is,
     width: u32,
     help: &'static str,

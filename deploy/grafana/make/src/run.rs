@@ -1,8 +1,8 @@
 //! How fast and how far is a run, and what comes out?
 
-use crate::panels::{Dashboard, Is, Kind, MODEL, RUN, Row, panel};
+use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RUN, panel};
 use Is::{Fault, Number, PerSecond, Seconds, Share};
-use Kind::{Bars, Lines, Matrix, Stacked, Stat, Table, Word};
+use PanelKind::{Bars, Lines, Matrix, Stacked, Stat, Table, Word};
 
 pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-run",
@@ -10,7 +10,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
     about: "How fast, how far, and what comes out. Numbers of a run are told by every coordinator; the largest is shown, so that nothing is counted twice and nothing jumps when a coordinator goes.",
     variables: &[RUN, MODEL],
     rows: &[
-        Row {
+        PanelRow {
             title: "Now",
             panels: &[
                 panel(
@@ -66,7 +66,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Over time",
             panels: &[
                 panel(
@@ -143,7 +143,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Outcomes",
             panels: &[
                 panel(
@@ -181,7 +181,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Models and tasks",
             panels: &[
                 panel(

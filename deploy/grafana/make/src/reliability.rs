@@ -1,8 +1,8 @@
 //! What is wrong?
 
-use crate::panels::{Dashboard, Is, Kind, NODE, Row, panel};
+use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
-use Kind::{Lines, Stacked, Stat, Table};
+use PanelKind::{Lines, Stacked, Stat, Table};
 
 pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-reliability",
@@ -10,7 +10,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
     about: "What is wrong: alerts, retries, lost leases, dead letters, the way of records into the log, Redis, and the evaluation of answers.",
     variables: &[NODE],
     rows: &[
-        Row {
+        PanelRow {
             title: "Now",
             panels: &[
                 panel(
@@ -69,7 +69,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Model servers",
             panels: &[
                 panel(
@@ -115,7 +115,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Work and workers",
             panels: &[
                 panel(
@@ -161,7 +161,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "The way of records",
             panels: &[
                 panel(
@@ -255,7 +255,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Queue (Redis)",
             panels: &[
                 panel(
@@ -312,7 +312,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Evaluation of answers",
             panels: &[
                 panel(
@@ -394,7 +394,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                 ),
             ],
         },
-        Row {
+        PanelRow {
             title: "Monitoring itself",
             panels: &[
                 panel(
