@@ -11,6 +11,7 @@ pub mod chat;
 pub mod classify;
 pub mod client;
 pub mod deadline;
+mod dialect;
 pub mod embed;
 pub mod error;
 mod gemini;

@@ -4,8 +4,8 @@ use domain::{FinishReason, Role, Sampling, Usage};
 
 use super::wire::{MessagesBody, MessagesReply, OutputConfig, WireMessage};
 use crate::chat::{ChatReply, ChatRequest};
+use crate::dialect;
 use crate::error::CallError;
-use crate::hosted;
 use crate::http::{unparsable, unserialisable};
 use crate::secret::Secret;
 
@@ -21,11 +21,11 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
         ("frequency_penalty", sampling.frequency_penalty.is_some()),
         ("repetition_penalty", sampling.repetition_penalty.is_some()),
     ];
-    hosted::refuse_fields("Anthropic", &lacking)?;
+    dialect::refuse_fields("Anthropic", &lacking)?;
     let body = MessagesBody {
         model,
         max_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
-        system: hosted::instructions(request),
+        system: dialect::instructions(request),
         messages: request
             .messages
             .iter()
@@ -61,7 +61,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
         reasoning_tokens: None,
     };
     Ok(ChatReply {
-        answer: hosted::answer(text, thinking, reply.stop_reason.map(finish_reason), usage),
+        answer: dialect::answer(text, thinking, reply.stop_reason.map(finish_reason), usage),
         reported_model: reply.model,
         system_fingerprint: None,
         first_token: None,

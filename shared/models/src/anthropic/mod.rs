@@ -7,7 +7,7 @@ mod wire;
 use domain::Connector;
 use reqwest::header::{HeaderMap, HeaderValue};
 
-use crate::hosted::ProviderDialect;
+use crate::dialect::ProviderDialect;
 
 const API_VERSION: &str = "2023-06-01";
 

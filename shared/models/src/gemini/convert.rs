@@ -9,8 +9,8 @@ use super::wire::{
     UsageMetadata,
 };
 use crate::chat::{ChatReply, ChatRequest};
+use crate::dialect;
 use crate::error::CallError;
-use crate::hosted;
 use crate::http::{unparsable, unserialisable, unusable};
 use crate::secret::Secret;
 
@@ -22,7 +22,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
     let sampling = &request.sampling;
     let lacking =
         [("min_p", sampling.min_p.is_some()), ("repetition_penalty", sampling.repetition_penalty.is_some())];
-    hosted::refuse_fields("Gemini", &lacking)?;
+    dialect::refuse_fields("Gemini", &lacking)?;
     let content = |role, text| Content { role, parts: [TextPart { text }] };
     let body = GenerateBody {
         contents: request
@@ -37,7 +37,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
                 Some(content(Some(role), Cow::Borrowed(message.content.as_str())))
             })
             .collect(),
-        system_instruction: hosted::instructions(request).map(|text| content(None, Cow::Owned(text))),
+        system_instruction: dialect::instructions(request).map(|text| content(None, Cow::Owned(text))),
         generation_config: GenerationConfig {
             max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
             temperature: sampling.temperature,
@@ -85,7 +85,7 @@ fn answer(candidate: GeminiCandidate, usage: Usage) -> Answer {
     for part in candidate.content.into_iter().flat_map(|content| content.parts) {
         if part.thought { &mut thoughts } else { &mut text }.push_str(&part.text);
     }
-    hosted::answer(text, thoughts, candidate.finish_reason.as_deref().map(finish_reason), usage)
+    dialect::answer(text, thoughts, candidate.finish_reason.as_deref().map(finish_reason), usage)
 }
 
 fn finish_reason(word: &str) -> FinishReason {

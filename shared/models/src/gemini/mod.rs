@@ -7,7 +7,7 @@ mod wire;
 use domain::Connector;
 use reqwest::header::HeaderMap;
 
-use crate::hosted::ProviderDialect;
+use crate::dialect::ProviderDialect;
 
 pub(crate) const DIALECT: ProviderDialect = ProviderDialect {
     connector: Connector::Gemini,
