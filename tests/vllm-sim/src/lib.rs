@@ -18,6 +18,7 @@
 //! speculative decoding, preemption (blocks are reserved for the whole answer at admission).
 
 pub mod answers;
+mod bounds;
 pub mod config;
 pub mod faults;
 pub mod identity;
@@ -30,7 +31,8 @@ pub mod tokenizer;
 mod wire;
 
 pub use answers::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk};
-pub use config::{ConfigError, ModelConfig, SimConfig};
+pub use bounds::ConfigError;
+pub use config::{ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;
 pub use pooling::{ClassifierDial, EmbedderDial};

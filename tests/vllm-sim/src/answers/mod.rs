@@ -12,7 +12,7 @@ use std::sync::Arc;
 use domain::{FinishReason, Message};
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 use crate::identity::{SimIdentity, first_prompt};
 use crate::pooling::{Classifier, ClassifierDial, Embedder, EmbedderDial};
 

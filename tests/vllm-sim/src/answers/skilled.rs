@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk, filler};
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 use crate::identity::Draw;
 
 /// How often a model answers in which way. The first four are the chances of the first answer and add up to 1.

@@ -9,7 +9,7 @@ mod attempts;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::SimAsk;
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 use crate::identity::Draw;
 
 use attempts::SeenAttempts;

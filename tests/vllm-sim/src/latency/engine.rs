@@ -8,28 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::blocks::{BlockPool, Holding};
-use super::law::Law;
-
-/// What an engine is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EngineSettings {
-    /// How long things take.
-    pub law: Law,
-    /// Requests running at once, from 1.
-    pub max_num_seqs: u32,
-    /// KV-cache blocks. A request that needs more than all of them is never admitted: the caller must refuse it.
-    pub num_gpu_blocks: u32,
-    /// Requests that may wait; unlimited when `None`.
-    pub max_num_queued_reqs: Option<u32>,
-}
-
-impl EngineSettings {
-    /// Whether the prefix cache can save any time. Otherwise callers may leave the blocks' hashes out: the cache then
-    /// stays empty instead of filling up for nothing.
-    pub fn caches_prefixes(&self) -> bool {
-        self.law.prefill_per_token_ns > 0
-    }
-}
+use super::law::EngineSettings;
 
 /// Names a request within its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

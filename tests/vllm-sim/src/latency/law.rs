@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::EngineSettings;
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 
 /// The constants of the latency law, in nanoseconds. Integers, so that a simulated run is the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +32,27 @@ impl Law {
         let slower = u128::from(self.decode_full_ns.saturating_sub(self.decode_per_token_ns));
         let share = (slower * u128::from(running)).div_ceil(u128::from(max_num_seqs.max(1)));
         self.decode_per_token_ns.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+}
+
+/// What an engine is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// How long things take.
+    pub law: Law,
+    /// Requests running at once, from 1.
+    pub max_num_seqs: u32,
+    /// KV-cache blocks. A request that needs more than all of them is never admitted: the caller must refuse it.
+    pub num_gpu_blocks: u32,
+    /// Requests that may wait; unlimited when `None`.
+    pub max_num_queued_reqs: Option<u32>,
+}
+
+impl EngineSettings {
+    /// Whether the prefix cache can save any time. Otherwise callers may leave the blocks' hashes out: the cache then
+    /// stays empty instead of filling up for nothing.
+    pub fn caches_prefixes(&self) -> bool {
+        self.law.prefill_per_token_ns > 0
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{tokens, words};
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 use crate::identity::{Draw, SimIdentity};
 
 const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];

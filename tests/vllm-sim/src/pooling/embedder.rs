@@ -10,7 +10,7 @@ use domain::Message;
 use serde::{Deserialize, Serialize};
 
 use super::words;
-use crate::config::ConfigError;
+use crate::bounds::ConfigError;
 use crate::identity::{Draw, SimIdentity};
 
 /// How much less each further word of a text weighs.

@@ -8,7 +8,8 @@ use hyper::Response;
 use super::answer::ServedAnswer;
 use super::body::{BrokenOff, SimBody};
 use super::model::{SimModel, SimRun};
-use super::service::{Server, SimRefusal, json, reply};
+use super::reply::{json, reply};
+use super::state::{Server, SimRefusal};
 use super::stream::{Ending, Streamer};
 use crate::answers::{Purpose, SimAsk};
 use crate::config::{ChatTemplate, ModelConfig};
@@ -73,7 +74,7 @@ pub(super) async fn generate(
         SimRun::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
     };
     model.served(prompt_tokens, &answer, times);
-    let body = whole(&head, &answer, usage(&model.config, prompt_tokens, &answer, times));
+    let body = whole(&head, &answer, model.usage(prompt_tokens, &answer, times));
     Ok(json(match fault {
         Some(FaultKind::CutStream { .. }) => SimBody::truncated(body),
         _ => SimBody::whole(body),
@@ -112,17 +113,6 @@ fn whole(head: &ChunkHead, answer: &ServedAnswer, usage: SimUsage) -> Vec<u8> {
         usage,
     };
     if head.chat { text.chat() } else { text.completion() }
-}
-
-/// The token counts as this model reports them.
-pub(super) fn usage(
-    config: &ModelConfig,
-    prompt_tokens: u32,
-    answer: &ServedAnswer,
-    times: EngineFinished,
-) -> SimUsage {
-    let cached = config.enable_prompt_tokens_details.then_some(times.cached_tokens);
-    SimUsage::new(prompt_tokens, answer.tokens(), cached)
 }
 
 /// How a request fits into the context.

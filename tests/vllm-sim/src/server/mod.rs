@@ -6,7 +6,9 @@ mod body;
 mod generate;
 mod model;
 mod pool;
+mod reply;
 mod service;
+mod state;
 mod stream;
 
 use std::collections::HashMap;
@@ -24,12 +26,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answers::{AnswerKey, AnswerModel, Purpose};
-use crate::config::{ConfigError, SimConfig};
+use crate::bounds::ConfigError;
+use crate::config::SimConfig;
 use crate::faults::Faults;
 use crate::metrics::EndReason;
 
 use model::SimModel;
-use service::Server;
+use state::Server;
 
 /// Open connections; more wait in the listener's backlog.
 const CONNECTIONS_MAX: usize = 65_536;
@@ -213,7 +216,7 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>) {
     let _ = socket.set_nodelay(true);
     let service = service_fn(move |request| {
         let server = server.clone();
-        async move { server.handle(request).await }
+        async move { service::handle(&server, request).await }
     });
     // It ends with an error when the client goes away or a fault breaks the connection off; both are business as usual.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;

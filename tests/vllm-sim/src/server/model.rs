@@ -15,6 +15,7 @@ use crate::metrics::{EndReason, ServedTotals, SimModelMetrics};
 use crate::pace::{Pacer, Ticket};
 use crate::tokenizer;
 use crate::wire::error::ApiError;
+use crate::wire::reply::SimUsage;
 use crate::wire::request::Generation;
 
 /// See the module.
@@ -104,6 +105,12 @@ impl SimModel {
             reason: answer.reason,
             times,
         });
+    }
+
+    /// The token counts as this model reports them.
+    pub(super) fn usage(&self, prompt_tokens: u32, answer: &ServedAnswer, times: EngineFinished) -> SimUsage {
+        let cached = self.config.enable_prompt_tokens_details.then_some(times.cached_tokens);
+        SimUsage::new(prompt_tokens, answer.tokens(), cached)
     }
 
     /// Counts a text as read.

@@ -7,7 +7,6 @@ use futures::Stream;
 
 use super::answer::ServedAnswer;
 use super::body::{BrokenOff, break_off};
-use super::generate::usage;
 use super::model::{SimModel, SimRun};
 use crate::latency::EngineFinished;
 use crate::wire::chunk::{ChunkHead, ChunkTemplate, ChunkToken, DONE, End};
@@ -120,7 +119,7 @@ impl Streamer {
             };
             self.model.served(self.prompt_tokens, &self.answer, times);
             if self.generation.include_usage {
-                let usage = usage(&self.model.config, self.prompt_tokens, &self.answer, times);
+                let usage = self.model.usage(self.prompt_tokens, &self.answer, times);
                 self.head.write_usage(&mut out, usage);
             }
             if matches!(self.ending, Ending::Complete) {

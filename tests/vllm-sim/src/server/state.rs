@@ -1,0 +1,121 @@
+//! What all connections of a server share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hyper::Request;
+use hyper::header::AUTHORIZATION;
+
+use super::body::BrokenOff;
+use super::model::SimModel;
+use crate::faults::Faults;
+use crate::metrics::unix_time;
+use crate::wire::error::ApiError;
+
+/// See the module.
+pub(super) struct Server {
+    /// In the order of the configuration; the first serves requests that name none.
+    pub(super) models: Vec<Arc<SimModel>>,
+    by_name: HashMap<String, usize>,
+    pub(super) faults: Faults,
+    /// The whole expected header.
+    authorization: Option<String>,
+    pub(super) created: u64,
+    arrivals: AtomicU64,
+    faults_met: AtomicU64,
+    in_flight: AtomicU64,
+    peak_in_flight: AtomicU64,
+}
+
+/// Why a request gets no answer.
+pub(super) enum SimRefusal {
+    /// An error reply.
+    Api(ApiError),
+    /// Nothing at all.
+    BrokenOff(BrokenOff),
+}
+
+impl From<ApiError> for SimRefusal {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl From<BrokenOff> for SimRefusal {
+    fn from(broken: BrokenOff) -> Self {
+        Self::BrokenOff(broken)
+    }
+}
+
+impl Server {
+    pub(super) fn new(models: Vec<Arc<SimModel>>, faults: Faults, api_key: Option<&str>) -> Self {
+        let by_name = models.iter().enumerate().map(|(at, model)| (model.name().to_owned(), at)).collect();
+        Self {
+            models,
+            by_name,
+            faults,
+            authorization: api_key.map(|key| format!("Bearer {key}")),
+            created: unix_time(),
+            arrivals: AtomicU64::new(0),
+            faults_met: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            peak_in_flight: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a request has the key, where one is needed.
+    pub(super) fn authorized<B>(&self, request: &Request<B>) -> bool {
+        let Some(expected) = &self.authorization else { return true };
+        request.headers().get(AUTHORIZATION).is_some_and(|given| given.as_bytes() == expected.as_bytes())
+    }
+
+    /// The model of that name, or the first one.
+    pub(super) fn model(&self, name: Option<&str>) -> Result<&Arc<SimModel>, ApiError> {
+        let Some(name) = name else { return Ok(&self.models[0]) };
+        self.by_name.get(name).map(|&at| &self.models[at]).ok_or_else(|| {
+            let served: Vec<&str> = self.models.iter().map(|model| model.name()).collect();
+            ApiError::unknown_model(name, &served)
+        })
+    }
+
+    /// Numbers a request to a model, from 1.
+    pub(super) fn arrived(&self) -> u64 {
+        self.arrivals.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Counts a fault.
+    pub(super) fn struck(&self) {
+        self.faults_met.fetch_add(1, Relaxed);
+    }
+
+    /// Requests being answered.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight.load(Relaxed)
+    }
+
+    /// Requests to models, faults among them, and those being answered: now and at most.
+    pub(super) fn counts(&self) -> (u64, u64, u64, u64) {
+        let [requests, faults, now, peak] =
+            [&self.arrivals, &self.faults_met, &self.in_flight, &self.peak_in_flight]
+                .map(|count| count.load(Relaxed));
+        (requests, faults, now, peak)
+    }
+}
+
+/// Counts a request as being answered, until its reply begins.
+pub(super) struct Busy<'a>(&'a Server);
+
+impl<'a> Busy<'a> {
+    pub(super) fn new(server: &'a Server) -> Self {
+        let now = server.in_flight.fetch_add(1, Relaxed) + 1;
+        server.peak_in_flight.fetch_max(now, Relaxed);
+        Self(server)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}
