@@ -2,7 +2,7 @@
 //! (`TIME`); stores in this process use one of these.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch; never decreases.
 pub trait Clock: Send + Sync + 'static {
@@ -21,13 +21,13 @@ impl Default for SystemClock {
     fn default() -> Self {
         // If the machine's clock is before 1970, leases count from 1970: still in order.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { began_ms: crate::local::millis(wall), began: Instant::now() }
+        Self { began_ms: millis(wall), began: Instant::now() }
     }
 }
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
-        self.began_ms + crate::local::millis(self.began.elapsed())
+        self.began_ms + millis(self.began.elapsed())
     }
 }
 
@@ -53,4 +53,9 @@ impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.now_ms.load(Ordering::Relaxed)
     }
+}
+
+/// Whole milliseconds; the limits keep every duration far below what 64 bits hold.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use domain::{RetryAdvice, RunId};
 
-use crate::run::RunState;
+use crate::run_state::RunState;
 
 /// The result of every queue operation.
 pub type Result<T> = std::result::Result<T, Error>;

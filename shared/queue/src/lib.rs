@@ -25,6 +25,7 @@ mod memory;
 mod owner;
 mod redis;
 pub mod run;
+mod run_state;
 mod safeguards;
 pub mod store;
 #[cfg(feature = "test-support")]
@@ -41,7 +42,8 @@ pub use local::MemoryStore;
 pub use memory::MemoryQueue;
 pub use owner::QueueOwner;
 pub use redis::{RedisOptions, RedisStore};
-pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
+pub use run_state::RunState;
 pub use safeguards::Safeguards;
 pub use store::QueueStore;
 pub use unit::{

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, millis};
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::MemoryQueue;
 use crate::owner::QueueOwner;
-use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
+use crate::run::{ModelCounts, RunRef, RunSpec, RunStatus};
+use crate::run_state::RunState;
 use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
@@ -268,9 +269,4 @@ impl QueueStore for MemoryStore {
     async fn check(&self) -> Result<Vec<String>> {
         self.call(Ok(()), |queue, _| queue.runs().map(|_| Vec::new()))
     }
-}
-
-/// Whole milliseconds; the limits keep every duration far below what 64 bits hold.
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 pub(crate) use self::state::{MemoryRun, MemoryUnit, Model, UnitPlace};
+use crate::clock::millis;
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits::{RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, WORKERS_MAX, at_most};
-use crate::local::millis;
-use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
+use crate::run_state::RunState;
 use crate::safeguards::Safeguards;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,

@@ -6,6 +6,7 @@ use domain::{ModelLabel, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::run_state::RunState;
 use crate::unit::UnitId;
 
 /// A run as its caller last saw it. Every operation on a run takes one, and fails with [`Error::StaleGeneration`]
@@ -42,45 +43,6 @@ impl RunSpec {
         }
         let (run, given) = (self.run.clone(), self.plan_hash.clone());
         Err(Error::PlanMismatch { run, existing: existing.to_owned(), given })
-    }
-}
-
-domain::named! {
-    /// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what
-    /// people see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
-    #[derive(Default)]
-    pub enum RunState {
-        /// Units are leased out.
-        #[default]
-        Active = "active",
-        /// No unit is leased out; current leases continue and their records are accepted.
-        Paused = "paused",
-        /// Stopped by hand; workers drop the dialogues in progress. Late records are accepted.
-        Cancelled = "cancelled",
-        /// Complete.
-        Finished = "finished",
-    }
-}
-
-impl RunState {
-    /// Whether a run may change from this state to `to`. Any state may become active again: resuming a cancelled run
-    /// and retrying the failures of a finished one are ordinary. Keeping the state is always allowed, so that a
-    /// repeated call succeeds.
-    pub fn may_become(self, to: Self) -> bool {
-        self == to
-            || match to {
-                Self::Active => true,
-                Self::Paused => self == Self::Active,
-                Self::Cancelled | Self::Finished => matches!(self, Self::Active | Self::Paused),
-            }
-    }
-
-    /// Parses a state as stored.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is not a run state") })
     }
 }
 
@@ -134,6 +96,14 @@ pub struct Parked {
     pub until_ms: u64,
 }
 
+/// Parses a state as stored.
+pub(crate) fn stored_state(text: &str) -> Result<RunState, Error> {
+    RunState::ALL
+        .into_iter()
+        .find(|state| state.as_str() == text)
+        .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is not a run state") })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,10 +111,10 @@ mod tests {
     #[test]
     fn states_read_back_and_every_state_leads_back_to_active() {
         for state in RunState::ALL {
-            assert_eq!(RunState::parse(state.as_str()).unwrap(), state);
+            assert_eq!(stored_state(state.as_str()).unwrap(), state);
             assert!(state.may_become(RunState::Active) && state.may_become(state));
         }
-        assert!(RunState::parse("gone").is_err());
+        assert!(stored_state("gone").is_err());
         assert!(!RunState::Finished.may_become(RunState::Paused));
         assert!(!RunState::Cancelled.may_become(RunState::Finished));
     }

@@ -8,7 +8,8 @@ use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::owner::QueueOwner;
-use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
+use crate::run::{ModelCounts, RunRef, RunSpec, RunStatus};
+use crate::run_state::RunState;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };

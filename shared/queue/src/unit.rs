@@ -5,7 +5,7 @@ use std::fmt;
 use domain::{ModelLabel, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::run::RunState;
+use crate::run_state::RunState;
 
 /// The number of a unit in its run, from 0, without gaps, in the order of adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

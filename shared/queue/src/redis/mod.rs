@@ -18,12 +18,13 @@ use std::time::Duration;
 use ::redis::{FromRedisValue, ScriptInvocation, Value};
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
+use crate::clock::millis;
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::local::millis;
 use crate::owner::QueueOwner;
-use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus, stored_state};
+use crate::run_state::RunState;
 use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
@@ -155,7 +156,7 @@ impl QueueStore for RedisStore {
             call.arg(from.as_str());
         }
         let mut answer = self.invoke("set_state", &call, Some(at)).await?;
-        let from = RunState::parse(&answer.read::<String>()?)?;
+        let from = stored_state(&answer.read::<String>()?)?;
         match answer.read()? {
             1 => Ok(from),
             _ => Err(Error::IllegalState { run: at.run.clone(), from, to }),
@@ -215,7 +216,7 @@ impl QueueStore for RedisStore {
         }
         add_fences(&mut call, at, held);
         let mut answer = self.invoke("renew", &call, Some(at)).await?;
-        let state = RunState::parse(&answer.read::<String>()?)?;
+        let state = stored_state(&answer.read::<String>()?)?;
         let deadline_ms = answer.read()?;
         let holds_suspect = answer.read::<u8>()? == 1;
         let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;

@@ -9,7 +9,7 @@ use super::keys;
 use super::scripts::ScriptAnswer;
 use crate::commit::Committed;
 use crate::error::Result;
-use crate::run::{RunRef, RunState, RunStatus};
+use crate::run::{RunRef, RunStatus, stored_state};
 use crate::unit::{Death, Fence, Lease, Suspect, Transition, UnitId};
 
 pub(super) const STATUS_FIELDS: &[&str] =
@@ -19,7 +19,7 @@ pub(super) fn read_status(run: &RunId, answer: &mut ScriptAnswer) -> Result<RunS
     Ok(RunStatus {
         at: RunRef { run: run.clone(), generation: answer.read()? },
         plan_hash: answer.read()?,
-        state: RunState::parse(&answer.read::<String>()?)?,
+        state: stored_state(&answer.read::<String>()?)?,
         next_unit: UnitId(answer.read()?),
         lease_for: Duration::from_millis(answer.read()?),
         max_strikes: answer.read()?,

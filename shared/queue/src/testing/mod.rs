@@ -24,7 +24,7 @@ pub trait Time: Send + Sync {
 
 impl Time for ManualClock {
     fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
-        self.advance_ms(crate::local::millis(by));
+        self.advance_ms(crate::clock::millis(by));
         Box::pin(ready(()))
     }
 }

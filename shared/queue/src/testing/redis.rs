@@ -11,7 +11,7 @@ use redis::{Cmd, FromRedisValue, Script};
 use tempfile::TempDir;
 
 use super::{Bench, Time};
-use crate::local::millis;
+use crate::clock::millis;
 use crate::redis::{RedisOptions, RedisStore};
 
 /// How long a server may take to answer its first ping, or a cluster to form. Reached only if something is broken.
