@@ -3,9 +3,10 @@
 //! Every dialogue on the same case queries the same graph, and the largest one takes half a second to parse.
 
 use crate::format::RdfFormat;
-use crate::graph::{Graph, SyntaxError};
+use crate::graph::Graph;
 use crate::prefixes::PrefixTable;
 use crate::query::QueryGraph;
+use crate::syntax_error::SyntaxError;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

@@ -1,8 +1,9 @@
 //! RDF graphs: parsing and serialising.
 
 use crate::format::RdfFormat;
-use crate::prefixes::PrefixTable;
+use crate::prefixes::{PrefixTable, sorted_prefixes};
 use crate::scan::ScanFinding;
+use crate::syntax_error::{SyntaxError, bad_base};
 use crate::{jsonld, rdfxml};
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, NTriplesSerializer, TurtleParser, TurtleSerializer, TurtleSyntaxError};
@@ -23,31 +24,6 @@ pub struct Graph {
     prefixes: PrefixTable,
 }
 
-/// Why a document is not valid RDF in its format.
-#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-#[non_exhaustive]
-pub struct SyntaxError {
-    /// The parser's message.
-    pub message: String,
-    /// 0-based line of the error, if the parser knows it.
-    pub line: Option<usize>,
-    /// 0-based column (code points) in that line.
-    pub column: Option<usize>,
-    /// Set when the document was refused for its size or nesting before it was parsed.
-    pub limit: Option<ScanFinding>,
-}
-
-impl SyntaxError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..Self::default() }
-    }
-
-    pub(crate) fn from_limit(finding: ScanFinding) -> Self {
-        Self { message: finding.to_string(), limit: Some(finding), ..Self::default() }
-    }
-}
-
 impl Graph {
     /// Parses a document. `base` defaults to [`BASE_IRI`]. Nothing is fetched over the network.
     ///
@@ -58,12 +34,13 @@ impl Graph {
             return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
         }
         let base = base.unwrap_or(BASE_IRI);
-        match format {
-            RdfFormat::Turtle => parse_turtle(text, base),
-            RdfFormat::NTriples => parse_ntriples(text),
-            RdfFormat::JsonLd => jsonld::parse(text, base),
-            RdfFormat::RdfXml => rdfxml::parse(text, base),
-        }
+        let (triples, prefixes) = match format {
+            RdfFormat::Turtle => parse_turtle(text, base)?,
+            RdfFormat::NTriples => (parse_ntriples(text)?, PrefixTable::new()),
+            RdfFormat::JsonLd => jsonld::parse(text, base)?,
+            RdfFormat::RdfXml => rdfxml::parse(text, base)?,
+        };
+        Ok(Self::from_parsed(triples, prefixes))
     }
 
     /// [`Graph::parse`] for bytes, which must be UTF-8.
@@ -132,8 +109,8 @@ impl Graph {
                     .try_for_each(|triple| writer.serialize_triple(triple))
                     .and_then(|()| writer.finish())
             }
-            RdfFormat::JsonLd => jsonld::serialize(self, prefixes),
-            RdfFormat::RdfXml => rdfxml::serialize(self, prefixes),
+            RdfFormat::JsonLd => jsonld::serialize(&self.triples, prefixes),
+            RdfFormat::RdfXml => rdfxml::serialize(&self.triples, prefixes),
         };
         // Writing into memory does not fail, and all serialisers write UTF-8.
         String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
@@ -149,23 +126,7 @@ impl<'a> IntoIterator for &'a Graph {
     }
 }
 
-/// A prefix table sorted by name: parsers return their prefixes in no order.
-pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
-    let mut sorted: Vec<_> = prefixes.collect();
-    sorted.sort_unstable();
-    let mut table = PrefixTable::new();
-    for (prefix, namespace) in sorted {
-        table.insert(prefix, namespace);
-    }
-    table
-}
-
-/// The error for an invalid base IRI: a mistake of the caller, not of the document.
-pub(crate) fn bad_base(base: &str, error: impl std::fmt::Display) -> SyntaxError {
-    SyntaxError::new(format!("`{base}` cannot be the base IRI: {error}"))
-}
-
-fn parse_turtle(text: &str, base: &str) -> Result<Graph, SyntaxError> {
+fn parse_turtle(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
     let mut parser = TurtleParser::new()
         .with_base_iri(base)
         .map_err(|error| bad_base(base, error))?
@@ -175,15 +136,14 @@ fn parse_turtle(text: &str, base: &str) -> Result<Graph, SyntaxError> {
         triples.push(triple.map_err(|error| terse_error(text, &error, "Turtle"))?);
     }
     let prefixes = sorted_prefixes(parser.prefixes());
-    Ok(Graph::from_parsed(triples, prefixes))
+    Ok((triples, prefixes))
 }
 
-fn parse_ntriples(text: &str) -> Result<Graph, SyntaxError> {
-    let triples = NTriplesParser::new()
+fn parse_ntriples(text: &str) -> Result<Vec<Triple>, SyntaxError> {
+    NTriplesParser::new()
         .for_slice(text.as_bytes())
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| terse_error(text, &error, "N-Triples"))?;
-    Ok(Graph::from_parsed(triples, PrefixTable::new()))
+        .map_err(|error| terse_error(text, &error, "N-Triples"))
 }
 
 fn terse_error(text: &str, error: &TurtleSyntaxError, format: &str) -> SyntaxError {

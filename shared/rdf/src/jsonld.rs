@@ -3,15 +3,15 @@
 //! In Python's `json` the last of several equal keys wins, and rdflib refuses a bare scalar. Parsing with `serde_json`
 //! gives both, and its recursion limit (128 levels) protects the recursive JSON-LD expansion from deep nesting.
 
-use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
-use crate::prefixes::PrefixTable;
+use crate::prefixes::{PrefixTable, sorted_prefixes};
+use crate::syntax_error::{SyntaxError, bad_base};
 use oxjsonld::{JsonLdParser, JsonLdSerializer};
 use oxrdf::{GraphName, GraphNameRef, Triple};
 use serde_json::Value;
 use std::io;
 
-/// Parses a JSON-LD document without ever loading a remote context.
-pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
+/// The triples of a JSON-LD document in its order, and the prefixes that it declares. It never loads a remote context.
+pub(crate) fn parse(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
     let document: Value = serde_json::from_str(text).map_err(|error| SyntaxError {
         message: error.to_string(),
         line: error.line().checked_sub(1),
@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
         }
     }
     let prefixes = sorted_prefixes(parser.prefixes());
-    Ok(Graph::from_parsed(triples, prefixes))
+    Ok((triples, prefixes))
 }
 
 fn message(words: &str) -> String {
@@ -47,14 +47,14 @@ fn message(words: &str) -> String {
     }
 }
 
-/// Writes a graph as JSON-LD with a context of the given prefixes.
-pub(crate) fn serialize(graph: &Graph, prefixes: &PrefixTable) -> io::Result<Vec<u8>> {
+/// Writes triples as JSON-LD with a context of the given prefixes.
+pub(crate) fn serialize(triples: &[Triple], prefixes: &PrefixTable) -> io::Result<Vec<u8>> {
     let mut serializer = JsonLdSerializer::new();
     for (prefix, namespace) in prefixes.iter().filter(|(prefix, _)| !prefix.is_empty()) {
         serializer = serializer.clone().with_prefix(prefix, namespace).unwrap_or(serializer);
     }
     let mut writer = serializer.for_writer(Vec::new());
-    for triple in graph {
+    for triple in triples {
         writer.serialize_quad(triple.as_ref().in_graph(GraphNameRef::DefaultGraph))?;
     }
     writer.finish()

@@ -14,11 +14,12 @@ pub mod prefixes;
 pub mod query;
 pub mod rdfxml;
 pub mod scan;
+mod syntax_error;
 pub mod tolerant;
 
 pub use cache::{ContentHash, GraphCache, LoadedGraph};
 pub use format::RdfFormat;
-pub use graph::{BASE_IRI, Graph, SyntaxError};
+pub use graph::{BASE_IRI, Graph};
 pub use normal::{NormalForm, normal_lines, normal_text};
 pub use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 pub use prefixes::PrefixTable;
@@ -27,4 +28,5 @@ pub use query::{
     iri_suffix, prepare, query_iris,
 };
 pub use scan::{ScanFinding, ScanLimits};
+pub use syntax_error::SyntaxError;
 pub use tolerant::parse_turtle_tolerantly;

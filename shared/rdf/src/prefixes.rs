@@ -125,6 +125,17 @@ const RDFLIB_DEFAULTS: &[(&str, &str)] = &[
     ("xml", "http://www.w3.org/XML/1998/namespace"),
 ];
 
+/// A prefix table sorted by name: parsers return their prefixes in no order.
+pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
+    let mut sorted: Vec<_> = prefixes.collect();
+    sorted.sort_unstable();
+    let mut table = PrefixTable::new();
+    for (prefix, namespace) in sorted {
+        table.insert(prefix, namespace);
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,16 @@
 //! RDF/XML, with limits on entity declarations.
 
-use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
-use crate::prefixes::PrefixTable;
+use crate::prefixes::{PrefixTable, sorted_prefixes};
+use crate::syntax_error::{SyntaxError, bad_base};
+use oxrdf::Triple;
 use oxrdfxml::{RdfXmlParser, RdfXmlSerializer};
 use std::io;
 
 /// Maximum size to which the entity references of a document may expand, in bytes.
 pub const ENTITY_EXPANSION_BYTES_MAX: usize = 64 << 20;
 
-/// Parses an RDF/XML document.
-pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
+/// The triples of an RDF/XML document in its order, and the prefixes that it declares.
+pub(crate) fn parse(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
     refuse_entity_bombs(text)?;
     let mut parser = RdfXmlParser::new()
         .with_base_iri(base)
@@ -20,7 +21,7 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
         triples.push(triple.map_err(|error| SyntaxError::new(error.to_string()))?);
     }
     let prefixes = sorted_prefixes(parser.prefixes());
-    Ok(Graph::from_parsed(triples, prefixes))
+    Ok((triples, prefixes))
 }
 
 /// Refuses documents whose entities expand too far. Ontology editors declare namespaces as entities, so they cannot be
@@ -56,14 +57,14 @@ fn refuse_entity_bombs(text: &str) -> Result<(), SyntaxError> {
     Ok(())
 }
 
-/// Writes a graph as RDF/XML.
-pub(crate) fn serialize(graph: &Graph, prefixes: &PrefixTable) -> io::Result<Vec<u8>> {
+/// Writes triples as RDF/XML.
+pub(crate) fn serialize(triples: &[Triple], prefixes: &PrefixTable) -> io::Result<Vec<u8>> {
     let mut serializer = RdfXmlSerializer::new();
     for (prefix, namespace) in prefixes.iter() {
         serializer = serializer.clone().with_prefix(prefix, namespace).unwrap_or(serializer);
     }
     let mut writer = serializer.for_writer(Vec::new());
-    for triple in graph {
+    for triple in triples {
         writer.serialize_triple(triple)?;
     }
     writer.finish()

@@ -10,7 +10,8 @@
 
 use super::clock::with_time;
 pub use super::dataset::QueryGraph;
-use super::rdflib::functions::Raised;
+use super::rdflib::functions;
+use super::rdflib::raised::Raised;
 use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{QueryEvaluationError, QueryResults, QuerySolutionIter};
@@ -109,12 +110,12 @@ fn evaluate(
     rows_max: usize,
 ) -> Result<Solutions, ExecutionError> {
     let raised = Raised::default();
-    let mut evaluator = raised.evaluator(separators);
+    let mut evaluator = functions::evaluator(&raised, separators);
     for _ in 0..UNKNOWN_FUNCTIONS_MAX {
         match evaluator.prepare(query).execute(graph.dataset()) {
             // A call of an unknown function is an error of the expression, not of the query.
             Err(QueryEvaluationError::UnsupportedCustomFunction(name)) => {
-                evaluator = raised.register(evaluator, name);
+                evaluator = functions::register(&raised, evaluator, name);
             }
             Err(error) => return Err(evaluation_error(&error)),
             Ok(QueryResults::Solutions(solutions)) => {

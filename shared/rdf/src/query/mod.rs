@@ -2,6 +2,7 @@
 
 mod clock;
 mod dataset;
+mod dialect;
 pub mod execute;
 pub mod iris;
 pub mod parse;
@@ -13,8 +14,9 @@ mod standard;
 mod tests;
 pub mod tokens;
 
+pub use dialect::Dialect;
 pub use execute::UNKNOWN_FUNCTIONS_MAX;
 pub use execute::{ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
 pub use iris::{iri_suffix, query_iris};
-pub use parse::{Dialect, PreparedQuery, QuerySyntaxError, prepare};
+pub use parse::{PreparedQuery, QuerySyntaxError, prepare};
 pub use rdflib::PATTERN_STEPS_MAX;

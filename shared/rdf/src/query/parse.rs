@@ -4,6 +4,7 @@
 //! rdflib finds; queries for published tasks are read in the same way ([`super::rdflib`]). Queries for the project's own
 //! tasks are read by the standard ([`super::standard`]).
 
+use super::dialect::Dialect;
 use super::execute::{self, ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
 use super::rdflib::{self, Refusal};
 use super::standard;
@@ -13,18 +14,6 @@ use crate::scan::{self, ScanFinding, ScanLimits};
 use oxrdf::vocab;
 use spargebra::Query;
 use std::sync::Arc;
-
-/// The rules by which a query is read and evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// SPARQL 1.1 by the standard.
-    Standard,
-    /// SPARQL 1.1 as rdflib reads and evaluates it.
-    Rdflib,
-    /// What rdflib reads and the public Wikidata endpoint (Blazegraph) evaluates: string functions take any literal, the
-    /// label service is left out.
-    Wikidata,
-}
 
 /// A query that counts as syntactically correct. Cloning shares it.
 #[derive(Debug, Clone)]

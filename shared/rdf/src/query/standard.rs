@@ -1,7 +1,7 @@
 //! SPARQL by the standard, read by Oxigraph's parser.
 
+use super::dialect::Dialect;
 use super::iris::declares_prefix;
-use super::parse::Dialect;
 use super::rdflib::{self, Refusal};
 use super::tokens::{TokenKind, Tokens};
 use crate::graph::BASE_IRI;

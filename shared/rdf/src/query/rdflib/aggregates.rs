@@ -1,6 +1,6 @@
 //! Aggregates as in rdflib: they ignore values that they cannot use, which are errors by the standard.
 
-use super::functions::{FAILED, NOTHING, Raised};
+use super::raised::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
 use oxrdf::{Literal, NamedNode, Term, vocab};
 use oxsdatatypes::Decimal;

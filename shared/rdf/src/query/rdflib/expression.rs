@@ -5,7 +5,7 @@ use super::aggregates;
 use super::functions::{self, Relation};
 use super::python;
 use super::terms::XSD;
-use crate::query::parse::Dialect;
+use crate::query::dialect::Dialect;
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 

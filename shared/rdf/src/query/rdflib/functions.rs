@@ -3,24 +3,20 @@
 use super::aggregates::{self, order};
 use super::pattern::Patterns;
 use super::python::{self, NoValue};
+use super::raised::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::QueryEvaluator;
 use spargebra::algebra::{Expression, Function};
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::atomic::{self, AtomicBool};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 const RAISE: &str = "urn:kgfleet:raise";
 const ADDEND: &str = "urn:kgfleet:addend";
 const SORTABLE: &str = "urn:kgfleet:sortable";
 const KIND: &str = "urn:kgfleet:kind";
 const AMONG: &str = "urn:kgfleet:among";
-/// The value of an expression that has none.
-pub(super) const NOTHING: &str = "urn:kgfleet:nothing";
-/// The value of an expression, other than a variable, that fails.
-pub(super) const FAILED: &str = "urn:kgfleet:failed";
 const UNKNOWN: &str = "urn:kgfleet:unknown";
 const AGGREGATE: &str = "urn:kgfleet:aggregate:";
 
@@ -140,10 +136,6 @@ fn call(name: String, arguments: Vec<Expression>) -> Expression {
     Expression::FunctionCall(Function::Custom(NamedNode::new_unchecked(name)), arguments)
 }
 
-/// Whether rdflib would have raised. Cloning shares it.
-#[derive(Debug, Clone, Default)]
-pub(in super::super) struct Raised(Arc<AtomicBool>);
-
 /// The rows sorted by one expression.
 #[derive(Debug, Default)]
 struct SortedRows {
@@ -151,74 +143,64 @@ struct SortedRows {
     one_failed: bool,
 }
 
-impl Raised {
-    /// Whether rdflib would have raised.
-    pub(in super::super) fn is_set(&self) -> bool {
-        self.0.load(atomic::Ordering::Relaxed)
-    }
-
-    pub(super) fn set(&self) -> Option<Term> {
-        self.0.store(true, atomic::Ordering::Relaxed);
-        None
-    }
-
-    /// An evaluator with these functions and aggregates; `separators` are those of the query's GROUP_CONCATs.
-    pub(in super::super) fn evaluator(&self, separators: &[String]) -> QueryEvaluator {
-        let number = |arguments: &[Term]| match arguments.first() {
-            Some(Term::Literal(literal)) if is_numeric(literal.datatype().as_str()) => {
-                Some(Term::from(literal.clone()))
-            }
+/// An evaluator with these functions and aggregates; `separators` are those of the query's GROUP_CONCATs.
+pub(in super::super) fn evaluator(raised: &Raised, separators: &[String]) -> QueryEvaluator {
+    let number = |arguments: &[Term]| match arguments.first() {
+        Some(Term::Literal(literal)) if is_numeric(literal.datatype().as_str()) => {
+            Some(Term::from(literal.clone()))
+        }
+        _ => None,
+    };
+    let (raise, addend) = (raised.clone(), raised.clone());
+    let mut evaluator = QueryEvaluator::new();
+    for relation in Relation::ALL {
+        let compare = move |arguments: &[Term]| match arguments {
+            [left, right] => Some(Literal::from(relation.holds(order(left, right)?)).into()),
             _ => None,
         };
-        let (raise, addend) = (self.clone(), self.clone());
-        let mut evaluator = QueryEvaluator::new();
-        for relation in Relation::ALL {
-            let compare = move |arguments: &[Term]| match arguments {
-                [left, right] => Some(Literal::from(relation.holds(order(left, right)?)).into()),
-                _ => None,
-            };
-            evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(relation.name()), compare);
-        }
-        let patterns = Patterns::default();
-        for (name, compute) in python::CALLS {
-            let (raised, patterns) = (self.clone(), patterns.clone());
-            evaluator =
-                evaluator.with_custom_function(
-                    NamedNode::new_unchecked(name),
-                    move |arguments| match compute(arguments, &patterns) {
-                        Ok(value) => Some(value),
-                        Err(NoValue::Error) => None,
-                        Err(NoValue::Raise) => raised.set(),
-                    },
-                );
-        }
-        let (sorting, sorted) = (self.clone(), Mutex::new(HashMap::<Term, SortedRows>::new()));
-        aggregates::register(evaluator, separators, self)
-            .with_custom_function(NamedNode::new_unchecked(KIND), |arguments| {
-                Some(Literal::new_simple_literal(aggregates::kind(arguments.first()?)).into())
-            })
-            .with_custom_function(NamedNode::new_unchecked(SORTABLE), move |arguments| {
-                let [number, value] = arguments else { return None };
-                let mut sorted = sorted.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = sorted.contains_key(number);
-                let rows = sorted.entry(number.clone()).or_default();
-                rows.several |= known;
-                rows.one_failed |= aggregates::is_nothing(value);
-                if rows.several && rows.one_failed { sorting.set() } else { Some(value.clone()) }
-            })
-            .with_custom_function(NamedNode::new_unchecked(AMONG), |arguments| {
-                let (value, list) = arguments.split_first()?;
-                Some(Literal::from(!aggregates::is_nothing(value) && list.contains(value)).into())
-            })
-            .with_custom_function(NamedNode::new_unchecked(RAISE), move |_| raise.set())
-            .with_custom_function(NamedNode::new_unchecked(ADDEND), move |arguments| {
-                number(arguments).or_else(|| addend.set())
-            })
+        evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(relation.name()), compare);
     }
+    let patterns = Patterns::default();
+    for (name, compute) in python::CALLS {
+        let (raised, patterns) = (raised.clone(), patterns.clone());
+        evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(name), move |arguments| {
+            match compute(arguments, &patterns) {
+                Ok(value) => Some(value),
+                Err(NoValue::Error) => None,
+                Err(NoValue::Raise) => raised.set(),
+            }
+        });
+    }
+    let (sorting, sorted) = (raised.clone(), Mutex::new(HashMap::<Term, SortedRows>::new()));
+    aggregates::register(evaluator, separators, raised)
+        .with_custom_function(NamedNode::new_unchecked(KIND), |arguments| {
+            Some(Literal::new_simple_literal(aggregates::kind(arguments.first()?)).into())
+        })
+        .with_custom_function(NamedNode::new_unchecked(SORTABLE), move |arguments| {
+            let [number, value] = arguments else { return None };
+            let mut sorted = sorted.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = sorted.contains_key(number);
+            let rows = sorted.entry(number.clone()).or_default();
+            rows.several |= known;
+            rows.one_failed |= aggregates::is_nothing(value);
+            if rows.several && rows.one_failed { sorting.set() } else { Some(value.clone()) }
+        })
+        .with_custom_function(NamedNode::new_unchecked(AMONG), |arguments| {
+            let (value, list) = arguments.split_first()?;
+            Some(Literal::from(!aggregates::is_nothing(value) && list.contains(value)).into())
+        })
+        .with_custom_function(NamedNode::new_unchecked(RAISE), move |_| raise.set())
+        .with_custom_function(NamedNode::new_unchecked(ADDEND), move |arguments| {
+            number(arguments).or_else(|| addend.set())
+        })
+}
 
-    /// Registers an unknown function: it fails, or raises if it is the placeholder of an aggregate.
-    pub(in super::super) fn register(&self, evaluator: QueryEvaluator, name: NamedNode) -> QueryEvaluator {
-        let raised = name.as_str().starts_with(AGGREGATE).then(|| self.clone());
-        evaluator.with_custom_function(name, move |_| raised.as_ref().and_then(Self::set))
-    }
+/// Registers an unknown function: it fails, or raises if it is the placeholder of an aggregate.
+pub(in super::super) fn register(
+    raised: &Raised,
+    evaluator: QueryEvaluator,
+    name: NamedNode,
+) -> QueryEvaluator {
+    let raised = name.as_str().starts_with(AGGREGATE).then(|| raised.clone());
+    evaluator.with_custom_function(name, move |_| raised.as_ref().and_then(Raised::set))
 }

@@ -6,7 +6,7 @@ use super::path::{Verb, join, triple};
 use super::terms::RDF;
 use super::{functions, lazy};
 use crate::literal::is_numeric;
-use crate::query::parse::Dialect;
+use crate::query::dialect::Dialect;
 use oxrdf::{Literal, NamedNode, Variable, vocab};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern};

@@ -17,11 +17,12 @@ mod lazy;
 mod path;
 mod pattern;
 mod python;
+pub(super) mod raised;
 mod scanner;
 mod select;
 mod terms;
 
-use super::parse::Dialect;
+use super::dialect::Dialect;
 use crate::prefixes::PrefixTable;
 use oxrdf::Variable;
 use scanner::Scanner;
