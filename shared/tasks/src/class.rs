@@ -1,12 +1,8 @@
-//! Task classes: each declares a [`ClassSpec`] in the folder of its family, and [`crate::families`] registers it.
-
-use std::fmt;
-use std::ops::Deref;
+//! What a task class declares: each has a [`ClassSpec`] in the folder of its family, and [`crate::families`] lists it.
 
 use domain::{Ask, PromptKind, Scores};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
-use crate::families;
 use crate::graphs::GraphLibrary;
 
 /// What all tasks of a class share, and what other parts of the program need to know about it. What a class must say is asked
@@ -114,122 +110,4 @@ pub struct Published {
 impl Published {
     /// For a class that is not from LLM-KG-Bench, or about which its files say nothing more.
     pub const NOTHING: Self = Self { estimated_size: None, incomparable: &[] };
-}
-
-/// A registered task class.
-#[derive(Clone, Copy)]
-pub struct TaskClass(&'static ClassSpec);
-
-impl TaskClass {
-    /// The class of a name, if the scoring rules of this version are known.
-    pub fn resolve(name: &str, version: &str) -> Result<Self, UnknownClass> {
-        for spec in families::classes() {
-            let Some((_, versions)) = spec.names.iter().find(|(known, _)| *known == name) else { continue };
-            return if versions.contains(&version) {
-                Ok(Self(spec))
-            } else {
-                Err(UnknownClass::Version {
-                    name: name.to_owned(),
-                    version: version.to_owned(),
-                    known: versions.join(", "),
-                })
-            };
-        }
-        Err(UnknownClass::Name(name.to_owned()))
-    }
-
-    /// The newest version of a class name.
-    pub fn version_of(name: &str) -> Option<&'static str> {
-        let mut names = families::classes().flat_map(|spec| spec.names);
-        names.find(|(known, _)| *known == name).and_then(|(_, versions)| versions.last().copied())
-    }
-
-    /// Its first name.
-    pub fn name(self) -> &'static str {
-        self.0.names.first().map_or("", |(name, _)| name)
-    }
-
-    /// Expected number of answers of a dialogue, for ordering the work.
-    pub fn answers_expected(self) -> usize {
-        if self.0.follow_ups.is_empty() { 1 } else { 2 }
-    }
-}
-
-impl Deref for TaskClass {
-    type Target = ClassSpec;
-
-    fn deref(&self) -> &ClassSpec {
-        self.0
-    }
-}
-
-impl PartialEq for TaskClass {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for TaskClass {}
-
-impl fmt::Debug for TaskClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The scoring rules of a class or version are unknown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownClass {
-    /// No class has this name.
-    #[error("unknown task class `{0}`")]
-    Name(String),
-    /// The class exists, but not in this version.
-    #[error("unknown version `{version}` of task class `{name}` (known: {known})")]
-    Version {
-        name: String,
-        version: String,
-        /// The known versions, separated by commas.
-        known: String,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn aliases_share_a_class_and_unknown_versions_are_named() {
-        assert_eq!(
-            TaskClass::resolve("SyntheticDatasetGeneration", "1.0"),
-            TaskClass::resolve("TurtleSampleGeneration", "1.0")
-        );
-        let error = TaskClass::resolve("RdfFriendCount", "9.9").unwrap_err().to_string();
-        assert!(error.contains("9.9") && error.contains("4.4"), "{error}");
-        assert_eq!(TaskClass::resolve("Nonsense", "1"), Err(UnknownClass::Name("Nonsense".into())));
-    }
-
-    #[test]
-    fn the_headline_is_found_where_the_class_has_it() {
-        let scores = |value: serde_json::Value| value.as_object().cloned().unwrap();
-        let class = |name, version| TaskClass::resolve(name, version).unwrap();
-        let (count, fix) = (class("RdfFriendCount", "4.4"), class("RdfSyntaxFixList", "0.3"));
-        assert_eq!(count.headline_of(&scores(json!({"f1": 0.25}))), Some(0.25));
-        let nested = scores(json!({"max": {"combined": 0.75}}));
-        assert_eq!(fix.headline_of(&nested), Some(0.75));
-        assert_eq!(count.headline_of(&nested), None, "missing, not zero");
-    }
-
-    #[test]
-    fn every_name_belongs_to_one_class_and_has_a_version() {
-        let mut names: Vec<&str> = Vec::new();
-        for spec in families::classes() {
-            assert!(!spec.names.is_empty());
-            for (name, versions) in spec.names {
-                assert!(!versions.is_empty() && !names.contains(name), "{name}");
-                names.push(name);
-            }
-        }
-    }
 }

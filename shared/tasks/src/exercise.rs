@@ -5,7 +5,6 @@ use std::time::Duration;
 use domain::{Infos, PromptKind, Scores};
 use serde_json::{Map, Value};
 
-use crate::class::UnknownClass;
 use crate::wording::Fields;
 
 /// One case of a task class with its parameters. Everything expensive (parsing graphs and reference texts) is done
@@ -256,6 +255,22 @@ impl Compat {
     pub fn dialect(self) -> rdf::Dialect {
         if self.rdflib { rdf::Dialect::Rdflib } else { rdf::Dialect::Standard }
     }
+}
+
+/// The scoring rules of a class or version are unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownClass {
+    /// No class has this name.
+    #[error("unknown task class `{0}`")]
+    Name(String),
+    /// The class exists, but not in this version.
+    #[error("unknown version `{version}` of task class `{name}` (known: {known})")]
+    Version {
+        name: String,
+        version: String,
+        /// The known versions, separated by commas.
+        known: String,
+    },
 }
 
 /// Why a case cannot be used.

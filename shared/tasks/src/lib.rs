@@ -19,12 +19,13 @@ pub mod task;
 pub mod text;
 pub mod wording;
 
-pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, TaskClass, UnknownClass};
+pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair};
 pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,
-    Shots, Verdict,
+    Shots, UnknownClass, Verdict,
 };
+pub use families::TaskClass;
 pub use graphs::{ExerciseGraph, GraphLibrary};
 pub use limits::FixedLimits;
 pub use task::{Case, CaseData, Task, TaskData};

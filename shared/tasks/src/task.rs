@@ -6,10 +6,9 @@ use domain::{Iteration, Prompt, PromptKind, TaskLabel};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::class::TaskClass;
 use crate::dialogue::{Dialogue, Next};
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise, FollowUp};
-use crate::families;
+use crate::families::{self, TaskClass};
 use crate::graphs::GraphLibrary;
 use crate::wording::{TemplateError, Wording};
 

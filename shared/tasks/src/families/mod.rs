@@ -1,8 +1,11 @@
 //! One folder per task family. Each declares its classes as [`ClassSpec`], reads their cases and judges answers by the
 //! rules of its paper. One line here registers a family.
 
-use crate::class::{ClassSpec, TaskClass};
-use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
+use std::fmt;
+use std::ops::Deref;
+
+use crate::class::ClassSpec;
+use crate::exercise::{CaseError, CaseInput, Compat, Exercise, UnknownClass};
 use crate::graphs::GraphLibrary;
 
 pub mod answer_list;
@@ -48,6 +51,67 @@ pub fn classes() -> impl Iterator<Item = &'static ClassSpec> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
+/// A registered task class.
+#[derive(Clone, Copy)]
+pub struct TaskClass(&'static ClassSpec);
+
+impl TaskClass {
+    /// The class of a name, if the scoring rules of this version are known.
+    pub fn resolve(name: &str, version: &str) -> Result<Self, UnknownClass> {
+        for spec in classes() {
+            let Some((_, versions)) = spec.names.iter().find(|(known, _)| *known == name) else { continue };
+            return if versions.contains(&version) {
+                Ok(Self(spec))
+            } else {
+                Err(UnknownClass::Version {
+                    name: name.to_owned(),
+                    version: version.to_owned(),
+                    known: versions.join(", "),
+                })
+            };
+        }
+        Err(UnknownClass::Name(name.to_owned()))
+    }
+
+    /// The newest version of a class name.
+    pub fn version_of(name: &str) -> Option<&'static str> {
+        let mut names = classes().flat_map(|spec| spec.names);
+        names.find(|(known, _)| *known == name).and_then(|(_, versions)| versions.last().copied())
+    }
+
+    /// Its first name.
+    pub fn name(self) -> &'static str {
+        self.0.names.first().map_or("", |(name, _)| name)
+    }
+
+    /// Expected number of answers of a dialogue, for ordering the work.
+    pub fn answers_expected(self) -> usize {
+        if self.0.follow_ups.is_empty() { 1 } else { 2 }
+    }
+}
+
+impl Deref for TaskClass {
+    type Target = ClassSpec;
+
+    fn deref(&self) -> &ClassSpec {
+        self.0
+    }
+}
+
+impl PartialEq for TaskClass {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for TaskClass {}
+
+impl fmt::Debug for TaskClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The exercise of a case. It parses everything in the case, so that a broken one is found before any model is asked.
 pub fn exercise(
     input: &CaseInput<'_>,
@@ -55,4 +119,45 @@ pub fn exercise(
     compat: Compat,
 ) -> Result<Box<dyn Exercise>, CaseError> {
     (TaskClass::resolve(input.class, input.version)?.exercise)(input, graphs, compat)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn aliases_share_a_class_and_unknown_versions_are_named() {
+        assert_eq!(
+            TaskClass::resolve("SyntheticDatasetGeneration", "1.0"),
+            TaskClass::resolve("TurtleSampleGeneration", "1.0")
+        );
+        let error = TaskClass::resolve("RdfFriendCount", "9.9").unwrap_err().to_string();
+        assert!(error.contains("9.9") && error.contains("4.4"), "{error}");
+        assert_eq!(TaskClass::resolve("Nonsense", "1"), Err(UnknownClass::Name("Nonsense".into())));
+    }
+
+    #[test]
+    fn the_headline_is_found_where_the_class_has_it() {
+        let scores = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let class = |name, version| TaskClass::resolve(name, version).unwrap();
+        let (count, fix) = (class("RdfFriendCount", "4.4"), class("RdfSyntaxFixList", "0.3"));
+        assert_eq!(count.headline_of(&scores(json!({"f1": 0.25}))), Some(0.25));
+        let nested = scores(json!({"max": {"combined": 0.75}}));
+        assert_eq!(fix.headline_of(&nested), Some(0.75));
+        assert_eq!(count.headline_of(&nested), None, "missing, not zero");
+    }
+
+    #[test]
+    fn every_name_belongs_to_one_class_and_has_a_version() {
+        let mut names: Vec<&str> = Vec::new();
+        for spec in classes() {
+            assert!(!spec.names.is_empty());
+            for (name, versions) in spec.names {
+                assert!(!versions.is_empty() && !names.contains(name), "{name}");
+                names.push(name);
+            }
+        }
+    }
 }
