@@ -13,6 +13,7 @@ pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod provenance;
+mod redaction;
 mod source;
 pub mod table;
 pub mod xlsx;

@@ -15,7 +15,7 @@ use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
 use super::{ExportError, ExportSummary, csv, jsonl, to_file, xlsx};
 use crate::RunManifest;
 use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
-use crate::log::{LogCipher, LogEntry, LogError, WinnerIndex};
+use crate::log::{LogCipher, LogEntry, LogError, Ordered, WinnerIndex};
 
 /// The source of exports and reports of a run.
 pub struct Source {
@@ -75,7 +75,7 @@ impl Source {
         &self,
         keys: impl Iterator<Item = DialogueKey>,
     ) -> impl Iterator<Item = Result<(u64, R), LogError>> {
-        self.index.ordered(&self.log, self.cipher.as_ref(), keys)
+        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys)
     }
 
     /// Writes the records of `keys` to a file, and beside a CSV or Parquet file its [provenances](provenance).

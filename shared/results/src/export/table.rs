@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::jsonl::{Texts, redact_text};
+use super::redaction::{Texts, redact_text};
 use crate::log::OutcomeHead;
 
 /// The part of a [`Record`](domain::Record) in the tables. Reading it from JSON skips the texts, which are most of a record.

@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
-use super::writer::{LogWriter, Position, SegmentFile};
+use super::position::Position;
+use super::writer::{LogWriter, SegmentFile};
 
 /// Maximum number of batches waiting for the writer; further callers wait. Callers bound the bytes.
 pub const QUEUE_BATCHES: usize = 1024;

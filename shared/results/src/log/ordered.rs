@@ -17,7 +17,8 @@ use super::winner::WinnerIndex;
 /// once take more memory and no less time.
 const GROUP_RECORDS: usize = 1024;
 
-/// The winning records in a chosen order, see [`WinnerIndex::ordered`].
+/// Streams winning records, or the part of them that `R` is, with their tickets in a chosen order. Memory does not grow with
+/// the run.
 pub struct Ordered<'a, K, R> {
     index: &'a WinnerIndex,
     places: PlaceReader,
@@ -26,7 +27,8 @@ pub struct Ordered<'a, K, R> {
 }
 
 impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R> {
-    pub(super) fn new(index: &'a WinnerIndex, log: &Path, cipher: Option<&LogCipher>, keys: K) -> Self {
+    /// Of the log that the index was built from, in the order of `keys`; keys without a record are passed over.
+    pub fn new(index: &'a WinnerIndex, log: &Path, cipher: Option<&LogCipher>, keys: K) -> Self {
         Self { index, places: PlaceReader::new(log, cipher), keys, group: Vec::new().into_iter() }
     }
 

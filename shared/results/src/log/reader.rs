@@ -14,11 +14,11 @@ use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
 use super::places::PlaceReader;
+use super::position::Position;
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 use super::synced::Synced;
-use super::writer::Position;
 use crate::files::{Doing, IoError};
 
 /// An item of a reader.

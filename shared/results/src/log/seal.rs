@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::damage::{Damage, DamageKind};
 use super::error::LogError;
+use super::position::Position;
 use super::segment_id::SegmentId;
 use super::synced::SegmentEnd;
-use super::writer::Position;
 use crate::files::{Doing, if_there};
 
 /// File name extension of seals.

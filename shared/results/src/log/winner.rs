@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use domain::{DialogueKey, Iteration, Standing};
-use serde::de::DeserializeOwned;
 
 use super::cipher::LogCipher;
 use super::damage::Damage;
 use super::envelope::LogEntry;
 use super::error::LogError;
 use super::lines::EntryLocation;
-use super::ordered::Ordered;
 use super::reader::{LogItem, LogReader};
 use crate::names::Names;
 
@@ -118,17 +116,6 @@ impl WinnerIndex {
     /// are left out; damage is skipped, because [`build`](Self::build) reported it.
     pub fn records(&self, folder: &Path, cipher: Option<&LogCipher>) -> Result<WinningRecords<'_>, LogError> {
         Ok(WinningRecords { index: self, reader: LogReader::open(folder, cipher)? })
-    }
-
-    /// Streams winning records, or the part of them that `R` is, with their tickets in the order of `keys`; keys without a
-    /// record are passed over. Memory does not grow with the run.
-    pub fn ordered<'i, K: Iterator<Item = DialogueKey>, R: DeserializeOwned>(
-        &'i self,
-        folder: &Path,
-        cipher: Option<&LogCipher>,
-        keys: K,
-    ) -> Ordered<'i, K, R> {
-        Ordered::new(self, folder, cipher, keys)
     }
 
     /// Reads the winner of one key.

@@ -14,6 +14,7 @@ use super::cipher::{FramePlace, LogCipher};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::frame::{ENTRY_BYTES_MAX, Encoder, FrameHeader};
+use super::position::Position;
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
@@ -63,13 +64,6 @@ pub struct Recovery {
     /// Bytes of a group that was being written when a writer died. They stay at the end of their segment.
     pub torn_bytes: u64,
     pub torn_segment: Option<PathBuf>,
-}
-
-/// How far a writer has synced: everything of the segment up to its end, and all earlier segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub segment: SegmentId,
-    pub end: SegmentEnd,
 }
 
 /// A segment file as the writer needs it: the interface where tests substitute a failing disk.
