@@ -8,11 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Date;
 use crate::frequency::{self, Frequency, Groups};
-use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics};
-use crate::question;
-
-/// Relations that a question asks for.
-pub const FACTS: usize = 3;
+use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph};
+use crate::question::{self, FACTS, Question};
 
 /// How assessments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,29 +51,6 @@ pub struct Assessment {
     pub as_of: Option<Date>,
     /// The questions, in the order in which they were drawn.
     pub questions: Vec<Question>,
-}
-
-/// A question about one entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// IRI of the entity.
-    pub entity: String,
-    /// Its label.
-    pub name: String,
-    /// What tells it from others of that name, in parentheses.
-    pub context: String,
-    /// IRI of its type.
-    pub type_id: String,
-    /// Label of its type.
-    pub type_name: String,
-    /// How frequent the type is.
-    pub frequency: Frequency,
-    /// What is asked for.
-    pub facts: [Fact; FACTS],
-    /// What an answer is compared with.
-    pub description: String,
-    /// How well known the entity is.
-    pub statistics: Statistics,
 }
 
 /// Why entities were passed over, each counted once.
@@ -261,7 +235,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graph::TypeCount;
+    use crate::graph::{Statistics, TypeCount};
 
     /// `entities` of one type, each made by a function of its number.
     struct Fixed {

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use domain::seed::SplitMix64;
 
-use crate::assessment::{Assessment, Question};
+use crate::assessment::Assessment;
 use crate::difficulty::{Difficulty, mean, normalise};
 use crate::graph::Statistics;
 use crate::metrics::Fate;
+use crate::question::Question;
 use crate::rank;
 use crate::weights::Weights;
 

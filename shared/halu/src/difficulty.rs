@@ -1,35 +1,34 @@
 //! How hard a question is (paper, 3.1.3 to 3.1.5).
 
-use crate::assessment::{Assessment, FACTS, Question};
+use crate::assessment::Assessment;
 use crate::graph::Statistics;
+use crate::question::{FACTS, Question};
 use crate::weights::Weights;
 
 /// What stands for a type or relation that no weight is known of.
 const UNKNOWN: f64 = 0.5;
 
-impl Weights {
-    /// How well known an entity is: the weighted sum of its statistics.
-    fn relevance(&self, statistics: &Statistics) -> f64 {
-        let logarithms = statistics.logarithms();
-        let named = Statistics::NAMES.iter().zip(logarithms);
-        named.map(|(name, value)| self.statistics.get(*name).copied().unwrap_or(0.0) * value).sum()
-    }
+/// How well known an entity is: the weighted sum of its statistics.
+fn relevance(weights: &Weights, statistics: &Statistics) -> f64 {
+    let logarithms = statistics.logarithms();
+    let named = Statistics::NAMES.iter().zip(logarithms);
+    named.map(|(name, value)| weights.statistics.get(*name).copied().unwrap_or(0.0) * value).sum()
+}
 
-    fn type_weight(&self, type_id: &str) -> f64 {
-        self.types.get(type_id).copied().unwrap_or_else(|| mean(self.types.values()).unwrap_or(UNKNOWN))
-    }
+fn type_weight(weights: &Weights, type_id: &str) -> f64 {
+    weights.types.get(type_id).copied().unwrap_or_else(|| mean(weights.types.values()).unwrap_or(UNKNOWN))
+}
 
-    /// How hard a relation is. The paper lets difficulty grow with complexity, and its weights are mean scores, which fall
-    /// with difficulty: complexity is therefore 1 less the weight.
-    fn complexity(&self, type_id: &str, relation_id: &str) -> f64 {
-        let weight = self.relations.get(type_id).and_then(|weights| weights.get(relation_id).copied());
-        weight.map_or_else(|| self.mean_complexity(type_id), |weight| 1.0 - weight)
-    }
+/// How hard a relation is. The paper lets difficulty grow with complexity, and its weights are mean scores, which fall
+/// with difficulty: complexity is therefore 1 less the weight.
+fn complexity(weights: &Weights, type_id: &str, relation_id: &str) -> f64 {
+    let weight = weights.relations.get(type_id).and_then(|weights| weights.get(relation_id).copied());
+    weight.map_or_else(|| mean_complexity(weights, type_id), |weight| 1.0 - weight)
+}
 
-    /// How hard the relations of a type are on average.
-    fn mean_complexity(&self, type_id: &str) -> f64 {
-        1.0 - self.relations.get(type_id).and_then(|weights| mean(weights.values())).unwrap_or(UNKNOWN)
-    }
+/// How hard the relations of a type are on average.
+fn mean_complexity(weights: &Weights, type_id: &str) -> f64 {
+    1.0 - weights.relations.get(type_id).and_then(|weights| mean(weights.values())).unwrap_or(UNKNOWN)
 }
 
 /// Difficulties of the questions of some assessments. They depend on each other, because popularity is normalised over all.
@@ -47,8 +46,8 @@ impl<'w> Difficulty<'w> {
             let of_one = |assessment: &Assessment| assessment.questions.iter().map(value).collect();
             assessments.iter().map(of_one).collect::<Vec<Vec<f64>>>()
         };
-        let relevance = min_max(of_all(&|question| weights.relevance(&question.statistics)));
-        let types = of_all(&|question| weights.type_weight(&question.type_id));
+        let relevance = min_max(of_all(&|question| relevance(weights, &question.statistics)));
+        let types = of_all(&|question| type_weight(weights, &question.type_id));
         let mut popularity = relevance;
         for (row, types) in popularity.iter_mut().zip(types) {
             for (value, weight) in row.iter_mut().zip(types) {
@@ -69,9 +68,9 @@ impl<'w> Difficulty<'w> {
     ) -> Option<f64> {
         let popularity = *self.popularity.get(assessment)?.get(number)?;
         let complexity = if about_another {
-            self.weights.mean_complexity(&question.type_id)
+            mean_complexity(self.weights, &question.type_id)
         } else {
-            let of = |relation: &str| self.weights.complexity(&question.type_id, relation);
+            let of = |relation: &str| complexity(self.weights, &question.type_id, relation);
             question.facts.iter().map(|fact| of(&fact.relation_id)).sum::<f64>() / FACTS as f64
         };
         Some(sigmoid(self.weights.steepness * (complexity - popularity)))

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use tasks::families::entity_overview;
 use tasks::{CaseData, TaskData, Template, Wording};
 
-use crate::assessment::{Assessment, FACTS, Question};
+use crate::assessment::Assessment;
 use crate::question;
+use crate::question::{FACTS, Question};
 use crate::simulated::{Recall, answer};
 
 /// What labels of the tasks begin with.

@@ -29,7 +29,7 @@ pub mod token_set;
 pub mod weights;
 pub mod world;
 
-pub use assessment::{Assessment, Question, Recipe, Unfillable};
+pub use assessment::{Assessment, Recipe, Unfillable};
 pub use date::{Date, DateError};
 pub use difficulty::Difficulty;
 pub use dump::Dump;
@@ -37,4 +37,5 @@ pub use endpoint::{Endpoint, Select};
 pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
 pub use mapping::Mapping;
 pub use metrics::{Fate, ModelMetrics};
+pub use question::Question;
 pub use weights::Weights;

@@ -1,7 +1,7 @@
 //! The numbers of a model (paper, 4.3), counted from what became of its questions.
 
-use crate::assessment::FACTS;
 use crate::difficulty::mean;
+use crate::question::FACTS;
 
 /// What became of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

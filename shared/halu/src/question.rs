@@ -1,7 +1,12 @@
 //! The words of a question (paper, 3.1.4 and A.2.1). The wording is this project's own; the paper settles what it asks for.
 
-use crate::assessment::Question;
-use crate::graph::{Entity, Fact, Lifespan};
+use serde::{Deserialize, Serialize};
+
+use crate::frequency::Frequency;
+use crate::graph::{Entity, Fact, Lifespan, Statistics};
+
+/// Relations that a question asks for.
+pub const FACTS: usize = 3;
 
 /// What every model under test is told first.
 pub const SYSTEM: &str = "You answer questions about entities from memory. If you recognise the entity, give a clear and \
@@ -9,6 +14,29 @@ detailed answer. If you do not, say plainly that you do not know it.";
 
 /// Words that an overview should have, about.
 pub const WORDS: u32 = 200;
+
+/// A question about one entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// IRI of the entity.
+    pub entity: String,
+    /// Its label.
+    pub name: String,
+    /// What tells it from others of that name, in parentheses.
+    pub context: String,
+    /// IRI of its type.
+    pub type_id: String,
+    /// Label of its type.
+    pub type_name: String,
+    /// How frequent the type is.
+    pub frequency: Frequency,
+    /// What is asked for.
+    pub facts: [Fact; FACTS],
+    /// What an answer is compared with.
+    pub description: String,
+    /// How well known the entity is.
+    pub statistics: Statistics,
+}
 
 /// What tells entities of one name apart without giving an answer away: years of a human, otherwise the type.
 pub fn context(entity: &Entity) -> String {

@@ -3,7 +3,7 @@
 
 use domain::seed::SplitMix64;
 
-use crate::assessment::{FACTS, Question};
+use crate::question::{FACTS, Question};
 
 /// What a simulated model knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
