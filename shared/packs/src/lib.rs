@@ -10,22 +10,24 @@
 
 pub mod bestiary;
 pub mod error;
+pub mod header;
 pub mod identity;
 pub mod import;
 mod include;
-pub mod listing;
 pub mod manifest;
 mod pack;
 pub mod parts;
 pub mod sealed;
+mod sealed_file;
 pub mod verify;
 
 pub use error::PackError;
+pub use header::{GraphSource, GraphSpec, Group, Header};
 pub use identity::{Identity, IdentityError};
 pub use import::import;
-pub use listing::{CaseView, TaskLine};
-pub use manifest::{FORMAT_VERSION, GraphSource, GraphSpec, Group, Header, Manifest, PackHash};
-pub use pack::{Pack, bundled};
+pub use manifest::{FORMAT_VERSION, Manifest, PackHash};
+pub use pack::{CaseView, Pack, TaskLine, bundled};
 pub use parts::Parts;
-pub use sealed::{SEALED_BYTES_MAX, seal, seal_file, seal_quickly};
+pub use sealed::{SEALED_BYTES_MAX, seal, seal_quickly};
+pub use sealed_file::{manifest_path, seal_file};
 pub use verify::{PackFinding, PackReport, verify};

@@ -1,5 +1,7 @@
 //! An opened pack: its tasks with all texts in place, and the graphs they refer to.
 
+mod listing;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,11 +12,14 @@ use tasks::{GraphLibrary, Task, TaskData};
 
 use crate::bestiary;
 use crate::error::PackError;
+use crate::header::{Generator, GraphSource, HEADER_PATH, Header};
 use crate::identity::Identity;
 use crate::include;
-use crate::manifest::{Generator, GraphSource, Header, Manifest, PackHash, sha256_hex};
+use crate::manifest::{Manifest, PackHash, sha256_hex};
 use crate::parts::{Parts, io};
 use crate::sealed;
+
+pub use listing::{CaseView, TaskLine};
 
 /// The built-in pack, sealed as in the repository.
 const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
@@ -95,10 +100,9 @@ impl Pack {
         let tasks = labels.map(|label| read_task(label, &parts)).collect::<Result<Vec<_>, _>>()?;
         for (index, task) in tasks.iter().enumerate() {
             if tasks[..index].iter().any(|earlier| earlier.label == task.label) {
-                return Err(parts.invalid(
-                    crate::manifest::HEADER_PATH,
-                    format_args!("the task `{}` is listed twice", task.label),
-                ));
+                return Err(
+                    parts.invalid(HEADER_PATH, format_args!("the task `{}` is listed twice", task.label))
+                );
             }
         }
         Ok(Self { hash: manifest.hash(), manifest, parts, tasks })
@@ -142,10 +146,7 @@ impl Pack {
     pub fn graphs(&self) -> Result<GraphLibraryBuilder, PackError> {
         let mut builder = GraphLibrary::builder();
         for graph in &self.header().graphs {
-            let format = graph
-                .source
-                .format()
-                .map_err(|message| self.parts.invalid(crate::manifest::HEADER_PATH, message))?;
+            let format = graph.source.format().map_err(|message| self.parts.invalid(HEADER_PATH, message))?;
             builder = match graph.source.clone() {
                 GraphSource::Stored { file, .. } => {
                     self.parts.text(&file)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tasks::TaskData;
 
 use crate::error::PackError;
-use crate::manifest::{HEADER_PATH, Header, MANIFEST_PATH};
+use crate::header::{HEADER_PATH, Header, MANIFEST_PATH};
 
 /// Maximum number of entries of a pack.
 pub const ENTRIES_MAX: usize = 10_000;

@@ -4,13 +4,12 @@
 //! parts give equal archives. Each layer is a standard format: `age -d -i identity.txt PACK | zstd -d | tar t` works.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use crate::error::PackError;
+use crate::header::MANIFEST_PATH;
 use crate::identity::Identity;
-use crate::manifest::{MANIFEST_PATH, Manifest, sha256_hex};
-use crate::pack::Pack;
-use crate::parts::{Parts, io};
+use crate::manifest::{Manifest, sha256_hex};
+use crate::parts::Parts;
 
 /// Maximum size of an unpacked pack in bytes; a decompression bomb is refused beyond it.
 pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
@@ -45,33 +44,6 @@ pub fn seal(parts: &Parts, identity: &Identity) -> Result<Vec<u8>, PackError> {
     let manifest = Manifest::of(parts)?;
     seal_archive(parts, &manifest.to_bytes(), identity, ZSTD_LEVEL)
         .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
-}
-
-/// Seals parts into a file, and writes the manifest in plaintext beside it ([`manifest_path`]): reviewers see which
-/// entries a change touches, and the manifest contains no exercise. Every case is parsed first, so that an invalid
-/// pack is never written.
-///
-/// # Errors
-/// The parts are not a valid pack, or a file cannot be written.
-pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack, PackError> {
-    let pack = Pack::from_parts(parts.clone())?;
-    write_whole(path, &seal(parts, identity)?)?;
-    write_whole(&manifest_path(path), &pack.manifest().to_bytes())?;
-    Ok(pack)
-}
-
-/// The path of the plaintext manifest of a sealed file: `core.kgpack` has `core.manifest.json`.
-pub fn manifest_path(sealed: &Path) -> PathBuf {
-    sealed.with_extension("manifest.json")
-}
-
-/// Writes under a temporary name first, so that an interrupted write leaves the old file unchanged.
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let temporary = PathBuf::from(name);
-    std::fs::write(&temporary, content).map_err(io(&temporary))?;
-    std::fs::rename(&temporary, path).map_err(io(path))
 }
 
 fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity, level: i32) -> std::io::Result<Vec<u8>> {
@@ -177,7 +149,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::manifest::{FORMAT_VERSION, HEADER_PATH};
+    use crate::header::HEADER_PATH;
+    use crate::manifest::FORMAT_VERSION;
 
     const HEADER: &str = r#"
         name = "test"
@@ -288,20 +261,6 @@ mod tests {
 
         let error = edited(|m| m["header"]["protected"] = true.into(), &two).unwrap_err();
         assert!(matches!(&error, PackError::Invalid { entry, .. } if entry == MANIFEST_PATH), "{error}");
-    }
-
-    #[test]
-    fn a_sealed_file_has_its_manifest_beside_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, identity) = (dir.path().join("own.kgpack"), Identity::generate());
-        let pack = seal_file(&parts(&[("a.txt", b"a")]), &identity, &path).unwrap();
-        let opened = Pack::open(&path, &identity).unwrap();
-        assert_eq!(opened.hash(), pack.hash());
-        assert_eq!(
-            std::fs::read(dir.path().join("own.manifest.json")).unwrap(),
-            opened.manifest().to_bytes()
-        );
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn the_manifest_beside_the_pack_is_its_own() {
     let sealed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../task-data/kgfleet-core.kgpack");
     let pack = Pack::open(sealed.as_ref(), &Identity::published().unwrap()).unwrap();
     assert_eq!(pack.hash(), Pack::builtin().unwrap().hash());
-    let beside = std::fs::read(packs::sealed::manifest_path(sealed.as_ref())).unwrap();
+    let beside = std::fs::read(packs::manifest_path(sealed.as_ref())).unwrap();
     assert!(
         beside == pack.manifest().to_bytes(),
         "seal the pack again: the manifest in the clear is another one"

@@ -22,7 +22,7 @@ use results::llmkgbench::{Document, ResultRecord, discover};
 use tasks::{Compat, EvaluationLimits, GraphLibrary, Task, TaskData};
 
 use crate::error::PackError;
-use crate::manifest::{GraphSource, GraphSpec, Group, Header};
+use crate::header::{GraphSource, GraphSpec, Group, Header};
 use crate::parts::Parts;
 
 mod cases;

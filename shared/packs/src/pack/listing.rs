@@ -4,8 +4,8 @@ use domain::TaskLabel;
 use serde::Serialize;
 use tasks::{CaseData, TaskData, Wording};
 
+use super::Pack;
 use crate::error::PackError;
-use crate::pack::Pack;
 
 /// One row of a pack's table of contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,0 +1,69 @@
+//! Writes sealed packs to files.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::PackError;
+use crate::identity::Identity;
+use crate::pack::Pack;
+use crate::parts::{Parts, io};
+use crate::sealed::seal;
+
+/// Seals parts into a file, and writes the manifest in plaintext beside it ([`manifest_path`]): reviewers see which
+/// entries a change touches, and the manifest contains no exercise. Every case is parsed first, so that an invalid
+/// pack is never written.
+///
+/// # Errors
+/// The parts are not a valid pack, or a file cannot be written.
+pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack, PackError> {
+    let pack = Pack::from_parts(parts.clone())?;
+    write_whole(path, &seal(parts, identity)?)?;
+    write_whole(&manifest_path(path), &pack.manifest().to_bytes())?;
+    Ok(pack)
+}
+
+/// The path of the plaintext manifest of a sealed file: `core.kgpack` has `core.manifest.json`.
+pub fn manifest_path(sealed: &Path) -> PathBuf {
+    sealed.with_extension("manifest.json")
+}
+
+/// Writes under a temporary name first, so that an interrupted write leaves the old file unchanged.
+fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let temporary = PathBuf::from(name);
+    std::fs::write(&temporary, content).map_err(io(&temporary))?;
+    std::fs::rename(&temporary, path).map_err(io(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::HEADER_PATH;
+
+    const HEADER: &str = r#"
+        name = "test"
+        version = "1"
+        licence = "CC0-1.0"
+        description = "A pack for tests."
+        provenance = "Written for tests."
+        canary = "none"
+        groups = []
+    "#;
+
+    #[test]
+    fn a_sealed_file_has_its_manifest_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, identity) = (dir.path().join("own.kgpack"), Identity::generate());
+        let mut parts = Parts::new("test");
+        parts.insert(HEADER_PATH, HEADER.as_bytes()).unwrap();
+        parts.insert("a.txt", b"a".as_slice()).unwrap();
+        let pack = seal_file(&parts, &identity, &path).unwrap();
+        let opened = Pack::open(&path, &identity).unwrap();
+        assert_eq!(opened.hash(), pack.hash());
+        assert_eq!(
+            std::fs::read(dir.path().join("own.manifest.json")).unwrap(),
+            opened.manifest().to_bytes()
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
+    }
+}
