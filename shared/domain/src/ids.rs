@@ -44,6 +44,20 @@ macro_rules! text_id {
     };
 }
 
+/// Ids that are drawn, not given.
+macro_rules! random_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        text_id!($(#[$doc])* $name);
+
+        impl $name {
+            /// A fresh id, unique without coordination (UUID version 7).
+            pub fn random() -> Self {
+                Self(uuid::Uuid::now_v7().to_string())
+            }
+        }
+    };
+}
+
 text_id!(
     /// One execution of a benchmark configuration.
     RunId
@@ -60,28 +74,14 @@ text_id!(
     /// A worker. One process at a time has its name.
     WorkerId
 );
-text_id!(
+random_id!(
     /// One process of a worker: a random UUID, so that two processes of one name can be told apart.
     InstanceId
 );
-text_id!(
+random_id!(
     /// One attempt to record a dialogue: a random UUID, so that two attempts never share it.
     RecordId
 );
-
-impl InstanceId {
-    /// A fresh id.
-    pub fn random() -> Self {
-        Self(uuid::Uuid::now_v7().to_string())
-    }
-}
-
-impl RecordId {
-    /// A fresh id, unique without coordination (UUID version 7).
-    pub fn random() -> Self {
-        Self(uuid::Uuid::now_v7().to_string())
-    }
-}
 
 /// The i-th repetition of a task for a model, from 0. It selects the case of a list task.
 pub type Iteration = u32;
