@@ -12,8 +12,9 @@ use models::{Secret, ServedModel};
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
-use crate::limiter::{LimitReason, Limiter, LimiterBounds};
-use crate::vllm::{Load, Loads};
+use crate::limiter::{Limiter, LimiterBounds};
+use crate::metrics::ServerSight;
+use crate::vllm::Loads;
 
 /// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -121,22 +122,6 @@ struct Endpoint {
 struct Server {
     limiter: Limiter,
     in_flight: u32,
-}
-
-/// What is to be seen of a server from outside.
-#[derive(Debug)]
-pub struct ServerSight<'a> {
-    pub name: String,
-    /// Whether it answers; `None` where nobody asks it for that.
-    pub is_up: Option<bool>,
-    /// Whether it serves another model under a known name.
-    pub is_mistaken: bool,
-    /// Dialogues in flight at most.
-    pub limit: u32,
-    pub in_flight: u32,
-    /// Why the limit stands where it does; `None` before anything was asked.
-    pub reason: Option<LimitReason>,
-    pub load: Option<&'a Load>,
 }
 
 /// All servers of a worker.
@@ -422,6 +407,7 @@ fn given_up(endpoint: &Endpoint, now: Instant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vllm::Load;
 
     fn served(id: &str, root: &str) -> ServedModel {
         ServedModel { id: id.to_owned(), root: Some(root.to_owned()), max_model_len: Some(4096) }

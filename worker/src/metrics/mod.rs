@@ -12,12 +12,28 @@ use service_kit::metrics::frame::{self, Frame};
 use tasks::{EvaluationStage, Limit, Verdict};
 
 use crate::limiter::LimitReason;
-use crate::servers::ServerSight;
+use crate::vllm::Load;
 
 mod table;
 
 pub use table::DEFINITIONS;
 use table::*;
+
+/// What is to be seen of a server from outside.
+#[derive(Debug)]
+pub struct ServerSight<'a> {
+    pub name: String,
+    /// Whether it answers; `None` where nobody asks it for that.
+    pub is_up: Option<bool>,
+    /// Whether it serves another model under a known name.
+    pub is_mistaken: bool,
+    /// Dialogues in flight at most.
+    pub limit: u32,
+    pub in_flight: u32,
+    /// Why the limit stands where it does; `None` before anything was asked.
+    pub reason: Option<LimitReason>,
+    pub load: Option<&'a Load>,
+}
 
 /// Begins to collect: describes every metric, and starts counters that people watch for their first increase at 0.
 pub fn begin(metrics: &Metrics) {

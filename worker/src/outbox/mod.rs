@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub mod queue;
+mod segment;
 pub mod spool;
 pub mod spools;
 

@@ -14,16 +14,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use domain::RunId;
 use domain::exchange::Delivery;
-use domain::{DialogueKey, FailureCause, RunId};
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 
-/// First bytes of a segment: the format and its version.
-pub(super) const MAGIC: &[u8; 8] = b"kgspool1";
-
-/// Bytes of a frame before its record.
-const FRAME_HEAD_BYTES: u64 = 8;
+pub use super::segment::SpoolError;
+use super::segment::{FRAME_HEAD_BYTES, FrameHead, MAGIC, at, frames, segments_in};
 
 /// Size at which a new segment is started. Small, because acknowledged records of a segment are sent again after a
 /// restart.
@@ -32,10 +28,6 @@ const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 /// Size from which a segment without unacknowledged records is deleted; a smaller one is reused, because creating a
 /// file costs more than writing to one.
 const SEGMENT_BYTES_KEPT: u64 = 64 << 10;
-
-/// Maximum frame size in bytes; a larger length means damage. Earlier versions wrote records of any length.
-const FRAME_BYTES_MAX: u64 = 512 << 20;
-const _: () = assert!((domain::record::RECORD_BYTES_MAX as u64) < FRAME_BYTES_MAX);
 
 /// How long to wait for a spool in use: a worker that starts briefly locks those of others.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -55,34 +47,6 @@ impl SpoolLocation {
     pub fn bytes(self) -> u64 {
         u64::from(self.bytes)
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum SpoolError {
-    /// A file or folder is inaccessible.
-    #[error("the spool {path}: {source}")]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Another worker uses the folder.
-    #[error(
-        "the spool {0} is in use by another worker; give every worker its own name (--name) or its own --work-dir"
-    )]
-    InUse(PathBuf),
-    /// A file of another version, or not a spool.
-    #[error("{0} is not a spool of this version; move it away, or let the version that wrote it deliver it")]
-    Format(PathBuf),
-}
-
-/// The first line of a frame.
-#[derive(Serialize, Deserialize)]
-struct Head<'a> {
-    run: Cow<'a, RunId>,
-    key: Cow<'a, DialogueKey>,
-    failure: Option<FailureCause>,
 }
 
 #[derive(Debug)]
@@ -190,7 +154,7 @@ impl Spool {
         for Delivery { run, key, failure, json } in deliveries {
             let head = frames.len();
             frames.extend_from_slice(&[0; FRAME_HEAD_BYTES as usize]);
-            let whose = Head { run: Cow::Borrowed(run), key: Cow::Borrowed(key), failure: *failure };
+            let whose = FrameHead { run: Cow::Borrowed(run), key: Cow::Borrowed(key), failure: *failure };
             serde_json::to_writer(&mut frames, &whose)?;
             frames.push(b'\n');
             frames.extend_from_slice(json.as_bytes());
@@ -239,7 +203,7 @@ impl Spool {
         segment.file.read_exact_at(&mut record, location.offset)?;
         let record = String::from_utf8(record).map_err(io::Error::other)?;
         let (head, json) = record.split_once('\n').ok_or_else(|| io::Error::other("a frame of one line"))?;
-        let Head { run, key, failure } = serde_json::from_str(head)?;
+        let FrameHead { run, key, failure } = serde_json::from_str(head)?;
         Ok(Delivery { run: run.into_owned(), key: key.into_owned(), failure, json: json.into() })
     }
 
@@ -293,65 +257,9 @@ impl Drop for Spool {
     }
 }
 
-/// A whole, undamaged frame.
-pub(super) struct SpoolFrame<'a> {
-    /// All of it.
-    pub whole: &'a [u8],
-    /// Its two lines.
-    pub record: &'a [u8],
-}
-
-impl SpoolFrame<'_> {
-    /// The run of its record; an empty name if it cannot be parsed, because then the record cannot be read either.
-    pub fn run(&self) -> RunId {
-        let line = self.record.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        serde_json::from_slice::<Head>(line).map_or(RunId::new(""), |head| head.run.into_owned())
-    }
-}
-
-/// The frames of a segment, up to its end or the first incomplete one.
-pub(super) fn frames(content: &[u8]) -> impl Iterator<Item = SpoolFrame<'_>> {
-    let mut rest = content.get(MAGIC.len()..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let bytes = FRAME_HEAD_BYTES as usize + frame_at(rest)? as usize;
-        let (whole, after) = rest.split_at_checked(bytes)?;
-        rest = after;
-        Some(SpoolFrame { whole, record: &whole[FRAME_HEAD_BYTES as usize..] })
-    })
-}
-
-/// The segments of a folder, by number.
-pub(super) fn segments_in(dir: &Path) -> Result<Vec<(u64, PathBuf)>, SpoolError> {
-    let mut segments = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(at(dir))? {
-        let path = entry.map_err(at(dir))?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.strip_suffix(".spool")?.parse::<u64>().ok());
-        segments.extend(number.map(|number| (number, path)));
-    }
-    segments.sort_unstable();
-    Ok(segments)
-}
-
-/// The length of the record of a whole, undamaged frame.
-fn frame_at(bytes: &[u8]) -> Option<u32> {
-    let (head, rest) = bytes.split_first_chunk::<8>()?;
-    let [l0, l1, l2, l3, c0, c1, c2, c3] = *head;
-    let length = u32::from_le_bytes([l0, l1, l2, l3]);
-    if length == 0 || u64::from(length) > FRAME_BYTES_MAX {
-        return None;
-    }
-    let record = rest.get(..length as usize)?;
-    (crc32fast::hash(record) == u32::from_le_bytes([c0, c1, c2, c3])).then_some(length)
-}
-
-pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
-    let path = path.to_owned();
-    move |source| SpoolError::Io { path, source }
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::{DialogueKey, FailureCause};
     use proptest::prelude::*;
 
     use super::*;

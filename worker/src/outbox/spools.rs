@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use domain::RunId;
 use rustix::fs::{FlockOperation, flock};
 
-use super::spool::{MAGIC, SpoolError, at, frames, segments_in};
+use super::segment::{MAGIC, SpoolError, at, frames, segments_in};
 
 /// Maximum number of other spools that a worker checks when it starts.
 const SPOOLS_MAX: usize = 1_000;
