@@ -112,7 +112,7 @@ pub struct Breaker<T> {
     /// Since when it is in doubt.
     doubts_since: Option<Instant>,
     /// The last failure held back.
-    told: Option<(FailureCause, String)>,
+    last_failure: Option<(FailureCause, String)>,
     /// Openings since the last success.
     openings: u32,
     parked_until: Option<Instant>,
@@ -128,7 +128,7 @@ impl<T> Default for Breaker<T> {
             streak: 0,
             since: None,
             doubts_since: None,
-            told: None,
+            last_failure: None,
             openings: 0,
             parked_until: None,
             held_at: None,
@@ -156,7 +156,7 @@ impl<T> Breaker<T> {
                 BreakerDecision::Forget(record)
             }
             Some(failure) if failure.cause == FailureCause::QuotaExhausted => {
-                self.hold(record, failure);
+                self.keep_back(record, failure);
                 self.open(QUOTA_PARKED, now)
             }
             Some(failure) if parks(failure.cause) => {
@@ -172,7 +172,7 @@ impl<T> Breaker<T> {
                     Some(failure) if refuses(failure.cause) => {
                         if let Some(times) = self.refused(failure) {
                             self.held_at = Some(now);
-                            self.hold(record, failure);
+                            self.keep_back(record, failure);
                             return if times >= REFUSALS_MAX {
                                 self.weigh(flight, now)
                             } else {
@@ -216,7 +216,7 @@ impl<T> Breaker<T> {
         now: Instant,
     ) -> BreakerDecision<T> {
         self.streak += 1;
-        self.hold(record, failure);
+        self.keep_back(record, failure);
         // After a parking, one failure is enough to open again.
         if self.streak >= enough || self.openings > 0 {
             self.weigh(flight, now)
@@ -226,10 +226,10 @@ impl<T> Breaker<T> {
     }
 
     /// Holds a record back.
-    fn hold(&mut self, record: T, failure: Failure<'_>) {
+    fn keep_back(&mut self, record: T, failure: Failure<'_>) {
         self.held_back.push(record);
         self.since = Some(self.since.map_or(failure.sent, |since| since.min(failure.sent)));
-        self.told = Some((failure.cause, failure.message.to_owned()));
+        self.last_failure = Some((failure.cause, failure.message.to_owned()));
     }
 
     /// Compares the failures held back, which are enough to open, with what else was sent in the same time.
@@ -265,8 +265,8 @@ impl<T> Breaker<T> {
     }
 
     /// The last failure that was held back.
-    pub fn told(&self) -> Option<(FailureCause, &str)> {
-        self.told.as_ref().map(|(cause, message)| (*cause, message.as_str()))
+    pub fn last_failure(&self) -> Option<(FailureCause, &str)> {
+        self.last_failure.as_ref().map(|(cause, message)| (*cause, message.as_str()))
     }
 
     /// Whether this is a fault of a server that has answered.

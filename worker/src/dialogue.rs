@@ -97,8 +97,8 @@ pub struct DialogueJob {
     pub progress: Progress,
 }
 
-/// Holds a dialogue. Every way it can end is a record.
-pub async fn hold(context: &DialogueContext, job: DialogueJob) -> Record {
+/// Runs a dialogue from its first prompt. Every way it can end is a record.
+pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record {
     let task = Arc::clone(&context.tasks[job.task]);
     let seed = dialogue_seed(context.run_seed, &job.key);
     let mut held = Held {

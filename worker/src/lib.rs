@@ -36,7 +36,7 @@ pub mod worker;
 
 pub use config::{SpoolConfig, WorkerConfig};
 pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
-pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
+pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, run_dialogue};
 pub use discovery::Endpoints;
 pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,

@@ -108,7 +108,7 @@ impl Worker {
         tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
         let status = config.first_status();
         let ledger = SharedLedger::new(Ledger::new(registration, status));
-        let (outbox, arrivals) = Outbox::start(Arc::clone(&exchange), spool);
+        let (outbox, acknowledged) = Outbox::start(Arc::clone(&exchange), spool);
         let (keeper, renewals) =
             Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;
         let (tell, news) = mpsc::channel(NEWS_WAITING_MAX);
@@ -121,8 +121,8 @@ impl Worker {
         ));
         let worker = config.worker.clone();
         let mut work = Work::new(config, Arc::clone(&exchange), ledger.clone(), outbox, discovery, runs);
-        let mut ears = LoopInputs { stop, arrivals, renewals, news };
-        let ended = work.run(&mut ears).await;
+        let mut inputs = LoopInputs { stop, acknowledged, renewals, news };
+        let ended = work.run(&mut inputs).await;
         drop(keeper);
         let unacknowledged = work.unacknowledged();
         let superseded = work.superseded();

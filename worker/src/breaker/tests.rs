@@ -92,7 +92,7 @@ fn five_failures_in_a_row_park_the_model_and_keep_no_record_of_them() {
     let opened = BreakerDecision::Open { forgotten: vec![0, 1, 2, 3, 4], parked_for: PARKED_FIRST };
     assert_eq!(bench.ended(4, GONE), opened);
     assert!(bench.is_open() && !bench.breaker.is_open(bench.now + PARKED_FIRST));
-    assert_eq!(bench.breaker.told(), Some((FailureCause::Connection, "words")));
+    assert_eq!(bench.breaker.last_failure(), Some((FailureCause::Connection, "words")));
 }
 
 #[test]

@@ -31,12 +31,12 @@ struct Generations {
 
 #[derive(Debug, Default)]
 struct Generation {
-    verdicts: HashMap<Judgement, Kept>,
+    verdicts: HashMap<Judgement, CachedVerdict>,
     bytes: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct CachedVerdict {
     verdict: Arc<Verdict>,
     bytes: usize,
 }
@@ -66,7 +66,7 @@ impl KnownVerdicts {
     pub(super) fn keep(&self, judgement: &Judgement, verdict: &Verdict, verdict_bytes: usize) {
         let bytes = judgement.answer.len() + verdict_bytes;
         if bytes <= ENTRY_BYTES_MAX {
-            let kept = Kept { verdict: Arc::new(verdict.clone()), bytes };
+            let kept = CachedVerdict { verdict: Arc::new(verdict.clone()), bytes };
             self.generations().keep(judgement.clone(), kept);
         }
     }
@@ -78,7 +78,7 @@ impl KnownVerdicts {
 }
 
 impl Generations {
-    fn keep(&mut self, judgement: Judgement, kept: Kept) {
+    fn keep(&mut self, judgement: Judgement, kept: CachedVerdict) {
         if self.young.bytes + kept.bytes > GENERATION_BYTES_MAX {
             self.old = std::mem::take(&mut self.young);
         }

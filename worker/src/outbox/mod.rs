@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+mod outgoing;
 pub mod queue;
 mod segment;
 pub mod spool;
@@ -31,6 +32,7 @@ pub mod spools;
 
 use crate::metrics;
 use crate::slots::Tag;
+pub use outgoing::Outgoing;
 use queue::{Batch, Body, Queue, QueuedRecord};
 use spool::{Recovered, Spool, SpoolLocation};
 
@@ -43,8 +45,8 @@ const CACHED_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of records kept only in memory at which no new dialogues start.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
-/// Maximum number of arrivals queued for the work loop.
-const ARRIVALS_WAITING_MAX: usize = 64;
+/// Maximum number of batches of acknowledged records queued for the work loop.
+const ACKNOWLEDGED_WAITING_MAX: usize = 64;
 
 /// A record that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,16 +66,9 @@ pub struct Outbox {
 
 /// Messages to the sender.
 enum Incoming {
-    Record(NewRecord),
-    /// The run is known again: offer its parked records.
+    Record(Outgoing),
+    /// The run is known again: offer its stranded records.
     Offer(RunId),
-}
-
-struct NewRecord {
-    tag: Tag,
-    delivery: Delivery,
-    /// Whether its texts may be stored on disk.
-    spooled: bool,
 }
 
 /// Pending records, for admission control.
@@ -83,7 +78,7 @@ struct Load {
     /// Of these, records of an earlier process that were not offered yet.
     recovered: AtomicU64,
     /// Records of runs that the coordinator does not know or cannot load.
-    parked: AtomicU64,
+    stranded: AtomicU64,
     /// Bytes being stored.
     arriving_bytes: AtomicU64,
     /// Bytes kept only in memory.
@@ -101,10 +96,10 @@ impl Load {
             && arriving + self.spool_bytes.load(Ordering::Relaxed) < self.spool_bytes_max
     }
 
-    fn note_waiting(&self, queue: &Queue) {
-        let waiting = queue.waiting();
-        self.parked.store(waiting.parked, Ordering::Relaxed);
-        self.recovered.store(waiting.recovered, Ordering::Relaxed);
+    fn note_pending(&self, queue: &Queue) {
+        let pending = queue.pending();
+        self.stranded.store(pending.stranded, Ordering::Relaxed);
+        self.recovered.store(pending.recovered, Ordering::Relaxed);
     }
 
     fn note_spool(&self, spool: &Spool) {
@@ -132,7 +127,7 @@ impl Outbox {
         // Bounded by admission control: no dialogue starts without room, so at most the records of dialogues in
         // flight come on top.
         let (records, incoming) = mpsc::unbounded_channel();
-        let (arrivals, arrived) = mpsc::channel(ARRIVALS_WAITING_MAX);
+        let (acknowledged, received) = mpsc::channel(ACKNOWLEDGED_WAITING_MAX);
         let spool_bytes_max = spool.as_ref().map_or(u64::MAX, |spool| spool.bytes_max);
         if let Some(spool) = &spool {
             metrics::spool_limit(spool.bytes_max);
@@ -148,7 +143,7 @@ impl Outbox {
                 let location = Some(location);
                 queue.push(QueuedRecord { run, tag: None, body: Body::OnDisk, location, bytes, since });
             }
-            load.note_waiting(&queue);
+            load.note_pending(&queue);
             Arc::new(Mutex::new(spool))
         });
         let sender = Sender {
@@ -156,25 +151,25 @@ impl Outbox {
             spool,
             queue,
             incoming,
-            arrivals,
+            acknowledged,
             load: Arc::clone(&load),
             in_flight: FuturesUnordered::new(),
             cached_bytes: 0,
         };
-        (Self { records, load, sender: tokio::spawn(sender.run()) }, arrived)
+        (Self { records, load, sender: tokio::spawn(sender.run()) }, received)
     }
 
-    /// Submits a record. `spooled` says whether its texts may be stored on disk.
-    pub fn submit(&self, tag: Tag, delivery: Delivery, spooled: bool) {
+    /// Submits a record.
+    pub fn submit(&self, record: Outgoing) {
         self.load.records.fetch_add(1, Ordering::Relaxed);
-        self.load.arriving_bytes.fetch_add(delivery.json.len() as u64, Ordering::Relaxed);
+        self.load.arriving_bytes.fetch_add(record.delivery.json.len() as u64, Ordering::Relaxed);
         // The sender outlives this handle.
-        let _ = self.records.send(Incoming::Record(NewRecord { tag, delivery, spooled }));
+        let _ = self.records.send(Incoming::Record(record));
     }
 
     /// The coordinator has granted work of this run, so it will accept records that it would not accept before.
     pub fn offer(&self, run: &RunId) {
-        if self.parked() > 0 {
+        if self.stranded() > 0 {
             let _ = self.records.send(Incoming::Offer(run.clone()));
         }
     }
@@ -195,18 +190,18 @@ impl Outbox {
     }
 
     /// Of these, records of runs that the coordinator does not know or cannot load.
-    pub fn parked(&self) -> u64 {
-        self.load.parked.load(Ordering::Relaxed)
+    pub fn stranded(&self) -> u64 {
+        self.load.stranded.load(Ordering::Relaxed)
     }
 
     /// What blocks delivery, or new records.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         trouble.or_else(|| {
-            let parked = self.parked();
-            (parked > 0 && !self.load.has_space(0)).then(|| {
+            let stranded = self.stranded();
+            (stranded > 0 && !self.load.has_space(0)).then(|| {
                 format!(
-                    "no room for records: {parked} wait for runs that the coordinator does not know or cannot load; see \
+                    "no room for records: {stranded} wait for runs that the coordinator does not know or cannot load; see \
                      `kgfleet spool list`"
                 )
             })
@@ -228,7 +223,7 @@ struct Sender {
     spool: Option<Arc<Mutex<Spool>>>,
     queue: Queue,
     incoming: mpsc::UnboundedReceiver<Incoming>,
-    arrivals: mpsc::Sender<Vec<Acknowledged>>,
+    acknowledged: mpsc::Sender<Vec<Acknowledged>>,
     load: Arc<Load>,
     in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
     /// Bytes of records that are both in memory and on disk.
@@ -249,8 +244,8 @@ impl Sender {
                         return;
                     }
                     let mut records = Vec::with_capacity(taken);
-                    for told in incoming.drain(..) {
-                        match told {
+                    for message in incoming.drain(..) {
+                        match message {
                             Incoming::Record(record) => records.push(record),
                             Incoming::Offer(run) => self.queue.offer(&run, Instant::now()),
                         }
@@ -268,12 +263,12 @@ impl Sender {
     }
 
     /// Stores records.
-    async fn take(&mut self, records: Vec<NewRecord>) {
+    async fn take(&mut self, records: Vec<Outgoing>) {
         let since = Instant::now();
         let to_disk: Vec<Delivery> =
             records.iter().filter(|record| record.spooled).map(|record| record.delivery.clone()).collect();
         let mut locations = self.append(to_disk).await.into_iter();
-        for NewRecord { tag, delivery, spooled } in records {
+        for Outgoing { tag, delivery, spooled, .. } in records {
             let location = if spooled { locations.next() } else { None };
             let (run, bytes) = (delivery.run.clone(), delivery.json.len() as u64);
             let body = match location {
@@ -290,7 +285,7 @@ impl Sender {
             self.load.arriving_bytes.fetch_sub(bytes, Ordering::Release);
             self.queue.push(QueuedRecord { run, tag: Some(tag), body, location, bytes, since });
         }
-        self.load.note_waiting(&self.queue);
+        self.load.note_pending(&self.queue);
     }
 
     /// The positions of the records on disk; none if they could not be written.
@@ -322,7 +317,7 @@ impl Sender {
         let receipts = match receipts {
             Ok(receipts) => receipts,
             Err(error) => {
-                tracing::warn!(records = batch.parcels.len(), %error, "records were not received; they go again");
+                tracing::warn!(records = batch.records.len(), %error, "records were not received; they go again");
                 metrics::delivery_failed(error.code);
                 self.queue.failed(batch, Instant::now());
                 self.set_trouble(Some(format!("records cannot be delivered: {error}")));
@@ -330,54 +325,54 @@ impl Sender {
             }
         };
         self.set_trouble(None);
-        let Batch { run, number, parcels } = batch;
-        let mut arrivals = Vec::with_capacity(parcels.len());
+        let Batch { run, number, records } = batch;
+        let mut acknowledged = Vec::with_capacity(records.len());
         let (mut forgotten, mut kept) = (Vec::new(), Vec::new());
         let (mut recovered, mut why) = (0, None);
-        for (mut parcel, receipt) in parcels.into_iter().zip(receipts) {
+        for (mut record, receipt) in records.into_iter().zip(receipts) {
             let refused = match receipt {
                 Some(Receipt::Stored) => None,
                 Some(Receipt::Later { reason }) => {
-                    if parcel.location.is_some() && matches!(parcel.body, Body::Here(_)) {
+                    if record.location.is_some() && matches!(record.body, Body::Here(_)) {
                         // They may wait for days, so they are dropped from memory.
-                        self.cached_bytes -= parcel.bytes;
-                        parcel.body = Body::OnDisk;
+                        self.cached_bytes -= record.bytes;
+                        record.body = Body::OnDisk;
                     }
-                    kept.push(parcel);
+                    kept.push(record);
                     why = Some(reason);
                     continue;
                 }
                 Some(Receipt::Refused { reason }) => {
-                    tracing::error!(dialogue = ?parcel.tag, %reason, "the coordinator refused a record for good");
+                    tracing::error!(dialogue = ?record.tag, %reason, "the coordinator refused a record for good");
                     Some(reason)
                 }
                 None => Some("its record cannot be read back from the spool".to_owned()),
             };
             metrics::record_received(refused.is_some());
             self.load.records.fetch_sub(1, Ordering::Relaxed);
-            recovered += u64::from(parcel.tag.is_none());
-            match (parcel.location, &parcel.body) {
-                (Some(_), Body::Here(_)) => self.cached_bytes -= parcel.bytes,
+            recovered += u64::from(record.tag.is_none());
+            match (record.location, &record.body) {
+                (Some(_), Body::Here(_)) => self.cached_bytes -= record.bytes,
                 (Some(_), Body::OnDisk) => {}
                 (None, _) => {
-                    self.load.memory_bytes.fetch_sub(parcel.bytes, Ordering::Relaxed);
+                    self.load.memory_bytes.fetch_sub(record.bytes, Ordering::Relaxed);
                 }
             }
-            forgotten.extend(parcel.location);
-            arrivals.push(Acknowledged { tag: parcel.tag, refused });
+            forgotten.extend(record.location);
+            acknowledged.push(Acknowledged { tag: record.tag, refused });
         }
-        let done = arrivals.len() as u64;
+        let done = acknowledged.len() as u64;
         match why {
             None => self.queue.arrived(&run, done, recovered),
             Some(reason) => {
                 let now = Instant::now();
                 let records = kept.len();
-                let batch = Batch { run: run.clone(), number, parcels: kept };
-                let seconds = self.queue.park(batch, done, recovered, now).duration_since(now).as_secs();
+                let batch = Batch { run: run.clone(), number, records: kept };
+                let seconds = self.queue.strand(batch, done, recovered, now).duration_since(now).as_secs();
                 tracing::warn!(%run, records, reason, seconds, "the coordinator cannot take records of this run; they are kept and offered again");
             }
         }
-        self.load.note_waiting(&self.queue);
+        self.load.note_pending(&self.queue);
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
             let load = Arc::clone(&self.load);
             let forget = tokio::task::spawn_blocking(move || {
@@ -387,7 +382,7 @@ impl Sender {
             });
             let _ = forget.await; // It fails where the runtime is ending.
         }
-        match self.arrivals.send(arrivals).await {
+        match self.acknowledged.send(acknowledged).await {
             Ok(()) => std::ops::ControlFlow::Continue(()),
             Err(_) => std::ops::ControlFlow::Break(()),
         }
@@ -401,9 +396,9 @@ impl Sender {
 /// Sends a batch, reading records back from disk if necessary. Returns one receipt per record, `None` for a record
 /// that cannot be read back.
 async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<Mutex<Spool>>>) -> Landed {
-    let mut bodies: Vec<Option<Delivery>> = Vec::with_capacity(batch.parcels.len());
-    for parcel in &batch.parcels {
-        bodies.push(match (&parcel.body, parcel.location, &spool) {
+    let mut bodies: Vec<Option<Delivery>> = Vec::with_capacity(batch.records.len());
+    for record in &batch.records {
+        bodies.push(match (&record.body, record.location, &spool) {
             (Body::Here(delivery), ..) => Some(delivery.clone()),
             (Body::OnDisk, Some(location), Some(spool)) => read(spool, location).await,
             (Body::OnDisk, ..) => None,

@@ -3,7 +3,7 @@
 //! Every run has its own lane, so that a blocked run does not block others. The records of a lane are sent in the
 //! order of arrival, in batches, several batches in flight at once. If a batch fails, all unacknowledged records of
 //! its lane are sent again in order after a delay. A lane whose run the coordinator does not know, or cannot load, is
-//! *parked*: its records are offered at intervals of minutes rather than seconds, indefinitely.
+//! *stranded*: its records are offered at intervals of minutes rather than seconds, indefinitely.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -33,8 +33,8 @@ pub const LINGER: Duration = Duration::from_millis(10);
 
 /// Shortest and longest time between two offers of records of an unknown run. A mistake such as an unmounted volume
 /// is fixed within minutes or days.
-pub const PARKED_MIN: Duration = Duration::from_secs(5);
-pub const PARKED_MAX: Duration = Duration::from_secs(600);
+pub const STRANDED_MIN: Duration = Duration::from_secs(5);
+pub const STRANDED_MAX: Duration = Duration::from_secs(600);
 
 /// Where a record's text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Batch {
     pub run: RunId,
     /// Its number; rises with every batch.
     pub number: u64,
-    pub parcels: Vec<QueuedRecord>,
+    pub records: Vec<QueuedRecord>,
 }
 
 /// Records without receipts.
@@ -82,20 +82,20 @@ pub struct Queue {
 
 /// Pending records by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingRecords {
     /// Records of an earlier process that were not offered yet.
     pub recovered: u64,
-    /// Records of parked lanes.
-    pub parked: u64,
+    /// Records of stranded lanes.
+    pub stranded: u64,
 }
 
 impl Queue {
     /// Adds a record.
-    pub fn push(&mut self, parcel: QueuedRecord) {
-        let lane = self.lanes.entry(parcel.run.clone()).or_default();
+    pub fn push(&mut self, record: QueuedRecord) {
+        let lane = self.lanes.entry(record.run.clone()).or_default();
         lane.records += 1;
-        lane.recovered += u64::from(parcel.tag.is_none());
-        lane.waiting.push_back(parcel);
+        lane.recovered += u64::from(record.tag.is_none());
+        lane.waiting.push_back(record);
     }
 
     /// The batch to send now. Lanes take turns.
@@ -129,7 +129,7 @@ impl Queue {
         lane.in_flight -= 1;
         lane.done(done, recovered);
         lane.backoff.reset();
-        lane.parked = None;
+        lane.stranded = None;
         lane.not_before = None;
         if lane.records == 0 {
             self.lanes.remove(run);
@@ -148,19 +148,20 @@ impl Queue {
     }
 
     /// The remaining records of a batch cannot be stored because of their run; returns when they are offered again.
-    pub fn park(&mut self, batch: Batch, done: u64, recovered: u64, now: Instant) -> Instant {
+    pub fn strand(&mut self, batch: Batch, done: u64, recovered: u64, now: Instant) -> Instant {
         self.in_flight -= 1;
         let lane = self.lanes.entry(batch.run.clone()).or_default();
         lane.done(done, recovered);
         lane.again(batch);
-        let until = lane.not_before.filter(|until| lane.parked.is_some() && *until > now);
-        let delay = lane.parked.get_or_insert_with(|| Backoff::new(PARKED_MIN, PARKED_MAX)).next_delay();
+        let until = lane.not_before.filter(|until| lane.stranded.is_some() && *until > now);
+        let delay =
+            lane.stranded.get_or_insert_with(|| Backoff::new(STRANDED_MIN, STRANDED_MAX)).next_delay();
         *lane.not_before.insert(until.unwrap_or(now + delay))
     }
 
-    /// The run seems to be known again: a parked lane is offered at once.
+    /// The run seems to be known again: a stranded lane is offered at once.
     pub fn offer(&mut self, run: &RunId, now: Instant) {
-        if let Some(lane) = self.lanes.get_mut(run).filter(|lane| lane.parked.is_some()) {
+        if let Some(lane) = self.lanes.get_mut(run).filter(|lane| lane.stranded.is_some()) {
             lane.not_before = Some(now);
         }
     }
@@ -178,11 +179,11 @@ impl Queue {
         self.lanes.is_empty()
     }
 
-    pub fn waiting(&self) -> Waiting {
-        let mut waiting = Waiting::default();
+    pub fn pending(&self) -> PendingRecords {
+        let mut waiting = PendingRecords::default();
         for lane in self.lanes.values() {
-            match lane.parked {
-                Some(_) => waiting.parked += lane.records,
+            match lane.stranded {
+                Some(_) => waiting.stranded += lane.records,
                 None => waiting.recovered += lane.recovered,
             }
         }
@@ -203,8 +204,8 @@ struct RunLane {
     /// Of these, records of an earlier process.
     recovered: u64,
     backoff: Backoff,
-    /// Set while it is parked: the current interval.
-    parked: Option<Backoff>,
+    /// Set while it is stranded: the current interval.
+    stranded: Option<Backoff>,
     not_before: Option<Instant>,
 }
 
@@ -225,18 +226,18 @@ impl RunLane {
         if !ready || self.not_before.is_some() && self.in_flight > 0 {
             return None;
         }
-        let (mut parcels, mut bytes) = (Vec::new(), 0);
-        while let Some(parcel) = self.waiting.front() {
-            bytes += parcel.bytes;
-            if !parcels.is_empty() && (bytes > BATCH_BYTES_MAX || parcels.len() == BATCH_RECORDS_MAX) {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        while let Some(record) = self.waiting.front() {
+            bytes += record.bytes;
+            if !records.is_empty() && (bytes > BATCH_BYTES_MAX || records.len() == BATCH_RECORDS_MAX) {
                 break;
             }
-            parcels.extend(self.waiting.pop_front());
+            records.extend(self.waiting.pop_front());
         }
         let number = *next_number;
         *next_number += 1;
         self.in_flight += 1;
-        Some(Batch { run: run.clone(), number, parcels })
+        Some(Batch { run: run.clone(), number, records })
     }
 
     fn again(&mut self, batch: Batch) {
@@ -268,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    fn parcel(n: u64, bytes: u64, since: Instant) -> QueuedRecord {
+    fn record(n: u64, bytes: u64, since: Instant) -> QueuedRecord {
         of_run("r", n, bytes, since)
     }
 
@@ -279,33 +280,33 @@ mod tests {
     }
 
     fn arrived(queue: &mut Queue, batch: &Batch) {
-        let records = batch.parcels.len() as u64;
+        let records = batch.records.len() as u64;
         queue.arrived(&batch.run, records, records);
     }
 
     fn iterations(batch: &Batch) -> Vec<u32> {
-        let of = |parcel: &QueuedRecord| match &parcel.body {
+        let of = |record: &QueuedRecord| match &record.body {
             Body::Here(delivery) => delivery.key.iteration,
             Body::OnDisk => unreachable!(),
         };
-        batch.parcels.iter().map(of).collect()
+        batch.records.iter().map(of).collect()
     }
 
     #[test]
     fn a_batch_leaves_when_it_is_full_or_has_waited() {
         let (mut queue, now) = (Queue::default(), Instant::now());
-        queue.push(parcel(0, 10, now));
+        queue.push(record(0, 10, now));
         assert_eq!(queue.next(now), None);
         assert_eq!(queue.wake_at(), Some(now + LINGER));
         let first = queue.next(now + LINGER).unwrap();
         assert_eq!(iterations(&first), [0]);
-        (1..=64).for_each(|n| queue.push(parcel(n, 10, now)));
-        assert_eq!(queue.next(now).unwrap().parcels.len(), 64);
-        queue.push(parcel(65, 2 * BATCH_BYTES_MAX, now));
-        queue.push(parcel(66, 10, now));
+        (1..=64).for_each(|n| queue.push(record(n, 10, now)));
+        assert_eq!(queue.next(now).unwrap().records.len(), 64);
+        queue.push(record(65, 2 * BATCH_BYTES_MAX, now));
+        queue.push(record(66, 10, now));
         assert_eq!(iterations(&queue.next(now + LINGER).unwrap()), [65], "a record of any size goes");
         assert_eq!(iterations(&queue.next(now + LINGER).unwrap()), [66]);
-        queue.push(parcel(67, 10, now));
+        queue.push(record(67, 10, now));
         assert_eq!((queue.next(now + LINGER), queue.wake_at()), (None, None), "four are under way");
         arrived(&mut queue, &first);
         assert!(queue.next(now + LINGER).is_some());
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn failed_batches_go_again_first_and_in_order() {
         let (mut queue, now) = (Queue::default(), Instant::now());
-        (0..3).for_each(|n| queue.push(parcel(n, BATCH_BYTES_MAX, now)));
+        (0..3).for_each(|n| queue.push(record(n, BATCH_BYTES_MAX, now)));
         let (a, b) = (queue.next(now + LINGER).unwrap(), queue.next(now + LINGER).unwrap());
         queue.failed(b.clone(), now);
         queue.failed(a.clone(), now);
@@ -333,9 +334,9 @@ mod tests {
         queue.push(of_run("lost", 0, 10, now));
         let mut now = now + LINGER;
         let lost = queue.next(now).unwrap();
-        assert_eq!(queue.waiting(), Waiting { recovered: 1, parked: 0 });
-        let mut again = queue.park(lost.clone(), 0, 0, now);
-        assert_eq!(queue.waiting(), Waiting { recovered: 0, parked: 1 });
+        assert_eq!(queue.pending(), PendingRecords { recovered: 1, stranded: 0 });
+        let mut again = queue.strand(lost.clone(), 0, 0, now);
+        assert_eq!(queue.pending(), PendingRecords { recovered: 0, stranded: 1 });
         let mut longest = Duration::ZERO;
         for n in 1..40 {
             queue.push(of_run("good", n, 10, now - LINGER));
@@ -346,9 +347,9 @@ mod tests {
             assert_eq!(queue.wake_at(), Some(again));
             now = again;
             assert_eq!(queue.next(now).unwrap(), lost);
-            again = queue.park(lost.clone(), 0, 0, now);
+            again = queue.strand(lost.clone(), 0, 0, now);
             longest = longest.max(again - now);
-            assert!((PARKED_MIN..=PARKED_MAX).contains(&(again - now)));
+            assert!((STRANDED_MIN..=STRANDED_MAX).contains(&(again - now)));
         }
         assert!(longest > Duration::from_secs(60), "{longest:?}");
         queue.offer(&"lost".into(), now);
@@ -362,7 +363,7 @@ mod tests {
         fn every_record_arrives_and_none_is_forgotten(outcomes in prop::collection::vec(any::<bool>(), 0..60), sizes in prop::collection::vec(1..BATCH_BYTES_MAX, 1..40)) {
             let (mut queue, mut now) = (Queue::default(), Instant::now());
             let total = sizes.len();
-            sizes.into_iter().enumerate().for_each(|(n, bytes)| queue.push(parcel(n as u64, bytes, now)));
+            sizes.into_iter().enumerate().for_each(|(n, bytes)| queue.push(record(n as u64, bytes, now)));
             let (mut outcomes, mut under_way, mut done) = (outcomes.into_iter(), VecDeque::new(), Vec::new());
             while !queue.is_empty() {
                 while let Some(batch) = queue.next(now + LINGER) {

@@ -108,7 +108,7 @@ impl Work {
                     self.release_held_back(true, now);
                 }
                 DrainPhase::Flushing { until } => {
-                    let delivered = self.outbox.unacknowledged() == self.outbox.parked()
+                    let delivered = self.outbox.unacknowledged() == self.outbox.stranded()
                         && self.ledger.lock().slots.is_empty();
                     if !delivered && now < until {
                         return Some(until);

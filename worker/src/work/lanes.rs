@@ -11,12 +11,12 @@ use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::records::Finished;
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
-use crate::dialogue::{DialogueContext, DialogueJob, hold};
+use crate::dialogue::{DialogueContext, DialogueJob, run_dialogue};
 use crate::metrics;
+use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
@@ -154,7 +154,7 @@ impl Work {
             None => None,
         };
         if before.is_some() {
-            // Dialogues of before have lost their leases.
+            // Its earlier dialogues have lost their leases.
             self.lanes.retain(|lane, _| lane.run != *run);
         }
         let (runs, id) = (Arc::clone(&self.runs), run.clone());
@@ -281,14 +281,14 @@ impl Work {
             progress: Progress::default(),
         };
         let progress = job.progress.clone();
-        let run = key.run.clone();
+        let (dialogue, spooled) = (tag.clone(), !lane.run.material.protected);
         // What is logged meanwhile carries these ids.
         let trace_id = trace.map(|trace| tracing::field::display(trace.id()));
-        let ids = tracing::info_span!("dialogue", run = %run, unit = lease.unit, dialogue = %job.key, trace = trace_id);
+        let ids = tracing::info_span!("dialogue", run = %key.run, unit = lease.unit, dialogue = %job.key, trace = trace_id);
         let holding = async move {
-            let finished = Finished::of(run, hold(&context, job).await);
+            let outgoing = Outgoing::of(dialogue, run_dialogue(&context, job).await, spooled);
             tracing::debug!("the dialogue ended");
-            finished
+            outgoing
         }
         .instrument(ids);
         metrics::dialogue_began(tag.lease.model.as_str());

@@ -25,7 +25,7 @@ use crate::discovery::Discovery;
 use crate::keeper::RenewalReply;
 use crate::ledger::SharedLedger;
 use crate::metrics;
-use crate::outbox::{Acknowledged, Outbox};
+use crate::outbox::{Acknowledged, Outbox, Outgoing};
 use crate::runs::HeldRuns;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
@@ -33,7 +33,7 @@ use crate::trace::{Delivering, DialogueTrace};
 use ending::DrainPhase;
 use lanes::{Loaded, ModelLane, Prepared, RunLoading};
 use poll::{Poll, ReportAnswer};
-use records::{Finished, HeldBack, Unjudged};
+use records::{EndedDialogue, Unjudged};
 use service_kit::{Stop, StopReceiver};
 
 /// Interval of time-driven housekeeping.
@@ -48,17 +48,18 @@ const NOT_ASKED_TOLD_MAX: usize = 8;
 /// Characters of a reason in the status.
 const REASON_CHARS_MAX: usize = 160;
 
+/// What the loop listens to, besides its own tasks.
 pub(crate) struct LoopInputs {
     pub(crate) stop: StopReceiver,
-    pub(crate) arrivals: mpsc::Receiver<Vec<Acknowledged>>,
+    pub(crate) acknowledged: mpsc::Receiver<Vec<Acknowledged>>,
     pub(crate) renewals: mpsc::Receiver<RenewalReply>,
     pub(crate) news: mpsc::Receiver<News>,
 }
 
 enum Event {
     Stop(Stop),
-    Dialogue(Result<(Id, Finished), JoinError>),
-    Arrivals(Vec<Acknowledged>),
+    Dialogue(Result<(Id, EndedDialogue), JoinError>),
+    Acknowledged(Vec<Acknowledged>),
     Answer(ReportAnswer),
     Renewal(Box<RenewalReply>),
     News(News),
@@ -95,11 +96,11 @@ pub(crate) struct Work {
     lanes: BTreeMap<LaneKey, ModelLane>,
     /// The lane that started a dialogue last; the others come first.
     last_begun: Option<LaneKey>,
-    breakers: HashMap<LaneKey, Breaker<HeldBack>>,
+    breakers: HashMap<LaneKey, Breaker<Outgoing>>,
     unjudged: Unjudged,
     loading: JoinSet<Loaded>,
     preparing: JoinSet<Prepared>,
-    dialogues: JoinSet<Finished>,
+    dialogues: JoinSet<EndedDialogue>,
     running: HashMap<Tag, Running>,
     tags: HashMap<Id, Tag>,
     /// When leases were granted, where dialogues are traced.
@@ -159,8 +160,8 @@ impl Work {
     }
 
     /// Runs until a shutdown is complete: everything is delivered or given back. Returns the number of dialogues.
-    pub(crate) async fn run(&mut self, ears: &mut LoopInputs) -> Result<u64, WrongModel> {
-        let stop = *ears.stop.borrow_and_update();
+    pub(crate) async fn run(&mut self, inputs: &mut LoopInputs) -> Result<u64, WrongModel> {
+        let stop = *inputs.stop.borrow_and_update();
         self.stop(stop, Instant::now());
         loop {
             let now = Instant::now();
@@ -168,10 +169,10 @@ impl Work {
             if self.phase == DrainPhase::Over {
                 return Ok(self.ended);
             }
-            match self.next_event(ears, next).await {
+            match self.next_event(inputs, next).await {
                 Event::Stop(stop) => self.stop(stop, Instant::now()),
                 Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
-                Event::Arrivals(arrivals) => self.arrived(arrivals, Instant::now()),
+                Event::Acknowledged(records) => self.acknowledged(records, Instant::now()),
                 Event::Answer(answer) => self.answered(answer, Instant::now()),
                 Event::Renewal(renewal) => {
                     let (report, orders) = *renewal;
@@ -206,14 +207,14 @@ impl Work {
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
     }
 
-    async fn next_event(&mut self, ears: &mut LoopInputs, wake_at: Instant) -> Event {
+    async fn next_event(&mut self, inputs: &mut LoopInputs, wake_at: Instant) -> Event {
         tokio::select! {
-            stop = stopped(&mut ears.stop) => Event::Stop(stop),
+            stop = stopped(&mut inputs.stop) => Event::Stop(stop),
             Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
-            Some(arrivals) = ears.arrivals.recv() => Event::Arrivals(arrivals),
+            Some(records) = inputs.acknowledged.recv() => Event::Acknowledged(records),
             answer = self.poll.answer() => Event::Answer(answer),
-            Some(renewal) = ears.renewals.recv() => Event::Renewal(Box::new(renewal)),
-            Some(news) = ears.news.recv() => Event::News(news),
+            Some(renewal) = inputs.renewals.recv() => Event::Renewal(Box::new(renewal)),
+            Some(news) = inputs.news.recv() => Event::News(news),
             Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
             Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),
             () = tokio::time::sleep_until(wake_at) => Event::Time,
@@ -251,7 +252,7 @@ impl Work {
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
-            parked_records: self.outbox.parked(),
+            parked_records: self.outbox.stranded(),
             not_asked: self.parked.iter().take(NOT_ASKED_TOLD_MAX).map(not_asked).collect(),
             ..self.config.first_status()
         };
@@ -291,7 +292,7 @@ impl Work {
     fn park(
         &mut self,
         lane: &LaneKey,
-        forgotten: Vec<HeldBack>,
+        forgotten: Vec<Outgoing>,
         parked_for: Duration,
         reason: String,
         everywhere: bool,

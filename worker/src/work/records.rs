@@ -2,48 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use domain::exchange::Delivery;
-use domain::record::RECORD_BYTES_MAX;
-use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
+use domain::{DialogueKey, FailureCause, RunId};
 use models::CallStage;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
 use super::{Running, Work, is_of};
 use crate::breaker::{Breaker, BreakerDecision, Failure, Flight};
-use crate::fitting;
 use crate::metrics;
-use crate::outbox::Acknowledged;
+use crate::outbox::{Acknowledged, Outgoing};
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Tag};
 
-/// An ended dialogue.
-pub(super) struct Finished {
-    delivery: Result<Delivery, serde_json::Error>,
-    /// Why it has no scores.
-    failure: Option<(FailureCause, String)>,
-    failed_calls: Vec<FailureCause>,
-}
-
-impl Finished {
-    pub(super) fn of(run: RunId, record: Record) -> Self {
-        let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
-        let failed_calls = calls.map(|call| call.cause).collect();
-        let delivery = fitting::delivery(run, &record, RECORD_BYTES_MAX);
-        let failure = match record.outcome {
-            // What the model answered is no trouble of its server's.
-            Outcome::Scored { .. } | Outcome::Unscored { .. } => None,
-            Outcome::Failed { cause, message } => Some((cause, message)),
-        };
-        Self { delivery, failure, failed_calls }
-    }
-
-    /// Whether the server reported overload during the dialogue.
-    fn was_refused(&self) -> bool {
-        let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
-        self.failed_calls.iter().copied().any(too_much)
-    }
-}
+/// The record of a dialogue, or why it cannot be written.
+pub(super) type EndedDialogue = Result<Outgoing, serde_json::Error>;
 
 /// Number of dialogues remembered that this worker gave back because it could not judge them, of the runs that it holds.
 /// Beyond it, failures are recorded at once.
@@ -68,15 +40,8 @@ impl Unjudged {
     }
 }
 
-/// A record held back by its model's breaker.
-#[derive(Debug)]
-pub(super) struct HeldBack {
-    pub(super) tag: Tag,
-    delivery: Delivery,
-}
-
 impl Work {
-    pub(super) fn dialogue_ended(&mut self, ended: Result<(Id, Finished), JoinError>, now: Instant) {
+    pub(super) fn dialogue_ended(&mut self, ended: Result<(Id, EndedDialogue), JoinError>, now: Instant) {
         self.take_dialogue(ended, now);
         // Many end while one is processed; handling them together saves the rest of the loop.
         while let Some(ended) = self.dialogues.try_join_next_with_id() {
@@ -84,19 +49,22 @@ impl Work {
         }
     }
 
-    fn take_dialogue(&mut self, ended: Result<(Id, Finished), JoinError>, now: Instant) {
-        let (id, finished) = match ended {
-            Ok((id, finished)) => (id, Ok(finished)),
+    fn take_dialogue(&mut self, ended: Result<(Id, EndedDialogue), JoinError>, now: Instant) {
+        let (id, ended) = match ended {
+            Ok((id, ended)) => (id, Ok(ended)),
             Err(error) => (error.id(), Err(error)),
         };
         let Some(tag) = self.tags.remove(&id) else { return };
         let Some(running) = self.running.remove(&tag) else { return };
         let lane = LaneKey::of(&tag.lease);
         self.leave_lane(&lane);
-        let refused = finished.as_ref().ok().map(Finished::was_refused);
+        let refused = match &ended {
+            Ok(Ok(outgoing)) => Some(outgoing.was_refused()),
+            Ok(Err(_)) | Err(_) => None,
+        };
         self.servers.ended(&running.server, refused);
-        let finished = match finished {
-            Ok(finished) => finished,
+        let ended = match ended {
+            Ok(ended) => ended,
             // The code that stopped it has updated the ledger.
             Err(error) if error.is_cancelled() => {
                 if let Some(trace) = running.trace {
@@ -111,26 +79,27 @@ impl Work {
             }
         };
         self.ended += 1;
-        let cause = finished.failure.as_ref().map(|(cause, _)| *cause);
+        let mut outgoing = match ended {
+            Ok(outgoing) => outgoing,
+            Err(error) => {
+                self.ledger.lock().slots.dropped(&tag);
+                return self.trip(&lane, format!("a record cannot be written: {error}"), now);
+            }
+        };
+        let failure = outgoing.failure.take();
+        let cause = failure.as_ref().map(|(cause, _)| *cause);
         metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
-        for cause in &finished.failed_calls {
+        for cause in &outgoing.failed_calls {
             metrics::call_failed(lane.model.as_str(), *cause);
         }
         if let (Some(FailureCause::Connection), ServerKey::Found { endpoint, .. }) = (cause, &running.server)
         {
             self.discovery.suspect(endpoint);
         }
-        let delivery = match finished.delivery {
-            Ok(delivery) => delivery,
-            Err(error) => {
-                self.ledger.lock().slots.dropped(&tag);
-                return self.trip(&lane, format!("a record cannot be written: {error}"), now);
-            }
-        };
         if cause == Some(FailureCause::EvaluatorFailed)
-            && self.unjudged.give_back(&lane.run, delivery.key.clone())
+            && self.unjudged.give_back(&lane.run, outgoing.delivery.key.clone())
         {
-            tracing::warn!(dialogue = %delivery.key, "an answer could not be judged here; its dialogue is given back");
+            tracing::warn!(dialogue = %outgoing.delivery.key, "an answer could not be judged here; its dialogue is given back");
             return self.ledger.lock().slots.dropped(&tag);
         }
         if let Some(trace) = running.trace {
@@ -139,11 +108,10 @@ impl Work {
         // A record is delivered even if its lease was lost meanwhile: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let sent = running.progress.latest().map_or(running.began, |(sent, _)| sent);
-        let failure = finished.failure.as_ref();
-        let failure = failure.map(|(cause, message)| Failure { cause: *cause, message, sent });
+        let failure = failure.as_ref().map(|(cause, message)| Failure { cause: *cause, message, sent });
         let breaker = self.breakers.entry(lane.clone()).or_default();
         let flight = |since, until| flight(&self.running, &lane, since, until);
-        let decision = breaker.ended(HeldBack { tag, delivery }, failure, flight, now);
+        let decision = breaker.ended(outgoing, failure, flight, now);
         self.carry_out(&lane, decision);
     }
 
@@ -159,17 +127,17 @@ impl Work {
         }
     }
 
-    fn carry_out(&mut self, lane: &LaneKey, decision: BreakerDecision<HeldBack>) {
+    fn carry_out(&mut self, lane: &LaneKey, decision: BreakerDecision<Outgoing>) {
         match decision {
             BreakerDecision::Deliver(records) => self.submit(records),
             BreakerDecision::Hold => {}
-            BreakerDecision::Forget(HeldBack { tag, .. }) => {
+            BreakerDecision::Forget(Outgoing { tag, .. }) => {
                 self.undelivered(&tag);
                 self.ledger.lock().slots.dropped(&tag);
             }
             BreakerDecision::Open { forgotten, parked_for } => {
-                let told = self.breakers.get(lane).and_then(Breaker::told);
-                let (cause, message) = told.unwrap_or((FailureCause::Connection, ""));
+                let last = self.breakers.get(lane).and_then(Breaker::last_failure);
+                let (cause, message) = last.unwrap_or((FailureCause::Connection, ""));
                 let reason = format!("{cause}: {message}");
                 // A discovered server concerns this worker alone; an account concerns all.
                 let servers = self.lanes.get(lane).map(|lane| lane.servers.as_slice()).unwrap_or_default();
@@ -197,12 +165,9 @@ impl Work {
         self.submit(records);
     }
 
-    fn submit(&mut self, records: Vec<HeldBack>) {
-        for HeldBack { tag, delivery } in records {
-            let lane = self.lanes.get(&LaneKey::of(&tag.lease));
-            // For a removed run this is unknown, so its texts stay off the disk.
-            let protected = lane.is_none_or(|lane| lane.run.material.protected);
-            self.outbox.submit(tag, delivery, !protected);
+    fn submit(&mut self, records: Vec<Outgoing>) {
+        for record in records {
+            self.outbox.submit(record);
         }
     }
 
@@ -213,11 +178,11 @@ impl Work {
         }
     }
 
-    pub(super) fn arrived(&mut self, arrivals: Vec<Acknowledged>, now: Instant) {
+    pub(super) fn acknowledged(&mut self, acknowledged: Vec<Acknowledged>, now: Instant) {
         let mut refused = BTreeSet::new();
         {
             let mut ledger = self.ledger.lock();
-            for Acknowledged { tag, refused: reason } in arrivals {
+            for Acknowledged { tag, refused: reason } in acknowledged {
                 if let Some(delivering) = tag.as_ref().and_then(|tag| self.delivering.remove(tag)) {
                     delivering.received(reason.is_none());
                 }
