@@ -17,19 +17,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use domain::provider::UsualKey;
 use domain::reach::{Denied, KeyReach, Place, REACH_MAX, Reach};
-use domain::{Connector, ModelSpec};
+use domain::{Connector, ModelSpec, PROVIDERS};
 use models::Secret;
 use serde::Deserialize;
-
-/// The variable in which a provider's key usually is; `None` for connectors without a provider of their own.
-fn usual_variable(connector: Connector) -> Option<&'static str> {
-    match connector {
-        Connector::Anthropic => Some("ANTHROPIC_API_KEY"),
-        Connector::Gemini => Some("GEMINI_API_KEY"),
-        Connector::OpenaiCompatible | Connector::Simulated | Connector::Replay => None,
-    }
-}
 
 /// Maximum size of a key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -97,8 +89,10 @@ impl Keyring {
 
     fn usual() -> Self {
         let mut ring = Self::default();
-        for connector in Connector::ALL {
-            let Some(variable) = usual_variable(connector) else { continue };
+        for provider in &PROVIDERS {
+            // A key of one address is not that of its connector.
+            let Some(UsualKey { variable, only_at: None }) = provider.usual_key else { continue };
+            let connector = provider.connector;
             let key = KeyReach { name: connector.as_str().to_owned(), connector, places: Vec::new() };
             // Nobody asked for it.
             if let Ok(secret) = Secret::from_env(variable) {

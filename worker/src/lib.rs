@@ -43,7 +43,7 @@ pub use evaluate::{
 };
 pub use keeper::ExchangeFactory;
 pub use keys::{Keyring, KeyringError};
-pub use limiter::{Limiter, LimiterBounds};
+pub use limiter::Limiter;
 pub use material::EVALUATOR_COMMAND;
 pub use readiness::Readiness;
 pub use runs::{EvaluationMode, scorer};

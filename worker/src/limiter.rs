@@ -3,32 +3,7 @@
 //! A plain state machine. The limit grows fast until the first refusal, then slowly; a refusal shrinks it. It grows
 //! only while it is fully used, so that it never exceeds what was tested.
 
-/// Bounds of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimiterBounds {
-    /// Initial limit.
-    pub start: u32,
-    pub min: u32,
-    pub max: u32,
-}
-
-impl LimiterBounds {
-    /// A fixed limit.
-    pub fn fixed(dialogues: u32) -> Self {
-        Self { start: dialogues, min: dialogues, max: dialogues }
-    }
-
-    /// A server of our own, such as vLLM: published sweeps put the best throughput of an 8B model on one H100 at 192
-    /// requests in flight.
-    pub fn own_server() -> Self {
-        Self { start: 32, min: 1, max: 256 }
-    }
-
-    /// A hosted provider with rate limits.
-    pub fn provider() -> Self {
-        Self { start: 4, min: 1, max: 64 }
-    }
-}
+use domain::InFlightBounds;
 
 /// Why a limit stands where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +37,7 @@ const SHRINK: f64 = 0.7;
 /// The limit of one model.
 #[derive(Clone, Debug)]
 pub struct Limiter {
-    bounds: LimiterBounds,
+    bounds: InFlightBounds,
     limit: f64,
     /// Set by the first refusal; growth is slow from then on.
     refused: bool,
@@ -74,7 +49,7 @@ pub struct Limiter {
 
 impl Limiter {
     /// A limiter with its initial limit.
-    pub fn new(bounds: LimiterBounds) -> Self {
+    pub fn new(bounds: InFlightBounds) -> Self {
         Self { bounds, limit: f64::from(bounds.start), refused: false, cooling: 0, waiting: 0 }
     }
 
@@ -85,7 +60,7 @@ impl Limiter {
 
     /// Why the limit stands where it does while so many dialogues are in flight.
     pub fn reason(&self, in_flight: u32) -> LimitReason {
-        let LimiterBounds { min, max, .. } = self.bounds;
+        let InFlightBounds { min, max, .. } = self.bounds;
         if min == max {
             LimitReason::Fixed
         } else if self.waiting > 0 {
@@ -102,7 +77,7 @@ impl Limiter {
     }
 
     /// Changes the bounds and moves the limit into them.
-    pub fn set_bounds(&mut self, bounds: LimiterBounds) {
+    pub fn set_bounds(&mut self, bounds: InFlightBounds) {
         if bounds != self.bounds {
             self.bounds = bounds;
             self.limit = self.limit.clamp(f64::from(bounds.min), f64::from(bounds.max));
@@ -139,7 +114,7 @@ mod tests {
 
     #[test]
     fn it_grows_while_used_and_shrinks_once_per_refusal() {
-        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 16 });
+        let mut limiter = Limiter::new(InFlightBounds { start: 4, min: 2, max: 16 });
         for _ in 0..20 {
             limiter.ended(false, 0);
         }
@@ -163,7 +138,7 @@ mod tests {
 
     #[test]
     fn it_does_not_grow_while_requests_wait_at_the_server() {
-        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 16 });
+        let mut limiter = Limiter::new(InFlightBounds { start: 4, min: 2, max: 16 });
         limiter.pressure(3);
         limiter.ended(false, 3);
         assert_eq!(limiter.limit(), 4);
@@ -174,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_limit_says_why_it_stands_where_it_does() {
-        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 5 });
+        let mut limiter = Limiter::new(InFlightBounds { start: 4, min: 2, max: 5 });
         assert_eq!([3, 4].map(|n| limiter.reason(n)), [LimitReason::Unused, LimitReason::Growing]);
         limiter.ended(false, 3);
         assert_eq!(limiter.reason(5), LimitReason::Maximum);
@@ -183,21 +158,21 @@ mod tests {
         limiter.pressure(0);
         limiter.ended(true, 4);
         assert_eq!(limiter.reason(3), LimitReason::Refused);
-        assert_eq!(Limiter::new(LimiterBounds::fixed(8)).reason(8).as_str(), "fixed");
+        assert_eq!(Limiter::new(InFlightBounds::fixed(8)).reason(8).as_str(), "fixed");
     }
 
     #[test]
     fn other_bounds_move_the_limit_as_far_as_they_must() {
-        let mut limiter = Limiter::new(LimiterBounds { start: 32, min: 1, max: 256 });
-        limiter.set_bounds(LimiterBounds { start: 8, min: 1, max: 64 });
+        let mut limiter = Limiter::new(InFlightBounds { start: 32, min: 1, max: 256 });
+        limiter.set_bounds(InFlightBounds { start: 8, min: 1, max: 64 });
         assert_eq!(limiter.limit(), 32);
-        limiter.set_bounds(LimiterBounds::fixed(128));
+        limiter.set_bounds(InFlightBounds::fixed(128));
         assert_eq!(limiter.limit(), 128);
     }
 
     #[test]
     fn a_fixed_limit_stays() {
-        let mut limiter = Limiter::new(LimiterBounds::fixed(8));
+        let mut limiter = Limiter::new(InFlightBounds::fixed(8));
         for refused in [true, false, true, false] {
             for _ in 0..30 {
                 limiter.ended(refused, 7);

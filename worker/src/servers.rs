@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::{Connector, ModelSpec};
+use domain::{Connector, InFlightBounds, ModelSpec};
 use models::{Secret, ServedModel};
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
-use crate::limiter::{Limiter, LimiterBounds};
+use crate::limiter::Limiter;
 use crate::metrics::ServerSight;
 use crate::vllm::Loads;
 
@@ -274,17 +274,9 @@ impl Servers {
     pub fn open(&mut self, key: &ServerKey, concurrency: Option<u32>) {
         let fixed = self.concurrency.or(concurrency);
         let bounds = match (fixed, key) {
-            (Some(fixed), _) => LimiterBounds::fixed(fixed.max(1)),
-            (None, ServerKey::Hosted { connector: Connector::Anthropic | Connector::Gemini, .. }) => {
-                LimiterBounds::provider()
-            }
-            (None, ServerKey::Hosted { connector: Connector::Simulated | Connector::Replay, .. }) => {
-                LimiterBounds::fixed(64)
-            }
-            (
-                None,
-                ServerKey::Found { .. } | ServerKey::Hosted { connector: Connector::OpenaiCompatible, .. },
-            ) => LimiterBounds::own_server(),
+            (Some(fixed), _) => InFlightBounds::fixed(fixed.max(1)),
+            (None, ServerKey::Hosted { connector, .. }) => connector.provider().in_flight,
+            (None, ServerKey::Found { .. }) => InFlightBounds::OWN_SERVER,
         };
         match self.servers.get_mut(key) {
             Some(server) if fixed.is_some() => server.limiter.set_bounds(bounds),
@@ -312,7 +304,7 @@ impl Servers {
     pub fn limit(&self, key: &ServerKey) -> u32 {
         match self.servers.get(key) {
             Some(server) => server.limiter.limit() as u32,
-            None => self.concurrency.unwrap_or(LimiterBounds::own_server().start),
+            None => self.concurrency.unwrap_or(InFlightBounds::OWN_SERVER.start),
         }
     }
 

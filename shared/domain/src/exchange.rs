@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
-use crate::model::{Connector, ModelSpec};
+use crate::model::ModelSpec;
 use crate::outcome::FailureCause;
 use crate::provenance::About;
+use crate::provider::Connector;
 use crate::reach::Reach;
 use crate::record::Record;
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
+pub use crate::provider::Connector;
 
 /// A model under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,14 +90,6 @@ fn is_default(sampling: &Sampling) -> bool {
     *sampling == Sampling::default()
 }
 
-/// Environment variables that hold keys when a configuration names none.
-const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-const GEMINI_KEY: &str = "GEMINI_API_KEY";
-const OPENAI_KEY: &str = "OPENAI_API_KEY";
-
-/// OpenAI's own address; models there use its key.
-const OPENAI_ADDRESS: &str = "https://api.openai.com/";
-
 /// Where a key is stored; never the key itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace<'a> {
@@ -130,79 +123,8 @@ impl ModelSpec {
 
     /// The provider's usual key variable, used when a configuration names none.
     fn usual_key(&self) -> Option<&'static str> {
-        match self.connector {
-            Connector::Anthropic => Some(ANTHROPIC_KEY),
-            Connector::Gemini => Some(GEMINI_KEY),
-            Connector::OpenaiCompatible => self
-                .endpoint
-                .as_deref()
-                .is_some_and(|at| at.starts_with(OPENAI_ADDRESS))
-                .then_some(OPENAI_KEY),
-            Connector::Simulated | Connector::Replay => None,
-        }
-    }
-}
-
-named! {
-    /// How a model is reached.
-    pub enum Connector {
-        /// Any server with OpenAI's API: vLLM first.
-        OpenaiCompatible = "openai-compatible",
-        /// Anthropic's messages API.
-        Anthropic = "anthropic",
-        /// Google's Gemini API.
-        Gemini = "gemini",
-        /// The built-in simulator.
-        Simulated = "simulated",
-        /// Answers of a recorded run.
-        Replay = "replay",
-    }
-}
-
-impl Connector {
-    /// The provider's address, if there is one provider.
-    pub fn own_endpoint(self) -> Option<&'static str> {
-        match self {
-            Self::Anthropic => Some("https://api.anthropic.com"),
-            Self::Gemini => Some("https://generativelanguage.googleapis.com"),
-            Self::OpenaiCompatible | Self::Simulated | Self::Replay => None,
-        }
-    }
-
-    /// The kinds of questions that the connector supports. Whether a given model supports them, only its server
-    /// knows.
-    pub const fn offers(self) -> &'static [Ask] {
-        match self {
-            Self::OpenaiCompatible | Self::Simulated => &Ask::ALL,
-            Self::Anthropic | Self::Gemini | Self::Replay => &[Ask::Chat],
-        }
-    }
-}
-
-named! {
-    /// A kind of question to a model.
-    pub enum Ask {
-        /// A conversation to continue; the answer is a text.
-        Chat = "chat",
-        /// Texts to embed: texts of similar meaning get similar vectors.
-        Embed = "embed",
-        /// Pairs of texts to classify, for example whether the first entails the second.
-        Classify = "classify",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_files() {
-        for connector in Connector::ALL {
-            assert_eq!(serde_json::to_value(connector).unwrap(), connector.as_str());
-            assert!(connector.offers().contains(&Ask::Chat), "{connector}");
-        }
-        for ask in Ask::ALL {
-            assert_eq!(serde_json::to_value(ask).unwrap(), ask.as_str());
-        }
+        let key = self.connector.provider().usual_key?;
+        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        key.only_at.is_none_or(|at| endpoint.starts_with(at)).then_some(key.variable)
     }
 }

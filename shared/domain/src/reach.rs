@@ -9,7 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::model::{Connector, ModelSpec};
+use crate::model::ModelSpec;
+use crate::provider::Connector;
 
 /// Maximum number of keys, and of addresses, of a worker.
 pub const REACH_MAX: usize = 64;
