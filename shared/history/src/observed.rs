@@ -1,31 +1,42 @@
 //! A queue whose answers are noted.
 
-use std::ops::Range;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
+use domain::{ModelLabel, WorkerId};
 use queue::{
-    Added, Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts,
-    NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, RunRef, RunSpec, RunState,
-    RunStatus, Suspect, Transition, UnitId, WorkerEntry,
+    Added, Commit, CommitEffect, Committed, Fence, Lease, LeaseRequest, NewUnit, QueueStore, Reap, Reaped,
+    Renewal, RunRef, RunSpec, RunStatus, Transition, UnitId,
 };
 
 use crate::event::{Event, LeaseEnding};
 use crate::file::EventLog;
 
 /// A queue that notes who was given what, and what became of it.
-pub struct Observed {
-    queue: Arc<dyn QueueStore>,
-    events: EventLog,
-}
+pub struct Observed(NotedCalls);
 
 impl Observed {
     /// Notes what this queue does.
     pub fn new(queue: Arc<dyn QueueStore>, events: EventLog) -> Self {
-        Self { queue, events }
+        Self(NotedCalls { queue, events })
     }
+}
 
+/// The calls of which something is noted, each as a method of the same name. Every other call is one of the queue itself.
+struct NotedCalls {
+    queue: Arc<dyn QueueStore>,
+    events: EventLog,
+}
+
+impl Deref for NotedCalls {
+    type Target = dyn QueueStore;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.queue
+    }
+}
+
+impl NotedCalls {
     /// Ends leases, noted before and after.
     async fn ended(
         &self,
@@ -126,60 +137,19 @@ impl Observed {
     }
 }
 
-/// Makes the trait of two lists: calls that are passed on as they are, and those of which something is noted above.
 macro_rules! calls {
-    (
-        passed_on {$($call:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+}
-        noted {$($noted:ident($($noted_argument:ident: $noted_type:ty),*) -> $noted_answer:ty;)+}
-    ) => {
+    ($($call:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
         #[async_trait::async_trait]
         impl QueueStore for Observed {
             fn address(&self) -> Option<&str> {
-                self.queue.address()
+                self.0.address()
             }
 
             $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
-                self.queue.$call($($argument),*).await
-            })+
-            $(async fn $noted(&self, $($noted_argument: $noted_type),*) -> queue::Result<$noted_answer> {
-                Self::$noted(self, $($noted_argument),*).await
+                self.0.$call($($argument),*).await
             })+
         }
     };
 }
 
-calls! {
-    passed_on {
-        owner() -> Option<QueueOwner>;
-        bind(from: Option<&QueueOwner>, to: &QueueOwner) -> QueueOwner;
-        run(run: &RunId) -> Option<RunStatus>;
-        runs() -> Vec<RunStatus>;
-        set_state(at: &RunRef, to: RunState) -> RunState;
-        forget_run(run: &RunId) -> bool;
-        tickets(at: &RunRef, count: u32) -> Range<u64>;
-        committed(at: &RunRef, keys: &[DialogueKey]) -> Vec<Option<Committed>>;
-        counts(at: &RunRef) -> Vec<ModelCounts>;
-        suspects(at: &RunRef, dead: bool, after: Option<UnitId>, limit: u32) -> Vec<Suspect>;
-        suspect(at: &RunRef, unit: UnitId) -> Option<Suspect>;
-        requeue(at: &RunRef, units: &[UnitId]) -> u64;
-        park(at: &RunRef, model: &ModelLabel, parked_for: Duration, reason: &str) -> ();
-        unpark(at: &RunRef, model: &ModelLabel) -> ();
-        heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl: Duration) -> Heartbeat;
-        workers() -> Vec<WorkerEntry>;
-        drain_worker(worker: &WorkerId) -> bool;
-        deregister(worker: &WorkerId, instance: &InstanceId) -> bool;
-        take_rate(bucket: &str, rate: RateLimit, permits: u32) -> RateReply;
-        now_ms() -> u64;
-        check() -> Vec<String>;
-    }
-    noted {
-        create_run(spec: &RunSpec) -> RunStatus;
-        add_units(at: &RunRef, first: UnitId, units: &[NewUnit]) -> Added;
-        lease(at: &RunRef, ask: &LeaseRequest) -> Vec<Lease>;
-        renew(at: &RunRef, worker: &WorkerId, models: &[ModelLabel], held: &[Fence]) -> Renewal;
-        release(at: &RunRef, fences: &[Fence]) -> Vec<Transition>;
-        finish(at: &RunRef, fences: &[Fence]) -> Vec<Transition>;
-        reap(at: &RunRef, whose: &Reap) -> Reaped;
-        commit(at: &RunRef, commits: &[Commit]) -> Vec<CommitEffect>;
-    }
-}
+queue::for_each_call!(calls);

@@ -11,6 +11,7 @@
 //! [`store`] is the trait, `memory` is its reference implementation.
 
 mod address;
+mod calls;
 pub mod clock;
 pub mod commit;
 #[cfg(feature = "test-support")]
