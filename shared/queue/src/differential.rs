@@ -304,7 +304,7 @@ impl Player {
     }
 
     /// Everything that can be read without changing it.
-    async fn look(&self) -> String {
+    async fn snapshot(&self) -> String {
         let store = &self.bench.store;
         let status = store.run(&self.at.run).await.unwrap().unwrap();
         let mut seen = format!("{} {} ", status.state, status.next_unit);
@@ -343,7 +343,7 @@ pub fn compare_with_the_model(cases: u32, open: impl Fn() -> Bench) {
                         format!("step {index} {op:?}: the model says `{expected}`, the store `{seen}`");
                     return Err(TestCaseError::fail(report));
                 }
-                let (expected, seen) = (model.look().await, subject.look().await);
+                let (expected, seen) = (model.snapshot().await, subject.snapshot().await);
                 if expected != seen {
                     let report = format!("after step {index} {op:?}:\nmodel {expected}\nstore {seen}");
                     return Err(TestCaseError::fail(report));

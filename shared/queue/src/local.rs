@@ -35,7 +35,7 @@ pub struct MemoryStore {
 
 struct Shared {
     queue: MemoryQueue,
-    bond: Option<QueueOwner>,
+    owner: Option<QueueOwner>,
     inspect: Option<Inspect>,
 }
 
@@ -95,7 +95,7 @@ impl MemoryStore {
     }
 
     fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
-        let shared = Shared { queue: MemoryQueue::default(), bond: None, inspect };
+        let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect };
         Self { shared: Arc::new(Mutex::new(shared)), clock, address: None }
     }
 
@@ -124,15 +124,15 @@ impl QueueStore for MemoryStore {
     }
 
     async fn owner(&self) -> Result<Option<QueueOwner>> {
-        Ok(self.lock().bond.clone())
+        Ok(self.lock().owner.clone())
     }
 
     async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner> {
         let mut shared = self.lock();
-        if shared.bond.as_ref() == from {
-            shared.bond = Some(to.clone());
+        if shared.owner.as_ref() == from {
+            shared.owner = Some(to.clone());
         }
-        Ok(shared.bond.clone().unwrap_or_else(|| to.clone()))
+        Ok(shared.owner.clone().unwrap_or_else(|| to.clone()))
     }
 
     async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus> {

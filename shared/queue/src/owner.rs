@@ -5,9 +5,9 @@
 pub struct QueueOwner {
     /// The identity of its record store.
     pub store: String,
-    /// A random name, given to the queue with this bond; empty in bonds of before queues had names.
+    /// A random name, given to the queue with its owner; empty where an owner was written before queues had names.
     pub queue: String,
-    /// Counts the queues of the store, from 1; 0 in bonds of before they were counted.
+    /// Counts the queues of the store, from 1; 0 where an owner was written before they were counted.
     pub generation: u64,
 }
 
@@ -18,7 +18,7 @@ impl QueueOwner {
         if *generation == 0 { store.clone() } else { format!("{store} {generation} {queue}") }
     }
 
-    /// The bond of a text. A text of another form is the name of a store.
+    /// The owner of a text. A text of another form is the name of a store.
     pub(crate) fn of(text: &str) -> Self {
         let parts: Vec<&str> = text.split(' ').collect();
         if let [store, generation, queue] = parts[..]
@@ -35,13 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bond_is_read_as_it_was_written_and_one_of_before_names_its_store_alone() {
-        let bond = QueueOwner { store: "records".into(), queue: "waiting".into(), generation: 3 };
-        assert_eq!(bond.text(), "records 3 waiting");
-        assert_eq!(QueueOwner::of(&bond.text()), bond);
+    fn an_owner_is_read_as_it_was_written_and_an_earlier_one_names_its_store_alone() {
+        let owner = QueueOwner { store: "records".into(), queue: "waiting".into(), generation: 3 };
+        assert_eq!(owner.text(), "records 3 waiting");
+        assert_eq!(QueueOwner::of(&owner.text()), owner);
         for before in ["0123456789abcdef", "", "a b c"] {
-            let bond = QueueOwner { store: before.into(), queue: String::new(), generation: 0 };
-            assert_eq!((QueueOwner::of(before), bond.text()), (bond.clone(), before.to_owned()));
+            let owner = QueueOwner { store: before.into(), queue: String::new(), generation: 0 };
+            assert_eq!((QueueOwner::of(before), owner.text()), (owner.clone(), before.to_owned()));
         }
     }
 }

@@ -56,7 +56,7 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Which record store the queue belongs to; `None` before it was bound.
     async fn owner(&self) -> Result<Option<QueueOwner>>;
 
-    /// Gives the queue another bond, if the one that it has is `from`; returns the one that it has afterwards. Repetition:
+    /// Gives the queue another owner, if the one that it has is `from`; returns the one that it has afterwards. Repetition:
     /// the same.
     async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner>;
 

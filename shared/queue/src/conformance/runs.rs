@@ -22,16 +22,16 @@ pub async fn creating_a_run_again_joins_it(bench: Bench) {
 }
 
 pub async fn a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another(bench: Bench) {
-    let bond = |store: &str, generation| QueueOwner { store: store.into(), queue: "q".into(), generation };
-    let of_before = QueueOwner { store: "one".into(), queue: String::new(), generation: 0 };
+    let owner = |store: &str, generation| QueueOwner { store: store.into(), queue: "q".into(), generation };
+    let earlier = QueueOwner { store: "one".into(), queue: String::new(), generation: 0 };
     assert_eq!(bench.store.owner().await.unwrap(), None);
-    assert_eq!(bench.store.bind(None, &of_before).await.unwrap(), of_before);
-    assert_eq!(bench.store.bind(None, &bond("two", 1)).await.unwrap(), of_before);
-    assert_eq!(bench.store.owner().await.unwrap(), Some(of_before.clone()));
-    assert_eq!(bench.store.bind(Some(&of_before), &bond("one", 1)).await.unwrap(), bond("one", 1));
-    assert_eq!(bench.store.bind(Some(&of_before), &bond("two", 1)).await.unwrap(), bond("one", 1));
-    assert_eq!(bench.store.bind(Some(&bond("one", 1)), &bond("two", 2)).await.unwrap(), bond("two", 2));
-    assert_eq!(bench.store.owner().await.unwrap(), Some(bond("two", 2)));
+    assert_eq!(bench.store.bind(None, &earlier).await.unwrap(), earlier);
+    assert_eq!(bench.store.bind(None, &owner("two", 1)).await.unwrap(), earlier);
+    assert_eq!(bench.store.owner().await.unwrap(), Some(earlier.clone()));
+    assert_eq!(bench.store.bind(Some(&earlier), &owner("one", 1)).await.unwrap(), owner("one", 1));
+    assert_eq!(bench.store.bind(Some(&earlier), &owner("two", 1)).await.unwrap(), owner("one", 1));
+    assert_eq!(bench.store.bind(Some(&owner("one", 1)), &owner("two", 2)).await.unwrap(), owner("two", 2));
+    assert_eq!(bench.store.owner().await.unwrap(), Some(owner("two", 2)));
 }
 
 pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench: Bench) {

@@ -207,9 +207,9 @@ fn nodes_of(plain: &str, list: &str) -> Tried<Vec<ConnectionInfo>> {
 }
 
 /// An address without scheme and login.
-pub(super) fn place(url: &str) -> &str {
+pub(super) fn without_login(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.rsplit_once('@').map_or(rest, |(_, place)| place)
+    rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts)
 }
 
 /// An address in one form for all who mean the same place: without login and TLS, hosts in lower case with their ports, several
@@ -218,8 +218,8 @@ pub(super) fn address(url: &str) -> Result<String> {
     let bad = |error: RedisError| bad_url(&error.to_string());
     let scheme = url.split_once("://").map_or(url, |(scheme, _)| scheme);
     let several = match scheme {
-        "redis+sentinel" | "rediss+sentinel" => place(url).rsplit_once('/'),
-        "redis+cluster" | "rediss+cluster" => Some((place(url).trim_end_matches('/'), "")),
+        "redis+sentinel" | "rediss+sentinel" => without_login(url).rsplit_once('/'),
+        "redis+cluster" | "rediss+cluster" => Some((without_login(url).trim_end_matches('/'), "")),
         _ => None,
     };
     let Some((nodes, service)) = several else {
@@ -303,9 +303,9 @@ mod tests {
 
     #[test]
     fn messages_name_the_place_and_no_password() {
-        assert_eq!(place("redis://user:p@ss@host:6379/0"), "host:6379/0");
-        assert_eq!(place("rediss+sentinel://:secret@a:1,b:2/main"), "a:1,b:2/main");
-        assert_eq!(place("redis://host"), "host");
+        assert_eq!(without_login("redis://user:p@ss@host:6379/0"), "host:6379/0");
+        assert_eq!(without_login("rediss+sentinel://:secret@a:1,b:2/main"), "a:1,b:2/main");
+        assert_eq!(without_login("redis://host"), "host");
     }
 
     #[test]

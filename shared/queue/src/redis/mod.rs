@@ -56,7 +56,7 @@ impl RedisStore {
     /// # Errors
     /// [`Error::Unfit`] if the address is invalid.
     pub fn new(options: &RedisOptions) -> Result<Self> {
-        let (link, place) = (Link::new(options)?, link::place(&options.url).to_owned());
+        let (link, place) = (Link::new(options)?, link::without_login(&options.url).to_owned());
         let address = link::address(&options.url)?;
         Ok(Self { link, place, address })
     }
