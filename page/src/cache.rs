@@ -119,7 +119,7 @@ impl ViewCache {
             cached.intervals.keep_up(&self.access, id, view.done());
             Vec::new()
         };
-        let intervals = cached.intervals.known();
+        let intervals = cached.intervals.latest();
         let is_settled = is_pipeline || cached.intervals.are_settled(view.done());
         let (title, over) = (
             format!("{} {id}", if is_pipeline { "Pipeline" } else { "Run" }),

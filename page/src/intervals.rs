@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Intervals {
-    pub(crate) fn known(&self) -> IntervalsByModel {
+    pub(crate) fn latest(&self) -> IntervalsByModel {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).known)
     }
 

@@ -164,7 +164,7 @@ impl Browser {
     }
 
     /// A page of this size, light or dark.
-    pub fn looks(&mut self, width: u32, dark: bool) {
+    pub fn set_appearance(&mut self, width: u32, dark: bool) {
         let metrics = json!({"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600});
         self.call("Emulation.setDeviceMetricsOverride", metrics);
         let scheme = if dark { "dark" } else { "light" };

@@ -137,7 +137,7 @@ async fn every_page_can_be_used_by_everybody() {
             ));
         }
         for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
-            browser.looks(width, dark);
+            browser.set_appearance(width, dark);
             browser.open(&format!("{base}{page}"));
             let wide = browser.value("document.documentElement.scrollWidth");
             assert!(wide.as_u64().unwrap() <= u64::from(width), "{page} is {wide} wide on {width}");

@@ -229,13 +229,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Known {
+    struct KnownFields {
         data: Vec<u32>,
     }
 
     #[test]
     fn what_is_no_answer_says_whose_fault_it_is() {
-        assert_eq!(read::<Known>(br#"{"data":[1],"new":true}"#, None).unwrap(), Known { data: vec![1] });
+        assert_eq!(
+            read::<KnownFields>(br#"{"data":[1],"new":true}"#, None).unwrap(),
+            KnownFields { data: vec![1] }
+        );
         for (body, cause) in [
             (&b"<html>"[..], FailureCause::Server),
             (b"{\"data\":\"\xff\"}", FailureCause::Server),
@@ -243,12 +246,12 @@ mod tests {
             (br#"{"error":{"message":"busy","code":503}}"#, FailureCause::Overloaded),
             (br#"{"object":"error","message":"slow down","code":429}"#, FailureCause::RateLimited),
         ] {
-            let error = read::<Known>(body, None).unwrap_err();
+            let error = read::<KnownFields>(body, None).unwrap_err();
             assert_eq!(error.cause, cause, "{body:?}");
             assert_ne!(error.retry, RetryAdvice::No);
         }
         let key = Secret::new("hunter2");
-        let error = read::<Known>(br#"{"data":"hunter2"}"#, Some(&key)).unwrap_err();
+        let error = read::<KnownFields>(br#"{"data":"hunter2"}"#, Some(&key)).unwrap_err();
         assert!(!error.message.contains("hunter2"), "{error}");
     }
 

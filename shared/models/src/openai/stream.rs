@@ -19,7 +19,7 @@ const END_MILLISECONDS_MAX: u64 = 100;
 
 /// The events so far.
 #[derive(Debug, Default)]
-struct Reading {
+struct PartialReply {
     answer: AnswerBuilder,
     /// A token arrived since this was last cleared.
     token: bool,
@@ -27,7 +27,7 @@ struct Reading {
     done: bool,
 }
 
-impl Reading {
+impl PartialReply {
     fn event(&mut self, data: &[u8], key: Option<&Secret>) -> Result<(), Rejected> {
         if self.done || data.is_empty() {
             return Ok(());
@@ -48,7 +48,7 @@ impl Reading {
 /// Reads events that come in two pieces as a server's answer would be read; whether it is complete.
 #[cfg(feature = "test-support")]
 pub fn read_as_events(bytes: &[u8], cut: usize) -> bool {
-    let (mut reading, mut parser) = (Reading::default(), SseParser::default());
+    let (mut reading, mut parser) = (PartialReply::default(), SseParser::default());
     let (first, second) = bytes.split_at(cut.min(bytes.len()));
     for chunk in [first, second] {
         if parser.push(chunk, |data| reading.event(data, None)).is_err() {
@@ -71,7 +71,7 @@ pub(super) async fn read(
     key: Option<&Secret>,
 ) -> Result<ChatReply, Rejected> {
     let mut parser = SseParser::default();
-    let mut reading = Reading::default();
+    let mut reading = PartialReply::default();
     let broken: CallError = loop {
         let chunk = match clock.wait(response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,

@@ -72,12 +72,12 @@ pub(super) fn tick() {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);
     if ticks.is_multiple_of(TICKS_PER_LOOK) {
-        look();
+        check_budget();
     }
 }
 
 #[cold]
-fn look() {
+fn check_budget() {
     let Some(budget) = BUDGET.get() else { return };
     let now = Instant::now();
     if now < budget.look_at {

@@ -59,7 +59,7 @@ impl CommitError {
 }
 
 /// The records of one caller as JSON, each with its ticket.
-struct Waiting {
+struct QueuedEntries {
     records: Vec<(u64, Arc<str>)>,
     ack: oneshot::Sender<Result<Position, CommitError>>,
 }
@@ -68,7 +68,7 @@ struct Waiting {
 /// waiting entries are written.
 #[derive(Clone, Debug)]
 pub struct CommitQueue {
-    waiting: mpsc::Sender<Waiting>,
+    waiting: mpsc::Sender<QueuedEntries>,
 }
 
 /// Waits for the writer's thread to end.
@@ -117,7 +117,7 @@ impl CommitQueue {
             envelope::check_raw(record).map_err(Arc::new)?;
         }
         let (ack, acknowledged) = oneshot::channel();
-        let waiting = Waiting { records, ack };
+        let waiting = QueuedEntries { records, ack };
         self.waiting.send(waiting).await.map_err(|_| CommitError::Closed)?;
         acknowledged.await.map_err(|_| CommitError::Closed)?
     }
@@ -125,7 +125,7 @@ impl CommitQueue {
 
 fn write<F: SegmentFile>(
     mut writer: LogWriter<F>,
-    mut waiting: mpsc::Receiver<Waiting>,
+    mut waiting: mpsc::Receiver<QueuedEntries>,
     policy: CommitPolicy,
 ) {
     let mut synced: Option<Instant> = None;
@@ -147,7 +147,10 @@ fn write<F: SegmentFile>(
 }
 
 /// Appends and commits. After an error the group is gone from the log: the rest of it must not start another one.
-fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &[Waiting]) -> Result<Position, LogError> {
+fn write_group<F: SegmentFile>(
+    writer: &mut LogWriter<F>,
+    group: &[QueuedEntries],
+) -> Result<Position, LogError> {
     for (ticket, record) in group.iter().flat_map(|caller| &caller.records) {
         writer.append_checked(*ticket, record)?;
     }

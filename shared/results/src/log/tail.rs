@@ -29,7 +29,7 @@ pub struct LogTail {
     cursors: BTreeMap<WriterId, Cursor>,
     /// Segments still to be checked before the folder is listed again, each with whether it is its writer's last.
     round: VecDeque<(SegmentId, bool)>,
-    current: Option<Reading>,
+    current: Option<OpenedSegment>,
 }
 
 /// An item of a tail.
@@ -59,7 +59,7 @@ struct Cursor {
 /// Length and time of the last change.
 type Stamp = (u64, Option<SystemTime>);
 
-struct Reading {
+struct OpenedSegment {
     id: SegmentId,
     last: bool,
     segment: Segment,
@@ -208,7 +208,7 @@ impl LogTail {
         }
         let mut segment = Segment::open(&self.folder, id, self.seals.end(id))?;
         segment.seek(cursor.offset);
-        self.current = Some(Reading { id, last, segment, resumed: cursor.offset > 0, stamp });
+        self.current = Some(OpenedSegment { id, last, segment, resumed: cursor.offset > 0, stamp });
         Ok(None)
     }
 }

@@ -27,11 +27,11 @@ const REAL_STORE: &str = "KGFLEET_TEST_OBJECTS";
 /// What several coordinators share, and a folder for each that is removed in the end.
 struct Shared {
     folder: tempfile::TempDir,
-    place: Place,
+    store: TestSink,
     mirrors: AtomicU64,
 }
 
-enum Place {
+enum TestSink {
     Folder,
     Memory(Arc<InMemory>),
     /// With a prefix of its own for each test.
@@ -40,10 +40,10 @@ enum Place {
 
 impl Shared {
     fn all() -> Vec<Self> {
-        let new = |place| Self { folder: tempfile::tempdir().unwrap(), place, mirrors: AtomicU64::new(0) };
-        let mut all = vec![new(Place::Folder), new(Place::Memory(Arc::new(InMemory::new())))];
+        let new = |store| Self { folder: tempfile::tempdir().unwrap(), store, mirrors: AtomicU64::new(0) };
+        let mut all = vec![new(TestSink::Folder), new(TestSink::Memory(Arc::new(InMemory::new())))];
         match std::env::var(REAL_STORE) {
-            Ok(url) => all.push(new(Place::Real(format!("{url}/{:016x}", OsRng.next_u64())))),
+            Ok(url) => all.push(new(TestSink::Real(format!("{url}/{:016x}", OsRng.next_u64())))),
             Err(_) => eprintln!("{REAL_STORE} is not set: tested in a folder and in memory only"),
         }
         all
@@ -53,12 +53,12 @@ impl Shared {
     fn sink(&self) -> Arc<dyn Sink> {
         let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
         let mirror = self.folder.path().join(format!("mirror {number}"));
-        match &self.place {
-            Place::Folder => sink::folder(self.folder.path().join("data")),
-            Place::Memory(store) => {
+        match &self.store {
+            TestSink::Folder => sink::folder(self.folder.path().join("data")),
+            TestSink::Memory(store) => {
                 sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
             }
-            Place::Real(url) => sink::objects(url, mirror).unwrap(),
+            TestSink::Real(url) => sink::objects(url, mirror).unwrap(),
         }
     }
 }
@@ -309,7 +309,7 @@ async fn a_check_leaves_nothing_behind() {
         let folder = sink.run_dir(&run("r")).unwrap();
         let data = folder.path().ancestors().nth(2).unwrap();
         assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
-        if let Place::Memory(store) = &shared.place {
+        if let TestSink::Memory(store) = &shared.store {
             assert_eq!(store.list_with_delimiter(None).await.unwrap().common_prefixes.len(), 0);
         }
     }

@@ -69,11 +69,11 @@ pub struct EngineLoad {
 }
 
 /// Readings of the odometer: nanotokens, so that whole nanoseconds of any speed are told apart.
-type Reading = u128;
-const TOKEN: Reading = 1_000_000_000;
+type Odometer = u128;
+const TOKEN: Odometer = 1_000_000_000;
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedJob {
     id: JobId,
     job: EngineJob,
     arrived: Duration,
@@ -91,7 +91,7 @@ struct Running {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Prefill { until: Duration },
-    Decode { until: Reading },
+    Decode { until: Odometer },
 }
 
 /// See the module.
@@ -99,12 +99,12 @@ enum Phase {
 pub struct Engine {
     settings: EngineSettings,
     now: Duration,
-    odometer: Reading,
+    odometer: Odometer,
     blocks: BlockPool,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedJob>,
     running: HashMap<JobId, Running>,
     prefilling: BTreeSet<(Duration, JobId)>,
-    decoding: BTreeSet<(Reading, JobId)>,
+    decoding: BTreeSet<(Odometer, JobId)>,
     last_id: u64,
     events: Vec<EngineEvent>,
 }
@@ -133,7 +133,7 @@ impl Engine {
     pub fn submit(&mut self, now: Duration, job: EngineJob) -> Result<JobId, QueueFull> {
         self.advance(now);
         let id = JobId(self.last_id + 1);
-        self.waiting.push_back(Waiting { id, job, arrived: self.now });
+        self.waiting.push_back(QueuedJob { id, job, arrived: self.now });
         self.admit();
         let limit = self.settings.max_num_queued_reqs.unwrap_or(u32::MAX);
         if self.waiting.len() > limit as usize {
@@ -203,7 +203,7 @@ impl Engine {
             Phase::Decode { until } => {
                 let to_go = until.saturating_sub(self.odometer).div_ceil(TOKEN);
                 let to_go = u32::try_from(to_go).unwrap_or(u32::MAX);
-                let next = until.saturating_sub(TOKEN * Reading::from(to_go.saturating_sub(1)));
+                let next = until.saturating_sub(TOKEN * Odometer::from(to_go.saturating_sub(1)));
                 (running.output_tokens.saturating_sub(to_go), self.time_of(next))
             }
         })
@@ -230,9 +230,9 @@ impl Engine {
     }
 
     /// When the odometer shows `reading` at the present speed, never too early.
-    fn time_of(&self, reading: Reading) -> Duration {
+    fn time_of(&self, reading: Odometer) -> Duration {
         let to_go = reading.saturating_sub(self.odometer);
-        let nanos = (to_go * Reading::from(self.speed())).div_ceil(TOKEN);
+        let nanos = (to_go * Odometer::from(self.speed())).div_ceil(TOKEN);
         self.now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
@@ -245,7 +245,7 @@ impl Engine {
         if self.decoding.is_empty() {
             return;
         }
-        self.odometer += passed.as_nanos() * TOKEN / Reading::from(self.speed());
+        self.odometer += passed.as_nanos() * TOKEN / Odometer::from(self.speed());
     }
 
     fn admit(&mut self) {
@@ -284,7 +284,7 @@ impl Engine {
         if more == 0 || self.settings.law.decode_full_ns == 0 {
             self.finish(id);
         } else {
-            let until = self.odometer + TOKEN * Reading::from(more);
+            let until = self.odometer + TOKEN * Odometer::from(more);
             running.phase = Phase::Decode { until };
             self.decoding.insert((until, id));
         }

@@ -32,7 +32,7 @@ use std::collections::HashMap;
 
 /// A query that rdflib accepts.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct RdflibQuery {
     pub(super) query: Query,
     /// The separators of its GROUP_CONCATs; aggregates refer to them by number.
     pub(super) separators: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) enum Refusal {
 }
 
 /// Reads a SELECT query. The Unicode escapes of `text` have been replaced.
-pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<Reading, Refusal> {
+pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<RdflibQuery, Refusal> {
     let mut reader = Reader::new(text, table, dialect);
     let read = reader.query();
     match read {
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<
         None => Err(Refusal::NoSelect(reader.scanner.stuck_at())),
         Some(query) => match reader.unknown_prefix {
             Some(prefix) => Err(Refusal::UnknownPrefix(prefix)),
-            None => Ok(Reading {
+            None => Ok(RdflibQuery {
                 query,
                 separators: reader.separators,
                 calls_service: reader.calls_service,

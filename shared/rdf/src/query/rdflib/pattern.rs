@@ -15,10 +15,10 @@ pub(super) const FLAGS: [(char, usize); 3] = [('i', 2), ('m', 8), ('s', 16)];
 
 /// The patterns of one query, compiled once. Cloning shares them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Patterns(Arc<Mutex<Vec<Kept>>>);
+pub(super) struct Patterns(Arc<Mutex<Vec<CachedPattern>>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedPattern {
     pattern: String,
     flags: String,
     /// `None` if Python refuses the pattern.
@@ -37,7 +37,7 @@ impl Patterns {
             kept.remove(0);
         }
         let (pattern, flags) = (pattern.to_owned(), flags.to_owned());
-        kept.push(Kept { pattern, flags, compiled: compiled.clone() });
+        kept.push(CachedPattern { pattern, flags, compiled: compiled.clone() });
         compiled
     }
 }

@@ -16,7 +16,7 @@ use crate::wording::Fields;
 const COMPARED_FACTOR: usize = 16;
 
 /// The parts of an answer.
-struct Reading<'a> {
+struct ReadAnswer<'a> {
     /// Number of fenced blocks.
     blocks: usize,
     /// The first of them, with its fences.
@@ -79,18 +79,18 @@ impl RdfSyntaxFix {
         Verdict { scores, infos, follow_up, unscored: None }
     }
 
-    fn read<'a>(&self, answer: &'a str, effort: &Effort) -> Reading<'a> {
+    fn read<'a>(&self, answer: &'a str, effort: &Effort) -> ReadAnswer<'a> {
         if answer.len() > effort.limits.answer_bytes_max {
             let parsed = Some(Err(Limit::Size.message().to_owned()));
-            return Reading { blocks: 0, whole: "", document: "", parsed };
+            return ReadAnswer { blocks: 0, whole: "", document: "", parsed };
         }
         let blocks = fenced_blocks(answer);
         match blocks.first() {
-            None => Reading { blocks: 0, whole: "", document: "", parsed: None },
+            None => ReadAnswer { blocks: 0, whole: "", document: "", parsed: None },
             Some(&FencedBlock { whole, body, .. }) => {
                 let document = strip(body);
                 let parsed = Some(self.parse(document, effort));
-                Reading { blocks: blocks.len(), whole, document, parsed }
+                ReadAnswer { blocks: blocks.len(), whole, document, parsed }
             }
         }
     }

@@ -95,7 +95,7 @@ impl Exercise for TurtleSample {
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let readable = readable_turtle::read(answer, effort);
-        let found = Found::of(&readable.graph);
+        let found = PersonsOfGraph::of(&readable.graph);
         let fewest = found.friends.values().min().copied().unwrap_or(0);
         let most = found.friends.values().max().copied().unwrap_or(self.persons);
 
@@ -122,13 +122,13 @@ impl Exercise for TurtleSample {
 }
 
 /// The persons found in a graph.
-struct Found<'a> {
+struct PersonsOfGraph<'a> {
     persons: usize,
     /// Number of friends, of persons who have any.
     friends: HashMap<&'a NamedOrBlankNode, usize>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> PersonsOfGraph<'a> {
     fn of(graph: &'a Graph) -> Self {
         let is_person = |object: &Term| matches!(object, Term::NamedNode(class) if class.as_str() == PERSON);
         let persons: HashSet<&NamedOrBlankNode> = graph
