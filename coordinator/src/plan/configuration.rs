@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 pub mod llmkgbench;
 mod sampling;
 
+/// Longest name of a configuration, label of a model, or name of a model at its server, in characters: they stand in tables, in
+/// folders and in metrics.
+pub const NAME_CHARS_MAX: usize = 1_000;
+
 /// Default iterations of a task, as in the published runs of proprietary models.
 pub const ITERATIONS_DEFAULT: u32 = 20;
 
@@ -114,6 +118,12 @@ pub enum ConfigurationError {
         /// What is wrong, with the bound.
         problem: String,
     },
+}
+
+/// What is wrong with a name that nobody could read.
+fn too_long(name: &str) -> Option<String> {
+    let chars = name.chars().count();
+    (chars > NAME_CHARS_MAX).then(|| format!("is {chars} characters long; it may have {NAME_CHARS_MAX}"))
 }
 
 impl Configuration {
@@ -254,6 +264,16 @@ impl Configuration {
         let wrong = |field: &str, problem: String| {
             Err(ConfigurationError::Value { file: file.to_owned(), field: field.to_owned(), problem })
         };
+        if let Some(problem) = too_long(&self.name) {
+            return wrong("name", problem);
+        }
+        for (place, model) in self.places() {
+            for (field, text) in [("label", Some(model.label.as_str())), ("model", model.model.as_deref())] {
+                if let Some(problem) = text.and_then(too_long) {
+                    return wrong(&format!("{place}.{field}"), problem);
+                }
+            }
+        }
         let iterations = 1..=ITERATIONS_MAX;
         let bad_iterations = |given: u32| format!("is {given}; it must be between 1 and {ITERATIONS_MAX}");
         if !iterations.contains(&self.iterations) {
@@ -330,6 +350,22 @@ mod tests {
         skill = 0.5
         iterations = 7
     "#;
+
+    #[test]
+    fn names_have_an_end() {
+        let long = "x".repeat(NAME_CHARS_MAX + 1);
+        for (text, field) in [
+            (format!("name: {long}\nmodels: [{{label: a, connector: simulated}}]"), "name"),
+            (format!("name: a\nmodels: [{{label: {long}, connector: simulated}}]"), "models[0].label"),
+            (
+                format!("name: a\nmodels: [{{label: a, connector: simulated, model: {long}}}]"),
+                "models[0].model",
+            ),
+        ] {
+            let refused = Configuration::parse(&text, "a.yaml").unwrap_err().to_string();
+            assert!(refused.contains(&format!("`{field}` is 1001 characters long")), "{refused}");
+        }
+    }
 
     #[test]
     fn toml_and_yaml_say_the_same() {

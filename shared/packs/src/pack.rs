@@ -21,6 +21,9 @@ use crate::sealed;
 
 pub use listing::{CaseView, TaskLine};
 
+/// Longest label of a task, in characters: labels stand in tables and in metrics.
+const LABEL_CHARS_MAX: usize = 1_000;
+
 /// The built-in pack, sealed as in the repository.
 const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
 
@@ -99,6 +102,15 @@ impl Pack {
         let labels = manifest.header.groups.iter().flat_map(|group| &group.tasks);
         let tasks = labels.map(|label| read_task(label, &parts)).collect::<Result<Vec<_>, _>>()?;
         for (index, task) in tasks.iter().enumerate() {
+            let chars = task.label.as_str().chars().count();
+            if chars > LABEL_CHARS_MAX {
+                return Err(parts.invalid(
+                    HEADER_PATH,
+                    format_args!(
+                        "the label of a task is {chars} characters long; it may have {LABEL_CHARS_MAX}"
+                    ),
+                ));
+            }
             if tasks[..index].iter().any(|earlier| earlier.label == task.label) {
                 return Err(
                     parts.invalid(HEADER_PATH, format_args!("the task `{}` is listed twice", task.label))

@@ -4,16 +4,20 @@ use std::io::{self, Write};
 
 use super::{Align, Table};
 
+/// Longest cell, in characters; of a longer one, the beginning is shown. Names have bounds, but those of runs from elsewhere
+/// may be older than the bounds, and no width from the world may reach a formatter, which panics beyond 65 535.
+const CELL_CHARS_MAX: usize = 1_000;
+
 impl Table {
     /// Writes the table as text.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let heads: Vec<String> = self
             .headings
             .iter()
-            .map(|heading| printable(heading.short.as_ref().unwrap_or(&heading.name)))
+            .map(|heading| cut(printable(heading.short.as_ref().unwrap_or(&heading.name))))
             .collect();
         let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| flat(&cell.shown())).collect()).collect();
+            self.rows.iter().map(|row| row.iter().map(|cell| cut(flat(&cell.shown()))).collect()).collect();
         let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             cells.chain([&heads[column]]).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -58,6 +62,14 @@ fn flat(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
+/// A text of at most [`CELL_CHARS_MAX`] characters.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(CELL_CHARS_MAX - 1) {
+        Some((end, _)) if text.chars().count() > CELL_CHARS_MAX => format!("{}…", &text[..end]),
+        _ => text,
+    }
+}
+
 /// A text of the world without characters that [steer](steers).
 pub fn printable(text: &str) -> String {
     let kept = |c: char| c == '\n' || c == '\t' || !steers(c);
@@ -99,6 +111,16 @@ mod tests {
             text(&table),
             "model      1\n------------\nm      0.500\n\n   1  RdfFriendCount-nt-1\na note\n"
         );
+    }
+
+    #[test]
+    fn a_text_without_end_is_cut_and_takes_no_table_with_it() {
+        let mut table = Table::default().left(["run"]).right(["n"]);
+        table.row(["x".repeat(70_000), "1".to_owned()]);
+        table.row(["y".to_owned(), "2".repeat(70_000)]);
+        let lines: Vec<usize> = text(&table).lines().map(|line| line.chars().count()).collect();
+        assert!(lines.iter().all(|chars| *chars <= 2 * CELL_CHARS_MAX + 2), "{lines:?}");
+        assert_eq!(text(&table).matches('…').count(), 2);
     }
 
     #[test]
