@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use coordinator::Coordinator;
 use coordinator::access::Access;
+use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
 use crate::intervals::Intervals;
 use crate::render::{benchmark, benchmarks, workers};
 use crate::section::{PageState, Section};
+use crate::visitor::Audience;
 
 /// Time between two computations of the same thing.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
@@ -18,15 +21,15 @@ pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// Different things kept at once: some 300 kB each of the largest runs.
 const PAGES_MAX: usize = 32;
 
+/// The name of who asks for what the page shows.
+const PAGE: &str = "live page";
+
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
-    Benchmarks,
-    Benchmark(RunId),
-    /// The workers, for somebody who may drain them or may not.
-    Workers {
-        steers: bool,
-    },
+    Benchmarks(Audience),
+    Benchmark(RunId, Audience),
+    Workers(Audience),
 }
 
 #[derive(Default)]
@@ -42,15 +45,25 @@ type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
 
 /// See the module.
 pub(crate) struct ViewCache {
-    access: Arc<Access>,
+    of_operators: Arc<Access>,
+    of_readers: Arc<Access>,
     tick: Duration,
     cells: Mutex<HashMap<Topic, (Instant, Cell)>>,
 }
 
 impl ViewCache {
     /// With this time between two computations, which is [`TICK`] but in tests.
-    pub(crate) fn new(access: Arc<Access>, tick: Duration) -> Self {
-        Self { access, tick, cells: Mutex::default() }
+    pub(crate) fn new(coordinator: &Coordinator, tick: Duration) -> Self {
+        let of = |role| coordinator.access(&Caller::new(PAGE, [role], None));
+        let (of_operators, of_readers) = (of(CallerRole::Operator), of(CallerRole::Reader));
+        Self { of_operators, of_readers, tick, cells: Mutex::default() }
+    }
+
+    fn access(&self, audience: Audience) -> &Arc<Access> {
+        match audience {
+            Audience::Operators => &self.of_operators,
+            Audience::Readers => &self.of_readers,
+        }
     }
 
     /// What there is to see, not older than a tick.
@@ -89,34 +102,41 @@ impl ViewCache {
 
     async fn make(&self, topic: &Topic, cached: &mut CachedPage) -> Result<PageState, ServiceError> {
         match topic {
-            Topic::Benchmarks => {
-                let benchmarks: Arc<[BenchmarkView]> = self.access.runs().await?.into();
+            Topic::Benchmarks(audience) => {
+                let benchmarks: Arc<[BenchmarkView]> = self.access(*audience).runs().await?.into();
                 let shown = Arc::clone(&benchmarks);
                 let sections = rendered(move || benchmarks::sections(&shown)).await?;
                 Ok(PageState { title: "Runs".to_owned(), sections, over: false, benchmarks })
             }
-            Topic::Benchmark(id) => self.make_benchmark(id, cached).await,
-            Topic::Workers { steers } => {
-                let (workers, steers): (Vec<WorkerView>, bool) = (self.access.workers().await?, *steers);
+            Topic::Benchmark(id, audience) => self.make_benchmark(id, *audience, cached).await,
+            Topic::Workers(audience) => {
+                let workers: Vec<WorkerView> = self.access(*audience).workers().await?;
+                let steers = *audience == Audience::Operators;
                 let sections = rendered(move || workers::sections(&workers, steers)).await?;
                 Ok(PageState { title: "Workers".to_owned(), sections, over: false, benchmarks: Arc::new([]) })
             }
         }
     }
 
-    async fn make_benchmark(&self, id: &RunId, cached: &mut CachedPage) -> Result<PageState, ServiceError> {
-        let view = self.access.run(id).await?;
+    async fn make_benchmark(
+        &self,
+        id: &RunId,
+        audience: Audience,
+        cached: &mut CachedPage,
+    ) -> Result<PageState, ServiceError> {
+        let access = self.access(audience);
+        let view = access.run(id).await?;
         let is_pipeline = match cached.is_pipeline {
             Some(known) => known,
-            None => *cached.is_pipeline.insert(self.access.pipeline(id).await?.is_some()),
+            None => *cached.is_pipeline.insert(access.pipeline(id).await?.is_some()),
         };
         let stages = if is_pipeline {
-            let all = Box::pin(self.latest(&Topic::Benchmarks)).await?;
+            let all = Box::pin(self.latest(&Topic::Benchmarks(audience))).await?;
             let prefix = format!("{id}.");
             all.benchmarks.iter().filter(|run| run.run.as_str().starts_with(&prefix)).cloned().collect()
         } else {
             // Whoever waits for intervals sees them with a later tick.
-            cached.intervals.keep_up(&self.access, id, view.done());
+            cached.intervals.keep_up(access, id, view.done());
             Vec::new()
         };
         let intervals = cached.intervals.latest();
@@ -141,7 +161,7 @@ async fn rendered(
 
 #[cfg(test)]
 mod tests {
-    use coordinator::{Coordinator, CoordinatorOptions};
+    use coordinator::CoordinatorOptions;
     use futures::future::join_all;
 
     use super::*;
@@ -150,19 +170,19 @@ mod tests {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path()));
-        ViewCache::new(coordinator.unnamed(), tick)
+        ViewCache::new(&coordinator, tick)
     }
 
     #[tokio::test]
     async fn however_many_look_it_is_computed_once_a_tick() {
         let data = tempfile::tempdir().unwrap();
         let cache = cache(&data, Duration::from_secs(3600));
-        let states = join_all((0..100).map(|_| cache.latest(&Topic::Benchmarks))).await;
+        let states = join_all((0..100).map(|_| cache.latest(&Topic::Benchmarks(Audience::Readers)))).await;
         let first = states[0].as_ref().unwrap();
         assert!(states.iter().all(|state| Arc::ptr_eq(state.as_ref().unwrap(), first)));
         // What was done to a run shows at once.
-        cache.forget(&Topic::Benchmarks);
-        assert!(!Arc::ptr_eq(&cache.latest(&Topic::Benchmarks).await.unwrap(), first));
+        cache.forget(&Topic::Benchmarks(Audience::Readers));
+        assert!(!Arc::ptr_eq(&cache.latest(&Topic::Benchmarks(Audience::Readers)).await.unwrap(), first));
     }
 
     #[tokio::test]
@@ -170,13 +190,15 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let cache = cache(&data, Duration::ZERO);
         for number in 0..2 * PAGES_MAX {
-            let error =
-                cache.latest(&Topic::Benchmark(RunId::new(format!("run-{number}")))).await.unwrap_err();
+            let error = cache
+                .latest(&Topic::Benchmark(RunId::new(format!("run-{number}")), Audience::Readers))
+                .await
+                .unwrap_err();
             assert_eq!(error.code, ErrorCode::NotFound);
         }
         assert!(cache.cells.lock().unwrap().is_empty());
         for number in 0..2 * PAGES_MAX {
-            cache.cell(&Topic::Benchmark(RunId::new(format!("run-{number}"))));
+            cache.cell(&Topic::Benchmark(RunId::new(format!("run-{number}")), Audience::Readers));
         }
         assert_eq!(cache.cells.lock().unwrap().len(), PAGES_MAX);
     }

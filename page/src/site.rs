@@ -36,7 +36,7 @@ impl Site {
         public: Option<PublicUrl>,
     ) -> io::Result<Self> {
         Ok(Self {
-            cache: Arc::new(ViewCache::new(coordinator.unnamed(), TICK)),
+            cache: Arc::new(ViewCache::new(&coordinator, TICK)),
             coordinator,
             login,
             public,

@@ -68,6 +68,22 @@ impl Visitor {
     pub(crate) fn steers(&self) -> bool {
         self.caller.has(CallerRole::Operator)
     }
+
+    /// For whom pages are that it sees.
+    pub(crate) fn audience(&self) -> Audience {
+        if self.steers() { Audience::Operators } else { Audience::Readers }
+    }
+}
+
+/// For whom it is shown: what servers said of protected exercises, and buttons, are for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Audience {
+    Operators,
+    Readers,
+}
+
+impl Audience {
+    pub(crate) const ALL: [Self; 2] = [Self::Operators, Self::Readers];
 }
 
 /// How the visitor came here.

@@ -31,18 +31,18 @@ impl Control for Access {
 
     async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
         self.serves()?;
-        self.parts.views.list().await
+        Ok(self.parts.views.list().await?.into_iter().map(|view| self.shown(view)).collect())
     }
 
     async fn run(&self, name: &RunId) -> Reply<BenchmarkView> {
         self.serves()?;
-        self.parts.views.view(name).await
+        Ok(self.shown(self.parts.views.view(name).await?))
     }
 
     fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView> {
         let views = self.parts.views.watch(name);
         // Queue and sink may be found not to belong together meanwhile.
-        Box::pin(views.map(|view| self.serves().and(view)))
+        Box::pin(views.map(|view| self.serves().and(view).map(|view| self.shown(view))))
     }
 
     async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
@@ -80,7 +80,14 @@ impl Control for Access {
     }
 
     async fn workers(&self) -> Reply<Vec<WorkerView>> {
-        self.parts.views.workers().await
+        let mut workers = self.parts.views.workers().await?;
+        if !self.caller.has(CallerRole::Operator) {
+            // Of a run that is not here, nobody knows.
+            let is_protected =
+                |run: &RunId| self.parts.loaded.get(run).is_none_or(|run| run.manifest.protected);
+            workers.iter_mut().for_each(|worker| redact::worker(worker, is_protected));
+        }
+        Ok(workers)
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {

@@ -15,7 +15,7 @@ mod work;
 use std::any::Any;
 use std::sync::Arc;
 
-use domain::caller::Caller;
+use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, HistoryEntry};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 use jiff::Timestamp;
@@ -30,6 +30,7 @@ use crate::records::packs::Packs;
 use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::views::Views;
+use crate::views::run::Unredacted;
 
 pub(crate) use limits::Submissions;
 #[cfg(test)]
@@ -105,6 +106,14 @@ impl Access {
         Err(self.denied(&format!("may not act as worker `{worker}`")))
     }
 
+    /// A view as this caller may see it.
+    fn shown(&self, Unredacted { mut view, protected }: Unredacted) -> BenchmarkView {
+        if protected && !self.caller.has(CallerRole::Operator) {
+            redact::view(&mut view);
+        }
+        view
+    }
+
     /// Counts a submission, if another one is allowed now.
     fn take_submission(&self) -> Result<()> {
         match self.is_noted {
@@ -128,11 +137,11 @@ impl Access {
 
     /// What has this name, after what was done to it is noted.
     async fn noted(&self, name: &RunId, what: &str) -> Result<BenchmarkView> {
-        let mut view = self.parts.views.view(name).await?;
+        let mut seen = self.parts.views.view(name).await?;
         if self.is_noted {
             self.note(name, what.to_owned()).await;
-            view.history = self.parts.views.history_now(name).await.unwrap_or_default();
+            seen.view.history = self.parts.views.history_now(name).await.unwrap_or_default();
         }
-        Ok(view)
+        Ok(self.shown(seen))
     }
 }

@@ -1,7 +1,7 @@
-//! Exports for callers who may not read protected texts.
+//! What callers see who may not read protected texts.
 
-use domain::Record;
-use domain::control::ExportItem;
+use domain::control::{BenchmarkView, ExportItem, WorkerView};
+use domain::{FailureCause, Record, RunId};
 use results::RunManifest;
 use results::export::jsonl;
 
@@ -29,4 +29,40 @@ pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem>
         }
         record @ ExportItem::Record { .. } => Ok(record),
     }
+}
+
+/// A view without the words of servers, who may repeat what they were asked. Counts, causes and our own words stay.
+pub(crate) fn view(view: &mut BenchmarkView) {
+    for refusal in &mut view.refusals {
+        jsonl::redact_text(&mut refusal.message);
+    }
+    for model in &mut view.models {
+        model.parked.iter_mut().for_each(reason);
+        model.blocked.iter_mut().for_each(reason);
+    }
+}
+
+/// A worker without what servers said to it about runs with protected exercises.
+pub(crate) fn worker(view: &mut WorkerView, is_protected: impl Fn(&RunId) -> bool) {
+    if !view.status.not_asked.iter().any(|known| is_protected(&known.run)) {
+        return;
+    }
+    let mut status = (*view.status).clone();
+    status
+        .not_asked
+        .iter_mut()
+        .filter(|known| is_protected(&known.run))
+        .for_each(|known| reason(&mut known.reason));
+    view.status = status.into();
+}
+
+/// Takes from the reason why a model is not asked what follows its cause. A reason without a cause is in our own words, but
+/// for one that says no more than that the model is parked.
+fn reason(text: &mut String) {
+    let after = |word: &str| text.find(word).map(|at| at + word.len());
+    let causes = FailureCause::ALL.into_iter().filter_map(|cause| after(&format!("{}: ", cause.as_str())));
+    let Some(end) = causes.min().or_else(|| after("parked: ")) else { return };
+    let mut said = text.split_off(end);
+    jsonl::redact_text(&mut said);
+    text.push_str(&said);
 }

@@ -1,10 +1,11 @@
 //! Callers who are not who they say, and say what is not so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::caller::{Caller, CallerRole};
-use domain::control::{BenchmarkCommand, Control, ExportItem};
-use domain::exchange::{Delivery, Receipt, WorkExchange};
+use domain::control::{BenchmarkCommand, Control, ExportItem, Submission};
+use domain::exchange::{Delivery, Parking, Receipt, WorkExchange};
 use domain::glob::Glob;
 use domain::{ErrorCode, Record, RecordId};
 use futures::StreamExt;
@@ -170,4 +171,44 @@ async fn a_configuration_that_points_into_workers_is_refused() {
         let error = coordinator.submit(submission).await.unwrap_err();
         assert!(error.code == ErrorCode::Invalid && error.message.contains(field), "{error}");
     }
+}
+
+#[tokio::test]
+async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let sealed = another_pack(|header| header.protected = true);
+    let mut submission = submission(1);
+    submission.configuration["pack"] = "another".into();
+    let run = coordinator.submit(Submission { pack: Some(sealed), ..submission }).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.exchange(&coordinator, 1).await;
+    let grant = worker.held[0].clone();
+    let failed = failed(&grant.lease, &keys(&grant)[0], domain::FailureCause::Server);
+    coordinator.deliver(vec![failed]).await.unwrap();
+    worker.parked.push(Parking {
+        run: run.clone(),
+        model: grant.lease.model.clone(),
+        parked_for: Duration::from_secs(900),
+        reason: "bad-request: so it was".into(),
+    });
+    worker.exchange(&coordinator, 0).await;
+
+    let told = async |role| {
+        let access = coordinator.access(&Caller::new("somebody", [role], None));
+        let watched = access.watch(&run).next().await.unwrap().unwrap();
+        let views = [access.run(&run).await.unwrap(), watched, access.runs().await.unwrap().remove(0)];
+        let workers = access.workers().await.unwrap();
+        views.iter().map(|view| format!("{view:?}")).chain([format!("{workers:?}")]).collect::<Vec<_>>()
+    };
+    let whole = told(CallerRole::Operator).await;
+    assert!(whole[..3].iter().all(|view| view.contains("so it was")), "{whole:?}");
+    for view in told(CallerRole::Reader).await {
+        assert!(!view.contains("so it was"), "{view}");
+    }
+    let reader = coordinator.access(&Caller::new("r", [CallerRole::Reader], None));
+    let view = reader.run(&run).await.unwrap();
+    assert_eq!(view.refusals[0].message, "[9 characters]");
+    let parked = view.models.iter().find_map(|model| model.parked.clone());
+    assert_eq!(parked.unwrap(), "bad-request: [9 characters]", "the cause stays");
 }

@@ -10,17 +10,17 @@ use crate::benchmarks::summary::ModelSummary;
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::views::Views;
-use crate::views::run::Detail;
+use crate::views::run::{Detail, Unredacted};
 
 impl Views {
-    pub(crate) async fn judged_now(&self, name: &RunId) -> Result<BenchmarkView> {
+    pub(crate) async fn judged_now(&self, name: &RunId) -> Result<Unredacted> {
         let pipeline = self.benchmarks.expect_pipeline(name).await?;
         let state = self.benchmarks.pipeline_state(name).await?;
         let chain = self.benchmarks.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
         view.history = self.benchmarks.pipeline_history(name).await?;
         let workers = self.fleet.workers().await.unwrap_or_default();
-        let mut columns: Vec<Vec<CellView>> = Vec::new();
+        let (mut columns, mut protected): (Vec<Vec<CellView>>, bool) = (Vec::new(), false);
         for model in &pipeline.configuration.models {
             let runs = self.benchmarks.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
@@ -33,6 +33,10 @@ impl Views {
                 )),
                 known => known,
             };
+            for (run, _) in runs.iter().flatten() {
+                // Those that are not loaded are over, and only counted.
+                protected |= self.loaded.get(run).is_some_and(|run| run.manifest.protected);
+            }
             let is_first = columns.is_empty();
             let (shown, cells) =
                 self.model_column(&pipeline, model, (&runs, is_first), known, &workers, &mut view).await?;
@@ -47,7 +51,7 @@ impl Views {
         let sum = |of: fn(&ModelView) -> u64| view.models.iter().map(of).sum();
         (view.planned, view.scored, view.failed) =
             (sum(|model| model.planned), sum(|model| model.scored), sum(|model| model.failed));
-        Ok(view)
+        Ok(Unredacted { view, protected })
     }
 
     /// Brief views of all judged benchmarks.

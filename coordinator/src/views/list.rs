@@ -1,29 +1,33 @@
 //! Lists: all runs and benchmarks, all workers. What cannot be read hides nothing else.
 
+use std::sync::Arc;
+
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 use jiff::Timestamp;
 use results::RunManifest;
 
 use crate::errors::Result;
+use crate::fleet::workers::RegisteredWorkers;
+use crate::records::run::Run;
 use crate::records::store::RunStateFile;
 use crate::views::Views;
-use crate::views::run::{Detail, name_of};
+use crate::views::run::{Detail, Unredacted, name_of};
 
 impl Views {
     /// Everything that has a name: runs, then judged benchmarks.
-    pub(crate) async fn list(&self) -> Result<Vec<BenchmarkView>> {
+    pub(crate) async fn list(&self) -> Result<Vec<Unredacted>> {
         let mut views = self.runs().await?;
-        views.extend(self.judged().await?);
+        views.extend(self.judged().await?.into_iter().map(Unredacted::without_words));
         Ok(views)
     }
 
     /// All runs; a run that is over and not loaded is shown by its last state.
-    async fn runs(&self) -> Result<Vec<BenchmarkView>> {
+    async fn runs(&self) -> Result<Vec<Unredacted>> {
         let (mut views, workers) = (Vec::new(), self.fleet.workers().await.unwrap_or_default());
         for (id, manifest) in self.store.found().await? {
             if let Some(run) = self.loaded.get(&id) {
-                views.push(self.of_run(&run, &workers, Detail::Brief).await);
+                views.push(self.brief(&run, &workers).await);
                 continue;
             }
             let over = match self.store.state(&id).await {
@@ -32,15 +36,24 @@ impl Views {
                 Err(_) => None,
             };
             views.push(match (manifest, over) {
-                (Ok(manifest), Some(state)) => view_of_file(&id, Some(&manifest), &state),
+                (Ok(manifest), Some(state)) => {
+                    Unredacted::without_words(view_of_file(&id, Some(&manifest), &state))
+                }
                 // A run that cannot be read must not hide the others.
                 (manifest, _) => match self.loaded.known(&id).await {
-                    Ok(run) => self.of_run(&run, &workers, Detail::Brief).await,
-                    Err(error) => broken_view(&id, manifest.ok().as_ref(), error.message),
+                    Ok(run) => self.brief(&run, &workers).await,
+                    Err(error) => {
+                        Unredacted::without_words(broken_view(&id, manifest.ok().as_ref(), error.message))
+                    }
                 },
             });
         }
         Ok(views)
+    }
+
+    async fn brief(&self, run: &Arc<Run>, workers: &RegisteredWorkers) -> Unredacted {
+        let view = self.of_run(run, workers, Detail::Brief).await;
+        Unredacted { view, protected: run.manifest.protected }
     }
 
     /// The view of an existing run that cannot be loaded, with the reason.

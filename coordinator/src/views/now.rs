@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use domain::control::{BenchmarkView, Feed};
+use domain::control::Feed;
 use domain::{ErrorCode, RunId};
 use futures::stream;
 
 use crate::errors::Result;
 use crate::views::Views;
+use crate::views::run::Unredacted;
 
 /// Interval between two views of a watched run.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 impl Views {
     /// The full view of a run or judged benchmark.
-    pub(crate) async fn view(&self, name: &RunId) -> Result<BenchmarkView> {
+    pub(crate) async fn view(&self, name: &RunId) -> Result<Unredacted> {
         if self.benchmarks.is_pipeline(name).await? {
             return self.judged_now(name).await;
         }
@@ -28,7 +29,10 @@ impl Views {
         }
         let known = match known {
             Ok(run) => run,
-            Err(error) => return self.view_of_broken(name, error).await,
+            Err(error) => {
+                let view = self.view_of_broken(name, error).await?;
+                return Ok(Unredacted::without_words(view));
+            }
         };
         // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
         // read now, a run that goes on is shown as it was last seen, with its trouble.
@@ -40,7 +44,7 @@ impl Views {
     }
 
     /// Views of a run or judged benchmark, until it is over.
-    pub(crate) fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView> {
+    pub(crate) fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, Unredacted> {
         // `None` is the beginning, then whether the last view was that of a run that is over.
         Box::pin(stream::unfold(None, move |over: Option<bool>| async move {
             match over {
@@ -49,7 +53,7 @@ impl Views {
                 None => {}
             }
             let view = self.view(name).await;
-            let over = view.as_ref().map_or(true, |view| view.phase.is_over());
+            let over = view.as_ref().map_or(true, |seen| seen.view.phase.is_over());
             Some((view, Some(over)))
         }))
     }

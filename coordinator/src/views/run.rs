@@ -14,6 +14,20 @@ use crate::plan::PlannedModel;
 use crate::records::run::Run;
 use crate::views::{Views, progress};
 
+/// A view with all that servers said. Callers get it as they [may see it](crate::access).
+pub(crate) struct Unredacted {
+    pub view: BenchmarkView,
+    /// Whether that is for operators only, because servers may repeat protected exercises.
+    pub protected: bool,
+}
+
+impl Unredacted {
+    /// A view in which no server's words stand.
+    pub(crate) fn without_words(view: BenchmarkView) -> Self {
+        Self { view, protected: false }
+    }
+}
+
 /// The detail of a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Detail {
@@ -25,9 +39,10 @@ pub(crate) enum Detail {
 
 impl Views {
     /// The full view of a run.
-    pub(crate) async fn run_now(&self, run: &Arc<Run>) -> BenchmarkView {
+    pub(crate) async fn run_now(&self, run: &Arc<Run>) -> Unredacted {
         let workers = self.fleet.workers().await.unwrap_or_default();
-        self.of_run(run, &workers, Detail::Full).await
+        let view = self.of_run(run, &workers, Detail::Full).await;
+        Unredacted { view, protected: run.manifest.protected }
     }
 
     /// The view of a run. If the queue cannot be reached, its part is left out.

@@ -12,7 +12,7 @@ use crate::stream;
 
 /// `GET /`.
 pub(super) async fn list((State(site), Extension(visitor)): Visit) -> Response {
-    match site.cache.latest(&Topic::Benchmarks).await {
+    match site.cache.latest(&Topic::Benchmarks(visitor.audience())).await {
         Ok(state) => benchmarks::page(&visitor, &state).into_response(),
         Err(error) => Failed(visitor, error).into_response(),
     }
@@ -20,7 +20,8 @@ pub(super) async fn list((State(site), Extension(visitor)): Visit) -> Response {
 
 /// `GET /live`.
 pub(super) async fn list_live((State(site), Extension(visitor)): Visit) -> Response {
-    stream::of(site, visitor, Topic::Benchmarks)
+    let topic = Topic::Benchmarks(visitor.audience());
+    stream::of(site, visitor, topic)
 }
 
 /// `GET /runs/{run}`.
@@ -30,7 +31,7 @@ pub(super) async fn benchmark(
     Query(done): Query<Done>,
 ) -> Response {
     let id = RunId::new(name);
-    match site.cache.latest(&Topic::Benchmark(id.clone())).await {
+    match site.cache.latest(&Topic::Benchmark(id.clone(), visitor.audience())).await {
         Ok(state) => benchmark::page(&visitor, &id, &state, &done.done).into_response(),
         Err(error) => Failed(visitor, error).into_response(),
     }
@@ -41,7 +42,7 @@ pub(super) async fn benchmark_live(
     (State(site), Extension(visitor)): Visit,
     Path(name): Path<String>,
 ) -> Response {
-    let topic = Topic::Benchmark(RunId::new(name));
+    let topic = Topic::Benchmark(RunId::new(name), visitor.audience());
     // An unknown run is told at once: a browser does not ask again then.
     match site.cache.latest(&topic).await {
         Err(error) if error.code == ErrorCode::NotFound => {

@@ -13,7 +13,7 @@ use crate::cache::Topic;
 use crate::render::paths::path_of;
 use crate::session::same;
 use crate::site::Site;
-use crate::visitor::Visitor;
+use crate::visitor::{Audience, Visitor};
 
 /// The fields of a form, if its sender may change something and meant to.
 fn meant(visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
@@ -40,8 +40,10 @@ pub(super) async fn command(
     match carry_out(&site, &visitor, &run, &body).await {
         Err(error) => Failed(visitor, error).into_response(),
         Ok(done) => {
-            site.cache.forget(&Topic::Benchmark(run.clone()));
-            site.cache.forget(&Topic::Benchmarks);
+            for audience in Audience::ALL {
+                site.cache.forget(&Topic::Benchmark(run.clone(), audience));
+                site.cache.forget(&Topic::Benchmarks(audience));
+            }
             Redirect::to(&format!("{}?done={done}", path_of(&run))).into_response()
         }
     }
@@ -86,8 +88,7 @@ pub(super) async fn drain(
     match drained {
         Err(error) => Failed(visitor, error).into_response(),
         Ok(()) => {
-            site.cache.forget(&Topic::Workers { steers: true });
-            site.cache.forget(&Topic::Workers { steers: false });
+            Audience::ALL.into_iter().for_each(|audience| site.cache.forget(&Topic::Workers(audience)));
             Redirect::to("/workers?done=drain").into_response()
         }
     }

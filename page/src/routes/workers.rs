@@ -11,7 +11,7 @@ use crate::stream;
 
 /// `GET /workers`.
 pub(super) async fn list((State(site), Extension(visitor)): Visit, Query(done): Query<Done>) -> Response {
-    match site.cache.latest(&Topic::Workers { steers: visitor.steers() }).await {
+    match site.cache.latest(&Topic::Workers(visitor.audience())).await {
         Ok(state) => workers::page(&visitor, &state, &done.done).into_response(),
         Err(error) => Failed(visitor, error).into_response(),
     }
@@ -19,6 +19,6 @@ pub(super) async fn list((State(site), Extension(visitor)): Visit, Query(done): 
 
 /// `GET /workers/live`.
 pub(super) async fn list_live((State(site), Extension(visitor)): Visit) -> Response {
-    let steers = visitor.steers();
-    stream::of(site, visitor, Topic::Workers { steers })
+    let topic = Topic::Workers(visitor.audience());
+    stream::of(site, visitor, topic)
 }

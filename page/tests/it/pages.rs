@@ -129,3 +129,21 @@ async fn readers_see_lengths_of_protected_texts_and_operators_the_texts() {
     assert!(!readers.body.contains("Ann of") && !readers.body.contains("Who knows"), "{}", readers.body);
     page(ALICE).await.shows(&["Ann of the marsh", "Who knows whom?"]);
 }
+
+#[tokio::test]
+async fn readers_do_not_see_what_a_server_repeated_of_a_protected_exercise() {
+    let world = World::guarded();
+    let run = world.submit_protected().await.run;
+    let mut worker = Played::start(&world.access, "w").await;
+    worker.take(&world.access, 100).await;
+    worker.answer(&world.access, |_| (failed("cannot answer: Who knows whom?"), String::new())).await;
+    let page = async |token| {
+        let cookie = world.log_in(token).await;
+        world.visit().with("cookie", cookie).get(&path(&run)).await.expect(200)
+    };
+    // One after the other: what is kept for operators is kept for nobody else.
+    page(ALICE).await.shows(&["cannot answer: Who knows whom?"]);
+    let readers = page(BOB).await;
+    readers.shows(&["[30 characters]"]);
+    assert!(!readers.body.contains("Who knows"), "{}", readers.body);
+}
