@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use reqwest::header::HeaderValue;
 
 use crate::error::SetupError;
@@ -13,13 +16,79 @@ use crate::error::SetupError;
 const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// A key. It prints as `[key]`; only [`Secret::expose`] returns the text.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
+#[derive(Clone)]
+pub struct Secret(Arc<Known>);
+
+/// A key, and what finds it in texts.
+struct Known {
+    text: Box<str>,
+    /// `None` where there is nothing to find.
+    forms: Option<AhoCorasick>,
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text == other.0.text
+    }
+}
+
+impl Eq for Secret {}
+
+/// What stands in place of a key.
+const SCRUBBED: &str = "[key]";
+
+/// Shortest key of which other forms are looked for, in bytes: those of a shorter one are found in innocent texts.
+const FORMS_KEY_BYTES_MIN: usize = 8;
+
+/// What finds a key in texts, if it is one.
+fn finder(key: &str) -> Option<AhoCorasick> {
+    let forms = match key.len() {
+        0 => return None,
+        1..FORMS_KEY_BYTES_MIN => vec![key.to_owned()],
+        _ => forms_of(key),
+    };
+    let case_counts = key.len() < FORMS_KEY_BYTES_MIN;
+    // A key is too short for the search's limits to matter; without a finder, nothing could be said at all.
+    let found = AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .ascii_case_insensitive(!case_counts)
+        .build(forms);
+    found.ok()
+}
+
+/// The key as it stands, backwards, percent-encoded (RFC 3986, section 2.1), and as it stands in base64 (RFC 4648, sections 4
+/// and 5) of a longer text, at each of the three places where it may begin there.
+fn forms_of(key: &str) -> Vec<String> {
+    let mut forms = vec![key.to_owned(), key.chars().rev().collect()];
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    forms.push(
+        key.bytes()
+            .map(
+                |byte| {
+                    if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+                },
+            )
+            .collect(),
+    );
+    for before in 0..3 {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
+        // Of the characters at both ends, some bits are of what stands before and after.
+        let (first, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+        for encoded in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
+            forms.push(encoded[first..end].to_owned());
+        }
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
 
 impl Secret {
     /// Trims white space, which files and shells add and HTTP headers refuse.
     pub fn new(text: impl AsRef<str>) -> Self {
-        Self(Arc::from(text.as_ref().trim()))
+        let text: Box<str> = text.as_ref().trim().into();
+        let forms = finder(&text);
+        Self(Arc::new(Known { text, forms }))
     }
 
     /// Reads the environment variable `name`.
@@ -34,7 +103,7 @@ impl Secret {
                 std::env::VarError::NotUnicode(_) => "is not Unicode",
             })
         })?);
-        if secret.0.is_empty() { Err(missing("is empty")) } else { Ok(secret) }
+        if secret.expose().is_empty() { Err(missing("is empty")) } else { Ok(secret) }
     }
 
     /// Reads a file, such as a mounted Kubernetes secret. Blocks.
@@ -45,19 +114,25 @@ impl Secret {
         let failed = |why: &dyn fmt::Display| SetupError::KeyMissing(format!("{}: {why}", path.display()));
         let text = named_files::read_text(path, KEY_FILE_BYTES_MAX).map_err(|error| failed(&error))?;
         let secret = Self::new(text);
-        if secret.0.is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
+        if secret.expose().is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
     }
 
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
-    /// Replaces every occurrence of the key in `text`: servers like to quote the key they refuse.
+    /// Replaces every occurrence of the key in `text`, also in the forms in which a server, or somebody behind it, may quote
+    /// it: in another case, backwards, percent-encoded, in base64.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.0.is_empty() || !text.contains(&*self.0) {
+        let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
-        }
-        Cow::Owned(text.replace(&*self.0, "[key]"))
+        };
+        let mut scrubbed = String::with_capacity(text.len());
+        forms.replace_all_with(text, &mut scrubbed, |_, _, scrubbed| {
+            scrubbed.push_str(SCRUBBED);
+            true
+        });
+        Cow::Owned(scrubbed)
     }
 
     /// A header value `prefix` + key, marked so that HTTP libraries do not print it.
@@ -65,8 +140,8 @@ impl Secret {
     /// # Errors
     /// The key has characters that no header can carry.
     pub(crate) fn header(&self, prefix: &str) -> Result<HeaderValue, SetupError> {
-        let mut value =
-            HeaderValue::from_str(&format!("{prefix}{}", self.0)).map_err(|_| SetupError::KeyCharacters)?;
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.expose()))
+            .map_err(|_| SetupError::KeyCharacters)?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -104,6 +179,30 @@ mod tests {
         assert!(!format!("{header:?}").contains("very-secret"));
         assert_eq!(secret.scrub("bad key sk-very-secret, sk-very-secret!"), "bad key [key], [key]!");
         assert_eq!(Secret::new("").scrub("unchanged"), "unchanged");
+    }
+
+    #[test]
+    fn a_key_is_found_in_every_form_in_which_a_server_quotes_it() {
+        let secret = Secret::new("sk-Very+Secret/42");
+        for quoted in [
+            "sk-very+secret/42".to_owned(),
+            "SK-VERY+SECRET/42".to_owned(),
+            "24/terceS+yreV-ks".to_owned(),
+            "sk-Very%2BSecret%2F42".to_owned(),
+            "sk-Very%2bSecret%2f42".to_owned(),
+        ] {
+            assert_eq!(secret.scrub(&format!("no: {quoted}!")), "no: [key]!", "{quoted}");
+        }
+        for before in ["", "u", "u:", "u: ", "Bearer "] {
+            for after in ["", "\n", ", you"] {
+                let text = format!("{before}{}{after}", secret.expose());
+                for quoted in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                    assert!(secret.scrub(&quoted).contains("[key]"), "{text}: {quoted}");
+                }
+            }
+        }
+        let short = Secret::new("abc");
+        assert_eq!(short.scrub("cba ABC abc"), "cba ABC [key]", "other forms of so short a key are anything");
     }
 
     #[test]
