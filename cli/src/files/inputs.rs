@@ -102,6 +102,13 @@ impl Inputs {
                 Err(error) => tell(error.to_string()),
             }
         }
+        let in_clear = documents.iter().filter(|document| !document.is_protected()).count();
+        if details.is_some() && in_clear > 0 {
+            say(&format!(
+                "warning: the texts of {in_clear} result files will stand in the report as they are. Whoever publishes benchmarks \
+                 asks that exercises be not spread in the clear, where crawlers find them; --no-texts leaves texts out"
+            ));
+        }
         let reading = read_documents(&mut all, &documents, details);
         reading.file_errors.into_iter().chain(reading.record_errors).for_each(&mut tell);
         if problems > PROBLEMS_TOLD_MAX {

@@ -234,7 +234,10 @@ fn a_report_is_one_page_that_hostile_answers_do_not_leave() {
         plots.to_str().unwrap(),
     ];
     let more = ["--cards", cards.to_str().unwrap()];
-    data.kgfleet(&[&arguments[..], &more[..]].concat()).expect(0).says(&["40 dialogues of 1 models"]);
+    data.kgfleet(&[&arguments[..], &more[..]].concat()).expect(0).says(&[
+        "40 dialogues of 1 models",
+        "the texts of 1 result files will stand in the report as they are",
+    ]);
     let page = std::fs::read_to_string(&out).unwrap();
     assert!(page.contains("default-src 'none'") || page.contains("default-src &#39;none&#39;"));
     assert!(!page.contains("<script>alert") && !page.contains('\u{1b}') && !page.contains('\u{202e}'));
@@ -244,7 +247,10 @@ fn a_report_is_one_page_that_hostile_answers_do_not_leave() {
     assert_eq!(std::fs::read_dir(cards).unwrap().count(), 1);
     let again = data.path().join("again.html");
     data.kgfleet(&["report", file.to_str().unwrap(), "--out", again.to_str().unwrap()]).expect(0);
-    assert_eq!(page, std::fs::read_to_string(again).unwrap(), "equal inputs give equal reports");
+    assert_eq!(page, std::fs::read_to_string(&again).unwrap(), "equal inputs give equal reports");
+    let out = again.to_str().unwrap();
+    let textless = data.kgfleet(&["report", file.to_str().unwrap(), "--out", out, "--no-texts"]).expect(0);
+    assert!(!textless.stderr.contains("the texts of"), "there is nothing to warn of: {textless}");
 }
 
 #[test]
