@@ -7,6 +7,7 @@
 //! [`verdicts`] says which verdict of a question counts, [`derive`] which questions are open, [`report`] what comes out.
 
 pub mod derive;
+mod judging;
 pub mod kind;
 pub mod kinds;
 pub mod names;

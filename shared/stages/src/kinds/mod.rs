@@ -4,7 +4,6 @@ use crate::kind::Kind;
 
 pub mod compared_facts;
 pub mod judged_facts;
-mod judging;
 pub mod kghalubench;
 
 /// Every kind.

@@ -11,7 +11,7 @@
 use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};
 
-use super::judging::{self, pair};
+use crate::judging::{self, pair};
 use crate::kind::{Judgements, Kind, Stage, StageInput, Subject, delimited};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 

@@ -8,7 +8,7 @@
 use domain::{FailureCause, Scores};
 use serde_json::Value;
 
-use super::judging;
+use crate::judging;
 use crate::kind::{Judgements, Kind, PromptTexts, Stage, StageInput, Subject, delimited};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 

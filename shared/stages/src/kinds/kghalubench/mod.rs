@@ -16,7 +16,7 @@ use halu::metrics::{FactDecision, Fate, Filter};
 use halu::{Question, exercise, question, token_set};
 use serde_json::{Map, Value};
 
-use super::judging;
+use crate::judging;
 use crate::kind::{Judgements, Kind, Setting, Subject};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;

@@ -2,9 +2,9 @@
 
 use halu::Question;
 
-use super::super::judging::{self, pair};
 use super::windows::windows;
 use super::{Checked, Entity, WINDOW, check, entity, question, question_of};
+use crate::judging::{self, pair};
 use crate::kind::{Judgements, PromptTexts, Stage, StageInput, Subject, delimited};
 use crate::verdicts::Ruling;
 

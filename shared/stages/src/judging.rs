@@ -8,15 +8,15 @@ use tasks::{TaskData, Template, Wording};
 use crate::kind::PromptTexts;
 
 /// Worths of what a classifier of entailment says.
-pub(super) const ENTAILED: f64 = 1.0;
-pub(super) const NEUTRAL: f64 = 0.5;
-pub(super) const CONTRADICTED: f64 = 0.0;
+pub(crate) const ENTAILED: f64 = 1.0;
+pub(crate) const NEUTRAL: f64 = 0.5;
+pub(crate) const CONTRADICTED: f64 = 0.0;
 
 const CHOICE: &str =
     "Your reply does not begin with one of the words. Reply with one of {{choices}}, and nothing else.";
 
 /// A chat model picks one of some words, each with what it is worth.
-pub(super) fn choice(label: &str, system: &str, choices: &[(&str, f64)], first: &str) -> TaskData {
+pub(crate) fn choice(label: &str, system: &str, choices: &[(&str, f64)], first: &str) -> TaskData {
     let mut wording = Wording::default();
     wording.insert(PromptKind::System, Template::new(system));
     wording.insert(PromptKind::First, Template::new(first.trim_end()));
@@ -25,7 +25,7 @@ pub(super) fn choice(label: &str, system: &str, choices: &[(&str, f64)], first: 
 }
 
 /// A chat model writes a sentence; `again` is said to a reply that is none.
-pub(super) fn text(label: &str, first: &str, again: &str) -> TaskData {
+pub(crate) fn text(label: &str, first: &str, again: &str) -> TaskData {
     let mut wording = Wording::default();
     wording.insert(PromptKind::First, Template::new(first.trim_end()));
     wording.insert(PromptKind::Choice, Template::new(again));
@@ -33,18 +33,18 @@ pub(super) fn text(label: &str, first: &str, again: &str) -> TaskData {
 }
 
 /// An embedder compares two texts.
-pub(super) fn similarity(label: &str) -> TaskData {
+pub(crate) fn similarity(label: &str) -> TaskData {
     task(label, (judge_pair::SIMILARITY, judge_pair::VERSION), Map::new(), of_pairs())
 }
 
 /// A classifier says whether the second text follows from the first.
-pub(super) fn entailment(label: &str) -> TaskData {
+pub(crate) fn entailment(label: &str) -> TaskData {
     let choices = [("entailment", ENTAILED), ("neutral", NEUTRAL), ("contradiction", CONTRADICTED)];
     task(label, (judge_pair::CLASS, judge_pair::VERSION), choices_of(&choices), of_pairs())
 }
 
 /// The question to an embedder or a classifier.
-pub(super) fn pair(left: &str, right: &str) -> PromptTexts {
+pub(crate) fn pair(left: &str, right: &str) -> PromptTexts {
     vec![(judge_pair::PAIR, judge_pair::pair(left, right))]
 }
 
