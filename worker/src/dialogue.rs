@@ -275,7 +275,7 @@ impl Held<'_> {
             }
             Err(error) => {
                 self.failed_calls = failed_calls;
-                Err(Failure { cause: error.cause, message: error.told() })
+                Err(Failure { cause: error.cause, message: error.in_words() })
             }
         }
     }

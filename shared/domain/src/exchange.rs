@@ -103,7 +103,7 @@ impl std::fmt::Display for NameTaken {
     }
 }
 
-/// Identifies one lease: the fence, plus the run, because workers hold leases of several runs. Stale as soon as the unit
+/// Identifies one lease: what the queue calls its fence, plus the run, because workers hold leases of several runs. Stale as soon as the unit
 /// changes hands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId {

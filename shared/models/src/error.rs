@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 /// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}: {}", self.told())]
+#[error("{cause}: {}", self.in_words())]
 pub struct CallError {
     pub cause: FailureCause,
     /// Message of the server or the network: one line, at most [`CallError::MESSAGE_BYTES_MAX`] bytes, without keys.
@@ -47,7 +47,7 @@ impl CallError {
     }
 
     /// Status, address and message, as far as they are known: the text for records and people.
-    pub fn told(&self) -> String {
+    pub fn in_words(&self) -> String {
         let status = self.status.map(|status| format!("HTTP {status}"));
         let place = self.place.as_ref().map(|place| format!("from {place}"));
         let head = [status, place].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -65,7 +65,7 @@ impl CallError {
 
     /// The form in which a record stores this attempt.
     pub fn to_failed_call(&self, at: Timestamp) -> FailedCall {
-        FailedCall { at, cause: self.cause, message: self.told() }
+        FailedCall { at, cause: self.cause, message: self.in_words() }
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     fn who_says_nothing_is_named() {
         let error = |cause, status, message: &str| {
             let error = CallError::new(cause, RetryAdvice::No, message).with_status(status);
-            error.asked_at("http://h/v1/chat/completions").told()
+            error.asked_at("http://h/v1/chat/completions").in_words()
         };
         assert_eq!(
             error(FailureCause::Server, 500, " "),

@@ -32,7 +32,7 @@ async fn ask(canned: Canned) -> Result<ChatReply, CallError> {
 
 #[tokio::test]
 async fn a_server_that_refuses_without_a_word_is_named_with_its_status() {
-    let error = ask(Canned::json(422, " ")).await.unwrap_err().told();
+    let error = ask(Canned::json(422, " ")).await.unwrap_err().in_words();
     assert!(error.starts_with("HTTP 422 from http://127.0.0.1:"), "{error}");
     assert!(error.ends_with("/v1/chat/completions, without a message"), "{error}");
 }

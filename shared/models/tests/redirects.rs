@@ -30,7 +30,7 @@ fn key() -> DialogueKey {
 /// Fails unless the error says what to do about this redirect, once and for all.
 #[track_caller]
 fn told(error: CallError, status: u16, elsewhere: &Server) {
-    let words = error.told();
+    let words = error.in_words();
     assert!(words.contains(&format!("{}/latest/meta-data", elsewhere.url)), "{words}");
     assert!(words.contains("is not followed") && words.contains(&format!("HTTP {status}")), "{words}");
     assert!(!words.contains("hunter2") && !words.contains("sesame"), "{words}");

@@ -362,7 +362,7 @@ mod tests {
             let got = (rejected.error.cause, rejected.error.retry, rejected.remedy);
             assert_eq!(got, (*cause, *retry, *remedy), "{status} {body}");
             assert_eq!(rejected.error.status, Some(*status));
-            assert!(!rejected.error.told().is_empty());
+            assert!(!rejected.error.in_words().is_empty());
         }
     }
 
@@ -374,7 +374,7 @@ mod tests {
             "Method Not Allowed"
         );
         assert_eq!(classify(400, None, r#"{"error":{"message":"why"}}"#).error.message, "why");
-        assert_eq!(classify(500, None, "").error.told(), "HTTP 500, without a message");
+        assert_eq!(classify(500, None, "").error.in_words(), "HTTP 500, without a message");
     }
 
     #[test]

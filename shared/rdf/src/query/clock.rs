@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Ticks between two readings of the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
-const TICKS_PER_LOOK: u32 = 1024;
+const TICKS_PER_CHECK: u32 = 1024;
 
 thread_local! {
     static BUDGET: Cell<Option<Budget>> = const { Cell::new(None) };
@@ -29,13 +29,13 @@ struct Budget {
     end: Duration,
     /// The limit cannot be reached before this moment, because processor time never runs faster than the wall clock.
     /// Reading the wall clock is cheap; reading the processor time is a system call.
-    look_at: Instant,
+    check_at: Instant,
 }
 
 impl Budget {
     /// `None` if the end is beyond the range of the clock.
     fn new(time: Duration) -> Option<Self> {
-        Some(Self { end: processor_time().checked_add(time)?, look_at: Instant::now().checked_add(time)? })
+        Some(Self { end: processor_time().checked_add(time)?, check_at: Instant::now().checked_add(time)? })
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn with_time<T>(time: Option<Duration>, work: impl FnOnce() -> T) -> 
 pub(super) fn tick() {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);
-    if ticks.is_multiple_of(TICKS_PER_LOOK) {
+    if ticks.is_multiple_of(TICKS_PER_CHECK) {
         check_budget();
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn tick() {
 fn check_budget() {
     let Some(budget) = BUDGET.get() else { return };
     let now = Instant::now();
-    if now < budget.look_at {
+    if now < budget.check_at {
         return;
     }
     let left = budget.end.saturating_sub(processor_time());
@@ -89,7 +89,7 @@ fn check_budget() {
         BUDGET.set(None);
         resume_unwind(Box::new(OutOfTime));
     }
-    BUDGET.set(Some(Budget { look_at: now + left, ..budget }));
+    BUDGET.set(Some(Budget { check_at: now + left, ..budget }));
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn short() {
-        (0..3 * TICKS_PER_LOOK).for_each(|_| tick());
+        (0..3 * TICKS_PER_CHECK).for_each(|_| tick());
     }
 
     #[test]

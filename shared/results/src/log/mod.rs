@@ -36,7 +36,7 @@ pub mod head;
 pub mod lines;
 pub mod ordered;
 pub mod places;
-pub mod position;
+mod position;
 pub mod reader;
 pub mod seal;
 pub mod segment;
