@@ -10,17 +10,12 @@ use domain::{RunId, Scores};
 use jiff::Timestamp;
 use results::names::Names;
 
-use crate::analysis::cells::{CellStatistics, ColumnStatistics};
+use crate::summaries::{CellStatistics, ColumnStatistics};
+pub use crate::summaries::{ColumnId, TaskId};
 
 mod shapes;
 
 use self::shapes::Shapes;
-
-/// Place of a column in [`Dialogues::columns`].
-pub type ColumnId = usize;
-
-/// Place of a task in [`Dialogues::tasks`].
-pub type TaskId = usize;
 
 /// Where dialogues come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -16,6 +16,7 @@ pub mod input;
 pub mod names;
 pub mod plot;
 pub mod stats;
+pub mod summaries;
 pub mod table;
 pub mod views;
 pub mod words;

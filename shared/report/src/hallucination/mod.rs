@@ -15,6 +15,15 @@ use halu::{Assessment, Date, Difficulty, ModelMetrics, Weights, rank};
 
 pub use about::{AboutError, AboutModel, ModelFacts};
 
+/// The group of a type, in words.
+pub(crate) fn frequency_words(frequency: Frequency) -> &'static str {
+    match frequency {
+        Frequency::VeryCommon => "very common",
+        Frequency::Common => "common",
+        Frequency::Uncommon => "uncommon",
+    }
+}
+
 /// What the records of a pipeline say.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineNumbers {

@@ -6,9 +6,10 @@ use super::ReportPage;
 use super::grid::{self, FORMATS, GridHead, GridLine, Square, format_of};
 use super::hallucination;
 use super::tables::table;
-use crate::analysis::cells::{self, CellStatistics};
+use crate::analysis::cells;
 use crate::dialogues::{Dialogues, SourceInfo};
 use crate::plot::{self, Svg};
+use crate::summaries::CellStatistics;
 use crate::table::printable;
 use crate::views::{combined, preferences, statistics};
 

@@ -9,8 +9,7 @@ use super::boxes::short;
 use super::scale::{Scale, ticks};
 use super::svg::{Anchor, Svg};
 use super::text::fitted;
-use crate::hallucination::{ModelStudy, Study};
-use crate::views::hallucination::frequency;
+use crate::hallucination::{ModelStudy, Study, frequency_words};
 
 /// Models of the bar chart of weighted accuracies, the best ones.
 pub const TOP_MODELS: usize = 10;
@@ -113,7 +112,7 @@ pub fn types(study: &Study) -> Svg {
         of_values(&of_type.name, groups.map(|group| (group == of_type.frequency).then_some(share)).to_vec())
     };
     let rows: Vec<Row> = study.types.iter().map(row).collect();
-    bars("Types of entities", &groups.map(frequency), &rows, Stand::Stacked, "share of the questions")
+    bars("Types of entities", &groups.map(frequency_words), &rows, Stand::Stacked, "share of the questions")
 }
 
 /// Mean points of questions against their estimated difficulty, a line for each model.

@@ -5,8 +5,9 @@ use super::scale::{Scale, decades, ticks};
 use super::svg::{Anchor, Svg};
 use super::text::{fitted, width};
 use super::{colours, mixed};
-use crate::analysis::cells::{ColumnStatistics, totals};
+use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;
+use crate::summaries::ColumnStatistics;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 560.0;

@@ -1,10 +1,9 @@
 //! The tables of KGHaluBench.
 
 use halu::Date;
-use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
-use crate::hallucination::{ModelStudy, Replies, Study};
+use crate::hallucination::{ModelStudy, Replies, Study, frequency_words};
 use crate::table::{Cell, Table, TopPlace};
 
 /// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
@@ -168,7 +167,7 @@ pub fn types(studies: &[Study]) -> Table {
         for of_type in &study.types {
             table.row([
                 Cell::from(of_type.name.as_str()),
-                Cell::from(frequency(of_type.frequency)),
+                Cell::from(frequency_words(of_type.frequency)),
                 Cell::Count(of_type.questions),
                 Cell::Count(u64::from(of_type.counts.scored)),
                 percent(of_type.score, None),
@@ -178,15 +177,6 @@ pub fn types(studies: &[Study]) -> Table {
         }
     }
     table
-}
-
-/// The group of a type, in words.
-pub(crate) fn frequency(frequency: Frequency) -> &'static str {
-    match frequency {
-        Frequency::VeryCommon => "very common",
-        Frequency::Common => "common",
-        Frequency::Uncommon => "uncommon",
-    }
 }
 
 /// The replies of every stage, over all models; those that models share once.

@@ -105,7 +105,7 @@ impl Grid {
             grid.tasks.push(TaskRow { label: found.label.clone(), score });
             let views = (0..all.columns.len()).map(|column| cell(column, task));
             grid.cells.push(
-                views.map(|view| Cell::Told(mean_of_cell(&view), view.mean).or_nothing(&view)).collect(),
+                views.map(|view| or_nothing(Cell::Told(mean_of_cell(&view), view.mean), &view)).collect(),
             );
         }
         for (column, name) in headings.into_iter().enumerate() {
@@ -212,11 +212,9 @@ impl Grid {
     }
 }
 
-impl Cell {
-    /// Nothing where nothing was planned and nothing is there.
-    fn or_nothing(self, view: &CellView) -> Self {
-        if view.planned == 0 { Self::Empty } else { self }
-    }
+/// Nothing where nothing was planned and nothing is there.
+fn or_nothing(cell: Cell, view: &CellView) -> Cell {
+    if view.planned == 0 { Cell::Empty } else { cell }
 }
 
 /// The mean of a model on a task, with its coverage and failures.

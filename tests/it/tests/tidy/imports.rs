@@ -30,7 +30,20 @@ const FOLDERS: [(&str, &[&str]); 4] = [
     ("page", &[".", "render", "cache.rs", "site.rs", "admission.rs", "stream.rs", "routes", "page.rs"]),
     (
         "shared/report",
-        &[".", "stats", "table", "dialogues", "analysis", "hallucination", "plot", "views", "html", "input"],
+        &[
+            "stats",
+            "words.rs",
+            "names.rs",
+            "table",
+            ".",
+            "dialogues",
+            "analysis",
+            "hallucination",
+            "plot",
+            "views",
+            "html",
+            "input",
+        ],
     ),
 ];
 

@@ -1,0 +1,60 @@
+//! What dialogues come to: a model on a task, and a model over all tasks.
+
+use crate::stats::Summary;
+use crate::stats::bootstrap::Interval;
+
+/// Place of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
+pub type ColumnId = usize;
+
+/// Place of a task in [`Dialogues::tasks`](crate::dialogues::Dialogues).
+pub type TaskId = usize;
+
+/// Statistics of the headline score, and what it cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellStatistics {
+    pub column: ColumnId,
+    pub task: TaskId,
+    /// Dialogues planned.
+    pub planned: u64,
+    /// Of the headline scores; `None` where there are none.
+    pub summary: Option<Summary>,
+    /// Around the mean, by drawing cases.
+    pub interval: Option<Interval>,
+    /// Dialogues without scores, by reason.
+    pub unscored: Vec<(String, u64)>,
+    /// Means over the dialogues that tell.
+    pub rounds: Option<f64>,
+    pub prompt_tokens: Option<f64>,
+    pub completion_tokens: Option<f64>,
+    pub seconds: Option<f64>,
+}
+
+impl CellStatistics {
+    /// The share of planned dialogues that have no score.
+    pub fn unscored_share(&self) -> f64 {
+        let scored = self.summary.map_or(0, |summary| summary.n as u64);
+        if self.planned == 0 { 0.0 } else { 1.0 - scored.min(self.planned) as f64 / self.planned as f64 }
+    }
+}
+
+/// A model over all of its tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnStatistics {
+    pub column: ColumnId,
+    /// Tasks with a mean.
+    pub tasks: usize,
+    /// The mean of the means of its tasks; of tasks with unequal numbers of dialogues each counts the same.
+    pub mean: Option<f64>,
+    /// Around the mean, by drawing cases within the tasks together.
+    pub interval: Option<Interval>,
+    pub dialogues: u64,
+    pub planned: u64,
+    pub scored: u64,
+    pub rounds: Option<f64>,
+    /// Sums over its dialogues, where all of them tell.
+    pub prompt_tokens: Option<u64>,
+    pub completion_tokens: Option<u64>,
+    pub seconds: Option<f64>,
+    /// The mean first answer and the mean of what stood at the end, over dialogues that have both.
+    pub gain: Option<(f64, f64)>,
+}
