@@ -32,7 +32,7 @@ fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=
 
 lint: ## Check formatting, lints and unused dependencies.
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --features cli/png --locked --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	command -v cargo-machete >/dev/null || $(CARGO) install --locked --quiet cargo-machete
 	$(CARGO) machete
 

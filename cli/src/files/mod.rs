@@ -5,5 +5,4 @@ pub mod copy;
 pub mod export;
 pub mod inputs;
 pub mod kghalubench;
-pub mod pictures;
 pub mod tables;

@@ -15,7 +15,6 @@ use report::views::card;
 
 use crate::files::inputs::Inputs;
 use crate::files::kghalubench::StudyFiles;
-use crate::files::pictures::{GROUNDS, Pictures};
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::say;
@@ -50,10 +49,6 @@ pub struct Arguments {
     /// Write every plot as an SVG file into this folder as well.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write the plots as PNG, too: NAME.png on light ground, NAME.dark.png on dark, two pixels for one of the SVG. Needs a
-    /// kgfleet that was built with the feature `png`.
-    #[arg(long, requires = "plots")]
-    png: bool,
     /// Write a card of every model, in Markdown, into this folder as well.
     #[arg(long, value_name = "DIR")]
     cards: Option<PathBuf>,
@@ -71,7 +66,6 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let pictures = arguments.png.then(Pictures::new).transpose()?;
     let known = schemes(arguments.schemes.as_deref())?;
     let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
@@ -98,19 +92,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let count = plots.len();
         for (name, svg) in plots {
             write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
-            if let Some(pictures) = &pictures {
-                for (ground, ending) in GROUNDS {
-                    let picture = pictures.draw(&svg, ground);
-                    let picture = picture.with_context(|| format!("cannot draw {name}.{ending}"))?;
-                    write(folder, &format!("{name}.{ending}"), &picture)?;
-                }
-            }
         }
-        say(&format!(
-            "wrote {count} plots into {}{}",
-            folder.display(),
-            if pictures.is_some() { ", as SVG and PNG" } else { "" }
-        ));
+        say(&format!("wrote {count} plots into {}", folder.display()));
     }
     if let Some(folder) = &arguments.cards {
         for (column, heading) in all.headings().iter().enumerate() {

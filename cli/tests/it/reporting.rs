@@ -252,23 +252,3 @@ fn a_report_is_one_page_that_hostile_answers_do_not_leave() {
     let textless = data.kgfleet(&["report", file.to_str().unwrap(), "--out", out, "--no-texts"]).expect(0);
     assert!(!textless.stderr.contains("the texts of"), "there is nothing to warn of: {textless}");
 }
-
-#[test]
-fn png_is_written_where_it_was_built_in_and_else_the_command_says_how_to_build_it() {
-    let data = Data::new();
-    let file = data.write("m_result.json", result_file("m", [0.5, 0.25], "She."));
-    let (out, plots) = (data.path().join("page.html"), data.path().join("plots"));
-    let page = ["report", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--png"];
-    data.kgfleet(&page).expect(2).says(&["--plots"]);
-    let told = data.kgfleet(&[&page[..], &["--plots", plots.to_str().unwrap()]].concat());
-    if !cfg!(feature = "png") {
-        told.expect(2).says(&["built without PNG", "--features png"]);
-        assert!(!out.exists() && !plots.exists(), "told before anything is read or written");
-        return;
-    }
-    told.expect(0).says(&["as SVG and PNG"]);
-    for ending in ["png", "dark.png"] {
-        let picture = std::fs::read(plots.join(format!("task_RdfFriendCount-turtle-1.{ending}"))).unwrap();
-        assert!(picture.starts_with(b"\x89PNG"), "{ending}");
-    }
-}
