@@ -2,7 +2,8 @@
 //!
 //! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and only
 //! under a name of its own: a foreign name that leads here (DNS rebinding) is refused. The port has no TLS: other machines
-//! come through a proxy that has, under the address given to the coordinator.
+//! come through a proxy that has, under the address given to the coordinator. What a proxy passes on under another name comes
+//! from this machine only as it seems: it is refused, as far as the proxy says that it is one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,6 +42,16 @@ const HEADERS: [(HeaderName, &str); 9] = [
         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
     (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Headers in which proxies say for whom they ask (RFC 7239, and what was usual before it; `Via`: RFC 9110, section 7.6.3).
+const FORWARDED: [HeaderName; 6] = [
+    header::FORWARDED,
+    header::VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
 ];
 
 /// Paths that need no login.
@@ -97,6 +108,12 @@ fn connection(
         && host.eq_ignore_ascii_case(&public.host)
     {
         return Ok(VisitorConnection { secure: true, origin: public.origin.clone() });
+    }
+    if FORWARDED.iter().any(|name| headers.contains_key(name)) {
+        return Err(
+            "this request came through a proxy; the page is served through one under the address of --page-url \
+                    only, which needs --tokens",
+        );
     }
     // An address of IPv4 may come in the clothes of IPv6.
     let is_near = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());

@@ -15,6 +15,11 @@ async fn without_identities_this_machine_is_served_under_its_own_names_only() {
             world.visit().host(host).get(path).await.expect(403);
         }
         world.visit().from("192.168.0.7:50000").get(path).await.expect(403);
+        // A proxy on this machine asks for somebody whom nobody knows.
+        for header in ["forwarded", "via", "x-forwarded-for", "x-real-ip"] {
+            let passed_on = world.visit().with(header, "203.0.113.9").get(path).await.expect(403);
+            passed_on.shows(&["--page-url"]);
+        }
         world.visit().from("192.168.0.7:50000").host("fleet.example").get(path).await.expect(403);
     }
     world.visit().get("/nothing").await.expect(404);
