@@ -41,8 +41,8 @@ impl Backoff {
         Self { shortest, longest, ceiling: shortest, floor: 0.0, random: SplitMix64::new(seed) }
     }
 
-    /// Delays of at least half their ceiling ("equal jitter"): for few clients with a bounded number of tries, which
-    /// should last.
+    /// Delays of at least half their ceiling ("equal jitter"). For few clients whose number of tries is bounded: the
+    /// tries then cover a longer time.
     pub fn at_least_half(self) -> Self {
         Self { floor: 0.5, ..self }
     }

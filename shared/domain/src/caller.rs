@@ -1,4 +1,5 @@
-//! Callers of a coordinator and their rights.
+//! Callers of a coordinator and what each may do. Tokens and certificates are not here: `proto` turns them into a
+//! [`Caller`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +32,7 @@ struct Identity {
 }
 
 impl Caller {
-    /// Name of every caller if no identities are configured: on one machine, or behind something else that
-    /// authenticates.
+    /// Name of every caller if no identities are configured: on one machine, or behind a proxy that authenticates.
     pub const ANYONE: &'static str = "anyone";
 
     /// `workers` is the pattern of worker names that the identity may use; all if absent.
@@ -50,7 +50,6 @@ impl Caller {
         &self.0.name
     }
 
-    /// Whether it has a role.
     pub fn has(&self, role: CallerRole) -> bool {
         self.0.roles.contains(&role)
     }

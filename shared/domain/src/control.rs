@@ -1,4 +1,6 @@
 //! The interface of a coordinator for people and tools.
+//!
+//! A call is added here, in `proto/` (message, conversion, client, server) and in `coordinator/src/access/`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,8 +23,8 @@ pub trait Control: Send + Sync + 'static {
     /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
     async fn submit(&self, submission: Submission) -> Reply<BenchmarkView>;
 
-    /// Plans a run anew, with models, tasks or iterations in addition to those that it has, and goes on with it. Its notes
-    /// begin with what was changed. Repetition: goes on with it.
+    /// Adds models, tasks or iterations to a run and continues it under the extended plan. The notes of the answer
+    /// begin with what was added. Repetition: adds nothing and continues it.
     async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView>;
 
     /// All runs, in the order of their names, which is that of time.
@@ -43,8 +45,8 @@ pub trait Control: Send + Sync + 'static {
     /// a removed run are refused for good. Repetition: harmless.
     async fn remove(&self, run: &RunId, force: bool) -> Reply<()>;
 
-    /// Yields the manifest, then the winner of every dialogue that has one. Of a pipeline: only a document that names its
-    /// runs, in place of the manifest.
+    /// Yields the manifest, then the winner of every dialogue that has one. A judged benchmark has no records of its
+    /// own: it yields a copy of its documents, which names its runs, in place of the manifest.
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
 
     /// The workers, by name.
@@ -89,7 +91,7 @@ named! {
     pub enum RunPhase {
         /// Units are being added to its queue.
         Preparing = "preparing",
-        /// Units are handed out: the phase of a run of which nobody said anything else.
+        /// Units are handed out.
         #[default]
         Active = "active",
         /// Paused by hand: no units are handed out.
@@ -102,7 +104,7 @@ named! {
 }
 
 impl RunPhase {
-    /// Whether the run is over: nothing more happens unless somebody asks for it.
+    /// Whether the run is over: it changes only if somebody resumes or retries it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Cancelled | Self::Finished)
     }
@@ -252,7 +254,8 @@ pub struct CellView {
     pub missing: u64,
 }
 
-/// Prefix of the names of a pipeline's results, which stand among its stages.
+/// First characters of a [`CellView`]'s task label if the cell is a result of a judged benchmark and not one of
+/// its stages.
 pub const RESULT_PREFIX: &str = "= ";
 
 impl CellView {
@@ -275,7 +278,7 @@ pub struct RefusalView {
 /// One piece of an export, in this order: the manifest, then records by model, task and iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExportItem {
-    /// The run's manifest as JSON; of a pipeline, a copy of its documents.
+    /// The run's manifest as JSON; of a judged benchmark, a copy of its documents.
     Manifest(Arc<str>),
     /// The winner of a dialogue.
     Record {
@@ -299,7 +302,7 @@ pub struct WorkerView {
     pub draining: bool,
 }
 
-/// Values that are shared here are values as JSON.
+/// Reads and writes an `Arc` as the value in it.
 mod shared {
     use std::sync::Arc;
 

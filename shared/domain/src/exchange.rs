@@ -1,8 +1,11 @@
 //! The interface between workers and coordinators.
 //!
-//! A worker reports its *whole* state and receives everything that concerns it (level-triggered): a lost answer loses
-//! nothing, because the next one brings it again. Two types implement the trait: a coordinator in the same process,
-//! for `kgfleet run`, and a client over gRPC.
+//! A worker reports its *whole* state, and the answer contains everything that concerns it. So a lost answer loses
+//! nothing: the next one contains it again. Two types implement the trait: a coordinator in the same process, for
+//! `kgfleet run`, and a client over gRPC.
+//!
+//! Workers call coordinators; a coordinator never calls a worker. A call is added here, in `proto/` (message,
+//! conversion, client, server) and in `coordinator/src/fleet/`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,8 +106,8 @@ impl std::fmt::Display for NameTaken {
     }
 }
 
-/// Identifies one lease: what the queue calls its fence, plus the run, because workers hold leases of several runs. Stale as soon as the unit
-/// changes hands.
+/// Identifies one lease: what the queue calls its fence, plus the run, because workers hold leases of several runs. It
+/// is stale as soon as the unit changes hands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId {
     pub run: RunId,
@@ -242,7 +245,8 @@ pub struct Grant {
     /// Duration of the lease without renewal. The worker measures it by its own monotonic clock, from before it
     /// asked.
     pub lease_for: Duration,
-    /// Which retry of its dialogues this is, by a number that no other retry has; `None` where it is none.
+    /// The number of the retry that these dialogues belong to; no two retries of a run share one. `None` if they are no
+    /// retry.
     pub retry: Option<u64>,
 }
 
@@ -300,7 +304,7 @@ pub struct RunMaterial {
     pub models: Vec<ModelSpec>,
     /// Whether texts of the run may be written to disk only in encrypted form.
     pub protected: bool,
-    /// Whom the run judges, where its models are judges.
+    /// Which model's answers the run judges; `None` if it is not a run of a judge.
     pub about: Option<About>,
 }
 

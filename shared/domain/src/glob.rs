@@ -1,6 +1,5 @@
 //! Label patterns: `*` stands for any text, `?` for one character.
 
-/// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob(Vec<char>);
 

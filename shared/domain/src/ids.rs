@@ -19,7 +19,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the text as it is.
+            /// Takes any text: nothing is checked here.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
@@ -44,7 +44,7 @@ macro_rules! text_id {
     };
 }
 
-/// Ids that are drawn, not given.
+/// Adds ids that are drawn at random instead of given.
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident) => {
         text_id!($(#[$doc])* $name);

@@ -1,4 +1,7 @@
-//! How a dialogue ended. Not scored is not zero: whatever has no score has a cause and never a number.
+//! How a dialogue ended. A dialogue without scores has a cause instead; it is never counted as a score of zero.
+//!
+//! A cause is added to [`FailureCause`] and explained in `docs/errors-and-logging.md`. Which causes park a model is
+//! decided in `worker::breaker`.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +18,11 @@ pub enum Outcome {
         /// What explains it.
         infos: Infos,
     },
-    /// Answered, and the answers have no score: those of a judge that fit none of the words it was offered.
+    /// Answered, but no answer has a score: no reply of a judge is one of the words that it was offered.
     Unscored {
         /// For counting and for `kgfleet retry --cause`.
         cause: FailureCause,
-        /// What the evaluation found all the same.
+        /// What the evaluation found.
         infos: Infos,
         /// Why there is no score, for people.
         message: String,
@@ -33,8 +36,8 @@ pub enum Outcome {
     },
 }
 
-/// The fields of [`Outcome`] side by side. Read as a tagged enum, its scores and infos, which are hundreds of values, would
-/// be copied before the state is known; that takes longer than reading all the rest of a record.
+/// The fields of [`Outcome`] side by side. Serde would read a tagged enum into a generic tree first, which copies
+/// hundreds of scores and infos and takes longer than reading the rest of a record.
 #[derive(Deserialize)]
 struct OutcomeJson {
     state: OutcomeState,

@@ -17,12 +17,12 @@ pub struct Provenance {
     pub sampling: Sampling,
     /// Seed of this dialogue, sent to servers whose API has a seed.
     pub seed: u64,
-    /// Whom the dialogue judges, where its model is a judge.
+    /// Which model's answers the dialogue judges; `None` if its model is not a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
 }
 
-/// What a judging run is about: whose answers, at which stage of which pipeline.
+/// What a judging run is about: the model whose answers it judges, and the stage and pipeline that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct About {
     pub pipeline: String,

@@ -1,4 +1,7 @@
 //! How models are reached, and what is known of each way before a model is asked: the table [`PROVIDERS`].
+//!
+//! A connector is added as a variant of [`Connector`] and a row of the table; the client itself goes to
+//! `shared/models`.
 
 named! {
     /// How a model is reached.
@@ -53,7 +56,7 @@ pub struct UsualKey {
 /// Bounds of the dialogues in flight at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlightBounds {
-    /// What is tried first.
+    /// The number to start with; it then adapts.
     pub start: u32,
     pub min: u32,
     pub max: u32,
@@ -114,7 +117,7 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
 ];
 
 impl Connector {
-    /// What is known of it.
+    /// Its row in [`PROVIDERS`].
     pub fn provider(self) -> &'static Provider {
         // A test compares the orders.
         &PROVIDERS[self as usize]

@@ -1,4 +1,5 @@
-//! Seeds: everything random about a dialogue is a function of the run's seed and the dialogue's key.
+//! Seeds: everything random about a dialogue is a function of the run's seed and the dialogue's key. Nothing here may
+//! change its numbers: recorded runs are repeated by them.
 
 use sha2::{Digest, Sha256};
 
@@ -15,8 +16,8 @@ pub fn question_seed(run_seed: u64, task: &TaskLabel, iteration: Iteration) -> u
     hash(run_seed, "question", &[task.as_str()], iteration)
 }
 
-/// The sampling seed of a dialogue that is asked again and may be answered otherwise: it differs for each retry, which a
-/// number tells from others.
+/// The sampling seed of a dialogue that is asked again, so that the model may answer differently. `retry` is a number
+/// that no other retry of the run has.
 pub fn retry_seed(dialogue_seed: u64, retry: u64) -> u64 {
     hash(dialogue_seed, "retry", &[&retry.to_string()], 0)
 }
@@ -37,9 +38,9 @@ fn hash(run_seed: u64, purpose: &str, names: &[&str], iteration: Iteration) -> u
     u64::from_le_bytes(first) >> 11
 }
 
-/// A stream of numbers that its seed decides for ever: SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom
-/// Number Generators*, OOPSLA 2014). The generators of the crate `rand` may change between its versions; what is asked,
-/// simulated or repeated under a seed must not. Nothing here needs to be unpredictable.
+/// A generator of pseudorandom numbers that will give the same numbers for a seed in every version: SplitMix64 (Steele,
+/// Lea, Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014). The crate `rand` does not promise that.
+/// Its numbers are predictable; use it for nothing secret.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 

@@ -1,9 +1,9 @@
 //! Which record of a dialogue counts.
 //!
-//! Delivery is at least once, so a dialogue may have several records. The first scored one in ticket order counts,
-//! else the first failed one. So a scored record supersedes a failed one, never the other way round, and a later
-//! scored record changes nothing. A record that arrived after its run had finished counts only if there is no other.
-//! The rule depends on the records alone, so all readers agree, in whatever order they read.
+//! Delivery is at least once, so a dialogue may have several records. The first scored one in ticket order counts, else
+//! the first failed one. So a scored record supersedes a failed one, never the other way round, and a later scored
+//! record changes nothing. A record that arrived after its run had finished counts only if there is no other. The rule
+//! depends on the records alone, so all readers agree, in whatever order they read.
 //!
 //! `commit.lua` of the Redis queue has a copy of this rule, which is tested against it.
 

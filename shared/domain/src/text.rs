@@ -1,4 +1,4 @@
-//! Texts that several crates make: of bytes, and of errors with what caused them.
+//! Texts that several crates need: hexadecimal digits, and errors with their causes.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     })
 }
 
-/// An error with its causes, outermost first. A cause that the text before it already tells is left out: some errors
-/// print their source, some leave it to the reader.
+/// An error with its causes, outermost first, separated by colons. A cause that the text contains already is left out,
+/// because some errors print their source themselves.
 pub fn with_causes(error: &dyn Error) -> String {
     followed_by_causes(error.to_string(), error)
 }
 
-/// `text` and the causes of `error`, for an error that tells more than it prints.
+/// `text`, then the causes of `error`, as in [`with_causes`].
 pub fn followed_by_causes(mut text: String, error: &dyn Error) -> String {
     for cause in std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string) {
         if !text.contains(&cause) {

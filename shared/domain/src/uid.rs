@@ -1,8 +1,8 @@
-//! Questions to judges, told apart by what they are.
+//! The identity of a question to a judge.
 //!
-//! A judge is asked the same question once, whoever needs its verdict and however often a pipeline is derived. Two
-//! questions are the same where everything that decides the reply is: the texts under judgement, the wording, the judge
-//! and how its tokens are drawn.
+//! A judge is asked a question once, whoever needs the verdict and however often its questions are derived. Two questions
+//! are the same if everything that decides the reply is equal: the texts to be judged, the wording, the judge and its
+//! sampling parameters.
 
 use std::fmt;
 
@@ -16,15 +16,15 @@ use crate::model::ModelSpec;
 #[serde(transparent)]
 pub struct CaseUid(String);
 
-/// Version of the rule below. It is part of every name, so that a change of the rule never takes one question for another.
+/// Version of the hash below. It is part of the hash, so that names made by different versions never agree by chance.
 const RULE: &str = "kgfleet case 1";
 
 /// Bytes of the hash that are kept.
 const KEPT_BYTES: usize = 16;
 
 impl CaseUid {
-    /// Of what is judged, by name and text in any order; of the prompts, by a version that changes with their wording; and
-    /// of the judge.
+    /// `texts` are the texts to be judged, by name; their order does not matter. `prompt_version` changes whenever the
+    /// wording does. Of the judge count connector, requested name and sampling, but not its label or address.
     pub fn of<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
         prompt_version: &str,
@@ -51,12 +51,12 @@ impl CaseUid {
         Self(digest.iter().take(KEPT_BYTES).map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// As it stands in packs and records; what is none is equal to none.
+    /// Takes a name as packs and records store it, unchecked. A text that is no such name is equal to none that was
+    /// computed.
     pub fn read(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! The calls of a queue as a list, for stores that pass them on to another.
 
-/// Gives a macro all calls of [`QueueStore`](crate::QueueStore) but `address`, which is none of the store's server, each as
-/// `NAME(ARGUMENT: TYPE, …) -> ANSWER;`. The crate of that macro depends on `domain`.
+/// Calls a macro with all methods of [`QueueStore`](crate::QueueStore) except `address`, each as `NAME(ARGUMENT: TYPE,
+/// …) -> ANSWER;`. The macro's crate must depend on `domain`. A new method of the trait is added here, too.
 #[macro_export]
 macro_rules! for_each_call {
     ($calls:ident) => {

@@ -1,4 +1,4 @@
-//! Decides which record of a dialogue counts.
+//! Which record of a dialogue counts.
 //!
 //! The winner is a pure function of the set of records, defined by [`Standing`]. It does not depend on the order in
 //! which coordinators commit them, so the queue and every reader of the record log agree. A record that arrived after

@@ -41,7 +41,7 @@ pub const WORKERS_MAX: usize = 10_000;
 pub const PREDECESSORS_MAX: usize = 16;
 /// Bytes of a worker's status.
 pub const WORKER_INFO_BYTES_MAX: usize = 4 * 1024;
-/// RateLimit buckets in use at a time in the memory store; in Redis each expires by itself.
+/// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const RATE_BUCKETS_MAX: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const RATE_PER_MINUTE_MAX: u32 = 6_000_000;

@@ -1,24 +1,25 @@
-//! Which record store a queue belongs to, and which of that store's queues it is.
+//! Which record store a queue belongs to, and which of that store's queues it is. Coordinators compare this with their
+//! record store, so that they never use the queue of another one.
 
-/// What a queue says of itself.
+/// The owner of a queue, as stored in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueOwner {
     /// The identity of its record store.
     pub store: String,
-    /// A random name, given to the queue with its owner; empty where an owner was written before queues had names.
+    /// A random name, drawn when the queue got its owner; empty if the owner was written before queues had names.
     pub queue: String,
-    /// Counts the queues of the store, from 1; 0 where an owner was written before they were counted.
+    /// Number of this queue among the store's queues, from 1; 0 if the owner was written before they were counted.
     pub generation: u64,
 }
 
 impl QueueOwner {
-    /// Its text in the queue.
+    /// The owner as the queue stores it.
     pub(crate) fn text(&self) -> String {
         let Self { store, queue, generation } = self;
         if *generation == 0 { store.clone() } else { format!("{store} {generation} {queue}") }
     }
 
-    /// The owner of a text. A text of another form is the name of a store.
+    /// Reads what [`text`](Self::text) wrote. Any other text is taken as the name of a store.
     pub(crate) fn of(text: &str) -> Self {
         let parts: Vec<&str> = text.split(' ').collect();
         if let [store, generation, queue] = parts[..]

@@ -29,7 +29,8 @@ pub struct RunSpec {
     pub lease_for: Duration,
     /// Number of strikes that make a unit a dead letter, from 1: deaths of workers that held it alone.
     pub max_strikes: u32,
-    /// The generation of the queue if it is built now. Whoever builds one counts: it is higher than any that the run had.
+    /// The generation of the queue if this call builds it. The caller counts generations: this one must be higher than
+    /// any that the run had.
     pub generation: u64,
     /// The highest commit ticket seen in the run's records, 0 for a new run.
     pub ticket_floor: u64,

@@ -1,8 +1,8 @@
 //! The states of a run in the queue.
 
 domain::named! {
-    /// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what
-    /// people see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
+    /// The state of a run in the queue: what the queue does with its units. People see `domain::control::RunPhase`
+    /// instead, which has one phase more: only the coordinator that fills the queue knows that a run is being prepared.
     #[derive(Default)]
     pub enum RunState {
         /// Units are leased out.

@@ -1,16 +1,16 @@
-//! What keeps a queue right, each part of which a test can leave out to see that its loss is found.
+//! Safeguards of the memory store that a test can switch off, to see that the checks of a history notice.
 
-/// The safeguards of a [`MemoryStore`](crate::MemoryStore). Only tests have more than one of them to choose from: the others
-/// are not compiled into anything else.
+/// The safeguards of a [`MemoryStore`](crate::MemoryStore). Variants other than `All` exist only with the feature
+/// `test-support`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Safeguards {
-    /// All, as it must be.
+    /// All of them: what every program uses.
     #[default]
     All,
-    /// A fence is taken whatever its attempt.
+    /// Fences of earlier attempts are accepted.
     #[cfg(feature = "test-support")]
     NoFence,
-    /// Every record counts, also where its dialogue has one.
+    /// Every record counts, even if its dialogue has one already.
     #[cfg(feature = "test-support")]
     NoDedup,
 }

@@ -29,8 +29,8 @@ use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
 ///   taken over: a worker that is merely late has lost nothing yet.
 /// - **Generations.** An operation with another generation than the run's changes nothing and fails with
 ///   [`Error::StaleGeneration`](crate::Error::StaleGeneration); on an unknown run, it fails with
-///   [`Error::RunGone`](crate::Error::RunGone). Who builds a run says its generation, and keeps count of them outside of
-///   the store, which may lose everything or come back as it was long ago.
+///   [`Error::RunGone`](crate::Error::RunGone). The caller that builds a run chooses its generation and keeps the count
+///   outside the store, because the store may lose its data or return in an older state.
 /// - **Commits are idempotent** and independent of their order (see [`crate::commit`]). A late record is accepted
 ///   regardless of who holds the unit now; a failure never replaces a scored record.
 /// - **Suspects.** When a worker dies, or its leases expire, the units it held become suspects; releasing has no such
@@ -49,8 +49,8 @@ use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
 /// allocation is negligible beside a round trip to Redis.
 #[async_trait::async_trait]
 pub trait QueueStore: Send + Sync + 'static {
-    /// Where the queue is, without login and without the scheme: of two addresses with the same text, the queue is the
-    /// same. `None` for a queue that ends with its process.
+    /// Where the queue is, without login and scheme. Equal texts mean the same queue. `None` for a queue that ends with
+    /// its process.
     fn address(&self) -> Option<&str>;
 
     /// Which record store the queue belongs to; `None` before it was bound.

@@ -6,7 +6,7 @@ use domain::{DialogueKey, Iteration, ModelLabel, TaskLabel};
 
 use crate::commit::Committed;
 
-/// The winner of each dialogue. Labels are stored once, not once per dialogue: a run of a million dialogues takes
+/// The winner of each dialogue. Labels are stored once, not once per dialogue: the winners of a million dialogues take
 /// about 40 MB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommittedWinners(BTreeMap<ModelLabel, BTreeMap<TaskLabel, BTreeMap<Iteration, Committed>>>);

@@ -2,7 +2,7 @@
 //!
 //! | path | answers | asks |
 //! |---|---|---|
-//! | `/healthz` | 200 as long as the process lives | whether to restart it. It depends on nothing else: a process that waits for another one gets no better by being restarted |
+//! | `/healthz` | 200 as long as the process lives | whether to restart it. It depends on nothing else: restarting a process does not help if it waits for another one |
 //! | `/readyz` | 200, or 503 with the reason | whether to send work to it |
 //! | `/metrics` | Prometheus's text format | what it did |
 //!

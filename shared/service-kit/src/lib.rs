@@ -1,4 +1,5 @@
-//! What every process needs, independent of benchmarks: logs, metrics, traces, probes and shutdown.
+//! What every process needs, independent of benchmarks: logs, metrics, traces, probes and shutdown. This crate knows no
+//! run, model or dialogue.
 
 pub mod http;
 pub mod metrics;

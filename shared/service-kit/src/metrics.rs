@@ -1,8 +1,9 @@
 //! Metrics for Prometheus.
 //!
-//! Each crate declares its metrics in one table of [`MetricDefinition`]s, describes them with [`Metrics::describe`]
-//! and records them: what happens with the macros of the `metrics` crate, and what is the case now as a
-//! [`frame`](frame::Frame). The reference page in the documentation is generated from the same tables.
+//! Each crate declares its metrics in one table of [`MetricDefinition`]s and describes them with [`Metrics::describe`].
+//! It counts events with the macros of the `metrics` crate, and states current values in a [`frame`](frame::Frame). The
+//! reference page in the documentation is generated from the same tables, so a new metric is added to its crate's
+//! table.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ pub mod process;
 
 const BUILD_INFO: &str = "kgfleet_build_info";
 
-/// What every process tells, beside [`process::DEFINITIONS`].
+/// Metrics of every process, beside [`process::DEFINITIONS`].
 pub const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition::gauge(
         BUILD_INFO,
@@ -45,8 +46,8 @@ pub const BUCKETS_S: [f64; 18] = [
     600.0,
 ];
 
-/// How often buffered histogram values are moved into their buckets if nobody scrapes. Until then, a histogram holds
-/// every single value.
+/// How often buffered histogram values are moved into their buckets if nobody scrapes. Until then, a histogram keeps
+/// every value.
 pub const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +139,7 @@ macro_rules! metric_table {
 #[derive(Clone)]
 pub struct Metrics(PrometheusHandle);
 
-/// What was described, for frames.
+/// All definitions that were passed to [`Metrics::describe`]; frames are written with their help texts.
 static DESCRIBED: Mutex<BTreeMap<&'static str, MetricDefinition>> = Mutex::new(BTreeMap::new());
 
 static INSTALLED: Mutex<Option<Metrics>> = Mutex::new(None);
@@ -170,7 +171,7 @@ impl Metrics {
         Ok(installed.insert(Self(handle)).clone())
     }
 
-    /// Says what this process is, and describes what every process tells.
+    /// Sets the metric that names component and version of this process, and describes the metrics of every process.
     pub fn introduce(&self, component: &'static str, version: &str) {
         self.describe(DEFINITIONS);
         metrics::counter!(crate::traces::DROPPED_SPANS).increment(0);

@@ -1,11 +1,10 @@
 //! Traces, sent over OTLP's HTTP protocol in protocol buffers (<https://opentelemetry.io/docs/specs/otlp/>); off unless a
 //! process [starts](start) them.
 //!
-//! Ids are functions of what they are about, so that processes agree on them without telling each other: a coordinator
-//! and a worker make the same trace of an attempt at a dialogue. Spans carry names, numbers and ids, never texts.
+//! Ids are functions of names, so that processes agree on them without exchanging them: a coordinator and a worker give
+//! an attempt at a dialogue the same trace id. Spans carry names, numbers and ids, never texts of prompts or answers.
 //!
-//! Written by hand because this is all that is needed: OpenTelemetry's own crates draw ids at random, and bring a second
-//! set of encoders.
+//! The encoder is our own: OpenTelemetry's crates draw ids at random and bring a second set of encoders.
 
 mod export;
 mod ids;
@@ -24,7 +23,7 @@ pub use ids::{SampleError, SampleShare, SpanId, TraceId};
 
 pub(crate) const DROPPED_SPANS: &str = "kgfleet_dropped_spans_total";
 
-/// Attributes that a span has room for before it takes more memory; those of OpenTelemetry for calls of models.
+/// Attributes for which a span allocates room at once: as many as OpenTelemetry defines for calls of models.
 const ATTRIBUTES: usize = 12;
 
 /// A stretch of time within a trace.
@@ -34,7 +33,7 @@ pub struct Span<'a> {
     pub id: SpanId,
     pub parent: Option<SpanId>,
     pub name: &'a str,
-    /// Whether another server was asked.
+    /// Whether the span is a call of another server.
     pub is_call: bool,
     pub start: SystemTime,
     pub end: SystemTime,
@@ -49,7 +48,7 @@ pub enum TraceValue<'a> {
     Text(&'a str),
     Whole(i64),
     Fraction(f64),
-    /// The only text of a list.
+    /// A list with this text as its only element.
     OneOf(&'a str),
 }
 
@@ -99,7 +98,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// With another attribute.
+    /// Adds an attribute.
     pub fn with(mut self, name: &'static str, value: impl Into<TraceValue<'a>>) -> Self {
         if self.attributes.is_empty() {
             self.attributes.reserve(ATTRIBUTES);
@@ -116,7 +115,7 @@ pub fn is_on() -> bool {
     BUFFER.get().is_some()
 }
 
-/// The trace of what these texts name, where this process traces and keeps it.
+/// The id of the trace with this name; `None` if this process does not trace, or does not keep this trace.
 pub fn kept(parts: &[&str]) -> Option<TraceId> {
     let buffer = BUFFER.get()?;
     Some(TraceId::of(parts)).filter(|trace| buffer.sample.keeps(*trace))
@@ -145,16 +144,16 @@ pub struct EndpointError {
     reason: String,
 }
 
-/// Sends the last spans when it is [ended](Self::end).
+/// The running exporter. [`end`](Self::end) it, or the last spans are lost.
 pub struct Tracing {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-/// Where a collector at this address takes traces.
+/// The address to which spans are posted, for the base address of a collector.
 ///
 /// # Errors
-/// It is no address.
+/// It is not an HTTP address.
 pub fn address(endpoint: &str) -> Result<Url, EndpointError> {
     let wrong = |reason: String| EndpointError { endpoint: endpoint.to_owned(), reason };
     let url = Url::parse(&format!("{}/v1/traces", endpoint.trim_end_matches('/')))
@@ -165,8 +164,8 @@ pub fn address(endpoint: &str) -> Result<Url, EndpointError> {
     Ok(url)
 }
 
-/// Starts to send spans of the traces that `sample` keeps to this [address], by a client that waits at most [`SEND_MAX`]
-/// and follows no redirects. Only the first call in a process has an effect. Needs a runtime of tokio.
+/// Starts to send the spans of traces that `sample` keeps to this [address]. `client` must wait at most [`SEND_MAX`]
+/// and follow no redirects. Only the first call in a process has an effect. Call it within a runtime of tokio.
 pub fn start(url: Url, client: Client, sample: SampleShare, service: Service<'_>) -> Tracing {
     let buffer = Arc::new(Buffer::new(sample));
     // Where another one is running already, nobody adds to this one.
@@ -176,7 +175,7 @@ pub fn start(url: Url, client: Client, sample: SampleShare, service: Service<'_>
 }
 
 impl Tracing {
-    /// Sends what waits, within bounded time.
+    /// Sends the remaining spans; takes at most [`SEND_MAX`].
     pub async fn end(self) {
         // An error means that the task has ended.
         let _ = self.stop.send(());

@@ -212,8 +212,8 @@ pub(super) fn without_login(url: &str) -> &str {
     rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts)
 }
 
-/// An address in one form for all who mean the same place: without login and TLS, hosts in lower case with their ports, several
-/// of them sorted, and the number of the database.
+/// An address in a normal form, equal for equal places: without login and TLS, hosts in lower case with their ports and
+/// sorted, then the number of the database.
 pub(super) fn address(url: &str) -> Result<String> {
     let bad = |error: RedisError| bad_url(&error.to_string());
     let scheme = url.split_once("://").map_or(url, |(scheme, _)| scheme);

@@ -46,7 +46,7 @@ pub struct RedisStore {
     link: Link,
     /// Its address without login, for messages.
     place: String,
-    /// The same in one form for all who mean the same place.
+    /// The address in a normal form, equal for equal places.
     address: String,
 }
 

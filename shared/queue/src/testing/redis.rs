@@ -17,7 +17,7 @@ use crate::redis::{RedisOptions, RedisStore};
 /// How long a server may take to answer its first ping, or a cluster to form. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long one that may be in trouble is asked.
+/// How long a test asks a server that may be unable to answer.
 const SOON: Duration = Duration::from_secs(1);
 
 /// A `redis-server` or `valkey-server` started by the test.
@@ -119,17 +119,17 @@ impl RedisServer {
         self.process.try_wait().expect("a child of ours").is_some()
     }
 
-    /// What it answers to a command given in words; nothing where it does not.
+    /// Its answer to a command given as text; `None` if it does not answer.
     pub fn ask<T: FromRedisValue>(&self, words: &str) -> Option<T> {
         ask(&self.url(), words)
     }
 
-    /// Whether its replication is as these words of `INFO replication` say.
+    /// Whether its `INFO replication` contains these words.
     pub fn replicates(&self, words: &str) -> bool {
         self.ask::<String>("INFO replication").is_some_and(|info| info.contains(words))
     }
 
-    /// Makes a replica go without what its primary is told from now on: it cannot log in to it again.
+    /// Cuts a replica off from its primary: it cannot log in there again.
     pub fn cut_off(&self) {
         for command in
             ["CONFIG SET masteruser nobody", "CONFIG SET masterauth nothing", "CLIENT KILL TYPE master"]
@@ -190,7 +190,7 @@ fn command(words: &str) -> Cmd {
     command
 }
 
-/// What the server at an address answers to a command given as text; nothing where it does not soon.
+/// The answer of the server at an address to a command given as text; `None` if it does not answer in time.
 pub(super) fn ask<T: FromRedisValue>(url: &str, words: &str) -> Option<T> {
     let mut connection = redis::Client::open(url).ok()?.get_connection_with_timeout(SOON).ok()?;
     connection.set_read_timeout(Some(SOON)).ok()?;
@@ -222,7 +222,7 @@ pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// The time of Redis servers: instead of waiting, everything stored in them is aged.
+/// Advances the time of Redis servers: instead of waiting, everything stored in them is aged.
 struct RedisTime {
     urls: Vec<String>,
 }

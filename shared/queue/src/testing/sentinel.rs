@@ -14,7 +14,7 @@ const SERVICE: &str = "fleet";
 /// How long a primary must be silent before it counts as gone, in milliseconds.
 const DOWN_AFTER_MS: u64 = 2_000;
 
-/// A sentinel that decides alone.
+/// A Sentinel that decides without others.
 pub struct SentinelServer {
     port: u16,
     process: Child,
@@ -57,7 +57,7 @@ impl SentinelServer {
         self.info().is_some_and(|info| info.contains("slaves=1,"))
     }
 
-    /// The port of the primary once it is watched. During a failover clients are told of the next primary earlier.
+    /// The port of the primary that it watches. During a failover, clients learn of the next primary earlier.
     pub fn watched(&self) -> Option<u16> {
         let info = self.info()?;
         let (_, port) = info.split_once("address=127.0.0.1:")?;

@@ -1,4 +1,4 @@
-//! A listener that takes so many connections at once, and gives up those on which nothing moves.
+//! A listener that accepts a bounded number of connections and closes idle ones.
 
 use std::future::Future as _;
 use std::io;
@@ -17,8 +17,8 @@ use tokio::time::{Instant, Sleep};
 /// Connections at once; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 512;
 
-/// A connection on which nothing moves in either direction for this time is closed: a reader that takes nothing, a
-/// client that says nothing. Longer than the usual interval between two scrapes, which share a connection.
+/// A connection on which no byte moves in either direction for this time is closed. It is longer than the usual
+/// interval between two scrapes, which share a connection.
 pub const IDLE_MAX: Duration = Duration::from_secs(120);
 
 pub(super) struct Bounded {
@@ -67,7 +67,7 @@ impl Watched {
         self.stream.set_nodelay(true)
     }
 
-    /// The same outcome, or the failure of a connection that has been waiting for too long.
+    /// Returns the outcome if there is one, or an error if the connection has been idle for too long.
     fn moved<T>(&mut self, outcome: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.rest.as_mut().reset(Instant::now() + self.idle);

@@ -1,7 +1,7 @@
-//! Series that are stated anew as a whole, again and again.
+//! Series that their source replaces as a whole each time.
 //!
-//! A counter lives as long as its process. What belongs to a run or to a model server must end with it: a [`Frame`]
-//! holds everything that one source has to say now, and replaces what it said before. Values are written as text when
+//! A counter of the `metrics` crate lives as long as its process. Series of a run or a model server must end with it. A
+//! [`Frame`] holds all series that one source has now and replaces the frame before. Values are written as text when
 //! they are set, so that a scrape only copies them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub const FAMILY_SERIES_MAX: usize = 5_000;
 /// Series left out of the latest frames because their family was full.
 pub const DROPPED_SERIES: &str = "kgfleet_dropped_series";
 
-/// What one source states at one time.
+/// The series of one source at one time.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     families: BTreeMap<&'static str, Family>,
@@ -42,7 +42,7 @@ impl Frame {
         write_series(&mut family.lines, name, labels, value);
     }
 
-    /// States one series for each of `words`, 1 where it is `now` and 0 otherwise.
+    /// States one series for each of `words`, as the value of `label`: 1 for the word `now`, 0 for the others.
     pub fn one_of(
         &mut self,
         name: &'static str,
@@ -57,7 +57,7 @@ impl Frame {
         }
     }
 
-    /// Series of a family.
+    /// Number of series in a family.
     pub fn series(&self, name: &str) -> usize {
         self.families.get(name).map_or(0, |family| family.series)
     }
@@ -95,7 +95,7 @@ fn frames() -> MutexGuard<'static, BTreeMap<&'static str, Frame>> {
     FRAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Replaces what a source has stated.
+/// Replaces the frame of a source.
 pub fn state(source: &'static str, frame: Frame) {
     frames().insert(source, frame);
 }

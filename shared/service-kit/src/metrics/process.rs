@@ -1,10 +1,10 @@
-//! What the kernel says of this process, under the names that all of Prometheus's clients use.
+//! What the kernel reports about this process, under the names that Prometheus's own clients use.
 
 use super::MetricDefinition as Metric;
 use super::Unit::{Bytes, Count, Seconds};
 use super::frame::{header, write_series};
 
-/// What every process tells of itself; where `/proc` is missing, nothing.
+/// The metrics of a process. Without `/proc` they have no values.
 pub const DEFINITIONS: &[Metric] = &[
     Metric::counter(
         "process_cpu_seconds_total",

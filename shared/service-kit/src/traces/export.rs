@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: gathered in one buffer, sent when it is full enough or old enough.
+//! Sends spans to a collector: they are gathered in one buffer, which is sent when it is full or old enough.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,7 +35,7 @@ struct Waiting {
     /// Spans one behind the other, as they are sent.
     bytes: Vec<u8>,
     spans: u64,
-    /// Nobody sends any more.
+    /// Whether the exporter has ended; spans are dropped from then on.
     is_closed: bool,
 }
 
@@ -48,7 +48,8 @@ impl Buffer {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a span, or drops it where too many wait. Wakes the sender once for a batch, not for each span.
+    /// Adds a span; drops and counts it if [`WAITING_BYTES_MAX`] is reached. Wakes the sender once per batch, not per
+    /// span.
     pub(super) fn add(&self, span: &Span<'_>) {
         let mut waiting = self.waiting();
         if waiting.is_closed {
@@ -66,7 +67,7 @@ impl Buffer {
         }
     }
 
-    /// Takes what waits, and leaves an empty buffer for more.
+    /// Takes the waiting spans and leaves `empty` in their place.
     fn take(&self, empty: Vec<u8>) -> (Vec<u8>, u64) {
         let mut waiting = self.waiting();
         (std::mem::replace(&mut waiting.bytes, empty), std::mem::take(&mut waiting.spans))
@@ -84,7 +85,7 @@ pub(super) struct Exporter {
     url: Url,
     resource: Vec<u8>,
     scope: Vec<u8>,
-    /// Whether the last batch was not taken.
+    /// Whether sending the last batch failed.
     fails: bool,
 }
 
@@ -116,7 +117,7 @@ impl Exporter {
         self.send(&bytes, spans).await;
     }
 
-    /// Sends a batch. One that is not taken is lost: traces are no record.
+    /// Sends a batch. A batch that cannot be sent is lost; nothing depends on traces.
     async fn send(&mut self, bytes: &[u8], spans: u64) {
         if spans == 0 {
             return;
@@ -137,8 +138,8 @@ impl Exporter {
     }
 }
 
-/// Why an answer is none that takes the spans. A redirect is not followed: of where it leads, the host is enough to mend
-/// the configuration.
+/// Why the collector did not accept the spans, if it did not. Of a redirect, which is not followed, only the host is
+/// named.
 fn refusal(answer: &Response) -> Option<String> {
     let status = answer.status();
     if status.is_success() {

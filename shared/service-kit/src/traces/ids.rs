@@ -1,7 +1,6 @@
 //! Ids of traces and spans, and which traces are kept.
 //!
-//! Ids are functions of what they are about, so that processes agree on them, and on what they keep, without telling each
-//! other.
+//! Ids are hashes of names, so that processes agree on ids, and on which traces to keep, without exchanging them.
 
 use std::fmt::Write as _;
 
@@ -16,7 +15,7 @@ pub struct TraceId(pub(super) [u8; 16]);
 pub struct SpanId(pub(super) [u8; 8]);
 
 impl TraceId {
-    /// The trace of what these texts name. None of them can be taken for parts of another.
+    /// The trace with this name. The parts are hashed with their lengths: `["ab"]` and `["a", "b"]` differ.
     pub fn of(parts: &[&str]) -> Self {
         let mut hash = Sha256::new_with_prefix(b"kgfleet trace");
         for part in parts {
@@ -28,7 +27,7 @@ impl TraceId {
         Self(id)
     }
 
-    /// The span of this name in it; names that occur several times have a number in them.
+    /// The span with this name in the trace. A name that occurs several times must contain a number.
     pub fn span(&self, name: &str) -> SpanId {
         // FNV-1a from a place that is already random: spans are many, and need to differ within their trace only.
         let [a, b, c, d, e, f, g, h, ..] = self.0;
@@ -67,7 +66,7 @@ pub struct SampleShare {
 #[error("{0} is not a share of traces: from 0 (none) to 1 (all)")]
 pub struct SampleError(f64);
 
-/// As many numbers as 56 bits have.
+/// How many numbers 56 bits have.
 const NUMBERS: u64 = 1 << 56;
 
 impl SampleShare {
@@ -76,10 +75,10 @@ impl SampleShare {
         Self { threshold: 0, state: String::new() }
     }
 
-    /// This share of them, from 0 to 1.
+    /// A share from 0 to 1.
     ///
     /// # Errors
-    /// It is no such share.
+    /// It is outside of that.
     pub fn of(share: f64) -> Result<Self, SampleError> {
         if !(0.0..=1.0).contains(&share) {
             return Err(SampleError(share));
@@ -100,7 +99,8 @@ impl SampleShare {
         trace.randomness() >= self.threshold
     }
 
-    /// What spans carry, so that who counts them knows how many they stand for. Empty where all are kept.
+    /// The `tracestate` of each span. A collector computes from it how many traces a kept one stands for. Empty if all
+    /// are kept.
     pub(super) fn state(&self) -> &str {
         &self.state
     }

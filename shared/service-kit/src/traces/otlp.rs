@@ -1,13 +1,13 @@
-//! Spans as OTLP has them in protocol buffers
-//! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace/v1/trace.proto`).
+//! Encodes spans as OTLP's protocol buffers (<https://github.com/open-telemetry/opentelemetry-proto>,
+//! `trace/v1/trace.proto`).
 //!
-//! Written straight into the buffer that is sent: a tree of messages would cost more than what it describes.
+//! Spans are written straight into the buffer that is sent, without building messages in memory first.
 
 use std::time::SystemTime;
 
 use super::{Service, Span, TraceValue};
 
-/// Kinds of fields in protocol buffers, as their lowest three bits have them.
+/// Wire types of protocol buffers: the lowest three bits of a tag.
 const VARINT: u8 = 0;
 const FIXED64: u8 = 1;
 const BYTES: u8 = 2;
@@ -15,7 +15,7 @@ const BYTES: u8 = 2;
 /// Kinds of spans.
 const INTERNAL: u64 = 1;
 const CLIENT: u64 = 3;
-/// A status that says that something failed.
+/// The status of a span that failed.
 const FAILED: u64 = 2;
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
@@ -26,7 +26,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Fields have numbers below 16 here, so that one byte holds number and kind.
+/// Writes the tag of a field. All field numbers here are below 16, so that a tag is one byte.
 fn tag(out: &mut Vec<u8>, field: u8, kind: u8) {
     out.push(field << 3 | kind);
 }
@@ -47,7 +47,7 @@ fn bytes(out: &mut Vec<u8>, field: u8, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// A message within another, whose length is known only when it is written.
+/// Writes a nested message; its length is filled in afterwards.
 fn message(out: &mut Vec<u8>, field: u8, write: impl FnOnce(&mut Vec<u8>)) {
     tag(out, field, BYTES);
     out.push(0);
@@ -86,7 +86,7 @@ fn nanoseconds(time: SystemTime) -> u64 {
     since.as_nanos() as u64
 }
 
-/// Adds a span to those of a scope.
+/// Appends a span, as a field of its scope.
 pub(super) fn span(out: &mut Vec<u8>, span: &Span<'_>, state: &str) {
     message(out, 2, |out| {
         bytes(out, 1, &span.trace.0);
@@ -140,7 +140,7 @@ pub(super) fn scope(version: &str) -> Vec<u8> {
 
 /// The body of a request with these spans.
 pub(super) fn request(resource: &[u8], scope: &[u8], spans: &[u8]) -> Vec<u8> {
-    /// Longest tag with a length.
+    /// Bytes of the longest tag with a length.
     const HEAD: usize = 1 + 10;
     // Of inside out: the scope with its spans, and before it the resource.
     let of_scope = scope.len() + spans.len();
