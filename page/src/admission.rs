@@ -1,9 +1,10 @@
 //! Admission: who is served, and how a browser must treat what it gets.
 //!
-//! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and only
-//! under a name of its own: a foreign name that leads here (DNS rebinding) is refused. The port has no TLS: other machines
-//! come through a proxy that has, under the address given to the coordinator. What a proxy passes on under another name comes
-//! from this machine only as it seems: it is refused, as far as the proxy says that it is one.
+//! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and
+//! only under a loopback name: any other name that resolves to this machine (DNS rebinding) is refused. The port itself
+//! has no TLS: other machines come through a proxy that has, under the address given to the coordinator (`--page-url`).
+//! A request that a proxy passed on under any other name seems to come from this machine and does not: it is refused if
+//! a header of the proxy shows this.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(crate) fn cookie_name(secure: bool) -> &'static str {
     if secure { "__Host-kgfleet-session" } else { "kgfleet-session" }
 }
 
-/// What a browser must do with everything that comes from here.
+/// Headers of every answer, which tell the browser what it may do with it.
 const HEADERS: [(HeaderName, &str); 9] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -44,7 +45,7 @@ const HEADERS: [(HeaderName, &str); 9] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Headers in which proxies say for whom they ask (RFC 7239, and what was usual before it; `Via`: RFC 9110, section 7.6.3).
+/// Headers by which proxies name the original client (RFC 7239, and its predecessors; `Via`: RFC 9110, section 7.6.3).
 const FORWARDED: [HeaderName; 6] = [
     header::FORWARDED,
     header::VIA,
@@ -59,7 +60,7 @@ fn is_open(path: &str) -> bool {
     path == "/login" || path.starts_with("/assets/")
 }
 
-/// Lets a request in, or answers it.
+/// Passes an allowed request on, and answers any other one itself.
 pub(crate) async fn guard(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
     let mut response = match admit(&site, &request) {
         Ok((connection, visitor)) => {
@@ -97,7 +98,7 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
     Ok((connection, visitor))
 }
 
-/// How a request came here, if it may.
+/// How an allowed request came here; an error with the reason otherwise.
 fn connection(
     site: &Site,
     peer: Option<SocketAddr>,
@@ -127,7 +128,7 @@ fn connection(
     }
 }
 
-/// Whether a name with or without a port can only be that of this machine.
+/// Whether a host name, with or without port, always means the machine that uses it.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -136,7 +137,8 @@ fn is_loopback_name(host: &str) -> bool {
     matches!(name.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// Whether a form was sent from this page, as far as the browser says so. The token in the form decides.
+/// Whether a form was sent from this page, according to the browser. Older browsers send none of these headers; the
+/// token in the form protects them.
 fn comes_from_here(headers: &HeaderMap, connection: &VisitorConnection) -> bool {
     let says = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
     let site = says(HeaderName::from_static("sec-fetch-site"));

@@ -1,4 +1,5 @@
-//! The script, the looks and the icon. Their addresses hold a hash of their contents, so browsers keep them for ever.
+//! The script, the style sheet and the icon. Their addresses contain a hash of their contents, so browsers cache them
+//! for ever.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What pages show, computed once a tick for everybody who looks, and not at all while nobody does.
+//! Caches what pages show: each topic is computed at most once a tick for all visitors, and only while somebody looks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,13 @@ use crate::visitor::Audience;
 /// Time between two computations of the same thing.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
-/// Different things kept at once: some 300 kB each of the largest runs.
+/// Topics cached at once; the largest runs take some 300 kB each.
 const PAGES_MAX: usize = 32;
 
-/// The name of who asks for what the page shows.
+/// Name under which the page calls the coordinator.
 const PAGE: &str = "live page";
 
-/// Something to look at.
+/// A page whose content changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
     Benchmarks(Audience),
@@ -34,16 +34,16 @@ pub(crate) enum Topic {
 
 #[derive(Default)]
 struct CachedPage {
-    /// An error is kept as long: many who look at what cannot be read must not all wait for that, one after the other.
+    /// Errors are cached as long as pages, so that visitors of an unreadable run do not each wait for the same failure.
     latest: Option<(Instant, Result<Arc<PageState>, ServiceError>)>,
     intervals: Intervals,
-    /// Whether a name is that of a pipeline, once known.
+    /// Whether the name is that of a judged benchmark; `None` before it is known.
     is_pipeline: Option<bool>,
 }
 
 type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
 
-/// See the module.
+/// The cache; see the module.
 pub(crate) struct ViewCache {
     of_operators: Arc<Access>,
     of_readers: Arc<Access>,
@@ -52,7 +52,7 @@ pub(crate) struct ViewCache {
 }
 
 impl ViewCache {
-    /// With this time between two computations, which is [`TICK`] but in tests.
+    /// A cache with this time between two computations: [`TICK`], except in tests.
     pub(crate) fn new(coordinator: &Coordinator, tick: Duration) -> Self {
         let of = |role| coordinator.access(&Caller::new(PAGE, [role], None));
         let (of_operators, of_readers) = (of(CallerRole::Operator), of(CallerRole::Reader));
@@ -66,7 +66,7 @@ impl ViewCache {
         }
     }
 
-    /// What there is to see, not older than a tick.
+    /// The state of a topic, at most one tick old.
     pub(crate) async fn latest(&self, topic: &Topic) -> Result<Arc<PageState>, ServiceError> {
         let cell = self.cell(topic);
         // Whoever comes while it is computed waits for that.
@@ -84,7 +84,7 @@ impl ViewCache {
         made
     }
 
-    /// Sees to it that the next one is computed: something was done.
+    /// Drops the cached state after a command, so that the next visitor sees its effect.
     pub(crate) fn forget(&self, topic: &Topic) {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(topic);
     }
@@ -151,7 +151,7 @@ impl ViewCache {
     }
 }
 
-/// Renders beside the threads that answer.
+/// Renders on a thread that may block.
 async fn rendered(
     make: impl FnOnce() -> Vec<Section> + Send + 'static,
 ) -> Result<Vec<Section>, ServiceError> {

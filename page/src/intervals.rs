@@ -1,5 +1,5 @@
-//! Intervals around the means of a run's models. They cost many draws, so they follow the run at a distance: computed aside,
-//! at most for a hundredth of the time.
+//! Confidence intervals of the mean scores of a run's models. They take many draws, so they are computed in the
+//! background, use at most a hundredth of the time, and may be older than the means.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use report::stats::bootstrap::{clustered_mean, seed_of};
 /// Shortest time between two computations.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// A computation is repeated after so many times what it took.
+/// After a computation, pause for this many times its duration.
 const REST: u32 = 100;
 
 pub(crate) type IntervalsByModel = Arc<HashMap<ModelLabel, Interval>>;
@@ -25,9 +25,9 @@ pub(crate) struct Intervals(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     known: IntervalsByModel,
-    /// Dialogues that had a record when they were computed.
+    /// Number of dialogues with a record at the last computation.
     done: Option<u64>,
-    /// Not before this, or while it is under way.
+    /// No computation begins before this time.
     rest_until: Option<Instant>,
     under_way: bool,
 }
@@ -37,13 +37,13 @@ impl Intervals {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).known)
     }
 
-    /// Whether they are those of a run with so many records.
+    /// Whether the latest intervals include all of `done` records.
     pub(crate) fn are_settled(&self, done: u64) -> bool {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !state.under_way && state.done == Some(done)
     }
 
-    /// Begins to compute them if there is something new, and if it is time.
+    /// Starts a computation if there are new records, none is under way, and the pause is over.
     pub(crate) fn keep_up(&self, access: &Arc<Access>, run: &RunId, done: u64) {
         {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

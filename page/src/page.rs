@@ -1,4 +1,4 @@
-//! The live page of a coordinator as others use it.
+//! The public interface of this crate.
 
 use std::io;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Page {
         routes::router(Arc::clone(&self.0))
     }
 
-    /// Ends the streams of everybody who looks, because the process ends.
+    /// Ends all live streams, because the process ends.
     pub fn close(&self) {
         self.0.close();
     }

@@ -1,4 +1,4 @@
-//! The parts of pages that change, as they were rendered.
+//! The parts of pages that change, as rendered.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use domain::control::BenchmarkView;
 /// A part of a page that changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    /// Its element.
+    /// Id of its HTML element.
     pub id: &'static str,
     pub html: Arc<str>,
     pub hash: u64,
@@ -23,13 +23,13 @@ impl Section {
     }
 }
 
-/// What a page shows at a moment.
+/// The state of a page at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct PageState {
     pub title: String,
     pub sections: Vec<Section>,
-    /// Whether nothing more happens.
+    /// Whether the state does not change any more.
     pub over: bool,
-    /// All benchmarks, of the page that lists them.
+    /// On the list of benchmarks: all of them.
     pub benchmarks: Arc<[BenchmarkView]>,
 }

@@ -1,4 +1,4 @@
-//! Who has logged in. A plain state machine: time is given, random numbers are.
+//! The sessions of visitors who have logged in. A plain state machine: callers pass the time and the random names.
 
 use std::collections::HashMap;
 use std::io;
@@ -60,7 +60,7 @@ impl Sessions {
         }
     }
 
-    /// Whose session has this name, and the token of its forms. It counts as used.
+    /// The session of this name: its id, its caller and the token of its forms. Marks it as used.
     pub(crate) fn of(&mut self, name: &str, now: Duration) -> Option<(SessionId, Caller, String)> {
         let id = id(name);
         let session = self.0.get_mut(&id)?;
@@ -72,7 +72,7 @@ impl Sessions {
         Some((id, session.caller.clone(), session.form_token.clone()))
     }
 
-    /// Whether a session goes on. Somebody who looks uses it.
+    /// Whether a session still exists. Marks it as used.
     pub(crate) fn goes_on(&mut self, id: &SessionId, now: Duration) -> bool {
         self.0.get_mut(id).filter(|session| session.holds(now)).map(|session| session.used = now).is_some()
     }
@@ -96,12 +96,12 @@ fn id(name: &str) -> SessionId {
     Sha256::digest(name.as_bytes()).into()
 }
 
-/// Whether two tokens are equal, without telling by the time it takes where they differ.
+/// Compares two tokens in a time that does not depend on where they differ.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     id(one) == id(other)
 }
 
-/// A name that nobody guesses.
+/// A random name of [`TOKEN_BYTES`] bytes in hexadecimal digits.
 pub(crate) fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     // The kernel returns this few bytes at once, or fails.

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,17 +12,17 @@ use crate::cache::{TICK, ViewCache};
 use crate::session::{Sessions, random_token};
 use crate::visitor::{Login, PublicUrl, Visitor};
 
-/// Visitors whose pages move by themselves, at once. Others reload.
+/// Visitors with live updates at once. Others must reload their page.
 pub(crate) const STREAMS_MAX: usize = 64;
 
-/// See the module.
+/// The shared state; see the module.
 pub(crate) struct Site {
     pub coordinator: Arc<Coordinator>,
     pub login: Login,
     pub public: Option<PublicUrl>,
     pub cache: Arc<ViewCache>,
     pub streams: Arc<Semaphore>,
-    /// The token of forms where nobody logs in.
+    /// The token of forms if nobody has to log in.
     pub form_token: String,
     sessions: Mutex<Sessions>,
     started: Instant,

@@ -1,7 +1,7 @@
-//! What moves: server-sent events with the parts of a page that changed.
+//! Live updates: server-sent events with the sections of a page that changed.
 //!
-//! A reader that is slow misses states in between, and nothing waits for it: its stream asks for the latest state when it
-//! can take one. The connection of a reader that takes nothing is closed by the server of the port.
+//! A slow reader misses states in between and delays nobody: its stream asks for the latest state when it can send one.
+//! The server of the port closes connections whose readers take nothing.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -28,17 +28,17 @@ const LARGE: usize = 32 << 10;
 /// Shortest time between two versions of a large section.
 const LARGE_EVERY: Duration = Duration::from_secs(5);
 
-/// Somebody who looks.
+/// The stream of one visitor.
 struct Reader {
     site: Arc<Site>,
     visitor: Visitor,
     topic: Topic,
-    /// By section, what it has, and since when.
+    /// For each section, the version that was sent and when.
     seen: HashMap<&'static str, (u64, Instant)>,
     closing: watch::Receiver<bool>,
     next: Instant,
     ended: bool,
-    /// Whether it was told that the coordinator is in trouble.
+    /// Whether the visitor was told of an error of the coordinator.
     in_trouble: bool,
     _room: OwnedSemaphorePermit,
 }
@@ -100,7 +100,7 @@ impl Reader {
         None
     }
 
-    /// Whether it may still look.
+    /// Whether the visitor still has the right to look.
     fn is_welcome(&self) -> bool {
         let session = self.visitor.session;
         !self.visitor.caller.is_revoked()
@@ -114,7 +114,7 @@ impl Reader {
         Some(Event::default().event("trouble").data(report::table::printable(&error.message)))
     }
 
-    /// The sections that it does not have.
+    /// The sections that changed since they were sent.
     fn news(&mut self, state: &PageState) -> serde_json::Map<String, serde_json::Value> {
         let (mut news, now) = (serde_json::Map::new(), Instant::now());
         for section in &state.sections {
@@ -129,7 +129,7 @@ impl Reader {
     }
 }
 
-/// Whether a section is to be sent to somebody who had another version, and for how long.
+/// Whether to send a section now. `had` is the version sent before and its age; the last state of a run is always sent.
 fn is_due(section: &Section, had: Option<(u64, Duration)>, is_last: bool) -> bool {
     match had {
         None => true,

@@ -1,4 +1,4 @@
-//! Who looks at the page, and how they came here.
+//! Visitors of the page: who they are and how they connect.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use url::Url;
 
 use crate::session::SessionId;
 
-/// Whose a token is.
+/// Finds the caller of a token.
 type Whose = dyn Fn(&str) -> Option<Caller> + Send + Sync;
 
-/// Who may look.
+/// How visitors log in.
 #[derive(Clone)]
 pub enum Login {
     /// No identities are configured.
     Anyone,
-    /// Whoever has a token. The function says whose it is.
+    /// With a token; the function returns its caller, if there is one.
     Tokens(Arc<Whose>),
 }
 
@@ -27,7 +27,7 @@ pub struct PublicUrl {
     pub(crate) origin: String,
 }
 
-/// An address cannot be that of the page.
+/// An address that the page cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidUrl(String);
 
@@ -53,13 +53,13 @@ impl std::str::FromStr for PublicUrl {
     }
 }
 
-/// Somebody who may look, as admission established it.
+/// An admitted visitor.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub caller: Caller,
-    /// What its forms must carry.
+    /// The token that its forms must carry.
     pub form_token: String,
-    /// None where nobody logs in.
+    /// `None` if nobody has to log in.
     pub session: Option<SessionId>,
 }
 
@@ -69,13 +69,13 @@ impl Visitor {
         self.caller.has(CallerRole::Operator)
     }
 
-    /// For whom pages are that it sees.
+    /// The audience that the visitor belongs to.
     pub(crate) fn audience(&self) -> Audience {
         if self.steers() { Audience::Operators } else { Audience::Readers }
     }
 }
 
-/// For whom it is shown: what servers said of protected exercises, and buttons, are for operators.
+/// Whom a page is rendered for. Only operators see buttons, and messages of servers about protected exercises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Audience {
     Operators,
@@ -89,9 +89,9 @@ impl Audience {
 /// How the visitor came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VisitorConnection {
-    /// Whether it came over TLS: its cookie must not travel otherwise.
+    /// Whether it came over TLS; its cookie must not be sent otherwise.
     pub secure: bool,
-    /// What the header `Origin` of its forms says.
+    /// The header `Origin` that forms of this page have.
     pub origin: String,
 }
 

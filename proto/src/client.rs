@@ -1,4 +1,4 @@
-//! Coordinators on the other side of a network.
+//! A client of coordinators: implements the interfaces of `domain` over gRPC.
 
 mod choice;
 mod connect;

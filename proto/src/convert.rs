@@ -1,6 +1,6 @@
-//! Converts between wire messages and `domain` types. Messages that look the same on both sides are lists of
-//! fields in [`messages`]; the others have a file each. [`on_wire`] says how each type of value travels.
-//!
+//! Converts between wire messages and `domain` types. Messages that look the same on both sides are lists of fields in
+//! [`messages`]; the others have a file each. [`on_wire`] says how each type of value travels. A field is added in the
+//! `.proto` file and in one of these; `proto/README.md` says which changes are allowed.
 //! No message can cause a panic here. Conversions to the wire cannot fail, except for values that cannot be written
 //! as JSON. Conversions from the wire check everything: required fields, enumeration numbers, ranges.
 

@@ -1,5 +1,6 @@
-//! Messages of version 1 as first written, decoded by every build. They are never rewritten: a change that decodes
-//! them differently breaks every cluster that is updated one process at a time.
+//! Bytes of messages of version 1 as first written, which every build must decode to the same values. They are never
+//! rewritten: a build that decodes them differently cannot talk to processes of the same cluster that are not yet
+//! updated.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! Hostile bytes read as every message: what the fuzz target of the wire and the property tests call.
+//! Reads arbitrary bytes as every message: called by the fuzz target of the wire and by the property tests.
 
 use domain::RunId;
 use domain::control::{BenchmarkCommand, BenchmarkView, DeadLetterView, ExportItem, WorkerView};

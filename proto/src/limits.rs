@@ -12,7 +12,7 @@ pub const MESSAGE_BYTES: usize = domain::record::RECORD_BYTES_MAX + HEAD_BYTES;
 /// at most 1 MiB, or one longer record.
 pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
 
-/// Maximum number of unanswered batches per client. With the batches of a worker, its copies take at most 64 MiB.
+/// Maximum number of unanswered batches per client; further calls wait. The outbox of a worker keeps fewer in flight.
 pub const BATCHES_IN_FLIGHT: usize = 64;
 
 /// Batches of one stream that a server stores concurrently. More would not make a disk faster; fewer would sync for

@@ -1,4 +1,4 @@
-//! A coordinator on a socket.
+//! Serves a coordinator on a socket.
 
 mod access;
 mod budget;

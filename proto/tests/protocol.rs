@@ -1,4 +1,4 @@
-//! What a server says to those who are not our client: other versions, probes, tools, strangers.
+//! How a server answers other callers than our client: other versions, probes, tools, unknown identities.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 

@@ -1,5 +1,5 @@
-//! Workers of other builds over a real socket: the bytes that they send were frozen when they were first written, or hold
-//! fields of the future.
+//! Workers of other versions, over a real socket: they send frozen bytes of version 1, or messages with fields that
+//! this version does not know.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 #![allow(dead_code, reason = "the other tests use the rest of it")]

@@ -1,14 +1,20 @@
-//! A circuit breaker per model: stops asking a model whose quota is used up, whose server is gone, whose key is
-//! refused, or whose server refuses or fails every request.
+//! A circuit breaker per model: it parks a model whose quota is used up, whose server is gone, whose key is refused, or
+//! whose server refuses or fails every request.
 //!
-//! A plain state machine, one per model of a run. Records that failed for such a reason say nothing about the model.
-//! They are held back until it is clear whether the cause is the dialogue itself: if the breaker opens, they are
-//! dropped and the dialogues are asked again later; if a later dialogue ends otherwise, they are delivered.
+//! A plain state machine, one per model of a run. It takes the time, sends nothing and stops no dialogue; the work loop
+//! carries out its [decisions](BreakerDecision).
 //!
-//! A refusal takes a moment and an answer minutes, so a server that refuses one call in ten looks at first as if it
-//! refused all. Hence failures count against what else was sent in the same time: a call that is being answered shows that
-//! the failures are those of their dialogues. While one has met with neither, the breaker is *in doubt*: it stays closed,
-//! but nothing more is to be sent, so that a server that does refuse all is not asked for more than it was before.
+//! Failures of these kinds say nothing about the model. Their records are *held back* until the cause is clear: if the
+//! breaker opens, they are dropped and their dialogues are asked again later; if a later dialogue ends otherwise, they
+//! are delivered.
+//!
+//! A refusal takes milliseconds and an answer minutes. So when a server refuses one call in ten, the first dialogues
+//! that end are all refused. Before it opens, the breaker therefore looks at the other calls sent in the same time. If
+//! one of them is being answered, the failures concern their own dialogues only. If the server has said nothing yet to
+//! any of them, the breaker is *in doubt*: it stays closed, and no further dialogue is started until one of these calls
+//! is answered or fails, or [`DOUBT_MAX`] is over.
+//!
+//! A cause that parks a model is added to `parks` or `refuses`.
 
 use std::time::Duration;
 
@@ -27,12 +33,12 @@ pub const REFUSALS_MAX: u32 = 20;
 /// a case that its server cannot take fails in each iteration.
 pub const FAULTS_MAX: u32 = 20;
 
-/// Parkings in a row, for such faults, after which they are recorded as those of the dialogues: a quarter of an hour.
+/// Parkings in a row for such faults (15 minutes in all); after that, the failures are recorded as the dialogues' own.
 pub const FAULT_PARKINGS_MAX: u32 = 4;
 
-/// Refusals in a row that park a model that has answered before, where a call cannot be refused by chance: a key, a name.
-/// As many as faults, because one of several servers behind an address may be out of order. Nothing is lost by them: they
-/// cost a moment, and are forgotten.
+/// Refusals in a row that park a model that has answered before, where the cause is a refused key or an unknown model
+/// name. As many as faults, because one of several servers behind an address may be wrongly set up. These refusals take
+/// little time, and their records are dropped.
 pub const TURNED_AWAY_MAX: u32 = FAULTS_MAX;
 
 /// How long a breaker is in doubt at most: as long as a server may be silent before its first token
@@ -83,8 +89,8 @@ pub struct Failure<'a> {
 pub struct Flight {
     /// Calls that are being answered, or were answered.
     pub answered: usize,
-    /// Calls to which the server has said nothing yet, of those sent up to another moment: what is repeated while the breaker
-    /// is in doubt does not prolong that.
+    /// Calls to which the server has said nothing yet. Only those sent before the breaker came into doubt count, so
+    /// that repeated calls do not prolong the doubt.
     pub silent: usize,
 }
 
@@ -137,8 +143,8 @@ impl<T> Default for Breaker<T> {
 }
 
 impl<T> Breaker<T> {
-    /// Records the end of a dialogue; no `failure` means scores. `flight` tells of the other calls
-    /// from a moment on, and of silent ones up to another.
+    /// Records the end of a dialogue; no `failure` means scores. `flight(since, until)` counts the model's other calls:
+    /// all that were sent from `since` on, and of the silent ones those sent up to `until`.
     pub fn ended(
         &mut self,
         record: T,
@@ -232,7 +238,8 @@ impl<T> Breaker<T> {
         self.last_failure = Some((failure.cause, failure.message.to_owned()));
     }
 
-    /// Compares the failures held back, which are enough to open, with what else was sent in the same time.
+    /// Opens, unless other calls of the same time were answered or are still silent. Called when enough failures are
+    /// held back to open.
     fn weigh(&mut self, flight: impl FnOnce(Instant, Instant) -> Flight, now: Instant) -> BreakerDecision<T> {
         let doubts_since = self.doubts_since.unwrap_or(now);
         let flight = self.since.map(|since| flight(since, doubts_since));
@@ -254,7 +261,7 @@ impl<T> Breaker<T> {
         self.doubts_since.is_some()
     }
 
-    /// Decides, where it is in doubt and can do so by now; otherwise there is nothing to do.
+    /// Decides if the breaker is in doubt and the doubt is over; `None` otherwise.
     pub fn review(
         &mut self,
         flight: impl FnOnce(Instant, Instant) -> Flight,

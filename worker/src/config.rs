@@ -31,8 +31,8 @@ pub struct WorkerConfig {
     pub server_key: Option<Secret>,
     /// Connectors whose models are also offered, at addresses given in configurations or the provider's own.
     pub connectors: Vec<Connector>,
-    /// Its keys and allowed addresses, in a fleet. Without them, configurations come from this machine and may refer
-    /// to it. Must be the same as in [`connect`](Self::connect).
+    /// Its keys and allowed addresses, in a fleet. Without them, configurations come from this machine and may refer to
+    /// its files and variables. Must be the same as in [`connect`](Self::connect).
     pub keys: Option<Arc<Keyring>>,
     /// Dialogues in flight per server, instead of adapting.
     pub concurrency: Option<u32>,

@@ -46,7 +46,7 @@ pub struct FoundServer {
 
 /// A connector, with what can be checked at its server beforehand.
 pub struct Connected {
-    /// The connector; one that does not chat as one of [`pairs`](crate::pairs).
+    /// The connector; an embedder or classifier is wrapped as in [`pairs`](crate::pairs).
     pub model: Arc<dyn ChatModel>,
     /// The same connector if its server lists models.
     pub listing: Option<Arc<OpenAiCompatible>>,
@@ -131,13 +131,13 @@ pub enum ConnectError {
         model: String,
         connector: Connector,
     },
-    /// The connector has no such questions.
+    /// The connector does not support this kind of question.
     #[error("model `{model}`: the connector `{connector}` cannot be asked to {ask}")]
     NotOffered {
         /// Label of the model.
         model: String,
         connector: Connector,
-        /// What it was to be asked.
+        /// The kind of question.
         ask: Ask,
     },
     /// The server is unreachable, or does not answer properly.
@@ -164,7 +164,7 @@ pub enum ConnectError {
         /// Names served.
         served: String,
     },
-    /// Its run needs more of this machine than its user agreed to.
+    /// The run needs files or variables of this machine that its user has not agreed to.
     #[error(
         "model `{model}`: its run would have this machine{needs}\nwhich was neither configured nor trusted here"
     )]

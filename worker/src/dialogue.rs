@@ -1,7 +1,7 @@
 //! One dialogue, from its first prompt to its record.
 //!
-//! What is asked is a function of (run seed, key); what may differ between two attempts is when, by whom, and
-//! what the model says.
+//! The prompts are a function of run seed, key and verdicts. Between two attempts only time, worker and the model's
+//! answers differ. To change what is asked or how it is judged, see the crate `tasks`; here is only the order of calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub struct DialogueContext {
     pub model: Arc<dyn ChatModel>,
     /// The server's name in metrics.
     pub server: Arc<str>,
-    /// What is asked instead of what the tasks say, for models that are replayed: the recorded prompts, whatever the
-    /// verdicts are, as re-evaluation takes them.
+    /// For replayed models: the recorded prompts, which are asked instead of those of the tasks, whatever the verdicts
+    /// are. So a replay has the same rounds as the recording.
     pub script: Option<Script>,
     /// Who judges.
     pub evaluator: Arc<dyn Evaluator>,
@@ -37,16 +37,16 @@ pub struct DialogueContext {
     pub tasks: TaskList,
     /// Where the tasks come from; class, version and case are filled in per dialogue.
     pub pack: PackProvenance,
-    /// How the model draws.
+    /// How the model samples.
     pub sampling: Sampling,
-    /// What is repeated, and how often.
+    /// Which failed calls are repeated, and how often.
     pub retry: RetryPolicy,
     /// Time limits.
     pub deadlines: Deadlines,
     pub run_seed: u64,
-    /// Whom the run judges, where its models are judges.
+    /// Which model's answers the run judges; `None` if it is not a run of a judge.
     pub about: Option<About>,
-    /// The clock of records.
+    /// Tells the times in records.
     pub now: fn() -> Timestamp,
 }
 
@@ -89,15 +89,15 @@ pub struct DialogueJob {
     pub task: usize,
     /// Who holds it, for the record.
     pub attempt: Attempt,
-    /// Which retry it is, by a number that no other one has.
+    /// Number of the retry that it belongs to; `None` if it is none. No two retries of a run share a number.
     pub retry: Option<u64>,
     /// Its trace, where attempts are traced.
     pub trace: Option<DialogueTrace>,
-    /// How its latest call stands, for whoever watches.
+    /// The state of its latest call, for other parts of the worker to read.
     pub progress: Progress,
 }
 
-/// Runs a dialogue from its first prompt. Every way it can end is a record.
+/// Runs a dialogue from its first prompt. It never fails: every failure is a record with a cause.
 pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record {
     let task = Arc::clone(&context.tasks[job.task]);
     let seed = dialogue_seed(context.run_seed, &job.key);

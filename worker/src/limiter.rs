@@ -1,11 +1,11 @@
-//! Limits the dialogues in flight per model.
+//! Limits the dialogues in flight per server.
 //!
 //! A plain state machine. The limit grows fast until the first refusal, then slowly; a refusal shrinks it. It grows
 //! only while it is fully used, so that it never exceeds what was tested.
 
 use domain::InFlightBounds;
 
-/// Why a limit stands where it does.
+/// Why a limit has its present value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitReason {
     /// It is set by hand.
@@ -34,7 +34,7 @@ impl LimitReason {
 /// Factor of a shrink.
 const SHRINK: f64 = 0.7;
 
-/// The limit of one model.
+/// The limit of one server.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     bounds: InFlightBounds,
@@ -58,7 +58,7 @@ impl Limiter {
         self.limit as usize
     }
 
-    /// Why the limit stands where it does while so many dialogues are in flight.
+    /// Why the limit has its present value, if so many dialogues are in flight.
     pub fn reason(&self, in_flight: u32) -> LimitReason {
         let InFlightBounds { min, max, .. } = self.bounds;
         if min == max {

@@ -23,14 +23,14 @@ pub struct MaterialRequest {
     pub pack: String,
     /// Labels within the pack, in the desired order.
     pub tasks: Vec<String>,
-    /// Tasks of judges as JSON, each with one case that stands for all; instead of those of a pack. Whatever pack a reply
-    /// is about, the same process can read it.
+    /// Tasks of judges as JSON, instead of those of a pack. Each has one case only, because the verdict on a judge's
+    /// reply does not depend on the case. So one process can judge the replies of any number of runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<String>,
 }
 
 impl MaterialRequest {
-    /// What reads the answers to these tasks of a pack.
+    /// The request for the tasks of a pack; for tasks of judges, a request that does not name the pack.
     pub fn of(pack: &str, tasks: &[Arc<Task>]) -> Self {
         if !tasks.is_empty() && tasks.iter().all(|task| task.class.judges) {
             let judges = tasks.iter().map(|task| stand_in(task)).collect();
@@ -40,13 +40,13 @@ impl MaterialRequest {
         Self { pack: pack.to_owned(), tasks, judges: Vec::new() }
     }
 
-    /// Whether one case stands for all cases of a task.
+    /// Whether the tasks are those of judges, with one case each.
     pub fn is_of_judges(&self) -> bool {
         !self.judges.is_empty()
     }
 }
 
-/// A task of judges without its cases: what a reply says does not depend on them.
+/// A task of judges as JSON, with one empty case in place of its cases.
 fn stand_in(task: &Task) -> String {
     let data = TaskData {
         label: TaskLabel::new(task.class.name()),

@@ -1,8 +1,8 @@
 //! Embedders and classifiers as models that are asked about a pair of texts.
 //!
-//! A dialogue with one has a prompt and an answer, as with any model: the prompt is a JSON list of two texts, the answer the
-//! small thing that the verdict needs, as JSON. So deadlines, repeated calls, budgets, breakers and records are those of every
-//! dialogue, and the vectors, which nobody needs, leave no trace.
+//! A dialogue with one of them has a prompt and an answer like any other: the prompt is a JSON list of two texts, the
+//! answer a JSON object with the cosine of their vectors or with their likeliest class. So deadlines, repeated calls,
+//! budgets, breakers and records are the same for all models. The vectors themselves are not stored.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ fn pair(request: &ChatRequest) -> Result<[String; 2], CallError> {
     })
 }
 
-/// A server that answers less than it was asked.
+/// The error for a reply in which something is missing.
 fn incomplete(what: &str) -> CallError {
     CallError::new(FailureCause::Server, RetryAdvice::No, format!("the reply has no {what}"))
 }
 
-/// An answer of a model that does not chat.
+/// Wraps a value as the reply of a chat model.
 fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatReply {
     let mut reply = ChatReply { reported_model, ..ChatReply::text(answer.to_string()) };
     reply.answer.usage = usage;

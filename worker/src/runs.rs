@@ -1,4 +1,4 @@
-//! Shared by the dialogues of one run: tasks, models and evaluator.
+//! What the dialogues of one run share: tasks, models and evaluator.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -37,7 +37,7 @@ pub struct RunContext {
     /// Its tasks, in the order of the plan.
     pub tasks: TaskList,
     pub evaluator: Arc<dyn Evaluator>,
-    /// What its models are asked: the same in all of its tasks.
+    /// The kind of question that all of its tasks ask.
     pub ask: Ask,
     /// Provenance of the tasks.
     pub pack: PackProvenance,
@@ -226,7 +226,7 @@ impl HeldRuns {
     }
 }
 
-/// What the tasks of a run ask models.
+/// The kind of question that the tasks of a run ask.
 fn ask_of(run: &RunId, tasks: &TaskList) -> Result<Ask, RunError> {
     let first = tasks.first();
     let ask = first.map_or(Ask::Chat, |task| task.class.asks);
@@ -238,13 +238,13 @@ fn ask_of(run: &RunId, tasks: &TaskList) -> Result<Ask, RunError> {
     }
 }
 
-/// The stand-ins for the tasks of judges, for threads of this process.
+/// The tasks of judges, for evaluation on threads of this process.
 fn judges_of(request: &MaterialRequest) -> std::io::Result<TaskList> {
     let tasks = material::load(&serde_json::to_value(request)?).map_err(std::io::Error::other)?;
     Ok(tasks.into())
 }
 
-/// Judges replies that do not depend on the case: the evaluator has one case for all.
+/// Judges every reply with the evaluator's only case: verdicts on replies of judges do not depend on it.
 struct OneCase(Arc<dyn Evaluator>);
 
 #[async_trait::async_trait]
@@ -342,7 +342,7 @@ mod tests {
         changed(evaluation, fixed, SandboxLimits { memory_bytes: sandbox.memory_bytes + 1, ..sandbox });
     }
 
-    /// The limits with one of them changed, for each of them.
+    /// A copy of the limits for each of them, with that one changed.
     fn each_changed<T: serde::Serialize + serde::de::DeserializeOwned>(limits: &T) -> Vec<T> {
         let serde_json::Value::Object(fields) = serde_json::to_value(limits).unwrap() else {
             panic!("limits have names");

@@ -1,8 +1,8 @@
 //! The servers that a worker knows: a plain state machine that takes news and the time.
 //!
 //! A *server* is one model name at one address, or one model at a provider. Each has its own limit on dialogues in
-//! flight, shared by all runs. Discovered servers may change at any time: they come and go, and one may restart with
-//! another model under the old name, which must never be confused with the first.
+//! flight, shared by all runs. Discovered servers may come and go at any time, and one may restart with another model
+//! under the old name. The server is then reported as mistaken, and the other model gets no dialogues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub enum News {
         /// The address.
         endpoint: String,
     },
-    /// What it says of its load.
+    /// It answered a query of its load.
     Load {
         /// The address.
         endpoint: String,
@@ -342,7 +342,7 @@ impl Servers {
         self.servers.iter().map(|(key, server)| (key, server.limiter.limit() as u32, server.in_flight))
     }
 
-    /// Every server that is known, whether anything was asked of it or not.
+    /// Every known server, for metrics.
     pub fn sights(&self) -> Vec<ServerSight<'_>> {
         let asked = |key: &ServerKey| self.servers.get(key);
         let mut sights: Vec<ServerSight<'_>> = Vec::new();

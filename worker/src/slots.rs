@@ -41,7 +41,7 @@ pub struct Tag {
 pub struct NextDialogue {
     pub tag: Tag,
     pub task: TaskLabel,
-    /// Which retry it is.
+    /// Number of the retry that it belongs to.
     pub retry: Option<u64>,
 }
 

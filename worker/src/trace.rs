@@ -1,5 +1,5 @@
-//! The trace of one attempt at a dialogue: waiting, rounds, evaluation, delivery. What the coordinator does with the
-//! record is a span of the same trace, whose id follows from the names of run and record.
+//! The trace of one attempt at a dialogue: waiting, rounds, evaluation, delivery. The coordinator adds spans to the
+//! same trace, because it computes the same id from the names of run and record.
 
 use std::time::SystemTime;
 

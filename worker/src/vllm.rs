@@ -21,17 +21,17 @@ const MODELS_MAX: usize = 64;
 
 const MODEL_LABEL: &str = "model_name=\"";
 
-/// What a server says of its loads.
+/// The load of a server, as its metrics report it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loads {
     /// Of all its models together.
     all: Load,
-    /// Of those that it tells apart.
+    /// Of each model that the metrics name.
     of_models: BTreeMap<String, Load>,
 }
 
 impl Loads {
-    /// The load of a model; where it is not told apart, that of the whole server.
+    /// The load of a model; of the whole server if its metrics do not name the model.
     pub fn of(&self, model: &str) -> &Load {
         self.of_models.get(model).unwrap_or(&self.all)
     }
@@ -43,7 +43,7 @@ impl From<Load> for Loads {
     }
 }
 
-/// What a server says of the load of one model, over all its engines.
+/// The load that a server reports for one model, over all its engines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     /// Requests that it works on.

@@ -1,4 +1,4 @@
-//! One run: how far it is, who leads, where it stands on every task, what failed.
+//! The page of one run: progress, ranking of models, scores by task, failures.
 
 use axum::response::Html;
 use std::cmp::Reverse;
@@ -21,14 +21,14 @@ use crate::intervals::IntervalsByModel;
 use crate::section::{PageState, Section};
 use crate::visitor::Visitor;
 
-/// Steps in which screen readers are told of progress, in per cent.
+/// Screen readers announce progress in steps of this many per cent.
 const SPOKEN_STEP: u64 = 10;
 
-/// What the sections of a run are made of.
+/// The data of a run's page.
 pub(crate) struct Shown {
     pub view: BenchmarkView,
     pub intervals: IntervalsByModel,
-    /// The runs of its stages, of a pipeline.
+    /// For a judged benchmark, the runs of its stages.
     pub stages: Vec<BenchmarkView>,
     pub is_pipeline: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) fn page(visitor: &Visitor, run: &RunId, state: &PageState, done: &str
     frame(&state.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
 }
 
-/// What was done, in words. It comes from the address, so nothing of it is shown but a number.
+/// The last command in words. `done` comes from the address, so only a number of it is shown.
 fn in_words(done: &str) -> Option<String> {
     match done {
         "pause" => Some("The run is paused: nothing more is handed out.".to_owned()),
@@ -87,7 +87,7 @@ fn progress(view: &BenchmarkView) -> Markup {
     }
 }
 
-/// The commands that make sense now.
+/// The commands that the run's phase allows.
 fn controls(view: &BenchmarkView) -> Markup {
     let button =
         |action: &str, words: &str| html! { button type="submit" name="action" value=(action) { (words) } };
@@ -109,7 +109,7 @@ fn controls(view: &BenchmarkView) -> Markup {
     }
 }
 
-/// Models, the best so far on top, with what is known of each.
+/// The models, best first, with progress and scores of each.
 fn leaders(shown: &Shown) -> Markup {
     let Shown { view, intervals, .. } = shown;
     if view.models.is_empty() {
@@ -152,7 +152,7 @@ fn value(model: &ModelView) -> f64 {
     model.mean.value.unwrap_or(f64::NEG_INFINITY)
 }
 
-/// Models × tasks, filling up.
+/// The scores of models by task.
 fn heat(shown: &Shown) -> Markup {
     let view = &shown.view;
     if view.cells.is_empty() {
@@ -208,7 +208,7 @@ fn stages(runs: &[BenchmarkView]) -> Markup {
     html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (benchmarks::table(runs.to_vec(), "Runs of the stages")) } }
 }
 
-/// How dialogues ended, and the most frequent reasons of those that have no score.
+/// How many dialogues were scored and failed, and the most frequent failures.
 fn outcomes(view: &BenchmarkView) -> Markup {
     let mut shares =
         Table::default().left(["outcome"]).right(["dialogues", "share of the plan"]).titled("Outcomes");

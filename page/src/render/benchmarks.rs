@@ -22,7 +22,7 @@ pub(crate) fn sections(runs: &[BenchmarkView]) -> Vec<Section> {
     vec![Section::new("runs", list(runs))]
 }
 
-/// The newest first; runs of stages of pipelines stand apart.
+/// All runs, newest first; the runs of stages are listed apart.
 fn list(runs: &[BenchmarkView]) -> Markup {
     let names: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
     let is_stage = |run: &BenchmarkView| {

@@ -14,7 +14,7 @@ use super::frame::frame;
 use super::paths::{path_of, path_with};
 use crate::visitor::Visitor;
 
-/// What stands above a dialogue.
+/// The facts above the text of a dialogue.
 pub(crate) struct DialogueFacts {
     case: String,
     outcome: String,
@@ -129,7 +129,7 @@ fn path_to(run: &RunId, model: &ModelLabel, task: &TaskLabel, iteration: u32) ->
     )
 }
 
-/// The way back and, of a dialogue among so many, to its neighbours.
+/// Links back to the run and, for a dialogue, to its neighbours.
 pub(crate) fn trail(run: &RunId, key: Option<(&DialogueKey, usize)>) -> Markup {
     html! {
         nav.trail aria-label="Way back" {

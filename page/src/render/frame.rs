@@ -1,4 +1,4 @@
-//! What stands around the content of every page, and pages that say why there is none.
+//! The frame around the content of every page, and error pages.
 
 use axum::response::Html;
 use domain::ServiceError;
@@ -9,7 +9,7 @@ use crate::assets::ASSETS;
 use crate::section::{PageState, Section};
 use crate::visitor::Visitor;
 
-/// The head of every page, and what stands around its content. `stream` is where its live parts come from.
+/// The head of every page, and the frame around its content. `stream` is the address of its live updates.
 pub(super) fn frame(
     title: &str,
     visitor: Option<&Visitor>,
@@ -54,7 +54,7 @@ pub(super) fn frame(
     Html(page.into_string())
 }
 
-/// The hidden field by which a form shows that this page made it.
+/// The hidden field of forms with the token that proves that this page made the form.
 pub(super) fn form_token(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name="form_token" value=(visitor.form_token); }
 }
@@ -66,7 +66,7 @@ pub(super) fn section(state: &PageState, id: &str) -> Markup {
     html! { div id=(id) { @if let Some(Section { html, .. }) = found { (PreEscaped(&**html)) } } }
 }
 
-/// Why there is no page.
+/// The error page for a visitor.
 pub(crate) fn failure(visitor: &Visitor, error: &ServiceError) -> Html<String> {
     let main = html! {
         h1 { "This did not work" }
@@ -76,7 +76,7 @@ pub(crate) fn failure(visitor: &Visitor, error: &ServiceError) -> Html<String> {
     frame("Error", Some(visitor), None, &main)
 }
 
-/// The same where nothing is known of the visitor.
+/// The error page if the visitor is unknown.
 pub(crate) fn plain(error: &ServiceError) -> String {
     format!("{}\n", printable(&error.message))
 }

@@ -5,7 +5,7 @@ use maud::html;
 
 use super::frame::frame;
 
-/// The form. It leads to `next`; `refused` says why the last token was not taken.
+/// The form. After the login it leads to `next`; `refused` says why the last token was refused.
 pub(crate) fn page(next: &str, refused: Option<&str>) -> Html<String> {
     let main = html! {
         h1 { "Log in" }

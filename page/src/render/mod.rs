@@ -1,5 +1,5 @@
-//! What pages look like. Every text that comes from elsewhere is escaped by the templates and loses, or shows, the
-//! characters that would steer a reader.
+//! The HTML of pages. The templates escape every text from elsewhere, and remove control characters or make them
+//! visible.
 
 pub(crate) mod benchmark;
 pub(crate) mod benchmarks;

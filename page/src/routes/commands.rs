@@ -1,4 +1,4 @@
-//! What operators do to runs and workers.
+//! The commands of operators: to runs and to workers.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::session::same;
 use crate::site::Site;
 use crate::visitor::{Audience, Visitor};
 
-/// The fields of a form, if its sender may change something and meant to.
+/// The fields of a form, if its sender has the right and its token is valid.
 fn meant(visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
     let denied = |message: String| Err(ServiceError::new(ErrorCode::Denied, message));
     let fields = Fields::of(body);
@@ -49,7 +49,7 @@ pub(super) async fn command(
     }
 }
 
-/// Does what the form says; returns how that is told.
+/// Carries out the command of a form; returns the message for the visitor.
 async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> Result<String, ServiceError> {
     let fields = meant(visitor, body)?;
     let access = site.access(visitor);

@@ -81,7 +81,7 @@ fn set_cookie(connection: &VisitorConnection, value: &str, seconds: u64) -> (Hea
     )
 }
 
-/// A path of this page, whatever was asked for: a login leads nowhere else.
+/// `next` if it is a path of this page, otherwise the first page: a login never leads to another site.
 fn local(next: &str) -> &str {
     let is_local = next.starts_with('/')
         && !next.starts_with("//")

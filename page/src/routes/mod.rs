@@ -1,4 +1,4 @@
-//! The paths of the page, and what each of them answers.
+//! The paths of the page and their handlers.
 
 mod benchmarks;
 mod commands;
@@ -44,17 +44,17 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// What every handler that shows something takes: the page, and who looks at it.
+/// What every handler of a page takes: the site and the visitor.
 type Visit = (State<Arc<Site>>, Extension<Visitor>);
 
-/// What was just done, as the redirect after a form says it.
+/// The command that was just carried out, as the redirect after a form names it.
 #[derive(Deserialize)]
 struct Done {
     #[serde(default)]
     done: String,
 }
 
-/// Why there is no page, as a page.
+/// An error, shown as a page.
 struct Failed(Visitor, ServiceError);
 
 impl IntoResponse for Failed {

@@ -1,8 +1,8 @@
 //! Chooses among several coordinators, and moves on when the chosen one fails.
 //!
-//! A coordinator may be given by several addresses, and a name may stand for several machines. A client uses one of
-//! them until a call fails because nobody answers, or because the one who answers cannot serve; then the next call
-//! goes to the next. Nothing is retried here, because callers know what they may repeat.
+//! A coordinator may have several addresses, and a host name may belong to several machines. A client uses one of them
+//! until a call fails because nobody answers, or because the coordinator cannot serve; the next call goes to the next
+//! one. Nothing is retried here, because only callers know what may be repeated.
 
 use std::collections::hash_map::RandomState;
 use std::future::Future;

@@ -100,7 +100,7 @@ required_message! {
     WorkerStatus => wire::WorkerStatus,
 }
 
-/// Lets a message stand in a field that older peers leave out: absent is zero.
+/// Lets a message be absent in a field, as older peers send it: absent is zero.
 macro_rules! zero_where_absent {
     ($($type:ident),+) => {$(
         impl OnWire<Option<wire::$type>> for $type {

@@ -50,7 +50,7 @@ macro_rules! names {
 
 names!(RunId, ModelLabel, TaskLabel, WorkerId);
 
-/// Empty for a process that does not say.
+/// The id may be empty: the process does not say which it is.
 impl OnWire<String> for InstanceId {
     fn to_wire(self) -> String {
         self.to_string()
@@ -61,7 +61,7 @@ impl OnWire<String> for InstanceId {
     }
 }
 
-/// A text that travels as bytes. Copied once: text and bytes of the two sides have different owners.
+/// A text that travels as bytes. It is copied once, because a text cannot share the memory of the message.
 impl OnWire<Bytes> for Arc<str> {
     fn to_wire(self) -> Bytes {
         Bytes::copy_from_slice(self.as_bytes())
@@ -96,7 +96,7 @@ impl<T: OnWire<W>, W> OnWire<Option<W>> for Option<T> {
     }
 }
 
-/// What is shared on this side travels as what it is.
+/// A shared value travels as the value itself.
 impl<T: OnWire<Option<W>> + Clone, W> OnWire<Option<W>> for Arc<T> {
     fn to_wire(self) -> Option<W> {
         Self::unwrap_or_clone(self).to_wire()
@@ -107,7 +107,7 @@ impl<T: OnWire<Option<W>> + Clone, W> OnWire<Option<W>> for Arc<T> {
     }
 }
 
-/// Lets a type that travels as a message stand in a required field: absent is an error.
+/// Allows a type that travels as a message in a required field: absent is an error.
 macro_rules! required_message {
     ($($domain:ty => $wire:ty),+ $(,)?) => {$(
         impl OnWire<Option<$wire>> for $domain {
@@ -122,7 +122,7 @@ macro_rules! required_message {
     )+};
 }
 
-/// Lets a type with conversions of its own stand in fields.
+/// Allows a type with conversions of its own in fields.
 macro_rules! message {
     ($($domain:ty => $wire:ident),+ $(,)?) => {$(
         impl OnWire<wire::$wire> for $domain {

@@ -8,7 +8,7 @@ use crate::wire;
 
 const MODELS: &str = "RunMaterial.model_spec_json";
 
-/// Fails where a model's settings cannot be written as JSON: a path that is no Unicode.
+/// Fails if a model's settings cannot be written as JSON, such as a path that is not Unicode.
 impl TryFrom<RunMaterial> for wire::RunMaterial {
     type Error = ConversionError;
 

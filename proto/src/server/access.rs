@@ -12,10 +12,10 @@ pub(super) enum CallRoles {
 }
 
 const READ: CallRoles = CallRoles::Of(&[Reader, Operator]);
-/// For changes.
+/// Calls that change something.
 const STEER: CallRoles = CallRoles::Of(&[Operator]);
 const WORK: CallRoles = CallRoles::Of(&[Worker]);
-/// Packs: workers ask from them, exports take the metadata of tasks from them.
+/// Packs: workers need them to ask, exports take the metadata of tasks from them.
 const PACK: CallRoles = CallRoles::Of(&[Worker, Reader, Operator]);
 
 /// Every call. A call without a row is not served.

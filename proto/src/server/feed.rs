@@ -16,8 +16,8 @@ use crate::status::to_status;
 /// A stream of messages to a client.
 pub(super) type Messages<W> = Pin<Box<dyn Stream<Item = Result<W, Status>> + Send>>;
 
-/// The sending half of a feed. Its end is marked explicitly: a feed that stops without the mark was cut off, and a
-/// reader must not take the part for the whole.
+/// The sending half of a feed. Its end is marked explicitly: a feed that stops without the mark was cut off, and the
+/// reader gets an error instead of an end.
 pub(super) type Sender<W> = mpsc::Sender<Said<W>>;
 
 /// One message of a feed.

@@ -113,7 +113,7 @@ where
     }
 }
 
-/// An answer that counts as a call in progress while it is sent.
+/// An answer whose call counts as in progress until all of it is sent.
 struct Held {
     body: Body,
     call: Option<OpenCall>,

@@ -45,7 +45,8 @@ enum Known {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the hash of the token. Looking up a hash reveals nothing about how much of a token was right.
+    /// By the hash of the token. The time of a lookup reveals nothing about the token, because it depends on the hash
+    /// only.
     tokens: HashMap<[u8; 32], Caller>,
     names: HashMap<String, Caller>,
     callers: Vec<(Entry, Caller)>,
@@ -100,7 +101,7 @@ fn read_digest(text: &str) -> Option<[u8; 32]> {
 }
 
 impl Identities {
-    /// No authentication: for one machine, or behind something else that authenticates.
+    /// No authentication: for one machine, or behind a proxy that authenticates.
     pub fn anyone() -> Self {
         Self(Arc::new(RwLock::new(Known::Anyone(Caller::anyone()))))
     }

@@ -1,4 +1,4 @@
-//! A coordinator that remembers what it hears and says what it was told to, and a server for it.
+//! A coordinator that remembers its calls and gives the answers set by the test, and a server for it.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// A call in the words in which [`Fake`] remembers it.
+/// A call as [`Fake`] remembers it.
 pub fn call(name: &str, arguments: &dyn Debug) -> String {
     format!("{name} {arguments:?}")
 }
@@ -51,22 +51,22 @@ impl Fake {
         self.0.lock().unwrap()
     }
 
-    /// What the next call is answered with.
+    /// Sets the answer to the next call.
     pub fn will_return<T: Send + 'static>(&self, value: T) {
         self.state().next = Some(Ok(Box::new(value)));
     }
 
-    /// What the next call fails with.
+    /// Sets the error of the next call.
     pub fn will_fail(&self, error: &ServiceError) {
         self.state().next = Some(Err(error.clone()));
     }
 
-    /// Watchers are shown this, and wait for more.
+    /// Watchers get this view, and then wait for more.
     pub fn will_show_and_wait(&self, view: BenchmarkView) {
         self.state().endless = Some(view);
     }
 
-    /// The calls since the last question.
+    /// The calls since this was last asked.
     pub fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.state().heard)
     }
@@ -219,7 +219,7 @@ impl Control for Fake {
     }
 }
 
-/// Where deliveries wait until the test lets them through.
+/// Holds deliveries until the test lets them through.
 pub struct Gate {
     entered: watch::Sender<usize>,
     passed: watch::Sender<usize>,
@@ -318,7 +318,7 @@ impl Node {
         self.address.clone()
     }
 
-    /// Dies without a word; its port stays open for another one.
+    /// Dies as a killed process does; its port stays open for another one.
     pub fn die(mut self) -> TcpListener {
         self.runtime.take().unwrap().shutdown_background();
         self.port.take().unwrap()

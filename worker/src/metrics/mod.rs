@@ -19,23 +19,23 @@ mod table;
 pub use table::DEFINITIONS;
 use table::*;
 
-/// What is to be seen of a server from outside.
+/// What the metrics show of a server.
 #[derive(Debug)]
 pub struct ServerSight<'a> {
     pub name: String,
-    /// Whether it answers; `None` where nobody asks it for that.
+    /// Whether it answers; `None` if it is not polled.
     pub is_up: Option<bool>,
     /// Whether it serves another model under a known name.
     pub is_mistaken: bool,
     /// Dialogues in flight at most.
     pub limit: u32,
     pub in_flight: u32,
-    /// Why the limit stands where it does; `None` before anything was asked.
+    /// Why the limit has its present value; `None` before the first dialogue.
     pub reason: Option<LimitReason>,
     pub load: Option<&'a Load>,
 }
 
-/// Begins to collect: describes every metric, and starts counters that people watch for their first increase at 0.
+/// Describes every metric, and sets counters that alerts watch to 0, so that their first increase is seen.
 pub fn begin(metrics: &Metrics) {
     metrics.describe(DEFINITIONS);
     counter!(LOST_LEASES).increment(0);
@@ -56,7 +56,8 @@ pub fn begin(metrics: &Metrics) {
 /// What killed an evaluation process, where no answer can have done it.
 const EXTERNAL: &str = "external";
 
-/// A dialogue begins. Its model's count of answers by another model starts at 0, so that the first one is an increase.
+/// Counts a dialogue that begins. Its model's counter of answers by another model is set to 0, so that its first
+/// increase is seen.
 pub(crate) fn dialogue_began(model: &str) {
     let cause = FailureCause::WrongModel.as_str();
     counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause).increment(0);
@@ -120,7 +121,7 @@ pub(crate) fn evaluator_started() {
     counter!(EVALUATORS_STARTED).increment(1);
 }
 
-/// An evaluation process died, of a limit that the answer hit or of something else.
+/// Counts the death of an evaluation process: by the limit that the answer hit, or as external.
 pub(crate) fn evaluator_died(limit: Option<Limit>) {
     counter!(EVALUATOR_DEATHS, "cause" => limit.map_or(EXTERNAL, Limit::as_str)).increment(1);
 }
@@ -129,7 +130,7 @@ pub(crate) fn verdict_recalled() {
     counter!(RECALLED).increment(1);
 }
 
-/// States what is to be seen of the servers.
+/// Replaces the series of all servers.
 pub(crate) fn servers(sights: &[ServerSight<'_>]) {
     let mut frame = Frame::default();
     for ServerSight { name, is_up, is_mistaken, limit, in_flight, reason, load } in sights {

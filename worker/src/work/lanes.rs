@@ -27,13 +27,13 @@ use crate::trace::DialogueTrace;
 pub(super) enum RunLoading {
     Loading {
         task: AbortHandle,
-        /// What is loaded anew: its evaluation processes go on.
+        /// The run's context before it is loaded again. Keeping it keeps the evaluation processes.
         _before: Option<Arc<RunContext>>,
     },
     Ready {
         context: Arc<RunContext>,
-        /// The highest generation of a lease when its description was asked for. Whoever extends a run raises the generation,
-        /// so a higher one may be that of another description.
+        /// The highest generation of a lease when the run's description was requested. Extending a run raises its
+        /// generation, so a lease of a higher one may need a newer description.
         generation: u64,
         /// Time when a lease of it was last held.
         used: Instant,

@@ -42,7 +42,7 @@ const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 /// Number of runs kept prepared. More are kept only while leases of them are held.
 const RUNS_KEPT_MAX: usize = 4;
 
-/// Number of parked models that the status tells of; people see the worker's trouble beside.
+/// Number of parked models in the status. If there are more, people see only the first ones.
 const NOT_ASKED_TOLD_MAX: usize = 8;
 
 /// Characters of a reason in the status.
@@ -94,7 +94,7 @@ pub(crate) struct Work {
     runs: Arc<HeldRuns>,
     contexts: BTreeMap<domain::RunId, RunLoading>,
     lanes: BTreeMap<LaneKey, ModelLane>,
-    /// The lane that started a dialogue last; the others come first.
+    /// The lane that started a dialogue last. The next dialogue is of another lane, if possible.
     last_begun: Option<LaneKey>,
     breakers: HashMap<LaneKey, Breaker<Outgoing>>,
     unjudged: Unjudged,

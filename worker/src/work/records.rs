@@ -17,8 +17,8 @@ use crate::slots::{LaneKey, Tag};
 /// The record of a dialogue, or why it cannot be written.
 pub(super) type EndedDialogue = Result<Outgoing, serde_json::Error>;
 
-/// Number of dialogues remembered that this worker gave back because it could not judge them, of the runs that it holds.
-/// Beyond it, failures are recorded at once.
+/// Number of dialogues, of the runs that this worker holds, remembered because it gave them back unjudged. Beyond it,
+/// failures are recorded at once.
 const UNJUDGED_KEPT_MAX: usize = 10_000;
 
 /// The dialogues that this worker could not judge. The cause may be its machine, so the first time a dialogue is
@@ -115,7 +115,7 @@ impl Work {
         self.carry_out(&lane, decision);
     }
 
-    /// Decides about models whose failures could not be judged before others were answered or had failed, too.
+    /// Reviews the breakers in doubt: their models' other calls may have been answered or have failed by now.
     pub(super) fn review_doubts(&mut self, now: Instant) {
         let mut decided = Vec::new();
         for (lane, breaker) in &mut self.breakers {
@@ -203,7 +203,8 @@ impl Work {
     }
 }
 
-/// The calls of a lane that were sent from a moment on and have not failed; silent ones only up to another moment.
+/// Counts the calls of a lane that were sent from `since` on and have not failed; silent ones only if sent up to
+/// `until`.
 fn flight(running: &HashMap<Tag, Running>, lane: &LaneKey, since: Instant, until: Instant) -> Flight {
     let mut flight = Flight::default();
     for (_, running) in running.iter().filter(|(tag, _)| is_of(tag, lane)) {

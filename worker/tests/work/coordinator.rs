@@ -1,4 +1,4 @@
-//! A coordinator in a few lines, whose failures are switched on and off.
+//! A small coordinator for tests, whose failures are switched on and off.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Records that the coordinator does not take.
+//! Records that the coordinator does not accept.
 
 use domain::FailureCause;
 use worker::{EvaluationMode, Stop, WorkerConfig};

@@ -1,4 +1,4 @@
-//! Starting workers.
+//! Starts workers for tests.
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Whole workers against a coordinator that does as it is told.
+//! Whole workers against a coordinator that the test controls.
 
 #![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
 

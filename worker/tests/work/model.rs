@@ -1,4 +1,4 @@
-//! A model whose answers wait until they are wanted.
+//! A model whose answers wait until the test releases them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Servers that are found, over real connections.
+//! Discovery of servers, over real connections.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
