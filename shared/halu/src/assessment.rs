@@ -11,19 +11,19 @@ use crate::frequency::{self, Frequency, Groups};
 use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph};
 use crate::question::{self, FACTS, Question};
 
-/// How assessments are made.
+/// How assessments are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Questions of an assessment.
     pub questions: u32,
-    /// Decides every draw.
+    /// Seed of every draw.
     pub seed: u64,
-    /// Entities of a draw. The paper gives no number. The larger it is, the likelier a draw holds a rare type, which is then
+    /// Entities of a draw. The paper gives no number. A larger draw contains a rare type more often, and rare types are
     /// preferred.
     pub batch: u32,
-    /// Draws for one question before the graph is said to be too small.
+    /// Draws for one question, after which the graph counts as too small.
     pub draws_max: u32,
-    /// Which types are rare.
+    /// The bounds by which types are common or rare.
     #[serde(default, skip_serializing_if = "is_default")]
     pub groups: Groups,
 }
@@ -38,29 +38,29 @@ impl Default for Recipe {
     }
 }
 
-/// Questions that every model is asked alike.
+/// A set of questions that every model is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
     /// Its number among those of its seed, from 0.
     pub number: u32,
-    /// How it was made.
+    /// The parameters that it was drawn with.
     pub recipe: Recipe,
-    /// State of the graph it was made from.
+    /// State of the graph that it was drawn from.
     pub snapshot: String,
-    /// When the graph was in that state, where that is known.
+    /// Date of that state, if known.
     pub as_of: Option<Date>,
     /// The questions, in the order in which they were drawn.
     pub questions: Vec<Question>,
 }
 
-/// Why entities were passed over, each counted once.
+/// How many entities were skipped, by reason; each entity counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Their type is no valid one.
+    /// Their type is not valid.
     pub invalid_type: u64,
-    /// Already asked about in this assessment.
+    /// This assessment asks about them already.
     pub repeated: u64,
-    /// The source drew them and does not have them.
+    /// The source drew them, and has no data about them.
     pub gone: u64,
     /// Fewer than three valid relations.
     pub few_facts: u64,
@@ -69,7 +69,7 @@ pub struct PassedOver {
     pub no_statistics: u64,
 }
 
-/// The entities that were passed over so far.
+/// The entities that were skipped so far.
 #[derive(Default)]
 struct Passing {
     over: PassedOver,
@@ -111,7 +111,7 @@ pub enum Unfillable {
     /// The source cannot be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// It is not rich enough.
+    /// The graph has too few usable entities.
     #[error(
         "the knowledge graph gives {filled} of {wanted} questions: {draws} draws in a row found no further entity \
          (passed over: {passed_over}). Ask for fewer questions, or add what is missing to the graph or its mapping"
@@ -123,15 +123,15 @@ pub enum Unfillable {
         wanted: u32,
         /// Draws for the question that was not found.
         draws: u32,
-        /// Over all draws.
+        /// Skipped entities of all draws.
         passed_over: PassedOver,
     },
 }
 
-/// Makes the assessment of a number.
+/// Draws the assessment of this number.
 ///
 /// # Errors
-/// The source cannot be read, or is too poor.
+/// The source cannot be read, or has too few usable entities.
 pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Result<Assessment, Unfillable> {
     let groups = frequency::group(&graph.types()?, recipe.groups);
     let mut random = SplitMix64::new(SplitMix64::mix(recipe.seed) ^ u64::from(number));
@@ -159,7 +159,7 @@ pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Resu
     Ok(Assessment { number, recipe, snapshot: graph.snapshot(), as_of: None, questions })
 }
 
-/// The question about the first entity of a batch, rare types first, that has all a question needs.
+/// A question about the first usable entity of a batch, rare types first.
 fn first_usable(
     graph: &mut dyn KnowledgeGraph,
     groups: &BTreeMap<String, Frequency>,
@@ -194,7 +194,7 @@ fn first_usable(
     Ok(None)
 }
 
-/// Where an entity without something that a question needs is counted.
+/// The field of [`PassedOver`] that counts a reason.
 type Reason = fn(&mut PassedOver) -> &mut u64;
 
 fn ask(entity: Entity, frequency: Frequency, random: &mut SplitMix64) -> Result<Question, Reason> {
@@ -216,7 +216,7 @@ fn ask(entity: Entity, frequency: Frequency, random: &mut SplitMix64) -> Result<
     })
 }
 
-/// Three facts, each three equally likely.
+/// Draws three facts, each with equal probability; `None` if there are fewer.
 fn three(mut facts: Vec<Fact>, random: &mut SplitMix64) -> Option<[Fact; FACTS]> {
     if facts.len() < FACTS {
         return None;

@@ -15,14 +15,14 @@ use crate::question::Question;
 use crate::rank;
 use crate::weights::Weights;
 
-/// Share of each model's questions that weights are learnt from. The others check them.
+/// Share of each model's questions from which weights are learnt. The others validate them.
 pub const TRAINING_SHARE: f64 = 0.7;
 
-/// Penalty on the squares of the weights, per observation, with standardised statistics: enough to share a weight among
-/// statistics that say the same.
+/// Penalty on the squares of the weights, per observation, with standardised statistics: enough for statistics with the
+/// same information to share a weight.
 const PENALTY: f64 = 0.01;
 
-/// Rounds of coordinate descent. Seven weights settle within some tens.
+/// Rounds of coordinate descent. Seven weights converge within some tens of rounds.
 const ROUNDS: u32 = 200;
 
 /// An answer that was judged.
@@ -34,19 +34,20 @@ pub struct Observation {
     pub assessment: usize,
     /// Index of the question in it.
     pub question: usize,
-    /// What became of it.
+    /// The outcome of the question.
     pub fate: Fate,
 }
 
-/// Learnt weights, and how well they foretell answers that they were not learnt from.
+/// Learnt weights, and how well they predict answers that they were not learnt from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     pub weights: Weights,
-    /// Scored observations that were learnt from.
+    /// Number of scored observations that the weights were learnt from.
     pub training: usize,
-    /// Scored observations that check.
+    /// Number of scored observations in the validation part.
     pub validation: usize,
-    /// Spearman's rho between estimated difficulty and points, on the validation part: negative if the weights are any good.
+    /// Spearman's rho between estimated difficulty and points, on the validation part; negative if the weights predict
+    /// anything.
     pub spearman: Option<f64>,
     /// Kendall's tau-b, likewise.
     pub kendall: Option<f64>,
@@ -80,10 +81,10 @@ pub enum CalibrationError {
     },
 }
 
-/// Scored observations without which nothing is learnt.
+/// Minimum number of scored observations.
 pub const OBSERVATIONS_MIN: usize = 20;
 
-/// Learns from some and checks with the others; `seed` decides which are which.
+/// Learns weights from one part of the observations and validates them on the other; `seed` decides the split.
 ///
 /// # Errors
 /// See [`CalibrationError`].

@@ -1,4 +1,4 @@
-//! Dates as far as they are known: a year, a month, a day.
+//! Dates of known precision: a year, a month or a day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub struct Date(String);
 pub struct DateError(String);
 
 impl Date {
-    /// Whether it is surely before another date: as far as both are known.
+    /// Whether it is certainly before another date; compared at the coarser precision of the two.
     pub fn is_before(&self, other: &Self) -> bool {
         let common = self.0.len().min(other.0.len());
         self.0.get(..common) < other.0.get(..common)

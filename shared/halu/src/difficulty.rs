@@ -5,7 +5,7 @@ use crate::graph::Statistics;
 use crate::question::{FACTS, Question};
 use crate::weights::Weights;
 
-/// What stands for a type or relation that no weight is known of.
+/// Weight of a type or relation for which none is known.
 const UNKNOWN: f64 = 0.5;
 
 /// How well known an entity is: the weighted sum of its statistics.
@@ -35,12 +35,12 @@ fn mean_complexity(weights: &Weights, type_id: &str) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Difficulty<'w> {
     weights: &'w Weights,
-    /// By assessment and question, in [0, 1].
+    /// Popularity by assessment and question, in [0, 1].
     popularity: Vec<Vec<f64>>,
 }
 
 impl<'w> Difficulty<'w> {
-    /// Of all questions of the assessments that are looked at together.
+    /// The difficulties of all questions of these assessments.
     pub fn new(weights: &'w Weights, assessments: &[Assessment]) -> Self {
         let of_all = |value: &dyn Fn(&Question) -> f64| {
             let of_one = |assessment: &Assessment| assessment.questions.iter().map(value).collect();
@@ -57,8 +57,8 @@ impl<'w> Difficulty<'w> {
         Self { weights, popularity: min_max(popularity) }
     }
 
-    /// How hard a question was, in (0, 1). An answer about another entity failed at all relations of the type alike, so these
-    /// count instead of the three that were asked for. Nothing if there is no such question.
+    /// How hard a question was for this answer, in (0, 1). An answer about another entity missed all relations of the
+    /// type, so the mean of these counts instead of the three that were asked for. `None` if there is no such question.
     pub fn of(
         &self,
         assessment: usize,

@@ -10,7 +10,7 @@ use crate::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
 use crate::mapping::Mapping;
 use crate::statements::{Statements, iri};
 
-/// See [`KnowledgeGraph`].
+/// A graph in memory; see [`KnowledgeGraph`].
 #[derive(Debug)]
 pub struct Dump {
     snapshot: String,
@@ -40,7 +40,8 @@ impl Dump {
         Ok(dump)
     }
 
-    /// An entity with several valid types has the rarest of them: it says most. Equally rare ones are ordered by IRI.
+    /// Finds the entities. An entity with several valid types gets the rarest of them, because it is the most specific;
+    /// equally rare ones are ordered by IRI.
     fn find_entities(&mut self) -> Result<(), GraphError> {
         let mut with_type: BTreeMap<&str, u64> = BTreeMap::new();
         let mut all_types: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -111,7 +112,7 @@ impl KnowledgeGraph for Dump {
     }
 }
 
-/// The document and what it was read by: another mapping makes other questions of it.
+/// Hash of the document and of the mapping, because another mapping gives other questions.
 fn snapshot(bytes: &[u8], mapping: &Mapping) -> String {
     let mut hasher = Sha256::new();
     hasher.update((bytes.len() as u64).to_le_bytes());

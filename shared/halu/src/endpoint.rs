@@ -1,5 +1,5 @@
-//! A knowledge graph behind a SPARQL endpoint. This module words the queries and reads the answers; who calls brings the HTTP
-//! client, with its cache and its patience.
+//! A knowledge graph behind a SPARQL endpoint. This module makes the queries and parses the answers; the caller
+//! provides the HTTP client with its cache and retries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
 use crate::mapping::Mapping;
 use crate::statements::{Statements, iri};
 
-/// Sends a SELECT query and gives the answer in the SPARQL 1.1 Query Results JSON Format.
+/// Sends a SELECT query; returns the answer in the SPARQL 1.1 Query Results JSON Format.
 pub trait Select {
     /// Asks the endpoint.
     ///
@@ -21,27 +21,27 @@ pub trait Select {
     fn select(&mut self, query: &str) -> Result<String, GraphError>;
 }
 
-/// IRIs in one query, so that it stays within the length that endpoints take.
+/// Maximum number of IRIs in one query, so that endpoints accept its length.
 const IRIS_MAX: usize = 200;
 
-/// Numbers drawn for each entity wanted, since some have none.
+/// Numbers drawn for each wanted entity, because some numbers have no entity.
 const NUMBERS_PER_ENTITY: usize = 8;
 
-/// See [`KnowledgeGraph`].
+/// An endpoint as a source of entities; see [`KnowledgeGraph`].
 pub struct Endpoint<S> {
     client: S,
     mapping: Mapping,
     types: Option<Vec<TypeCount>>,
-    /// Of the last draw, with their types.
+    /// Entities of the last draw, with their types.
     drawn: Vec<Candidate>,
-    /// What was read about entities of the last draw.
+    /// Statements about the entities of the last draw, once read.
     read: Option<Statements>,
-    /// Over everything that was answered.
+    /// Hash of all answers so far.
     answers: Sha256,
 }
 
 impl<S: Select> Endpoint<S> {
-    /// An endpoint that has not been asked yet.
+    /// No request is sent yet.
     pub fn new(client: S, mapping: Mapping) -> Self {
         Self { client, mapping, types: None, drawn: Vec::new(), read: None, answers: Sha256::new() }
     }
@@ -81,7 +81,7 @@ impl<S: Select> Endpoint<S> {
         Ok(types)
     }
 
-    /// Entities by their place in the order of IRIs.
+    /// Draws entities by their position in the order of IRIs.
     fn draw_sorted(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
         let types = self.types()?;
         let total: u64 = types.iter().map(|count| count.entities).sum();
@@ -99,7 +99,7 @@ impl<S: Select> Endpoint<S> {
         Ok(rows.iter().filter_map(Row::candidate).collect())
     }
 
-    /// Entities by their number.
+    /// Draws entities by their number.
     fn draw_numbered(
         &mut self,
         prefix: &str,
@@ -130,7 +130,7 @@ impl<S: Select> Endpoint<S> {
         Ok(candidates)
     }
 
-    /// Everything about all entities of the last draw, in as few queries as possible.
+    /// Reads the statements about all entities of the last draw, in as few queries as possible.
     fn read_drawn(&mut self) -> Result<(), GraphError> {
         let mut statements = Statements::new(self.mapping.clone());
         let ids: Vec<String> = self.drawn.iter().map(|candidate| candidate.id.clone()).collect();
@@ -170,7 +170,7 @@ impl<S: Select> Endpoint<S> {
 }
 
 impl<S: Select> KnowledgeGraph for Endpoint<S> {
-    /// Of all that was answered so far.
+    /// The hash of all answers so far.
     fn snapshot(&self) -> String {
         domain::text::hex(self.answers.clone().finalize())
     }
@@ -193,7 +193,7 @@ impl<S: Select> KnowledgeGraph for Endpoint<S> {
         Ok(self.drawn.clone())
     }
 
-    /// Of an entity of the last draw.
+    /// The entity must be one of the last draw.
     fn entity(&mut self, id: &str) -> Result<Option<Entity>, GraphError> {
         let Some(candidate) = self.drawn.iter().find(|candidate| candidate.id == id).cloned() else {
             return Ok(None);
@@ -205,7 +205,7 @@ impl<S: Select> KnowledgeGraph for Endpoint<S> {
     }
 }
 
-/// An IRI in a query.
+/// An IRI in angle brackets, for a query.
 fn angled(iri: &str) -> Result<String, GraphError> {
     match NamedNode::new(iri) {
         Ok(node) => Ok(node.to_string()),
@@ -213,7 +213,7 @@ fn angled(iri: &str) -> Result<String, GraphError> {
     }
 }
 
-/// A VALUES clause. What an endpoint gave as an IRI and is none is left out.
+/// A VALUES clause. Values that an endpoint calls IRIs and that are not are left out.
 fn values(variable: &str, iris: &[String]) -> Result<String, GraphError> {
     let terms: Vec<String> = iris.iter().filter_map(|iri| angled(iri).ok()).collect();
     Ok(format!("VALUES ?{variable} {{ {} }}", terms.join(" ")))
@@ -229,7 +229,7 @@ struct Results {
     bindings: Vec<Row>,
 }
 
-/// Values by variable.
+/// One row of an answer: values by variable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 struct Row(BTreeMap<String, Bound>);
@@ -249,7 +249,7 @@ impl Bound {
         (self.kind == "uri").then_some(self.value.as_str())
     }
 
-    /// Nothing for a blank node and for what is no RDF.
+    /// The value as an RDF term; `None` for a blank node, and for anything else that is not a term.
     fn term(&self) -> Option<Term> {
         match (self.kind.as_str(), &self.language, &self.datatype) {
             ("uri", _, _) => Some(NamedNode::new(&self.value).ok()?.into()),

@@ -10,7 +10,7 @@ use crate::question;
 use crate::question::{FACTS, Question};
 use crate::simulated::{Recall, answer};
 
-/// What labels of the tasks begin with.
+/// Prefix of the tasks' labels.
 pub const LABEL: &str = "KGHalu";
 
 /// The label of an assessment: `KGHalu-01` is the first.
@@ -18,8 +18,8 @@ pub fn label(number: u32) -> String {
     format!("{LABEL}-{:02}", number + 1)
 }
 
-/// The task of an assessment: a case for each question. Its answers of known quality are those of a simulated model, so that
-/// the benchmark can be tried without one.
+/// The task of an assessment, with a case for each question. Its reference, wrong and malformed answers are those of a
+/// simulated model, so that packs can be verified without a real one.
 ///
 /// # Errors
 /// None for an assessment that was drawn: its fields can be written as JSON.
@@ -68,7 +68,7 @@ fn case(place: usize, question: &Question, another: &Question) -> Result<CaseDat
 /// The assessment of a task.
 ///
 /// # Errors
-/// The task is none of [`task`]'s.
+/// The task was not made by [`task`].
 pub fn assessment_of(task: &TaskData) -> Result<Assessment, serde_json::Error> {
     let parameter = |name: &str| task.parameters.get(name).cloned().unwrap_or_default();
     Ok(Assessment {
@@ -83,7 +83,7 @@ pub fn assessment_of(task: &TaskData) -> Result<Assessment, serde_json::Error> {
 /// The question of a case.
 ///
 /// # Errors
-/// The case is none of [`task`]'s.
+/// The case was not made by [`task`].
 pub fn question_of(data: &Map<String, Value>) -> Result<Question, serde_json::Error> {
     serde_json::from_value(Value::Object(data.clone()))
 }

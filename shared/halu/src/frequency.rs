@@ -9,9 +9,9 @@ use crate::graph::TypeCount;
 /// The bounds of the groups, in percent of all entities. The paper names three groups without their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Groups {
-    /// Types that make up the first so many are very common.
+    /// Percent of all entities up to which the most frequent types are very common.
     pub very_common: u8,
-    /// Types that make up the entities from there to so many are common, the rest uncommon.
+    /// Percent of all entities up to which the next types are common; the rest is uncommon.
     pub common: u8,
 }
 
@@ -21,15 +21,15 @@ impl Default for Groups {
     }
 }
 
-/// How frequent a type is. Questions prefer less common types, so the order matters: rarest first.
+/// How frequent a type is. Questions prefer less common types, so the variants are ordered rarest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Frequency {
-    /// Beyond nine tenths of the entities.
+    /// Beyond [`Groups::common`].
     Uncommon,
-    /// Up to nine tenths of the entities.
+    /// Up to [`Groups::common`].
     Common,
-    /// The first half of the entities.
+    /// Up to [`Groups::very_common`].
     VeryCommon,
 }
 

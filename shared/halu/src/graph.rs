@@ -1,8 +1,10 @@
-//! What the benchmark needs of a knowledge graph (paper, 3.1.1 and 3.1.2).
+//! The interface to knowledge graphs, and what is read from them (paper, 3.1.1 and 3.1.2). A further kind of source
+//! implements [`KnowledgeGraph`].
 
 use serde::{Deserialize, Serialize};
 
-/// A source of entities. A dump answers from memory; an endpoint answers over HTTP, in batches and through a cache.
+/// A source of entities. [`Dump`](crate::Dump) answers from memory, [`Endpoint`](crate::Endpoint) by queries to a
+/// server.
 pub trait KnowledgeGraph {
     /// Identifies the state of the graph: equal snapshots give equal assessments. A SHA-256 in hexadecimal digits.
     fn snapshot(&self) -> String;
@@ -19,7 +21,7 @@ pub trait KnowledgeGraph {
     /// The source cannot be read.
     fn draw(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError>;
 
-    /// What is known about an entity; nothing if the source does not have it.
+    /// The data of an entity; `None` if the source does not have it.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -36,7 +38,7 @@ pub enum GraphError {
     /// The document is no RDF.
     #[error("the knowledge graph cannot be read: {0}")]
     Syntax(#[from] rdf::SyntaxError),
-    /// The graph holds nothing that the mapping describes.
+    /// The graph has nothing that the mapping describes.
     #[error("the knowledge graph has no entity of a valid type: {0}")]
     Empty(String),
     /// A remote source did not answer as it should.
@@ -58,11 +60,11 @@ pub struct TypeCount {
 pub struct Candidate {
     /// Its IRI.
     pub id: String,
-    /// IRI of its type, which may be no valid one.
+    /// IRI of its type, which may be invalid.
     pub type_id: String,
 }
 
-/// What is known about an entity.
+/// The data of an entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entity {
     /// Its IRI.
@@ -73,13 +75,13 @@ pub struct Entity {
     pub type_id: String,
     /// Label of its type.
     pub type_name: String,
-    /// Of a human.
+    /// Years of birth and death, if it is a human.
     pub lifespan: Option<Lifespan>,
     /// Its valid relations, each with all of its objects.
     pub facts: Vec<Fact>,
     /// A text about it.
     pub description: Option<String>,
-    /// Missing if one of them is.
+    /// `None` if one of them is missing.
     pub statistics: Option<Statistics>,
 }
 

@@ -2,8 +2,8 @@
 //! numbers come out of the verdicts. Method: *KGHaluBench: A Knowledge Graph-Based Hallucination Benchmark*; section
 //! numbers in these modules are that paper's.
 //!
-//! Everything is synchronous and deterministic. The only thing that may do IO is an implementation of
-//! [`KnowledgeGraph`].
+//! Everything is synchronous and deterministic. Only implementations of [`KnowledgeGraph`] may do IO. No model is asked
+//! here: the stages in `shared/stages` ask judges and pass their verdicts to this crate.
 //!
 //! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF,
 //! [`endpoint`] from a SPARQL endpoint, [`world`] invents one. [`assessment`] draws questions, [`question`] words them.

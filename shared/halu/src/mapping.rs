@@ -1,4 +1,4 @@
-//! Where the parts of an entity stand in an RDF graph.
+//! Which properties of an RDF graph hold which part of an entity.
 
 use std::collections::BTreeMap;
 
@@ -24,35 +24,36 @@ pub struct Mapping {
     pub born: Option<String>,
     /// Property from a human to the date of death.
     pub died: Option<String>,
-    /// Types whose entities have years for a context.
+    /// Types whose entities have years of birth and death as context.
     #[serde(default)]
     pub humans: Vec<String>,
     /// Valid types. Empty: every type that has a label.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Valid relations of a type. A type that is not named here has all relations but the ignored ones.
+    /// Valid relations of a type. A type that is not listed has all relations except the ignored ones.
     #[serde(default)]
     pub relations: BTreeMap<String, Vec<String>>,
-    /// Relations that no question asks for: not textual, trivial, irrelevant.
+    /// Relations that no question asks for, for example because their objects are not texts or say nothing.
     #[serde(default)]
     pub ignored: Vec<String>,
-    /// Where labels of relations stand, if not at the relation itself.
+    /// Where labels of relations are, if not at the relation itself.
     pub relation_labels: Option<RelationLabels>,
-    /// For endpoints whose entities have numbers and are too many to be sorted: draws numbers.
+    /// For endpoints with too many entities to sort them: entities are drawn by number.
     pub numbered: Option<Numbered>,
-    /// Property of each statistic, by its name. `linked_entities` and `statements` are counted in the graph where they are
-    /// not named.
+    /// Property of each statistic, by name. `linked_entities` and `statements` are counted in the graph if they are not
+    /// listed.
     #[serde(default)]
     pub statistics: BTreeMap<String, String>,
 }
 
-/// Wikidata states facts with one IRI of a property (`prop/direct/P19`) and labels another one (`entity/P19`).
+/// Where labels of relations are. Wikidata states facts with one IRI of a property (`prop/direct/P19`) and labels
+/// another one (`entity/P19`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationLabels {
-    /// What IRIs of relations begin with.
+    /// Prefix of the IRIs in statements.
     pub stated: String,
-    /// What the IRIs with their labels begin with.
+    /// Prefix of the IRIs with labels.
     pub labelled: String,
 }
 
@@ -60,9 +61,9 @@ pub struct RelationLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbered {
-    /// What the IRIs begin with.
+    /// Prefix of the IRIs.
     pub prefix: String,
-    /// The largest number. Numbers without an entity are passed over.
+    /// The largest number. Numbers without an entity are skipped.
     pub largest: u64,
 }
 
@@ -70,7 +71,7 @@ fn english() -> String {
     "en".to_owned()
 }
 
-/// Statistics that the graph itself tells.
+/// Statistics that can be counted in the graph itself.
 const COUNTED: [&str; 2] = ["linked_entities", "statements"];
 
 impl Mapping {
@@ -103,7 +104,7 @@ impl Mapping {
         )))
     }
 
-    /// Whether a property says something else than a fact about the entity.
+    /// Whether a property has a role in the mapping, such as label or type, and so states no fact.
     pub(crate) fn is_structural(&self, property: &str) -> bool {
         property == self.type_property
             || property == self.label
@@ -119,7 +120,7 @@ impl Mapping {
         self.relations.get(type_id).is_none_or(|valid| valid.iter().any(|valid| valid == relation))
     }
 
-    /// The IRI at which the label of a relation stands.
+    /// The IRI that has the label of a relation.
     pub(crate) fn labelled_relation(&self, relation: &str) -> String {
         let moved = self.relation_labels.as_ref().and_then(|labels| {
             relation.strip_prefix(&labels.stated).map(|rest| format!("{}{rest}", labels.labelled))

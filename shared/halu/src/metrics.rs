@@ -1,9 +1,9 @@
-//! The numbers of a model (paper, 4.3), counted from what became of its questions.
+//! The numbers of a model (paper, 4.3), computed from the outcomes of its questions.
 
 use crate::difficulty::mean;
 use crate::question::FACTS;
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The model said that it does not know: 1 point of 3.
@@ -12,11 +12,11 @@ pub enum Fate {
     Hallucinated,
     /// The answer is about the entity: a point for each fact that it states.
     Aligned([FactDecision; FACTS]),
-    /// There is no answer, or a judge gave no verdict. In no number but the count of these.
+    /// There is no answer, or a judge gave no verdict. Counted in [`Counts::not_scored`] and in no other number.
     NotScored,
 }
 
-/// What became of a fact of an aligned answer.
+/// The verdict on one fact of an aligned answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactDecision {
     /// Whether the answer states it.
@@ -30,9 +30,9 @@ pub struct FactDecision {
 pub enum Filter {
     /// The classifier of entailment.
     Nli,
-    /// The model that reads answer and sentence.
+    /// The language model that reads answer and sentence.
     Llm,
-    /// The model that chooses between the two where they disagree.
+    /// The language model that is asked if the first two disagree, and decides.
     Expert,
 }
 
@@ -40,7 +40,7 @@ impl Filter {
     /// In the order in which they are asked.
     pub const ALL: [Self; 3] = [Self::Nli, Self::Llm, Self::Expert];
 
-    /// The stage of the pipeline that it is.
+    /// The name of its stage.
     pub fn stage(self) -> &'static str {
         match self {
             Self::Nli => "nli",
@@ -51,7 +51,7 @@ impl Filter {
 }
 
 impl Fate {
-    /// Points of 3; nothing if it is not scored.
+    /// Points, of 3; `None` if it is not scored.
     pub fn points(&self) -> Option<u32> {
         match self {
             Self::Abstained => Some(1),
@@ -61,33 +61,33 @@ impl Fate {
         }
     }
 
-    /// Its share of the points that could be had; nothing if it is not scored.
+    /// Points as a share of 3; `None` if it is not scored.
     pub fn share(&self) -> Option<f64> {
         self.points().map(|points| f64::from(points) / FACTS as f64)
     }
 }
 
-/// A question of an assessment with how hard it was for this answer, see [`Difficulty::of`](crate::Difficulty::of).
+/// The outcome of a question, with how hard it was for this answer; see [`Difficulty::of`](crate::Difficulty::of).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnsweredQuestion {
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
     /// In (0, 1).
     pub difficulty: f64,
 }
 
-/// The numbers of a model over its assessments. Shares are in [0, 1]; nothing where the denominator is 0.
+/// The numbers of a model over its assessments. Shares are in [0, 1]; `None` if the denominator is 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelMetrics {
-    /// Points by points that could be had, by assessment.
+    /// Share of the possible points, by assessment.
     pub accuracies: Vec<Option<f64>>,
-    /// Accuracy times how hard the assessment was, against the average of all.
+    /// Accuracy times the assessment's mean difficulty, relative to that of all assessments.
     pub weighted_accuracies: Vec<Option<f64>>,
-    /// What all assessments together were made of.
+    /// Outcomes over all assessments.
     pub counts: Counts,
 }
 
-/// What questions were made of.
+/// Numbers of outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Questions with a score.
@@ -109,7 +109,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of some questions.
+    /// Counts these outcomes.
     pub fn of(fates: impl IntoIterator<Item = Fate>) -> Self {
         let mut counts = Self::default();
         for fate in fates {
@@ -139,29 +139,29 @@ impl Counts {
         }
     }
 
-    /// Halu_BOK: answers about another entity among answers that claim to know.
+    /// Halu_BOK: answers about another entity, as a share of all answers except abstentions.
     pub fn breadth_hallucination(&self) -> Option<f64> {
         share(self.hallucinated, self.scored - self.abstained)
     }
 
-    /// Halu_DOK: facts not stated among the facts of aligned answers.
+    /// Halu_DOK: facts that are not stated, as a share of the facts of aligned answers.
     pub fn depth_hallucination(&self) -> Option<f64> {
         share(self.wrong_facts, FACTS as u32 * self.aligned)
     }
 
-    /// Abstentions among scored questions.
+    /// Abstentions, as a share of scored questions.
     pub fn abstention(&self) -> Option<f64> {
         share(self.abstained, self.scored)
     }
 
-    /// Facts that a filter decided, among all of aligned answers.
+    /// Facts that this filter decided, as a share of the facts of aligned answers.
     pub fn decided(&self, filter: Filter) -> Option<f64> {
         share(self.decided_by[filter as usize], FACTS as u32 * self.aligned)
     }
 }
 
 impl ModelMetrics {
-    /// Of all assessments of a model.
+    /// Computes the numbers from all assessments of a model.
     pub fn of(assessments: &[Vec<AnsweredQuestion>]) -> Self {
         let accuracies: Vec<Option<f64>> = assessments.iter().map(|answers| accuracy(answers)).collect();
         let difficulties: Vec<Option<f64>> = assessments.iter().map(|answers| difficulty(answers)).collect();
@@ -209,7 +209,7 @@ fn accuracy(answers: &[AnsweredQuestion]) -> Option<f64> {
     share(points.iter().sum(), (FACTS * points.len()) as u32)
 }
 
-/// The mean difficulty of the scored questions: those that accuracy is made of.
+/// The mean difficulty of the scored questions, which are those that count for accuracy.
 fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
     let scored: Vec<f64> = answers
         .iter()

@@ -1,18 +1,19 @@
-//! The words of a question (paper, 3.1.4 and A.2.1). The wording is this project's own; the paper settles what it asks for.
+//! The wording of questions (paper, 3.1.4 and A.2.1). The words are this project's own; the paper defines what is
+//! asked.
 
 use serde::{Deserialize, Serialize};
 
 use crate::frequency::Frequency;
 use crate::graph::{Entity, Fact, Lifespan, Statistics};
 
-/// Relations that a question asks for.
+/// Number of relations that a question asks for.
 pub const FACTS: usize = 3;
 
-/// What every model under test is told first.
+/// The system prompt of every model under test.
 pub const SYSTEM: &str = "You answer questions about entities from memory. If you recognise the entity, give a clear and \
 detailed answer. If you do not, say plainly that you do not know it.";
 
-/// Words that an overview should have, about.
+/// Number of words that an overview should have, approximately.
 pub const WORDS: u32 = 200;
 
 /// A question about one entity.
@@ -22,7 +23,7 @@ pub struct Question {
     pub entity: String,
     /// Its label.
     pub name: String,
-    /// What tells it from others of that name, in parentheses.
+    /// Distinguishes it from other entities of that name; shown in parentheses.
     pub context: String,
     /// IRI of its type.
     pub type_id: String,
@@ -30,15 +31,15 @@ pub struct Question {
     pub type_name: String,
     /// How frequent the type is.
     pub frequency: Frequency,
-    /// What is asked for.
+    /// The facts that are asked for.
     pub facts: [Fact; FACTS],
-    /// What an answer is compared with.
+    /// The text that answers are compared with.
     pub description: String,
     /// How well known the entity is.
     pub statistics: Statistics,
 }
 
-/// What tells entities of one name apart without giving an answer away: years of a human, otherwise the type.
+/// What distinguishes entities of one name without giving an answer away: the years of a human, otherwise the type.
 pub fn context(entity: &Entity) -> String {
     match entity.lifespan {
         Some(Lifespan { born, died: Some(died) }) => format!("({born}-{died})"),
@@ -47,7 +48,7 @@ pub fn context(entity: &Entity) -> String {
     }
 }
 
-/// What a model under test is asked.
+/// The prompt for a model under test.
 pub fn text(question: &Question) -> String {
     let [first, second, third] = &question.facts;
     format!(
@@ -57,7 +58,7 @@ If several entities have this name, write about the best known one that fits.",
     )
 }
 
-/// A fact in plain words. Where a relation has several objects, any of them will do.
+/// A fact as a sentence. If a relation has several objects, the sentence is true for any of them.
 pub fn statement(question: &Question, fact: &Fact) -> String {
     format!(
         "The {} of {} ({}) is {}.",

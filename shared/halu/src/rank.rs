@@ -1,7 +1,7 @@
 //! Rank correlations.
 
-/// Spearman's rho: Pearson's correlation of the ranks, equal values sharing their mean rank. Nothing for fewer than two pairs
-/// or where one side is constant.
+/// Spearman's rho: Pearson's correlation of the ranks, equal values sharing their mean rank. `None` for fewer than two
+/// pairs, or if one side is constant.
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let first = ranks(pairs.iter().map(|pair| pair.0));
     let second = ranks(pairs.iter().map(|pair| pair.1));
@@ -14,7 +14,7 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Kendall's tau-b, in n log n (Knight, *A Computer Method for Calculating Kendall's Tau with Ungrouped Data*, 1966).
-/// Nothing for fewer than two pairs or where one side is constant.
+/// `None` for fewer than two pairs, or if one side is constant.
 pub fn kendall(pairs: &[(f64, f64)]) -> Option<f64> {
     let mut sorted = pairs.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -60,7 +60,7 @@ fn tied_pairs<T: PartialEq>(sorted: impl Iterator<Item = T>) -> u64 {
     pairs
 }
 
-/// Sorts the list; gives the pairs that stood in the wrong order.
+/// Sorts the list; returns the number of pairs that were in the wrong order.
 fn inversions(values: &mut [f64]) -> u64 {
     if values.len() < 2 {
         return 0;

@@ -1,21 +1,21 @@
-//! Models whose knowledge follows how well known an entity is. Demos and tests ask them instead of language models; what they
-//! say is a function of a seed.
+//! Simulated models that know well-known entities better than others. Demos and tests ask them instead of language
+//! models; their answers are a function of a seed.
 
 use domain::seed::SplitMix64;
 
 use crate::question::{FACTS, Question};
 
-/// What a simulated model knows.
+/// The knowledge of a simulated model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knowledge {
-    /// Log-odds of knowing an averagely known entity, or an average relation of an entity it knows. From -2 (weak) to 2
-    /// (strong), about.
+    /// Log-odds of knowing an entity of average fame, or a relation of average hardness of an entity it knows. From
+    /// about -2 (weak) to 2 (strong).
     pub skill: f64,
-    /// Share of unknown entities at which it says so instead of making something up.
+    /// Share of unknown entities for which the model says that it does not know, instead of inventing something.
     pub candour: f64,
 }
 
-/// What a model has to say about an entity.
+/// What a model knows about an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recall {
     /// It says that it does not know.
@@ -27,7 +27,7 @@ pub enum Recall {
 }
 
 impl Knowledge {
-    /// What the model recalls; the same for the same seed.
+    /// What the model knows about the entity of a question; the same for the same seed.
     pub fn recall(&self, question: &Question, seed: u64) -> Recall {
         let mut random = SplitMix64::new(seed);
         let fame = fame(question);
@@ -45,7 +45,8 @@ impl Knowledge {
     }
 }
 
-/// What the model writes. An invented overview is about `another` question's entity; wrong facts are that entity's.
+/// The model's answer. An invented overview is about the entity of `another` question, and wrong facts are that
+/// entity's.
 pub fn answer(question: &Question, recall: Recall, another: &Question) -> String {
     match recall {
         Recall::Abstains => format!("I am sorry, but I do not know {} {}.", question.name, question.context),
@@ -72,13 +73,13 @@ pub fn answer(question: &Question, recall: Recall, another: &Question) -> String
     }
 }
 
-/// How well known an entity is, about standard normal for entities of an invented world.
+/// How well known an entity is; approximately standard normal for entities of an invented world.
 fn fame(question: &Question) -> f64 {
     let [page_views, site_links, ..] = question.statistics.logarithms();
     f64::midpoint((page_views - 9.0) / 1.6, (site_links - 3.5) / 1.1)
 }
 
-/// Some relations are harder than others, for every model alike: from -1.5 to 1.5.
+/// How hard a relation is for every model, from -1.5 to 1.5.
 fn hardness(type_id: &str, relation: &str) -> f64 {
     let seed = type_id
         .bytes()

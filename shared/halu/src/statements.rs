@@ -1,4 +1,4 @@
-//! Statements of RDF, read by a mapping: what a dump and an endpoint have in common.
+//! RDF statements read by a mapping: shared by dump and endpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ impl Statements {
         }
     }
 
-    /// What is said about an entity; nothing without a label.
+    /// The data of an entity; `None` if it has no label.
     pub(crate) fn entity(&self, id: &str, type_id: &str) -> Option<Entity> {
         let statements = self.by_subject.get(id)?;
         Some(Entity {
@@ -50,8 +50,8 @@ impl Statements {
         }
     }
 
-    /// A literal of a subject: in the preferred language, else without one, else any; of equals the first by alphabet, so that
-    /// the order in which a source gives them does not matter.
+    /// A literal of a subject: in the preferred language, else without language, else any. Of several, the first
+    /// alphabetically, so that the order of the source does not matter.
     fn text_of(&self, subject: &str, property: &str) -> Option<String> {
         let statements = self.by_subject.get(subject)?.iter().filter(|(stated, _)| stated == property);
         let literals = statements.filter_map(|(_, object)| match object {
@@ -72,7 +72,7 @@ impl Statements {
         self.text_of(subject, property)?.parse().ok()
     }
 
-    /// Each valid relation with a label, by label, with the objects that can be named.
+    /// The valid relations that have a label, ordered by label, each with its objects that have a name.
     fn facts(&self, statements: &[(String, Term)], type_id: &str) -> Vec<Fact> {
         let mut objects: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (relation, object) in statements {
@@ -90,7 +90,7 @@ impl Statements {
         named.collect()
     }
 
-    /// What an answer would call an object.
+    /// The name of an object as an answer would use it.
     fn name_of(&self, object: &Term) -> Option<String> {
         match object {
             Term::NamedNode(node) => self.text_of(node.as_str(), &self.mapping.label),

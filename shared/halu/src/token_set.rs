@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Characters of a text that are compared, after normalising. An overview has some 1 500; beyond this a text is cut, so that
-/// the comparison stays within milliseconds whatever a model writes.
+/// Characters of a normalised text that are compared; the rest is ignored. An overview has some 1 500. The limit keeps
+/// the comparison within milliseconds for any answer.
 pub const CHARACTERS_MAX: usize = 20_000;
 
 /// From 0 (no word in common, nothing alike) to 1 (the words of one text are a subset of the other's).
@@ -37,7 +37,7 @@ pub fn token_set_ratio(first: &str, second: &str) -> f64 {
     whole.max(to_first).max(to_second)
 }
 
-/// Lower case, with a blank for each character that is neither letter nor digit.
+/// Lower case, with a blank in place of each character that is neither letter nor digit.
 fn normalise(text: &str) -> String {
     let lower = text.chars().flat_map(char::to_lowercase);
     lower.map(|c| if c.is_alphanumeric() { c } else { ' ' }).take(CHARACTERS_MAX).collect()
@@ -54,7 +54,7 @@ fn joined<'a>(words: impl Iterator<Item = &'a &'a str>) -> Vec<char> {
     text
 }
 
-/// Insertions and deletions that make one text of the other.
+/// Number of insertions and deletions that turn one text into the other.
 fn indel_distance(a: &[char], b: &[char]) -> usize {
     a.len() + b.len() - 2 * longest_common_subsequence(a, b)
 }

@@ -10,34 +10,34 @@ use crate::graph::Statistics;
 /// Steepness of the sigmoid of difficulties. The paper calls it a parameter and gives no value.
 pub const STEEPNESS: f64 = 5.0;
 
-/// Share of the type's weight in how well known an entity is; the rest is its relevance. The paper combines the two without
+/// Share of the type's weight in an entity's popularity; the rest is its relevance. The paper combines the two without
 /// saying how.
 pub const TYPE_SHARE: f64 = 0.5;
 
-/// Digits after the point that files keep of a weight.
+/// Decimal places of a weight in files.
 const PLACES: i32 = 4;
 
 /// Weights that come with the program.
 const SIMULATED: &str = include_str!("simulated.weights.toml");
 
-/// How hard questions are. All values of `types` and `relations` are in [0, 1]: normalised mean scores, so a high value means
-/// an easy type or relation.
+/// The weights of difficulty. All values of `types` and `relations` are in [0, 1]: normalised mean scores, so a high
+/// value means an easy type or relation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// From which runs they were learnt, for people.
+    /// The runs that they were learnt from, for people.
     pub source: String,
     /// Steepness of the sigmoid, above 0.
     #[serde(default = "steepness")]
     pub steepness: f64,
-    /// Share of the type's weight in how well known an entity is, in [0, 1].
+    /// Share of the type's weight in an entity's popularity, in [0, 1].
     #[serde(default = "type_share")]
     pub type_share: f64,
-    /// Of the logarithms of the statistics, by name; not below 0.
+    /// Weights of the logarithms of the statistics, by name; not below 0.
     pub statistics: BTreeMap<String, f64>,
-    /// By IRI of the type.
+    /// Weights of types, by IRI.
     pub types: BTreeMap<String, f64>,
-    /// By IRI of the type, then by IRI of the relation.
+    /// Weights of relations, by IRI of the type, then by IRI of the relation.
     pub relations: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
@@ -67,7 +67,7 @@ pub enum WeightsError {
 }
 
 impl Default for Weights {
-    /// Nothing learnt: all questions are alike but for what their assessment says of them.
+    /// No weights: every type and relation counts as unknown.
     fn default() -> Self {
         Self {
             source: String::new(),
@@ -91,8 +91,8 @@ impl Weights {
         Ok(weights)
     }
 
-    /// The weights that come with the program, learnt from simulated models on an invented graph. Of types and relations of
-    /// other graphs they know nothing.
+    /// The weights that come with the program, learnt from simulated models on an invented graph. They have no values
+    /// for types and relations of other graphs.
     ///
     /// # Errors
     /// None: a test reads them.
@@ -127,7 +127,7 @@ impl Weights {
         Ok(())
     }
 
-    /// With as many digits as a file keeps, so that what is written and read again weighs the same.
+    /// Rounded to the decimal places of files, so that writing and reading changes nothing.
     #[must_use]
     pub fn rounded(mut self) -> Self {
         let unit = 10_f64.powi(PLACES);
@@ -138,7 +138,7 @@ impl Weights {
         self
     }
 
-    /// As a file.
+    /// The text of a file with these weights.
     ///
     /// # Errors
     /// None for weights that were read or learnt: they can be written as TOML.
@@ -146,7 +146,7 @@ impl Weights {
         toml::to_string_pretty(self).map_err(|error| WeightsError::Syntax(error.to_string()))
     }
 
-    /// Names the weights beside numbers that they made: the beginning of a hash of the file.
+    /// The beginning of a hash of the file: identifies the weights beside numbers that were computed with them.
     ///
     /// # Errors
     /// See [`Weights::to_toml`].

@@ -1,4 +1,4 @@
-//! Models that know the better-known entities better: what a calibration learns from them must foretell how they do.
+//! Simulated models know well-known entities better; weights learnt from them must predict their scores.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
 mod study;

@@ -1,7 +1,7 @@
-//! Whether a history is right: what coordinators noted, held against the record log.
+//! Checks a history: compares what coordinators noted with the record log.
 //!
-//! A coordinator that was killed may have done something that it did not note any more. So nothing is found by what is
-//! missing among the events, but for what must be noted before it is done.
+//! A coordinator that was killed may have acted without noting it. So a missing event is a finding only if it must be
+//! noted before the action.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use crate::event::{Effect, Event, LeaseEnding, Noted, Winners};
 
-/// Most findings that are told one by one; more are only counted.
+/// Maximum number of findings listed; more are only counted.
 pub const TOLD_MAX: usize = 100;
 
-/// How far the clocks of coordinators on different machines may lie apart, in milliseconds.
+/// Maximum difference between the clocks of coordinators on different machines, in milliseconds.
 const CLOCKS_APART_MS: u64 = 1_000;
 
-/// An entry of the record log, as far as it matters here.
+/// The part of a record log's entry that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub record: RecordId,
@@ -27,15 +27,15 @@ pub struct Kept {
     pub ticket: u64,
     /// Whether it has scores.
     pub scored: bool,
-    /// Whether it came after its run had finished.
+    /// Whether it arrived after its run had finished.
     pub late: bool,
 }
 
-/// What can be wrong.
+/// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// A record was acknowledged, or the queue was told of it, and the log does not hold it.
+    /// A record was acknowledged or committed to the queue, and the log does not contain it.
     Lost,
     /// A dialogue counts twice.
     Doubled,
@@ -43,7 +43,7 @@ pub enum FindingKind {
     StaleFence,
     /// A unit was leased while another worker's lease on it was in force.
     GrantedTwice,
-    /// Another record counts than the rule says, or than counted when the run finished.
+    /// The winner of a dialogue is not the one that the rule gives, or not the one that counted when the run finished.
     WinnerChanged,
 }
 
@@ -65,45 +65,45 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// Something that is wrong.
+/// A contradiction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What.
+    /// Its kind.
     pub kind: FindingKind,
-    /// With what, for people.
+    /// The message, for people.
     pub what: String,
 }
 
-/// What a history comes to.
+/// The result of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CheckReport {
-    /// Events looked at.
+    /// Number of events checked.
     pub events: u64,
     /// Leases among them.
     pub grants: u64,
     /// Records that were acknowledged.
     pub acknowledged: u64,
-    /// Entries of the log that count for no dialogue: dialogues that were held more than once.
+    /// Entries of the log that are not winners.
     pub superseded: u64,
-    /// What contradicts something that a test made the queue forget: no finding.
+    /// Contradictions explained by an event [`WritesLost`](crate::event::Event::WritesLost); they are not findings.
     pub excused: u64,
-    /// The first [`TOLD_MAX`] of these.
+    /// The first [`TOLD_MAX`] of these contradictions.
     pub excuses: Vec<Finding>,
-    /// Whether the event log of a coordinator is cut off: what it did afterwards is not checked.
+    /// Whether the event log of a coordinator was cut off; what it did afterwards is not checked.
     pub cut: bool,
-    /// Findings by kind, none left out.
+    /// Number of findings by kind.
     pub counts: BTreeMap<FindingKind, u64>,
     /// The first [`TOLD_MAX`] findings.
     pub findings: Vec<Finding>,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     pub fn is_right(&self) -> bool {
         self.counts.values().all(|count| *count == 0)
     }
 
-    /// Findings of a kind.
+    /// Number of findings of a kind.
     pub fn count(&self, kind: FindingKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
@@ -123,10 +123,10 @@ impl CheckReport {
     }
 }
 
-/// A unit within one building of its queue.
+/// A unit in one generation of its queue.
 type Unit = (u64, UnitId);
 
-/// One lease, over all that was noted of it.
+/// One lease, with everything that was noted about it.
 #[derive(Debug)]
 struct Lease {
     worker: WorkerId,
@@ -134,13 +134,13 @@ struct Lease {
     /// By the queue's clock.
     from_ms: u64,
     until_ms: u64,
-    /// When somebody was about to end it by its fence.
+    /// Whether a coordinator noted that it was about to end it by its fence.
     ended: bool,
-    /// When it ended, and how, each time that the queue said so.
+    /// How and when it ended, each time that the queue said so.
     endings: Vec<(LeaseEnding, u64)>,
 }
 
-/// What a contradiction is about, within one building of a queue.
+/// What a contradiction is about, in one generation of a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum About<'a> {
     /// One attempt at a unit.
@@ -150,18 +150,18 @@ enum About<'a> {
     Dialogue(u64, &'a DialogueKey),
 }
 
-/// What was noted, sorted by what it is about.
+/// The events, sorted by what they are about.
 #[derive(Default)]
 struct Notes<'a> {
     lease_ms: HashMap<u64, u64>,
     leases: BTreeMap<Unit, BTreeMap<u32, Lease>>,
-    /// Takings over of all that a worker holds, by when they were about to happen.
+    /// When all leases of a worker were about to be taken over.
     reaped_workers: HashMap<(u64, &'a WorkerId), Vec<u64>>,
-    /// How often a unit was taken over.
+    /// How often each unit was taken over.
     reaped_units: HashMap<Unit, u32>,
-    /// When writes were made that the queue lost: from and until.
+    /// Periods whose writes the queue lost: from and until.
     lost_ms: Vec<(u64, u64)>,
-    /// What each of these losses has excused.
+    /// The contradictions that each of these losses has explained.
     excused: HashSet<(usize, FindingKind, About<'a>)>,
 }
 
@@ -253,8 +253,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Notes a finding, unless a test made the queue lose what it was told at one of the two moments. What was lost once
-    /// is done again once, so each loss excuses one contradiction of a kind about the same.
+    /// Adds a finding, unless a test made the queue lose its writes at one of the two times. A lost write is repeated
+    /// once, so each loss explains one contradiction of a kind about the same thing.
     fn found(
         &mut self,
         report: &mut CheckReport,
@@ -275,7 +275,7 @@ impl<'a> Notes<'a> {
         report.find(kind, what());
     }
 
-    /// Each lease ended before the next one of its unit began, and each ended once.
+    /// Checks that each lease ended before the next one of its unit began, and that each ended once.
     fn leases(&mut self, report: &mut CheckReport) {
         let all = std::mem::take(&mut self.leases);
         for (&(generation, unit), leases) in &all {
@@ -327,7 +327,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Holds what coordinators noted against the record log.
+/// Compares the events of coordinators with the record log.
 pub fn check(events: &[Noted], log: &[Kept]) -> CheckReport {
     let mut report = CheckReport { events: events.len() as u64, ..CheckReport::default() };
     let mut notes = Notes::of(events, &mut report);
@@ -337,7 +337,7 @@ pub fn check(events: &[Noted], log: &[Kept]) -> CheckReport {
     report
 }
 
-/// What was acknowledged is there, and the queue counts each dialogue once.
+/// Checks that acknowledged records are in the log, and that the queue counts each dialogue once.
 fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report: &mut CheckReport) {
     let ids: HashSet<&RecordId> = log.iter().map(|kept| &kept.record).collect();
     let entries: HashSet<(&DialogueKey, u64, bool)> =
@@ -384,7 +384,7 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
     }
 }
 
-/// The records that count now are those that counted when the run finished.
+/// Checks that the winners are those that counted when the run finished.
 fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
     let mut winners: HashMap<&DialogueKey, Standing> = HashMap::new();
     for kept in log {

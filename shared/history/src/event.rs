@@ -1,4 +1,4 @@
-//! What coordinators note.
+//! The events that coordinators note.
 
 use domain::{DialogueKey, RecordId, RunId, WorkerId};
 use queue::{Fence, UnitId};
@@ -17,7 +17,7 @@ pub struct Noted {
     pub event: Event,
 }
 
-/// How a lease ends by the word of its worker.
+/// How a worker ends its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseEnding {
@@ -27,8 +27,8 @@ pub enum LeaseEnding {
     Finish,
 }
 
-/// What happened. What ends a lease is noted before the queue is asked and after it answered: a coordinator that dies in
-/// between has said what it was about to do.
+/// An event. The end of a lease is noted before the queue is asked and again after its answer, so that a coordinator
+/// that dies in between has noted what it was about to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -42,25 +42,25 @@ pub enum Event {
     Offered {
         /// The run's generation.
         generation: u64,
-        /// The first of them.
+        /// Id of the first unit.
         first: UnitId,
-        /// How many.
+        /// Number of units.
         units: u64,
     },
     /// A unit was leased.
     Granted {
-        /// The proof of holding it.
+        /// Identifies the lease.
         fence: Fence,
         /// Who holds it.
         worker: WorkerId,
         /// Until when, milliseconds by the queue's clock.
         until_ms: u64,
     },
-    /// Leases of a worker begin anew.
+    /// Leases of a worker were renewed.
     Renewed {
-        /// Who holds them.
+        /// The worker.
         worker: WorkerId,
-        /// Those that do.
+        /// Its renewed leases.
         held: Vec<Fence>,
         /// Until when, milliseconds by the queue's clock.
         until_ms: u64,
@@ -72,21 +72,21 @@ pub enum Event {
         /// Which.
         fences: Vec<Fence>,
     },
-    /// It ended these; the others were stale.
+    /// The queue ended these leases; the others were stale.
     Ended {
         /// How.
         ending: LeaseEnding,
         /// Which.
         fences: Vec<Fence>,
     },
-    /// The queue is about to be asked to take over the leases of the dead: of one worker, or all that expired.
+    /// The queue is about to be asked to take over leases: those of one dead worker, or all that expired.
     Reaping {
         /// The run's generation.
         generation: u64,
-        /// Who is dead.
+        /// The dead worker; `None` for all expired leases.
         worker: Option<WorkerId>,
     },
-    /// It took these over.
+    /// The queue took these units over.
     Reaped {
         /// The run's generation.
         generation: u64,
@@ -102,32 +102,32 @@ pub enum Event {
         /// Whether the record has scores.
         scored: bool,
         ticket: u64,
-        /// What the queue made of it.
+        /// What the commit changed.
         effect: Effect,
     },
     /// A worker is about to be told that its record is durable.
     Acknowledged { record: RecordId },
     /// The run is finished, with these winners.
     Finished(Winners),
-    /// The run goes on after it was finished.
+    /// The finished run continues.
     Reopened {},
-    /// The queue has lost what it was told since then, and stays in its generation: noted by tests that made it so. What
-    /// contradicts something of that time is no fault of a coordinator.
+    /// The queue has lost its writes since then, and keeps its generation. Noted by tests that cause this;
+    /// contradictions from that time are not the fault of a coordinator.
     WritesLost {
         /// Milliseconds since the Unix epoch.
         since_ms: u64,
     },
-    /// Nothing more is noted here: a bound was reached, or the disk is full.
+    /// The event log ends here: a limit was reached, or the disk is full.
     Cut {},
 }
 
-/// [`queue::CommitEffect`] in a form that is written.
+/// [`queue::CommitEffect`] in a form for files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// The dialogue had no record.
     First,
-    /// It wins over the record with this standing.
+    /// It wins over the record with this outcome and ticket.
     Supersedes {
         /// Whether that one has scores.
         scored: bool,
@@ -152,7 +152,7 @@ impl From<queue::CommitEffect> for Effect {
     }
 }
 
-/// Which records count, in short: equal sets have equal digests, in whatever order they are added.
+/// A digest of the winners: equal for equal sets, in whatever order they are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Winners {
     /// Dialogues that have a record.
@@ -163,7 +163,7 @@ pub struct Winners {
 }
 
 impl Winners {
-    /// Takes the record of one more dialogue into account.
+    /// Adds the winner of one more dialogue.
     pub fn add(&mut self, key: &DialogueKey, scored: bool, ticket: u64) {
         let hash = Sha256::new()
             .chain_update(key.to_string())

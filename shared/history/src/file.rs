@@ -1,7 +1,7 @@
-//! Where coordinators keep what they note: a file of JSON lines for each process, in the folder `events` beside the runs.
+//! The event log: a file of JSON lines for each process, in the folder `events` beside the runs.
 //!
-//! Lines are written by a thread of their own and not synced: the events are for finding faults of processes that were
-//! killed, whose page cache the kernel keeps.
+//! A thread writes the lines and does not sync them. They serve to find faults of killed processes, and their writes
+//! survive in the kernel's page cache.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,29 +13,29 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::event::{Event, Noted};
 
-/// Events that wait for the thread; whoever notes more waits.
+/// Maximum number of events waiting for the thread; further callers wait.
 const WAITING: usize = 4_096;
 
-/// Longest file, in bytes: some two million events. Nothing is noted behind it.
+/// Maximum size of a file, in bytes: some two million events. Later events are not noted.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
 
-/// An event on its way, and who waits until it is written.
+/// An event, and the channel to a caller that waits until it is written.
 type Note = (Noted, Option<oneshot::Sender<()>>);
 
-/// Where events are noted; or nowhere.
+/// Takes events; one made by [`none`](Self::none) drops them.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog(Option<mpsc::Sender<Note>>);
 
 impl EventLog {
-    /// Notes nothing.
+    /// Drops all events.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Begins a file of this process in a folder, which is made where it is not there.
+    /// Creates a file for this process in a folder, which is created if needed.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn create(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}-{}.jsonl", now_ms(), std::process::id()));
@@ -47,12 +47,12 @@ impl EventLog {
         Ok(Self(Some(notes)))
     }
 
-    /// Whether anything is noted.
+    /// Whether events are noted.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Notes an event. What is about to happen is on its way to the disk when this returns.
+    /// Notes an event. An event about something that is about to happen is written when this returns.
     pub async fn write(&self, run: &RunId, event: Event) {
         let Some(notes) = &self.0 else { return };
         let is_about_to_happen =
@@ -103,14 +103,14 @@ fn write_all(path: &Path, mut file: File, mut waiting: mpsc::Receiver<Note>) {
     }
 }
 
-/// What was noted of a run, by all coordinators.
+/// The events of a run, of all coordinators.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// In the order of their files' names, then in the order in which they were noted.
+    /// Ordered by file name, then in the order in which they were noted.
     pub noted: Vec<Noted>,
-    /// Files there were.
+    /// Number of files.
     pub files: usize,
-    /// Lines that cannot be read: the last one of a process that was killed.
+    /// Number of lines that cannot be read; the last line of a killed process may be incomplete.
     pub unreadable: u64,
 }
 

@@ -1,9 +1,10 @@
-//! What happened to units and records, and whether it was right.
+//! The history of units and records, and a checker of it.
 //!
-//! [`event`] says what coordinators note, [`observed`] notes what a queue was asked and what it answered, [`file`] keeps
-//! the notes beside the runs, and [`check`] holds them against the record log: a pure function, which finds records that
-//! were acknowledged and lost, dialogues that count twice, stale fences that were honoured, units that two workers had at
-//! once, and winners that changed.
+//! [`event`] defines what coordinators note, [`observed`] notes the calls of a queue with their answers, and [`file`]
+//! stores the events beside the runs. [`check`] compares them with the record log. It is a pure function that finds
+//! records that were acknowledged and lost, dialogues that count twice, stale fences that were accepted, units leased
+//! to two workers at once, and winners that changed. A further rule is a [`FindingKind`](check::FindingKind) with its
+//! check.
 
 pub mod check;
 pub mod event;

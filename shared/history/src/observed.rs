@@ -1,4 +1,4 @@
-//! A queue whose answers are noted.
+//! A queue whose calls are noted as events.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use queue::{
 use crate::event::{Event, LeaseEnding};
 use crate::file::EventLog;
 
-/// A queue that notes who was given what, and what became of it.
+/// A queue store that notes its leases and records as events, and otherwise passes every call on.
 pub struct Observed(NotedCalls);
 
 impl Observed {
-    /// Notes what this queue does.
+    /// Notes the calls of this queue.
     pub fn new(queue: Arc<dyn QueueStore>, events: EventLog) -> Self {
         Self(NotedCalls { queue, events })
     }
 }
 
-/// The calls of which something is noted, each as a method of the same name. Every other call is one of the queue itself.
+/// The calls that are noted, each as a method of the same name. Every other call goes straight to the queue.
 struct NotedCalls {
     queue: Arc<dyn QueueStore>,
     events: EventLog,

@@ -1,7 +1,8 @@
-//! Three safeguards are left out, one at a time, and each time the checker says so: without these it would prove nothing.
+//! Removes three safeguards, one at a time; the checker must find each removal. Otherwise a check without findings
+//! would prove nothing.
 //!
-//! A unit is taken from a worker that is silent, and the worker comes back; records are delivered twice; then the machine
-//! loses its power, and keeps what was synced.
+//! The scenario: a unit is taken from a silent worker, which then comes back; records are delivered twice; then the
+//! machine loses its power and keeps only what was synced.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
@@ -23,11 +24,11 @@ use serde_json::json;
 
 const LEASE: Duration = Duration::from_secs(2);
 
-/// What a disk holds after a power cut: of each file what was synced.
+/// The content of a disk after a power cut: the synced part of each file.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<BTreeMap<PathBuf, Vec<u8>>>>);
 
-/// A file of it.
+/// A file on it.
 struct Volatile {
     disk: Disk,
     path: PathBuf,
@@ -70,7 +71,7 @@ fn record(iteration: u32, id: &str) -> Record {
     .unwrap()
 }
 
-/// A coordinator in short: it hands out units and stores records, in the order that the real one keeps.
+/// A small coordinator: it hands out units and stores records, in the same order as the real one.
 struct Cluster {
     queue: Observed,
     clock: Arc<ManualClock>,
@@ -90,7 +91,7 @@ impl Cluster {
         self.queue.lease(&self.at, &ask).await.unwrap().into_iter().map(|lease| lease.fence).collect()
     }
 
-    /// Ticket, log, queue, acknowledgement.
+    /// Draws a ticket, writes the log, commits to the queue, and acknowledges.
     async fn store(&self, iteration: u32, id: &str) {
         let ticket = self.queue.tickets(&self.at, 1).await.unwrap().start;
         let record = record(iteration, id);
@@ -103,7 +104,7 @@ impl Cluster {
     }
 }
 
-/// The same bad day for everybody.
+/// Runs the scenario.
 async fn bad_day(cluster: &Cluster) {
     let first = cluster.lease("one").await;
     cluster.store(0, "a").await;

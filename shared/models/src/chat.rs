@@ -48,7 +48,7 @@ pub struct ChatRequest {
     pub key: DialogueKey,
     /// Round of the dialogue, from 0.
     pub round: u32,
-    /// What the latest call of the dialogue has met so far.
+    /// The state of the dialogue's latest call, which the connector keeps up to date.
     pub progress: Progress,
 }
 
@@ -60,7 +60,7 @@ pub struct ChatReply {
     pub reported_model: Option<String>,
     /// The server's fingerprint of its build and configuration.
     pub system_fingerprint: Option<String>,
-    /// Time from the request to the first token, where tokens arrive one by one.
+    /// Time from the request to the first token, if the answer was streamed.
     pub first_token: Option<Duration>,
 }
 
@@ -88,7 +88,7 @@ impl ModelIdentity {
         self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref())
     }
 
-    /// The same for any reply, from what the server reported in it.
+    /// As [`provenance`](Self::provenance), for any kind of reply, from what the server reported in it.
     pub fn provenance_of(&self, reported: Option<&str>, system_fingerprint: Option<&str>) -> ModelProvenance {
         ModelProvenance {
             connector: self.connector.to_owned(),

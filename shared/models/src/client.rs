@@ -1,8 +1,9 @@
-//! The one place where HTTP clients are made, for whatever this program asks: model servers, their measurements, knowledge
-//! graphs, collectors of traces, whoever is notified, Kubernetes.
+//! Makes every HTTP client of this program: for model servers and their metrics, knowledge graphs, collectors of
+//! traces, notifications, Kubernetes.
 //!
-//! None follows redirects, and none connects to an address that is [never contacted](domain::reach::never_asked_at): what
-//! answers at an address could otherwise send this machine, with its keys, wherever it likes.
+//! No client follows redirects, and none connects to an address that is [never
+//! contacted](domain::reach::never_asked_at): otherwise a server could send this machine, with its keys, to any other
+//! address.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,14 +31,14 @@ pub fn install_crypto() {
     rustls::crypto::ring::default_provider().install_default().ok();
 }
 
-/// What distinguishes the clients of one purpose from those of others.
+/// The settings in which clients differ.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// Longest time of a request, from its start to the last byte of its answer. Without it whoever asks keeps the time.
+    /// Maximum time of a request, from its start to the last byte of its answer. `None`: the caller limits the time.
     pub request_max: Option<Duration>,
-    /// Whether the environment's proxies are left aside for every address, not for loopback alone.
+    /// Whether the environment's proxies are ignored for every address, not only for loopback.
     pub is_direct: bool,
-    /// The only certificate authorities that are trusted; the machine's if there are none here.
+    /// The only trusted certificate authorities; `None` for those of the machine.
     pub authorities: Option<Vec<Certificate>>,
 }
 
@@ -51,12 +52,12 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// For models, whose connectors keep the time: without connections yet.
+    /// Clients for models: connectors limit the time of calls themselves.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// For another purpose.
+    /// Clients with these options.
     pub fn with(options: ClientOptions) -> Self {
         Self { options, ..Self::default() }
     }
@@ -125,12 +126,12 @@ pub fn redirect_place(answer: &Response) -> Option<Url> {
     Some(place)
 }
 
-/// What is told of a redirect: where it leads, and what to do. One line of bounded length.
+/// The message about a redirect: its target, and what to do. One line of bounded length.
 pub fn redirect_words(place: &Url) -> String {
     one_line(&all_words(place))
 }
 
-/// The same at any length, for texts that keys have yet to be removed from: a shortened key could not be found.
+/// As [`redirect_words`], at any length. For texts from which keys will be removed: a shortened key would not be found.
 pub(crate) fn all_words(place: &Url) -> String {
     format!(
         "a redirect, which is not followed; if it is right, configure the address that it leads to: {place}"

@@ -1,4 +1,4 @@
-//! What distinguishes the APIs of providers, and what their connectors share.
+//! What differs between the APIs of hosted providers, and code that their connectors share.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::error::{CallError, SetupError};
 use crate::reasoning;
 use crate::secret::Secret;
 
-/// What distinguishes the API of a provider.
+/// What differs between the APIs of hosted providers. A further provider of this kind is a further value.
 #[derive(Debug)]
 pub(crate) struct ProviderDialect {
     pub connector: Connector,

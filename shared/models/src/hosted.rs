@@ -1,4 +1,5 @@
-//! Providers with an API of their own. One client asks them all; what differs between them is a [`ProviderDialect`].
+//! Hosted providers with an API of their own. One client serves all; what differs between them is a
+//! [`ProviderDialect`].
 
 use tokio::time::Instant;
 

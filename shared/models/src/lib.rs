@@ -2,9 +2,10 @@
 //! classes. OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and two models without a
 //! network, [`replay`] and [`scripted`], support chat.
 //!
-//! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries
-//! transport errors, [`progress`] says how a call stands. [`openai`] is the main connector, [`hosted`] the one for Anthropic and Gemini. They share [`client`] (connections), [`http`] (sending),
-//! [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
+//! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries transport
+//! errors, [`progress`] shows the state of a call in flight. [`openai`] is the main connector, [`hosted`] the one for
+//! Anthropic and Gemini; `docs/adding-a-model.md` says how to add one. They share [`client`] (connections), [`http`]
+//! (sending), [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
 
 mod anthropic;
 pub mod chat;

@@ -1,17 +1,17 @@
-//! What a call in flight has met so far, for whoever must decide before it has ended.
+//! The state of a call in flight, for code that must decide before the call ends, such as a circuit breaker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-/// What a call has met.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallStage {
     /// The server has said nothing yet.
     Silent,
     /// The server has begun to answer, or has answered.
     Answered,
-    /// There is no answer; there may be another call.
+    /// The call failed; another one may follow.
     Failed,
 }
 
@@ -20,22 +20,23 @@ pub enum CallStage {
 pub struct Progress(Arc<Mutex<Option<(Instant, CallStage)>>>);
 
 impl Progress {
-    /// When the latest call was sent, and what it has met; `None` before the first, and while one waits for its turn.
+    /// When the latest call was sent, and its state. `None` before the first call, and while one waits for its rate
+    /// budget.
     pub fn latest(&self) -> Option<(Instant, CallStage)> {
         *self.call()
     }
 
-    /// A call waits for its turn: its budget is used up for the moment.
+    /// A call waits for its rate budget.
     pub fn waits(&self) {
         *self.call() = None;
     }
 
-    /// A call is sent.
+    /// A call was sent.
     pub fn sent(&self) {
         *self.call() = Some((Instant::now(), CallStage::Silent));
     }
 
-    /// The call has met this.
+    /// The call has reached this state.
     pub fn met(&self, stage: CallStage) {
         if let Some((_, known)) = self.call().as_mut() {
             *known = stage;

@@ -19,10 +19,10 @@ const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
 #[derive(Clone)]
 pub struct Secret(Arc<Known>);
 
-/// A key, and what finds it in texts.
+/// A key, with a search for it in texts.
 struct Known {
     text: Box<str>,
-    /// `None` where there is nothing to find.
+    /// `None` if the key is empty.
     forms: Option<AhoCorasick>,
 }
 
@@ -34,13 +34,14 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
-/// What stands in place of a key.
+/// The text that replaces a key.
 const SCRUBBED: &str = "[key]";
 
-/// Shortest key of which other forms are looked for, in bytes: those of a shorter one are found in innocent texts.
+/// Shortest key of which encoded forms are searched for, in bytes. Those of a shorter key would be found in unrelated
+/// texts.
 const FORMS_KEY_BYTES_MIN: usize = 8;
 
-/// What finds a key in texts, if it is one.
+/// The search for a key; `None` if it is empty.
 fn finder(key: &str) -> Option<AhoCorasick> {
     let forms = match key.len() {
         0 => return None,
@@ -56,8 +57,8 @@ fn finder(key: &str) -> Option<AhoCorasick> {
     found.ok()
 }
 
-/// The key as it stands, backwards, percent-encoded (RFC 3986, section 2.1), and as it stands in base64 (RFC 4648, sections 4
-/// and 5) of a longer text, at each of the three places where it may begin there.
+/// The key itself, backwards, percent-encoded (RFC 3986, section 2.1), and as it appears in the base64 (RFC 4648,
+/// sections 4 and 5) of a longer text, at each of three possible offsets.
 fn forms_of(key: &str) -> Vec<String> {
     let mut forms = vec![key.to_owned(), key.chars().rev().collect()];
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);

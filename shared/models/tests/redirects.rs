@@ -1,4 +1,4 @@
-//! Servers that redirect: whatever they are asked, nobody goes there, and the error says where it would have led.
+//! Servers that redirect: no connector follows, and the error names the target.
 
 #![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
 

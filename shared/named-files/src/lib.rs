@@ -1,7 +1,7 @@
 //! Opens files that a configuration or a manifest names.
 //!
-//! Whoever wrote it may be a stranger, and a name may lead to a pipe that nobody writes into, a terminal, or a device that
-//! never ends. So only regular files are opened, without waiting, and no more of them is read than their reader expects.
+//! The configuration may come from somebody else, and a name in it may be a pipe without a writer, a terminal, or a
+//! device without end. So only regular files are opened, opening never waits, and reading has a limit.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// What a name led to instead of a file that can be read.
+/// Why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unfit {
     /// A folder, a pipe, a device, a socket.
@@ -34,7 +34,7 @@ impl std::error::Error for Unfit {}
 /// Opens a regular file for reading. Never waits for a writer.
 ///
 /// # Errors
-/// It cannot be opened, or is none.
+/// It cannot be opened, or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     // Opening a device can already do something, so it is looked at first; then what was opened, which may be another.
     check(&fs::metadata(path)?)?;
@@ -47,7 +47,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most so many bytes.
 ///
 /// # Errors
-/// It cannot be read, is none, or is longer.
+/// It cannot be read, is not a regular file, or is longer.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, Unfit::TooLong(bytes_max));
@@ -63,7 +63,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Like [`read`], for text.
 ///
 /// # Errors
-/// The same, and for what is not UTF-8.
+/// As for [`read`], and if it is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, bytes_max)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

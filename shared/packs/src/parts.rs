@@ -23,7 +23,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Without files; `name` appears in errors.
+    /// No files yet; `name` appears in errors.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), files: BTreeMap::new() }
     }
@@ -156,7 +156,7 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> PackError + use<
     move |source| PackError::Io { path, source }
 }
 
-/// Paths stay below the directory they are unpacked to, and mean the same on every file system.
+/// Whether a path stays below the directory it is unpacked to, and is valid on every file system.
 fn is_acceptable(path: &str) -> bool {
     let levels = path.split('/').count();
     levels <= LEVELS_MAX

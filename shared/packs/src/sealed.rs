@@ -23,10 +23,11 @@ const ZSTD_LEVEL: i32 = 19;
 /// First bytes of age files, binary and text.
 const MAGIC: [&[u8]; 2] = [b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----"];
 
-/// For packs that are made while somebody waits, and read a few times.
+/// Compression level of [`seal_quickly`].
 const QUICK_ZSTD_LEVEL: i32 = 3;
 
-/// [Seals](seal) parts in a fraction of the time, into a larger file.
+/// [Seals](seal) parts in a fraction of the time, into a larger file. For packs that are needed at once and read a few
+/// times.
 ///
 /// # Errors
 /// As for [`seal`].
@@ -122,7 +123,7 @@ fn read_archive(name: &str, archive: &[u8]) -> Result<(Manifest, Parts), PackErr
     Ok((manifest, parts))
 }
 
-/// Entry by entry, so that the error can name the entry; then the whole.
+/// Compares entry by entry, so that the error can name the entry; then the whole.
 fn check(manifest: &Manifest, parts: &Parts) -> Result<(), PackError> {
     let pack = || parts.name().to_owned();
     for entry in &manifest.entries {

@@ -13,7 +13,7 @@ use crate::pack::Pack;
 /// Tolerance for sums of floating-point scores.
 const TOLERANCE: f64 = 1e-9;
 
-/// An upper bound of the answers of a dialogue.
+/// Maximum number of answers that a trial gives in one dialogue.
 const ROUNDS_MAX: usize = 16;
 
 /// The result of [`verify`].
@@ -68,12 +68,12 @@ impl fmt::Display for PackFinding {
 
 /// Tests every case of a pack:
 ///
-/// * it can be built, and its first prompt and the follow-ups that its answers provoke can be worded;
-/// * the reference answer has full marks in every single score, at once;
+/// * it can be built, and its first prompt and the follow-ups to its answers can be worded;
+/// * the reference answer gets full marks in every single score, in its first round;
 /// * the wrong answer scores less;
-/// * the malformed answer is refused: as little as the task can give, and a follow-up about its form where the task
-///   has follow-ups;
-/// * a document or query to be repaired is really refused by the parser, and its repair is accepted.
+/// * the malformed answer gets the lowest score that the task can give and, if the task has follow-ups, a follow-up
+///   about its form;
+/// * a document or query to be repaired is refused by the parser, and its repair is accepted.
 pub fn verify(pack: &Pack) -> PackReport {
     let mut check = Check { task: TaskLabel::new(""), case: None, report: empty_report(pack) };
     match pack.graphs() {

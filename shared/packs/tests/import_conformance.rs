@@ -1,6 +1,6 @@
-//! Published result files, where they are at hand, imported and replayed: set `KGFLEET_CONFORMANCE` to a folder with
-//! `v3/` and `graphs/`, and `KGFLEET_CONFORMANCE_PASSWORD`, unless a README beside the data names the password that the
-//! publishers print. Nothing of their content is in this repository, and failures name places, not texts.
+//! Imports and replays published result files. Set `KGFLEET_CONFORMANCE` to a folder with `v3/` and `graphs/`, and
+//! `KGFLEET_CONFORMANCE_PASSWORD`, unless a README beside the data names the password that the publishers print. This
+//! repository contains no text of these files, and failures name places, not texts.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 

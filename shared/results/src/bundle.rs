@@ -1,8 +1,8 @@
 //! A run as one file that can be kept and cited: a tar archive in zstd, as `zstd -d < FILE | tar t` shows.
 //!
 //! The first entry, [`HEAD`], names every other one in order, with its size and SHA-256. A reader takes exactly these
-//! entries, as plain files under plain names, and believes no size that the archive states before it has counted: an
-//! archive from somebody else can neither write beside its folder nor fill the disk unnoticed.
+//! entries, as plain files with plain names, and counts bytes while it unpacks instead of trusting the sizes in the
+//! archive. So an archive from somebody else can neither write outside its folder nor fill the disk.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub const FILES_MAX: usize = 200_000;
 /// Bytes of all files of a bundle: ten times a run of a million dialogues.
 pub const UNPACKED_BYTES_MAX: u64 = 64 << 30;
 
-/// Bytes that one byte of a bundle may become. Logs in it are compressed already, and reports are by a factor of ten.
+/// Bytes that one byte of a bundle may unpack to. Logs are compressed already, and reports compress by a factor of ten.
 pub const RATIO_MAX: u64 = 500;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 20;
@@ -36,7 +36,7 @@ pub const HEAD_BYTES_MAX: u64 = 64 << 20;
 /// Folders that a file may lie in.
 const PATH_PARTS_MAX: usize = 8;
 
-/// What tar adds to a file: its header, and zeros up to the next block.
+/// Bytes that tar adds to a file: its header, and zeros up to the next block.
 const ENTRY_OVERHEAD_BYTES: u64 = 1024;
 
 /// Compression level: most of a bundle is compressed already.
@@ -85,7 +85,7 @@ pub enum BundleError {
     Damaged { path: PathBuf, name: String, problem: &'static str },
 }
 
-/// Writes a bundle of these files, each with its name in it; until it is complete there is none under `path`.
+/// Writes a bundle of these files, each with its name in it. The file `path` appears only when it is complete.
 ///
 /// # Errors
 /// A file cannot be read, or changes meanwhile; the bundle cannot be written.
@@ -132,7 +132,8 @@ fn archive<'a>(
     encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// With fixed times and rights: equal files make equal bundles. Names are no longer than the plain header holds.
+/// Adds a file with fixed times and permissions, so that equal files make equal bundles. Its name must fit into tar's
+/// plain header.
 fn append(
     archive: &mut tar::Builder<impl Write>,
     name: &str,
@@ -148,7 +149,7 @@ fn append(
     archive.append(&header, content)
 }
 
-/// Unpacks a bundle into an empty folder and checks every file in it. After an error the folder is worth nothing.
+/// Unpacks a bundle into an empty folder and checks every file in it. After an error the folder must not be used.
 ///
 /// # Errors
 /// It is no bundle, it is damaged, or it is over a limit.
@@ -196,7 +197,7 @@ pub fn unpack(path: &Path, folder: &Path) -> Result<BundleHead, BundleError> {
     Ok(head)
 }
 
-/// Bytes that a bundle of this size may become.
+/// Maximum size of the content of a bundle of this size.
 fn unpacked_max(packed: u64) -> u64 {
     packed.saturating_mul(RATIO_MAX).saturating_add(HEAD_BYTES_MAX).min(UNPACKED_BYTES_MAX)
 }
@@ -223,7 +224,7 @@ fn read_head(path: &Path, entry: &mut impl Read) -> Result<BundleHead, BundleErr
     serde_json::from_slice(&text).map_err(|error| not(error.to_string()))
 }
 
-/// Refuses a list with names or sizes that cannot be right, before anything is written.
+/// Refuses a list with impossible names or sizes, before anything is written.
 fn check(path: &Path, head: &BundleHead, most: u64) -> Result<(), BundleError> {
     let too_large = |what, limit| Err(BundleError::TooLarge { path: path.to_owned(), what, limit });
     if head.files.len() > FILES_MAX {
@@ -243,14 +244,14 @@ fn check(path: &Path, head: &BundleHead, most: u64) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// A relative name of plain parts, which no system reads as anything else.
+/// Whether a name is relative and its parts mean the same on every system.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let part = |part: &str| !part.is_empty() && !part.starts_with('.') && part.chars().all(plain);
     name != HEAD && name.split('/').count() <= PATH_PARTS_MAX && name.split('/').all(part)
 }
 
-/// Length and hash of what was written.
+/// Writes a file; returns its length and hash.
 fn write_file(path: &Path, content: &mut impl Read) -> io::Result<(u64, String)> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,4 +1,5 @@
-//! Errors of the operating system; and writes files that appear under their name only when complete, and survive a power cut.
+//! Writes files that appear under their name only when complete and that survive a power cut; and errors of the
+//! operating system with the path.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -32,7 +33,7 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     }
 }
 
-/// What was found; `None` if there is no such file.
+/// The result of a file operation; `None` if the file does not exist.
 pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

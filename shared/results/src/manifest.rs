@@ -1,4 +1,4 @@
-//! The manifest of a run: what was planned, with which versions, from which material.
+//! The manifest of a run: configuration, seed, packs and versions by which it was planned.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::files::{self, Doing, IoError};
 /// The manifest version that is written, and the newest that is read.
 pub const MANIFEST_VERSION: u32 = 1;
 
-/// Written once when a run starts, and never changed: whoever extends the run writes another [revision](Self::revision).
+/// Written once when a run starts, and never changed: extending the run writes another [revision](Self::revision).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// [`MANIFEST_VERSION`] of the writer.
@@ -52,7 +52,7 @@ pub struct RunManifest {
     /// The key of the record log, [wrapped](crate::run_key); `None` if the log is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_key: Option<String>,
-    /// Whom it judges, where its models are judges.
+    /// Which model's answers the run judges; `None` if it is not a run of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
     /// Fields of other versions, kept.
@@ -91,7 +91,7 @@ pub enum ManifestError {
         #[source]
         source: serde_json::Error,
     },
-    /// Somebody changed it after the run was planned.
+    /// It was changed after the run was planned.
     #[error("{}: the manifest of run {run} {alteration}", path.display())]
     Altered {
         /// The file.
@@ -109,23 +109,23 @@ pub enum ManifestError {
     },
 }
 
-/// What differs between a manifest and what it was when the run was planned.
+/// Which part of a manifest was changed after the run was planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alteration {
     /// The configuration, or its hash.
     Configuration,
-    /// The seed that stands beside the configuration.
+    /// The seed beside the configuration.
     Seed,
-    /// The name of the pack, by its hash.
+    /// The pack that it names, by hash.
     Pack,
-    /// What the configuration and the pack come to, or its hash.
+    /// The plan that configuration and pack give, or its hash.
     Plan,
     /// The number of dialogues.
     Dialogues,
 }
 
 impl Alteration {
-    /// What differs, in words.
+    /// The message for people.
     pub fn what(self) -> &'static str {
         match self {
             Self::Configuration => "its configuration is not the one that its hash was made of",
@@ -171,7 +171,8 @@ impl RunManifest {
         }
     }
 
-    /// What in it is not as it was written, as far as it says so itself; what its plan says takes its pack to know.
+    /// The first changed part that the manifest's own hashes show. Changes of the plan need the pack to be found, so
+    /// they are not looked for here.
     pub fn alteration(&self) -> Option<Alteration> {
         if !self.configuration_hash.is_empty() && !self.is_as_hashed() {
             return Some(Alteration::Configuration);
@@ -196,8 +197,8 @@ impl RunManifest {
         serde_json::from_value(value).map_err(malformed)
     }
 
-    /// Whether the configuration is the one that the manifest was written with: as a whole or, where the names of keys were
-    /// left out of it, without these. The one place that says so.
+    /// Whether the configuration has the hash stored with it: that of the whole, or that without the names of keys if a
+    /// bundle left them out. All other code asks this function.
     pub fn is_as_hashed(&self) -> bool {
         let found = hash(&self.configuration);
         found == self.configuration_hash
@@ -205,14 +206,14 @@ impl RunManifest {
                 && without_key_names(&self.configuration).is_none())
     }
 
-    /// The manifest as others may have it, without the names of keys: which variables and files of a machine hold keys is
-    /// nobody's business. It keeps the hash of the whole configuration, by which the run is cited. `None` if it names no key.
+    /// The manifest without the names of keys, for other people: which variables and files hold keys is private. It
+    /// keeps the hash of the whole configuration, by which the run is cited. `None` if it names no key.
     pub fn without_key_names(&self) -> Option<Self> {
         let configuration = without_key_names(&self.configuration)?;
         Some(Self { keyless_hash: Some(hash(&configuration)), configuration, ..self.clone() })
     }
 
-    /// Whether both are one manifest, of which one may lack the names of keys.
+    /// Whether both are the same manifest; one of them may lack the names of keys.
     pub fn is_same_as(&self, other: &Self) -> bool {
         let keyless = |manifest: &Self| manifest.without_key_names().unwrap_or_else(|| manifest.clone());
         self == other || keyless(self) == keyless(other)

@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The number of a text, a new one for a new text.
+    /// The number of a text; a new text gets the next number.
     pub fn number(&mut self, text: &str) -> u32 {
         if let Some(&number) = self.numbers.get(text) {
             return number;

@@ -3,16 +3,16 @@
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
 //! DATA/runs/RUN/manifest-N.json  what is planned since the run was extended, from 2; the newest counts
-//! DATA/runs/RUN/state.json       where the run stands, as those who began it left it
+//! DATA/runs/RUN/state.json       the state of the run when it began
 //! DATA/runs/RUN/state-N.json     the same after the N-th change, from 2; the newest counts
 //! DATA/runs/RUN/history/*.json   who did what to it
-//! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
-//!                                coordinators of a cluster together
-//! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file each time
-//! DATA/runs/RUN/generations/*.json  which generations its queue had, one empty file each
+//! DATA/runs/RUN/lock             held by the one process that creates the run, or that writes its log without a
+//!                                cluster; shared by the coordinators of a cluster
+//! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file for each retry
+//! DATA/runs/RUN/generations/*.json  the generations of its queue, one empty file each
 //! DATA/runs/RUN/log/*.kglog      the record log
-//! DATA/runs/RUN/exports/         what was exported without a place being named
-//! DATA/removed/RUN               says that the run was removed on purpose, for records that come late
+//! DATA/runs/RUN/exports/         exports for which no path was given
+//! DATA/removed/RUN               marks a run that was removed on purpose, so that late records are refused
 //! ```
 
 use std::fs::{self, File, TryLockError};

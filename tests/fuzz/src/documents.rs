@@ -1,4 +1,4 @@
-//! What peers, servers, models and files send.
+//! Fuzz targets for the input from peers, servers, models and files.
 
 use std::ops::ControlFlow;
 

@@ -1,7 +1,8 @@
-//! What reads bytes of the world, as functions that a fuzzer calls: none of them may panic, hang or take more memory than
-//! its input explains, and each checks what must hold of what it read.
+//! The fuzz targets, as plain functions: every parser of input from outside. None may panic, hang, or take more memory
+//! than its input explains, and each checks what must hold for what it parsed. A target is added to [`TARGETS`] and
+//! wrapped in `fuzz/`.
 //!
-//! `fuzz/` wraps them for libFuzzer and holds the corpus; the tests of this crate replay it on every change.
+//! `fuzz/` wraps them for libFuzzer and contains the corpus; the tests of this crate replay it on every change.
 
 mod documents;
 mod logs;

@@ -4,10 +4,11 @@ use results::log::cipher::FramePlace;
 use results::log::frame::{self, FrameHeader, HEADER_BYTES, MAGIC};
 use results::log::{LogError, LogItem, LogReader, SegmentId, WriterId, envelope};
 
-/// Lengths that a header of ours may claim: more costs memory that the input does not explain, and is tried elsewhere.
+/// Maximum length that a header made by these targets may claim. Longer ones are tested elsewhere, because they take
+/// memory that the input does not explain.
 const CLAIMED_BYTES_MAX: u32 = 1 << 20;
 
-/// A frame whose checksums are right, whatever its payload and the lengths that it claims: a fuzzer would not find them.
+/// A frame with correct checksums around any payload and lengths, because a fuzzer would not find such checksums.
 fn framed(claims: &[u8; 8], payload: &[u8]) -> Vec<u8> {
     let [a, b, c, d, lines @ ..] = *claims;
     let line_bytes = u32::from_le_bytes([a, b, c, d]) % CLAIMED_BYTES_MAX;
@@ -21,7 +22,7 @@ fn framed(claims: &[u8; 8], payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a line; what could be read reads the same after it was written.
+/// Reads a line; a line that was read must read the same after it was written.
 fn line(bytes: &[u8]) {
     let Ok(entry) = envelope::decode(bytes) else { return };
     let mut written = Vec::new();
@@ -59,7 +60,7 @@ fn segment(bytes: &[u8]) {
     assert_eq!(read(), read(), "reading changes nothing");
 }
 
-/// The first byte says as what the others are read: a line, a payload, or a segment of raw and of framed pieces.
+/// The first byte selects how the others are read: as a line, a payload, or a segment of raw and framed pieces.
 pub fn log_frames(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
     match kind % 4 {

@@ -40,7 +40,7 @@ const LEASE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub enum QueueHome {
-    /// In this process; lost only with the harness.
+    /// In this process; its content ends with the harness.
     Memory(Arc<dyn QueueStore>),
     /// A server started by the test.
     Redis(RedisServer),
@@ -58,13 +58,13 @@ pub struct Cluster {
 pub struct Served {
     /// The coordinator itself.
     pub coordinator: Arc<Coordinator>,
-    /// Every call of it, in this process.
+    /// The coordinator's calls, without a socket.
     pub access: Arc<Access>,
     /// Where it listens.
     pub address: SocketAddr,
     stop: StopSender,
     task: JoinHandle<()>,
-    /// Last: everything it does lives on it.
+    /// Dropped last, because everything runs on it.
     runtime: Own,
 }
 

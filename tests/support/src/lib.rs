@@ -34,12 +34,12 @@ pub fn skip(why: &str) {
     tell(why);
 }
 
-/// Skips for want of what nobody can install, also where no other test may skip.
+/// Skips a test that needs something that nobody can install. This is allowed even if [`MUST_NOT_SKIP`] is set.
 pub fn skip_where_nothing_helps(why: &str) {
     tell(why);
 }
 
-/// Says why a test skips, to who looks at it alone and to who runs all.
+/// Prints why a test skips, and adds it to the file in [`SKIPS`].
 fn tell(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     eprintln!("SKIPPED: {test}: {why}");
@@ -59,8 +59,8 @@ pub struct Conformance {
 }
 
 impl Conformance {
-    /// The data in the folder that `KGFLEET_CONFORMANCE` names, else in `shared/conformance` beside the repository.
-    /// `None`, said aloud, where there is none.
+    /// Finds the data in the folder that `KGFLEET_CONFORMANCE` names, else in `shared/conformance` beside the
+    /// repository. `None`, with a message, if there is none.
     ///
     /// # Panics
     /// `KGFLEET_CONFORMANCE` names a folder that does not hold the data, or the data's password is not known.

@@ -56,8 +56,7 @@ pub fn begin(metrics: &Metrics) {
 /// What killed an evaluation process, where no answer can have done it.
 const EXTERNAL: &str = "external";
 
-/// Counts a dialogue that begins. Its model's counter of answers by another model is set to 0, so that its first
-/// increase is seen.
+/// When a dialogue begins, sets its model's counter of answers by another model to 0, so that its first increase is seen.
 pub(crate) fn dialogue_began(model: &str) {
     let cause = FailureCause::WrongModel.as_str();
     counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause).increment(0);

@@ -1,4 +1,4 @@
-//! Who works, and which GPU is idle?
+//! The dashboard that answers: who works, and which GPU is idle?
 
 use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};

@@ -1,4 +1,4 @@
-//! How Grafana writes a dashboard.
+//! Writes dashboards in Grafana's JSON format.
 
 use serde_json::{Value, json};
 

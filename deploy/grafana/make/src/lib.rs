@@ -1,7 +1,8 @@
-//! The dashboards of `deploy/grafana`: [`run`], [`fleet`] and [`reliability`] say what is asked, [`grafana`] how it is drawn.
+//! The dashboards of `deploy/grafana`. [`run`], [`fleet`] and [`reliability`] list panels and queries; [`grafana`]
+//! writes them as JSON. A panel is added to one of the lists.
 //!
-//! `cargo run -p dashboards` writes them. A test compares the files with this source, and another asks every query at a real
-//! cluster.
+//! `cargo run -p dashboards` writes the files. A test compares the files with this source, and another one runs every
+//! query against a real cluster.
 
 pub mod fleet;
 pub mod grafana;

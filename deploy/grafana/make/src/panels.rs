@@ -1,4 +1,4 @@
-//! What a dashboard says, without how Grafana writes it.
+//! The content of a dashboard, independent of Grafana's format.
 
 pub struct Dashboard {
     /// Name of its file and its address.
@@ -44,7 +44,7 @@ pub enum PanelKind {
     Matrix { rows: &'static str, columns: &'static str },
 }
 
-/// What a value is.
+/// The unit of a value.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Is {
     Number,

@@ -1,4 +1,4 @@
-//! What is wrong?
+//! The dashboard that answers: what is wrong?
 
 use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};

@@ -1,4 +1,4 @@
-//! How fast and how far is a run, and what comes out?
+//! The dashboard that answers: how fast and how far is a run, and what are the results?
 
 use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RUN, panel};
 use Is::{Fault, Number, PerSecond, Seconds, Share};

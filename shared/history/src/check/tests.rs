@@ -1,4 +1,4 @@
-//! Right histories, made by random work on the memory model, are found right; with one thing wrong they are not.
+//! Correct histories, made by random operations on the memory model, give no findings; with one change they do.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Servers that behave as the tests tell them, on loopback.
+//! Servers on loopback that give the answers set by a test.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test server that cannot go on should say where")]

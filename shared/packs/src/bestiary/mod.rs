@@ -1,4 +1,4 @@
-//! The bestiary: a large graph of invented creatures, made rather than stored.
+//! The bestiary: a large graph of invented creatures, generated and not stored.
 //!
 //! [`generate`] is a pure function of its seed. Packs name the seed together with the number of triples and the hash
 //! of the document, so a change of this code cannot change exercises unnoticed: raise the pack's version and its

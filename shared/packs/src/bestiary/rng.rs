@@ -1,4 +1,4 @@
-//! What the bestiary is drawn from: it must be the same graph for ever.
+//! The random numbers that the bestiary is drawn from. They must never change, because the graph must stay the same.
 
 use domain::seed::SplitMix64;
 

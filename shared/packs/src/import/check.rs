@@ -1,4 +1,4 @@
-//! The second pass: checks every record against the new pack.
+//! The second pass: compares every record with the new pack.
 
 use std::collections::{BTreeMap, HashMap};
 

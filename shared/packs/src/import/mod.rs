@@ -6,9 +6,9 @@
 //! reads them twice:
 //!
 //! 1. [`cases`] gathers the tasks with their cases and first prompts, and keeps samples of the follow-ups, from which
-//!    [`follow_ups`] learns templates ([`own_wording`] stands in for kinds that were never sent);
-//! 2. [`check`] holds every record against the result: its case must come in turn, and its follow-ups must be what the
-//!    pack would have said.
+//!    [`follow_ups`] learns templates ([`own_wording`] has our own for kinds that were never sent);
+//! 2. [`check`] compares every record with the result: the cases must come in turn, and the templates must reproduce
+//!    the recorded follow-ups.
 //!
 //! Differences are [`ImportFinding`]s that name file and record. Findings never quote the texts of an exercise: imported
 //! packs are protected.

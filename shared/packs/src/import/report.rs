@@ -143,7 +143,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether something was not imported for it; all others leave doubts about what was.
+    /// Whether something was left out because of it. The other problems concern something that was imported.
     fn is_input(&self) -> bool {
         matches!(
             self,
@@ -153,27 +153,27 @@ impl Problem {
 }
 
 impl Findings {
-    /// The first of them.
+    /// The first finding.
     pub fn first(&self) -> Option<&ImportFinding> {
         self.kept.first()
     }
 
-    /// Those that were kept, in order.
+    /// The findings that were kept, in order.
     pub fn iter(&self) -> impl Iterator<Item = &ImportFinding> {
         self.kept.iter()
     }
 
-    /// How many there are, including those that were not kept.
+    /// Number of findings, including those that were not kept.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Those for which something was not imported.
+    /// Number of findings because of which something was left out.
     pub fn not_imported(&self) -> usize {
         self.input
     }
 
-    /// Those that leave doubts about what was imported.
+    /// Number of findings about something that was imported.
     pub fn doubts(&self) -> usize {
         self.total - self.input
     }

@@ -1,4 +1,4 @@
-//! A [`table`](super::table) as Apache Parquet, zstd-compressed. Texts repeat a lot and become dictionaries,
+//! A [`table`](super::table) as Apache Parquet, compressed with zstd. Repeated texts are stored once in dictionaries,
 //! so a million rows take a few megabytes.
 
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! What many dialogues of a run share: versions, pack, scoring rules, model, sampling parameters. In every row of a table
-//! this would be most of its size, so rows have a number, and this list says what the numbers mean.
+//! What many dialogues of a run share: versions, pack, scoring rules, model, sampling parameters. Repeated in every row
+//! this would be most of a table, so rows have a number, and a list beside the table explains the numbers.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::table::Layout;
 use crate::RunManifest;
 
-/// Provenances by their numbers, which are from 1 in the order of first appearance.
+/// Provenances with their numbers, from 1 in the order of first appearance.
 #[derive(Debug, Default)]
 pub struct Provenances {
     list: Vec<Provenance>,
@@ -20,7 +20,7 @@ pub struct Provenances {
 }
 
 impl Provenances {
-    /// The number of a provenance, regardless of case and seed, which are of one dialogue.
+    /// The number of a provenance. Case and seed are ignored, because they differ between dialogues.
     pub fn number(&mut self, provenance: &Provenance) -> usize {
         // Dialogues come in the order of the plan, so most have the provenance of the one before.
         if self
@@ -97,7 +97,7 @@ fn same(a: &Provenance, b: &Provenance) -> bool {
         && a.task.scorer == b.task.scorer
 }
 
-/// The file beside a table that says what its numbers mean: `RUN.csv` has `RUN.provenance.json`.
+/// The file beside a table that explains its numbers: `RUN.csv` has `RUN.provenance.json`.
 pub fn path_beside(table: &Path) -> PathBuf {
     table.with_extension("provenance.json")
 }

@@ -1,4 +1,4 @@
-//! How the texts of protected runs leave: as their lengths.
+//! Replaces the texts of protected runs by their lengths in exports.
 
 use domain::{Outcome, Record};
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub fn redact_text(text: &mut String) {
     *text = format!("[{} characters]", text.chars().count());
 }
 
-/// Whether a text is what [`redact_text`] leaves.
+/// Whether [`redact_text`] made this text.
 pub fn is_redacted(text: &str) -> bool {
     let number = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(" characters]"));
     number.is_some_and(|number| number.parse::<u64>().is_ok())

@@ -1,5 +1,5 @@
-//! The tables for analyses, in two forms. *Long*: one row per dialogue and score. *Wide*: one row per dialogue, with what is
-//! known of it and a column per score.
+//! The tables for analyses, in two forms. *Long*: one row per dialogue and score. *Wide*: one row per dialogue, with
+//! its other fields and a column per score. A column is added to the lists in this module; every format then has it.
 //!
 //! In the long form a dialogue without scores has one row with an empty `score`, so that no dialogue is missed when
 //! counting. What many dialogues share, such as the scoring rules, stands once, under a number:
@@ -39,7 +39,7 @@ struct AnswerUsage {
 }
 
 impl TableRecord {
-    /// The same as it may be shown: the message of a failure can quote an exercise.
+    /// The record without the messages of failures if texts are redacted, because these messages can quote an exercise.
     #[must_use]
     pub(super) fn disclosed(mut self, texts: Texts) -> Self {
         if let OutcomeHead::Unscored { message, .. } | OutcomeHead::Failed { message, .. } = &mut self.outcome
@@ -73,7 +73,7 @@ impl TableRecord {
     }
 }
 
-/// The score that stands for the dialogues of a task: its key, or its group and key; empty if it is not known.
+/// The score that stands for the dialogues of a task: its key, or its group and key; empty if unknown.
 pub type Headline<'a> = &'a dyn Fn(&TaskProvenance) -> &'static [&'static str];
 
 /// What a row is.
@@ -168,7 +168,7 @@ pub struct Layout<'a> {
     run: &'a RunId,
     headline: Headline<'a>,
     columns: Vec<(String, ColumnKind, &'static str)>,
-    /// Of the wide form, the columns of scores by their names; `None` in the long form.
+    /// In the wide form, the column of each score, by name; `None` in the long form.
     places: Option<HashMap<String, usize>>,
 }
 
@@ -317,7 +317,7 @@ pub(super) struct ScoresOnly {
 }
 
 impl ScoreNames {
-    /// Adds those of a record.
+    /// Adds the names of a record's scores.
     pub(super) fn learn(&mut self, record: &ScoresOnly) {
         let mut whole = String::new();
         let mut expected = 0;

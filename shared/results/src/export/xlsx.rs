@@ -1,5 +1,5 @@
-//! Both [`tables`](super::table) as an Excel workbook: a summary first, dialogues, scores, and what their numbers of
-//! provenance mean. Rows go to temporary files, so that memory does not grow with their number.
+//! Both [`tables`](super::table) as an Excel workbook: a summary, the dialogues, the scores, and the list of
+//! provenances. Rows go to temporary files first, so that memory does not grow with their number.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ pub const SHEET_ROWS: u32 = 1_048_576;
 /// Excel's maximum number of characters in a cell. Longer texts are cut.
 const CELL_CHARACTERS: usize = 32_767;
 
-/// How dates are shown.
+/// Excel's format of dates.
 const DATE: &str = "yyyy-mm-dd hh:mm:ss";
 
-/// Characters that a column of texts is wide.
+/// Width of a column of texts, in characters.
 const TEXT_WIDTH: f64 = 24.0;
 
 /// Writes the workbook; `layouts` are the wide and the long form.
@@ -69,7 +69,7 @@ pub fn write(
     Ok(summary)
 }
 
-/// The sheets of one table: another one when the last is full.
+/// The sheets of one table: when one is full, the next is begun.
 struct Sheets<'f> {
     name: &'static str,
     date: &'f Format,
@@ -130,7 +130,7 @@ fn write_headings<'n>(sheet: &mut Worksheet, names: impl Iterator<Item = &'n str
     Ok(())
 }
 
-/// What the run is, how its dialogues ended, and what the columns mean.
+/// Writes the sheet with the run's facts, the outcomes of its dialogues and the meaning of the columns.
 fn write_summary(
     sheet: &mut Worksheet,
     run: &RunManifest,

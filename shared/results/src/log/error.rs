@@ -1,4 +1,5 @@
-//! Errors of a log as a whole. Damage inside it is data, see [`Damage`](super::reader::Damage).
+//! Errors of a log as a whole. Damage inside it is not an error but part of what readers return:
+//! [`Damage`](super::Damage).
 
 use std::path::PathBuf;
 

@@ -35,7 +35,7 @@ pub const FRAME_BYTES_MAX: usize = 2 * ENTRY_BYTES_MAX;
 /// zstd level: 3 is the library's default; higher ones cost several times the CPU for a few per cent.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Most bytes that are set aside for lines before any was read: a header's word is not enough for more.
+/// Bytes of memory allocated for lines before any was read, whatever length the header claims.
 const AT_ONCE_BYTES: usize = 16 << 20;
 
 /// The bit of the line count that marks an encrypted payload.

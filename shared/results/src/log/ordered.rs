@@ -1,5 +1,5 @@
-//! A run's winning records in the order of its plan, which is the order that result files are read in: the i-th record of
-//! a model on a task counts as iteration i.
+//! A run's winning records in the order of its plan. Readers of result files depend on this order: the i-th record of a
+//! model on a task counts as iteration i.
 
 use std::path::Path;
 use std::vec;
@@ -12,9 +12,9 @@ use super::error::LogError;
 use super::places::PlaceReader;
 use super::winner::WinnerIndex;
 
-/// Records held at once. The log is in the order of commits, so they are read in groups: within a group in the order of
-/// the log, so that each frame is opened once. About 15 MB of whole records at the published mean length of a dialogue; more at
-/// once take more memory and no less time.
+/// Records held at once. The log is in the order of commits, so records are read in groups, each in the order of the
+/// log, so that each frame is decoded once per group. A group of whole records takes about 15 MB at the published mean
+/// length of a dialogue; larger groups are not faster.
 const GROUP_RECORDS: usize = 1024;
 
 /// Streams winning records, or the part of them that `R` is, with their tickets in a chosen order. Memory does not grow with
@@ -27,7 +27,7 @@ pub struct Ordered<'a, K, R> {
 }
 
 impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R> {
-    /// Of the log that the index was built from, in the order of `keys`; keys without a record are passed over.
+    /// `index` must be built from this log. Keys without a record are skipped.
     pub fn new(index: &'a WinnerIndex, log: &Path, cipher: Option<&LogCipher>, keys: K) -> Self {
         Self { index, places: PlaceReader::new(log, cipher), keys, group: Vec::new().into_iter() }
     }

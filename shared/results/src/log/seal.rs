@@ -90,7 +90,8 @@ impl Seals {
         self.closings.last().is_some_and(|closing| closing.reopened.is_none())
     }
 
-    /// Whether a record, in a frame that ends here, arrived after the run was closed and was not asked for.
+    /// Whether a record, in a frame that ends here, arrived after the run was closed and does not belong to a
+    /// reopening.
     pub fn is_late(&self, place: Position, ticket: u64) -> bool {
         self.closings.iter().any(|closing| {
             closing.ends.get(&place.segment).is_none_or(|sealed| place.end.bytes > sealed.bytes)

@@ -21,8 +21,8 @@ use super::segment_id::{SegmentId, WriterId};
 use super::synced::{SegmentEnd, Synced, SyncedMark};
 use crate::files::{self, Doing, IoError};
 
-/// Records of a frame at most. A frame is read whole or not at all, so this is what one flipped bit can cost. Smaller frames
-/// repeat more: see docs/performance.md for what this number costs.
+/// Maximum number of records in a frame. A frame is read as a whole or not at all, so one flipped bit costs at most
+/// this many. Smaller frames compress worse; docs/performance.md has the figures.
 pub const FRAME_ENTRIES_MAX: u32 = 32;
 
 /// Sizes and protection of a log.
@@ -39,7 +39,8 @@ pub struct LogOptions {
     pub frame_entries: u32,
     /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
-    /// Whether groups are called durable that were not synced: what a test must find out. Compiled into nothing else.
+    /// Whether commits return without a sync. For tests that must detect this; exists only with the feature
+    /// `test-support`.
     #[cfg(feature = "test-support")]
     pub forgets_to_sync: bool,
 }

@@ -68,8 +68,8 @@ impl dyn Sink {
         blocking(move || Ok(dir.manifest()?)).await
     }
 
-    /// Writes another revision of the manifest of a run; returns whether this call did, or somebody has written one of this
-    /// number, which is to be read first.
+    /// Writes a revision of the manifest of a run. Returns whether this call wrote it; if not, another process has
+    /// written a revision of this number, which must be read first.
     ///
     /// # Errors
     /// [`SinkError::NoRun`] where there is no run of this name.
@@ -104,11 +104,11 @@ impl dyn Sink {
         self.write_seal(run, &name, content.into()).await
     }
 
-    /// The newest revision of a document, with its number; `None` if there is none. A revision is never changed, and never
-    /// removed while the document is there. So two readings find the newest one for who has `known` it to be there; who
-    /// knows of none says 0.
+    /// The newest revision of a document, with its number; `None` if there is none. `known` is a revision that the
+    /// caller knows to exist, or 0; it saves reads. Revisions are never changed, and are removed only together with the
+    /// document.
     ///
-    /// Old ones are kept: each stands for a command that somebody gave, or for an end, and has a few hundred bytes.
+    /// Old revisions are kept: each records a command or an end, and has a few hundred bytes.
     pub async fn newest(&self, document: &str, known: u32) -> Result<Option<(u32, Bytes)>, SinkError> {
         let read = |revision| async move { self.read(&revision_name(document, revision)).await };
         let mut found = None;
@@ -136,8 +136,8 @@ impl dyn Sink {
         }
     }
 
-    /// Writes a revision of a document; returns whether this call did, or somebody has written one of this number, which is
-    /// to be read first. The revision before it must be there.
+    /// Writes a revision of a document. Returns whether this call wrote it; if not, another process has written a
+    /// revision of this number, which must be read first. The revision before it must exist.
     pub async fn revise(&self, document: &str, revision: u32, content: Bytes) -> Result<bool, SinkError> {
         self.create(&revision_name(document, revision), content).await
     }
@@ -170,7 +170,7 @@ impl dyn Sink {
         self.file_of(run, STATE)
     }
 
-    /// Writes a revision of the state of a run; returns whether this call did, see [`revise`](Self::revise).
+    /// Writes a revision of the state of a run; returns whether this call wrote it, see [`revise`](Self::revise).
     ///
     /// # Errors
     /// [`SinkError::NoRun`] if there is no run of this name.
@@ -281,13 +281,13 @@ impl dyn Sink {
     }
 }
 
-/// A name that nothing else has.
+/// A name that is never drawn again.
 pub fn random_name() -> String {
     format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64())
 }
 
-/// A name for the file of an entry of a history. Names sort by time, and two of the same microsecond differ. So any number of
-/// coordinators can append independently, and no entry is overwritten.
+/// The name of a history entry's file. Names sort by time and contain a random part, so that any number of coordinators
+/// can append at once and no entry is overwritten.
 pub fn history_file(entry: &HistoryEntry) -> String {
     format!("{:020}-{:08x}.json", entry.at.as_microsecond().max(0), OsRng.next_u32())
 }

@@ -1,11 +1,10 @@
 //! The common storage of coordinators: a [folder](folder()) or an [object store](objects()).
 //!
-//! **What is kept.** For each run its manifest and its state, in revisions that are written once; its record log; what was
-//! asked again, one file or object each time; the generations that its queue had; and its
-//! history, to which is only added. Documents of pipelines, their histories among them. Packs, by their hash. A random
-//! name that tells this sink from others, made once; and the names of runs that were removed. Nothing else: whatever a
-//! cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects have the
-//! same ones.
+//! **What is kept.** Of each run: its manifest and its state, in revisions that are written once; its record log; its
+//! retries; the generations of its queue; and its history, which only grows. Of judged benchmarks: their documents and
+//! histories. Packs, by their hash. The identity of this sink, a random name made once. The names of runs that were
+//! removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir) has the names of
+//! the files; objects have the same names.
 //!
 //! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name, or a
 //! complete object.
@@ -14,8 +13,9 @@
 //! each appends to [segments of its own](crate::log::WriterId); if several seal a run, or write the same revision of a
 //! document, one succeeds.
 //!
-//! **Structure.** The trait [`Sink`] has the operations in which the two kinds differ. What they share, content and format,
-//! is implemented once, as methods of `dyn Sink`.
+//! **Structure.** The trait [`Sink`] has the operations in which folders and object stores differ. What they share,
+//! content and format, is implemented once, as methods of `dyn Sink`. A further kind of store implements the trait, and
+//! is tested by `tests.rs` beside this file.
 //!
 //! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect.
 
@@ -49,11 +49,10 @@ use crate::log::{CommitPolicy, CommitQueue, CommitThread, LogOptions, LogWriter,
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
 
-/// What a call comes to.
+/// The result of a call.
 pub type SinkReply<'a, T> = BoxFuture<'a, Result<T, SinkError>>;
 
-/// Where runs live: what a folder and an object store do each in its own way. Names of files are relative to the place of
-/// all runs, with `/` between their parts.
+/// The place of all runs. Names of files are relative to it, with `/` between their parts.
 pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// The folder in which logs are read: the place itself, or the mirror of what was written here and
     /// [fetched](Self::refresh).
@@ -62,13 +61,13 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// Whether writers hold locks here.
     fn has_locks(&self) -> bool;
 
-    /// How groups of records are best gathered here.
+    /// How records are grouped for a sync here.
     fn commit_policy(&self) -> CommitPolicy;
 
-    /// Begins a run.
+    /// Creates a run.
     ///
     /// # Errors
-    /// [`SinkError::Exists`] where there is one of this name.
+    /// [`SinkError::Exists`] if there is one of this name.
     fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir>;
 
     /// All runs, by name.
@@ -77,33 +76,33 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// The folder of a run, with its manifest in it.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is none of this name.
+    /// [`SinkError::NoRun`] if there is none of this name.
     fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir>;
 
     /// The content of a file; `None` if there is none.
     fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>>;
 
-    /// Replaces a file as a whole, or makes it. Its folder is made, unless it is the folder of a run.
+    /// Replaces a file as a whole, or creates it. Creates its folder, unless it is the folder of a run.
     fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()>;
 
-    /// Makes a file that never changes; returns whether this call did. Its folder is made as for [`replace`](Self::replace).
+    /// Creates a file that never changes; returns whether this call did. Creates its folder as
+    /// [`replace`](Self::replace) does.
     fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool>;
 
-    /// Removes a file, where there is one.
+    /// Removes a file, if it exists.
     fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()>;
 
-    /// Names of the files in a folder, in order; none where there is no such folder.
+    /// Names of the files in a folder, in order; none if there is no such folder.
     fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>>;
 
-    /// Writes a seal into the log of a run, after everything that lies there was made durable; returns whether this call
-    /// did, or there is one of this name.
+    /// Writes a seal into the log of a run, after making everything in it durable. Returns whether this call wrote it;
+    /// if not, there is one of this name.
     fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool>;
 
-    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice; a process that writes the
-    /// run without a cluster prevents it.
+    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice the removal.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is none of this name; a process holds its lock alone.
+    /// [`SinkError::NoRun`] if there is none of this name; an error if a process without a cluster writes the run.
     fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()>;
 
     /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
@@ -122,16 +121,17 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// nothing to fetch.
     fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize>;
 
-    /// Sees whether the sink can be written and read, by a small file or object that is removed again.
+    /// Checks that the sink can be written and read, with a small file or object that is removed again.
     fn check(&self) -> SinkReply<'_, SinkReport>;
 }
 
 /// The log of a run, open for writing.
 #[derive(Debug)]
 pub struct OpenLog {
-    /// Where to hand records in.
+    /// Takes records.
     pub queue: CommitQueue,
-    /// Ends after the last clone of the queue. With an object store the async runtime must live until then.
+    /// The writer's thread, which ends after the last clone of the queue. With an object store the async runtime must
+    /// live until then.
     pub thread: CommitThread,
     /// What an earlier process of this writer had left unfinished.
     pub recovery: Recovery,
@@ -174,7 +174,7 @@ pub fn objects(url: &str, mirror: impl Into<PathBuf>) -> Result<Arc<dyn Sink>, S
     Ok(self::store(store, prefix, mirror))
 }
 
-/// Like [`objects()`], in a store that is open already.
+/// Like [`objects()`], in an open store.
 pub fn store(
     store: Arc<dyn ObjectStore>,
     prefix: object_store::path::Path,
@@ -183,7 +183,7 @@ pub fn store(
     Arc::new(Objects::new(store, prefix, Folder::new(mirror.into())))
 }
 
-/// Does something that blocks on a thread that may be blocked.
+/// Runs blocking work on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SinkError> + Send + 'static,
 ) -> Result<T, SinkError> {

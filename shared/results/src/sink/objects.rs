@@ -1,8 +1,8 @@
-//! Runs in an object store, under the names that they have in a [folder](super::folder): a copy of the prefix is a data
+//! Runs in an object store, under the same names as in a [folder](super::folder): a copy of the prefix is a data
 //! folder.
 //!
-//! A mirror on the local disk contains what was written here or fetched, so that the log is read as from a disk. It can be
-//! deleted at any time. Manifests, segments, seals and packs are written once and never change; what else there is, is not
+//! A mirror on the local disk contains what was written here or fetched, so that the log is read as from a disk. It can
+//! be deleted at any time. Only files that never change are mirrored: manifests, segments, seals and packs.
 //! mirrored.
 
 use std::collections::HashSet;

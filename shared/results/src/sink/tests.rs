@@ -1,4 +1,4 @@
-//! The same promises, kept by a folder and by an object store.
+//! One suite for a folder and an object store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
-//! Copies a run from one sink to another, and proves that it arrived.
+//! Copies a run from one sink to another, and verifies the copy.
 //!
-//! Every file is read back after it was written and compared by its SHA-256. The manifest comes after everything that it
-//! needs: a run that was copied in part is no run yet, and repeating the copy completes it. A run that is there already is
-//! brought up to date if it is the same one, and is never changed otherwise: segments of a log only grow, and everything
-//! else in a run is written once, except its state.
+//! Every file is read back after it was written and compared by its SHA-256. The manifest is written last: without it,
+//! a partial copy is not a run yet, and repeating the copy completes it. If the destination has the same run already,
+//! it is brought up to date; another run of that name is never changed. This works because segments of a log only grow,
+//! and everything else in a run, except its state, is written once.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const COPIES_MAX: usize = 8;
 /// Folders of a run whose files are written once.
 const FOLDERS: [&str; 3] = ["retries", "history", "generations"];
 
-/// What a copy came to.
+/// Summary of a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transferred {
     /// The newest manifest.
@@ -36,7 +36,7 @@ pub struct Transferred {
     pub copied: u64,
     /// Their size.
     pub bytes: u64,
-    /// SHA-256 of the names and hashes of the log, hexadecimal: equal logs have equal ones, wherever they lie.
+    /// SHA-256 of the names and hashes of the log's files, hexadecimal: equal for equal logs in any sink.
     pub log_hash: String,
 }
 
@@ -45,13 +45,13 @@ pub struct Transferred {
 pub enum TransferError {
     #[error(transparent)]
     Sink(#[from] SinkError),
-    /// The name is taken.
+    /// The destination has another run of this name.
     #[error("{place} has a different run {run}: {what} differs; nothing of it was changed")]
     Different { place: String, run: RunId, what: String },
-    /// The destination was written since.
+    /// The destination has records that the source lacks.
     #[error("{place} has records of run {run} that are missing here ({file}); copy it the other way first")]
     Ahead { place: String, run: RunId, file: String },
-    /// What was read back is not what was written.
+    /// A file that was read back differs from what was written.
     #[error("{place}: {file} is not what was written; its disk or store cannot be trusted")]
     Unequal { place: String, file: String },
 }

@@ -1,4 +1,4 @@
-//! What was acknowledged is never taken for what was not: flips, cuts and followers of a living writer.
+//! Acknowledged records survive flipped bits and cuts, and followers of a living writer see nothing else.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The log under fire: cut at any byte, flipped bits, full and failing disks, many callers at once.
+//! The log after cuts at any byte, flipped bits, full and failing disks, and with many callers at once.
 
 use std::fs;
 use std::io;
