@@ -1,10 +1,11 @@
 //! The command line: one binary, `kgfleet`, whose verbs wire the other crates together.
 //!
-//! Standard output is data, standard error is talk. Exit codes are listed in [`kit::exit_code`].
+//! Standard output is for data, standard error for messages. Exit codes are listed in [`kit::exit_code`].
 //!
-//! It is made of layers, each of which uses only those before it: [`kit`] (output, exit codes), [`place`] (where benchmarks are:
-//! a folder of this machine or a fleet), [`configure`] (which configuration is meant), [`files`] (what is read and written),
-//! [`engine`] (works a benchmark off on this machine), [`reevaluate`], and [`verbs`], a file for each verb.
+//! It has layers, each of which uses only those before it: [`kit`] (output, exit codes), [`place`] (where runs are: a
+//! folder of this machine or a fleet), [`configure`] (which configuration is meant), [`files`] (files that are read and
+//! written), [`engine`] (runs a benchmark on this machine), [`reevaluate`], and [`verbs`]. To add a verb, add a file
+//! and its line in `verbs/mod.rs`.
 
 pub mod configure;
 pub mod engine;
@@ -30,12 +31,12 @@ struct Cli {
     command: verbs::Command,
 }
 
-/// The whole command line as data, from which its reference in `docs/reference/cli.md` is made.
+/// The whole command line as data, from which `docs/reference/cli.md` is generated.
 pub fn command_line() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command line of this process to its exit code.
+/// Runs the command line of this process; returns its exit code.
 pub fn main() -> ExitCode {
     let Cli { log_format, command } = Cli::parse();
     // Those that serve for days tell what they do; the others speak for themselves.

@@ -1,4 +1,4 @@
-//! What a run on protected exercises leaves behind: no text of a prompt or an answer in the clear, unless it was asked for.
+//! A run on protected exercises leaves no text of a prompt or an answer in plaintext, unless the user asked for it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 

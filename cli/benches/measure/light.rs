@@ -1,5 +1,5 @@
-//! A worker without models: it takes units over gRPC like any other and delivers records that it makes up, so that a
-//! thousand of them fit beside a coordinator and the coordinator is what is measured.
+//! A worker without models: it takes units over gRPC like any other and delivers invented records. So a thousand of
+//! them run beside a coordinator, and only the coordinator is measured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Those who watch a cluster, for what they cost it: a scraper and a collector of traces.
+//! A scraper and a collector of traces, to measure what they cost a cluster.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

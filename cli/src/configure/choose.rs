@@ -1,4 +1,4 @@
-//! Which configuration is meant, and what of it.
+//! Chooses a configuration, bundled or from a file, and applies the overrides of the command line.
 
 use std::path::Path;
 

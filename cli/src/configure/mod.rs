@@ -1,4 +1,4 @@
-//! Which configuration is meant.
+//! Finds the configuration that a command line means. It contacts nothing.
 
 pub mod addresses;
 pub mod choose;

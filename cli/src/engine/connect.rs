@@ -33,7 +33,7 @@ pub async fn simulator(
     Ok(Some(simulator.serve(listener)?))
 }
 
-/// What the simulator is told of the models of a benchmark that it is to serve.
+/// The simulator's settings for the models of a benchmark that it serves.
 pub fn simulated_models(
     configuration: &Configuration,
     serves: impl Fn(&ModelSpec) -> bool,
@@ -56,7 +56,7 @@ pub fn simulated_models(
     Ok(models)
 }
 
-/// The models of a benchmark, each with what it is asked.
+/// The models of a benchmark, each with its kind of question.
 pub fn asks(configuration: &Configuration) -> impl Iterator<Item = (&ModelSpec, Ask)> {
     let kind = configuration.pipeline.as_deref().and_then(kinds::find);
     let of_role = move |role: &str| {
@@ -67,7 +67,7 @@ pub fn asks(configuration: &Configuration) -> impl Iterator<Item = (&ModelSpec, 
     configuration.models.iter().map(|model| (model, Ask::Chat)).chain(judges)
 }
 
-/// What the simulator is told of a model.
+/// The simulator's settings for a model.
 fn simulated_model(model: &ModelSpec, ask: Ask) -> ModelConfig {
     let mut config = ModelConfig::new(model.requested());
     let skill = model.skill.unwrap_or(0.6);
@@ -84,7 +84,7 @@ fn simulated_model(model: &ModelSpec, ask: Ask) -> ModelConfig {
     config
 }
 
-/// How often a classifier takes one class for another: in equal parts for both of the others.
+/// A classifier's errors: `share` of each class is taken for the other two, in equal parts.
 fn confusion(share: f64) -> BTreeMap<String, BTreeMap<String, f64>> {
     const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
     let others = |class: &&str| {
@@ -94,7 +94,8 @@ fn confusion(share: f64) -> BTreeMap<String, BTreeMap<String, f64>> {
     CLASSES.iter().map(|class| ((*class).to_owned(), others(class))).collect()
 }
 
-/// A dial from one number: what is not right is mostly wrong, sometimes malformed, rarely beside the point.
+/// The shares of kinds of answers for a skill. Of the answers that are not right, most are wrong, some malformed, and a
+/// few have nothing to do with the question.
 pub fn dial(skill: f64) -> SkillDial {
     let wrong = 1.0 - skill;
     SkillDial {
@@ -106,8 +107,8 @@ pub fn dial(skill: f64) -> SkillDial {
     }
 }
 
-/// The connectors of a worker, plus recordings. Whatever the manifest of a run says, nothing is contacted or read that the
-/// user did not agree to.
+/// The connectors of a worker, plus recordings. They contact and read only what the user agreed to, whatever the
+/// manifest of a run names.
 pub struct LocalConnect {
     network: Connectors,
     password: Option<String>,

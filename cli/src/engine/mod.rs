@@ -1,9 +1,9 @@
-//! Works benchmarks off on this machine, with a coordinator and a worker in one process, or hands them to a fleet, and shows
-//! how they go on.
+//! Runs benchmarks on this machine, with a coordinator and a worker in one process, or submits them to a fleet, and
+//! shows their progress.
 //!
-//! `start` is what the verbs call, `session` works a run off and `judged` a judged benchmark, with the `worker` of this process;
-//! `preflight` checks beforehand what would fail, `connect` reaches models and the simulator. `submit` hands a configuration to
-//! a coordinator, `watch` shows what becomes of it, `notify` tells others.
+//! The verbs call `start`. `session` carries out a run and `judged` a judged benchmark, with the `worker` of this
+//! process; `preflight` finds problems that would fail a run, `connect` reaches models and the simulator. `submit`
+//! sends a configuration to a coordinator, `watch` shows a run's progress, `notify` reports its events elsewhere.
 
 pub mod answer_key;
 pub mod connect;

@@ -1,7 +1,8 @@
-//! Tells somebody elsewhere what became of a run: `--notify URL|COMMAND`.
+//! Reports events of a run elsewhere: `--notify URL|COMMAND`.
 //!
-//! The process that follows the run does the telling, with its user's rights: a coordinator never calls an address or a
-//! program because somebody who submits a run wants it. [`Watchman`] decides, [`Notifier`] tells.
+//! The process that follows the run sends the notices, with its user's rights. A coordinator never does, because then
+//! anybody who submits a run could make it call addresses and programs. [`Watchman`] decides about events, [`Notifier`]
+//! sends them.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -22,13 +23,13 @@ use url::Url;
 use crate::kit::arguments::seconds;
 use crate::kit::output::say;
 
-/// Attempts to tell one event.
+/// Maximum number of attempts to send a notice.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// Time of one attempt.
+/// Timeout of one attempt.
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
-/// Whom to tell.
+/// A receiver of notices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeTarget {
     /// Gets the notice as a JSON POST.
@@ -61,7 +62,7 @@ pub struct Thresholds {
     blocked: Duration,
 }
 
-/// The event in the environment of a command.
+/// The environment variable with the event, for commands.
 pub const EVENT_VARIABLE: &str = "KGFLEET_EVENT";
 
 impl FromStr for NoticeTarget {
@@ -74,23 +75,23 @@ impl FromStr for NoticeTarget {
 }
 
 domain::named! {
-    /// What is worth telling.
+    /// The events that are reported.
     pub enum NoticeEvent {
         /// The run is over, finished or cancelled.
         Finished = "finished",
-        /// No record has come for a while.
+        /// There was no record for a while.
         Stalled = "stalled",
-        /// Nobody can ask the rest of a model.
+        /// No worker can ask the rest of a model.
         Blocked = "blocked",
     }
 }
 
-/// Decides what is to be told. A plain state machine: each event is told once, and again only after it had ended.
+/// Decides which events to report. A plain state machine: an event is reported once, and again only after it was over.
 #[derive(Debug)]
 pub struct Watchman {
     patience: Thresholds,
     done: u64,
-    /// Since when no record has come.
+    /// Time of the last record.
     still_since: Instant,
     blocked_since: Option<Instant>,
     told: BTreeSet<NoticeEvent>,
@@ -102,7 +103,7 @@ impl Watchman {
         Self { patience, done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
     }
 
-    /// Looks at the run; what is to be told now.
+    /// Takes a view of the run; returns the events to report now.
     pub fn look(&mut self, view: &BenchmarkView, now: Instant) -> Vec<NoticeEvent> {
         let works = view.phase == RunPhase::Active && view.done() < view.planned;
         if view.done() != self.done || !works {
@@ -124,7 +125,8 @@ impl Watchman {
         self.news(&holds)
     }
 
-    /// The last look, when nobody watches any longer: what is blocked now stays so.
+    /// Takes the last view, when nobody follows the run any longer; models that are blocked now count as blocked at
+    /// once.
     pub fn look_last(&mut self, view: &BenchmarkView) -> Vec<NoticeEvent> {
         let is_blocked = !view.phase.is_over() && !view.blocked().is_empty();
         let was_blocked = self.told.contains(&NoticeEvent::Blocked);
@@ -147,7 +149,7 @@ impl Watchman {
     }
 }
 
-/// What is told.
+/// The content of a notice.
 #[derive(Debug, Serialize)]
 struct Notice<'a> {
     event: NoticeEvent,
@@ -157,7 +159,7 @@ struct Notice<'a> {
     planned: u64,
     scored: u64,
     failed: u64,
-    /// What keeps models from being asked, each with the models.
+    /// Reasons why models cannot be asked, each with its models.
     blocked: Vec<Blocked<'a>>,
 }
 
@@ -167,7 +169,7 @@ struct Blocked<'a> {
     models: Vec<&'a str>,
 }
 
-/// Tells targets what becomes of a run.
+/// Sends notices about a run to the targets.
 pub struct Notifier {
     targets: Vec<NoticeTarget>,
     watchman: Watchman,
@@ -183,7 +185,7 @@ impl Notifier {
         Self { targets: notify.targets, watchman, http }
     }
 
-    /// Looks at the run and tells what is to be told. Takes bounded time, whatever the targets do.
+    /// Takes a view of the run and sends what is due. Its time is bounded, whatever the targets do.
     pub async fn look(&mut self, view: &BenchmarkView) {
         let events = self.watchman.look(view, Instant::now());
         self.tell(view, events).await;

@@ -1,5 +1,5 @@
-//! Checks before a run for what would end it early: `kgfleet check` reports everything, `kgfleet run` stops at problems that
-//! would fail every dialogue of a model.
+//! Finds problems before a run: `kgfleet check` reports all of them, `kgfleet run` stops at those that would fail every
+//! dialogue of a model. A further check is a function here that both call.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -63,7 +63,7 @@ impl<'a> LongestPrompt<'a> {
     }
 }
 
-/// Checks models and their servers, and warns of what is worth knowing.
+/// Checks models and their servers, and prints warnings.
 ///
 /// # Errors
 /// See [`model`].
@@ -81,7 +81,7 @@ pub async fn models<'a>(
     Ok(())
 }
 
-/// Checks a model and its server: what is worth knowing, or why no dialogue with it can succeed.
+/// Checks a model and its server. Returns findings, or an error if no dialogue with the model can succeed.
 ///
 /// # Errors
 /// A setting that cannot be used, a server that does not serve the model (exit code 2), or one that cannot be reached

@@ -32,10 +32,10 @@ use crate::place::{folders, local, packs as material, trust};
 /// Interval between two checks of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two looks at whether somebody is to be told something.
+/// Interval between two looks at the run for notices.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
-/// The task that tells, and what it tells with.
+/// The task that sends notices, and its notifier.
 type Telling = (JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
 
 /// Selects a run.
@@ -60,13 +60,13 @@ pub struct Session {
     access: Arc<Access>,
     proposal: Proposal,
     data_dir: PathBuf,
-    /// What the user agreed that it contacts and reads.
+    /// The addresses and files that the user agreed to.
     agreed: Targets,
 }
 
 impl Session {
-    /// Asks the coordinator of this process for the run. A new run is not written yet. One that is named by its name must be
-    /// the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
+    /// Asks the coordinator of this process for the run. A new run is not written yet. A run that is given by name must
+    /// be the user's own, unless `trusts` makes it so; a run that is given by a configuration is the user's own.
     pub async fn open(wanted: WantedRun, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
         let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
         let access = coordinator.unnamed();
@@ -90,7 +90,7 @@ impl Session {
         Ok(Self { coordinator, access, proposal, data_dir, agreed })
     }
 
-    /// Begins the run, which is the user's own from then on.
+    /// Starts the run, and notes that it is the user's own.
     async fn begin(&self) -> anyhow::Result<BenchmarkView> {
         trust::note_own(&self.manifest().run, &Targets::of(&self.planned().configuration));
         Ok(self.access.begin(&self.proposal).await?)
@@ -161,7 +161,7 @@ impl Session {
         Ok(RunSummary { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
     }
 
-    /// Tells whom it concerns what becomes of the run, beside the work.
+    /// Starts to send notices in the background, if there are targets.
     fn telling(&self, run: &RunId, notify: &Notify) -> anyhow::Result<Option<Telling>> {
         if notify.targets.is_empty() {
             return Ok(None);

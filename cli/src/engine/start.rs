@@ -1,4 +1,5 @@
-//! What `run`, `resume`, `retry` and `judge` have in common: their options, and how a local run is begun, shown and ended.
+//! What `run`, `resume`, `retry` and `judge` share: their options, and starting, showing and ending a benchmark on this
+//! machine.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -62,7 +63,8 @@ pub struct Common {
     exports: Option<Vec<ExportFormat>>,
 }
 
-/// The coordinator, if one is named. What its workers may contact is theirs to say.
+/// The coordinator, if one is named. `--trust-endpoints` is then refused, because in a fleet the workers decide what is
+/// contacted.
 pub fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Remote>> {
     let named = remote.named();
     if named.is_some() && common.trust_endpoints {
@@ -74,7 +76,7 @@ pub fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Rem
     Ok(named)
 }
 
-/// Continues a run or a pipeline of this machine.
+/// Continues a run or a judged benchmark of this machine.
 pub fn go_on(run: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
     let run = names::of_folder(run, &common.data_dir)?;
     if block_on(local::find(&run, &common.data_dir))?.is_some() {
@@ -83,7 +85,7 @@ pub fn go_on(run: &str, common: Common, retry: Option<Vec<FailureCause>>) -> any
     hold(WantedRun::Named(run), common, retry)
 }
 
-/// Works a judged benchmark off, shows it, and writes what came out.
+/// Carries out a judged benchmark, shows it, and prints its results.
 pub fn hold_judged(
     wanted: judged::WantedPipeline,
     common: Common,
@@ -132,7 +134,7 @@ fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
     }
 }
 
-/// Works a run off, shows it, and writes its files.
+/// Carries out a run, shows it, and writes its files.
 pub fn hold(wanted: WantedRun, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };

@@ -1,4 +1,4 @@
-//! Hands a configuration to a coordinator.
+//! Sends a configuration to a coordinator.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::place::names;
 use crate::place::packs::CORE;
 use crate::place::remote::Remote;
 
-/// The pack of a configuration as a file, where it is not the built-in one.
+/// The pack of a configuration as a file; `None` if it is the built-in one.
 fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
     if configuration.pack == CORE {
         return Ok(None);
@@ -31,12 +31,12 @@ fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
-/// What is sent to a coordinator for a configuration.
+/// The message to a coordinator for a configuration.
 pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
     Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: pack(configuration)? })
 }
 
-/// Says what an extension has changed.
+/// Prints what an extension has changed.
 pub fn tell_changes(extended: &BenchmarkView) {
     extended.notes.iter().for_each(|note| eprintln!("{note}"));
 }
@@ -46,7 +46,7 @@ pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool)
     queue(remote, submission(configuration)?, None, None, json)
 }
 
-/// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.
+/// Submits a run, and follows it if the user wants to watch it or receive notices.
 pub fn queue(
     remote: &Remote,
     submission: Submission,

@@ -86,7 +86,7 @@ pub fn start_worker(
     Ok((stopper, working))
 }
 
-/// Why records cannot be stored. On one machine the run then ends instead of waiting, because the user can help.
+/// Why records cannot be stored. A run on one machine then ends instead of waiting, because its user can repair that.
 pub fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
     let trouble = coordinator.sink_trouble()?;
     stopper.at_least(Stop::Abort);

@@ -1,7 +1,7 @@
-//! What a bundle of a run is made of.
+//! The names of files in a bundle of a run.
 
-/// The folder of a bundle that is laid out as a data folder.
+/// The folder of a bundle with the layout of a data folder.
 pub const DATA: &str = "data";
 
-/// What stands in a bundle for people, beside the run.
+/// Files of a bundle that are made for people.
 pub const FOR_PEOPLE: [&str; 4] = ["README.txt", "report.html", "dialogues.csv", "dialogues.provenance.json"];

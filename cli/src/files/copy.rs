@@ -1,4 +1,4 @@
-//! Copies runs between folders and stores, with the packs that they ask from.
+//! Copies runs between folders and stores, with the packs of their tasks.
 
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ fn lock_if_there(data: &Path, run: &RunId) -> anyhow::Result<Option<RunLock>> {
     }
 }
 
-/// Says what was copied.
+/// Prints what was copied.
 pub fn tell(moved: &Transferred, place: &str) {
     let Transferred { manifest, files, copied, bytes, log_hash } = moved;
     say(&match copied {
@@ -56,7 +56,7 @@ pub fn is_coordinator(place: &str) -> bool {
     place.starts_with("http://") || place.starts_with("https://")
 }
 
-/// A folder that one command needs to read an object store.
+/// An empty folder, which a command needs to read an object store.
 pub fn mirror() -> anyhow::Result<tempfile::TempDir> {
     tempfile::tempdir().context("cannot make a temporary folder")
 }
@@ -81,7 +81,8 @@ pub fn pack_of(dir: &RunDir, manifest: &RunManifest) -> Option<(String, Vec<u8>)
     }
 }
 
-/// The same, or why there is none. An existing file comes first, because sealing again gives other bytes.
+/// As [`pack_of`], with the reason if there is none. An existing file is preferred, because sealing again gives other
+/// bytes.
 fn sealed_pack(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(String, Vec<u8>)> {
     let (pack, _) = folders::plan_kept(dir, manifest)?;
     let hash = pack.hash().as_str().to_owned();

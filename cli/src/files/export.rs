@@ -96,7 +96,7 @@ pub fn check(format: ExportFormat, run: &RunManifest, disclosure: &Disclosure) -
 pub struct ExportSource {
     records: export::Source,
     manifest: RunManifest,
-    /// Its pack and plan, or why they cannot be had. Tables can be written without.
+    /// Its pack and plan, or why they are missing. Tables do not need them.
     planned: anyhow::Result<(Arc<Pack>, Plan)>,
 }
 
@@ -158,8 +158,8 @@ impl ExportSource {
         Ok(())
     }
 
-    /// Writes the file. Of texts, tables hold messages of failures only; the other formats contain them all. Those of a
-    /// protected run are written only in the form that `disclosure` allows.
+    /// Writes the file. Tables contain no texts except messages of failures; the other formats contain all texts. Texts
+    /// of a protected run are written only in the form that `disclosure` allows.
     pub fn write(
         &self,
         format: ExportFormat,

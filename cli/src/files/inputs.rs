@@ -1,4 +1,4 @@
-//! What tables and reports are made of: runs and result files, mixed.
+//! Reads the inputs of tables and reports: runs and result files, mixed.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::kit::output::say;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
 
-/// Problems with files that are told one by one; the rest is counted.
+/// Maximum number of problems that are printed; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 10;
 
 /// Where dialogues come from.
@@ -38,7 +38,7 @@ pub struct Inputs {
     data: DataDir,
 }
 
-/// What was read.
+/// The dialogues that were read.
 pub struct Read {
     pub dialogues: Dialogues,
     /// Files and records that could not be used.
@@ -46,14 +46,14 @@ pub struct Read {
 }
 
 impl Read {
-    /// Done, or done with what could be used.
+    /// Success, or [`ExitCode::BadInput`] if there were problems.
     pub fn exit_code(&self) -> ExitCode {
         if self.problems == 0 { ExitCode::Success } else { ExitCode::BadInput }
     }
 }
 
 impl Inputs {
-    /// Reads those names that are pipelines of KGHaluBench; gives the other names back.
+    /// Reads the names that are judged benchmarks of KGHaluBench; returns the other names.
     ///
     /// # Errors
     /// A pipeline cannot be read, or is of another kind.
@@ -73,8 +73,8 @@ impl Inputs {
         Ok((pipelines, others))
     }
 
-    /// Reads what is named: files, folders and archives that exist, anything else as the name of a run. Texts go to
-    /// `details` where they are wanted.
+    /// Reads each name: an existing file, folder or archive; otherwise the run of this name. Texts go to `details`, if
+    /// given.
     ///
     /// # Errors
     /// A run cannot be read, or there are no dialogues.

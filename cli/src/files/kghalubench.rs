@@ -1,4 +1,4 @@
-//! Reads pipelines of KGHaluBench, of this machine or of a fleet.
+//! Reads judged benchmarks of KGHaluBench, of this machine or of a fleet.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,10 @@ pub struct StudyFiles {
 }
 
 impl StudyFiles {
-    /// The numbers of some pipelines.
+    /// The numbers of some judged benchmarks.
     ///
     /// # Errors
-    /// A file cannot be read, or holds something else.
+    /// A file cannot be read, or is invalid.
     pub fn studies(&self, found: &[PipelineNumbers]) -> anyhow::Result<Vec<Study>> {
         let weights = match &self.weights {
             None => Weights::simulated()?,
@@ -58,7 +58,7 @@ pub struct Whose {
 }
 
 impl Whose {
-    /// The pipeline of this name. That of a fleet is fetched.
+    /// The judged benchmark of this name. One of a fleet is fetched.
     ///
     /// # Errors
     /// There is none; the coordinator does not answer.
@@ -70,14 +70,14 @@ impl Whose {
     }
 }
 
-/// A pipeline that can be read, also several times.
+/// A judged benchmark on this machine, which can be read several times.
 pub enum PipelinePlace {
     Here { name: String, data_dir: PathBuf },
     Fetched(FetchedPipeline),
 }
 
 impl PipelinePlace {
-    /// The same pipeline as was read: `latest` may be another one by now.
+    /// The place of the same benchmark by its whole name: `latest` may mean another one by now.
     pub fn named(self, reading: &ReadPipeline) -> Self {
         match self {
             Self::Here { data_dir, .. } => Self::Here { name: reading.found.pipeline.clone(), data_dir },
@@ -122,18 +122,18 @@ fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {
     }
 }
 
-/// A pipeline that was read.
+/// The result of reading.
 pub struct ReadPipeline {
-    /// What judges found.
+    /// The verdicts of judges.
     pub found: PipelineNumbers,
-    /// Whether its texts may leave only encrypted.
+    /// Whether its texts may be written only encrypted.
     pub protected: bool,
     /// Similarity from which on an answer is about the entity.
     pub threshold: f64,
 }
 
-/// Who looks at every scored answer while a pipeline is read: index of the model, what was found, the answer, what
-/// judges said.
+/// Called for every scored answer while a benchmark is read, with the index of the model, the question, the answer and
+/// the replies of judges.
 pub type Look<'l> = dyn FnMut(usize, &JudgedQuestion, &Subject, &Judgements<'_>) + 'l;
 
 /// Reads a pipeline; `None` if there is none of this name. The name may be the beginning of one, or `latest`.

@@ -1,4 +1,4 @@
-//! Writes tables in the formats that people ask for.
+//! Writes tables in the formats of `--format`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -34,16 +34,16 @@ pub fn check(format: TableFormat, out: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads and parses a file.
+/// Reads a file and parses it.
 ///
 /// # Errors
-/// It cannot be read (exit code 3), or holds something else (2).
+/// It cannot be read (exit code 3), or is invalid (2).
 pub fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
-/// The schemes that come with the program, and those of a file.
+/// The schemes that come with the program, and those in a file.
 pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     let mut schemes = Vec::new();
     if let Some(path) = file {
@@ -53,7 +53,8 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     Ok(schemes)
 }
 
-/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from, if these are dialogues.
+/// Writes tables to a file or to standard output. A workbook begins with a list of the sources, if the tables are of
+/// dialogues.
 pub fn print(
     all: Option<&Dialogues>,
     tables: &[Table],

@@ -1,15 +1,15 @@
-//! Values that several commands take.
+//! Parses values that several commands take.
 
 use std::time::Duration;
 
-/// A time in seconds, more than none.
+/// A time in seconds, above 0.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let given: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     let time = Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
 }
 
-/// Dialogues in flight; none to adapt to the server.
+/// Dialogues in flight; `None` to adapt to the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrency(pub Option<u32>);
 

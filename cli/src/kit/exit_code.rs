@@ -43,7 +43,7 @@ impl Exit {
     }
 }
 
-/// An error of a coordinator with its exit code.
+/// The error of a coordinator, with an exit code for its kind.
 pub fn explained(error: ServiceError) -> anyhow::Error {
     let code = match error.code {
         ErrorCode::Invalid | ErrorCode::NotFound | ErrorCode::Conflict | ErrorCode::Incompatible => {
@@ -56,7 +56,7 @@ pub fn explained(error: ServiceError) -> anyhow::Error {
     Exit { code, error: error.into() }.into()
 }
 
-/// A mistake on the command line or in a configuration, in words as for `anyhow!`.
+/// Makes an error about the command line or a configuration, with arguments as for `anyhow!`.
 macro_rules! usage {
     ($($words:tt)*) => { $crate::kit::exit_code::Exit::usage(anyhow::anyhow!($($words)*)) };
 }

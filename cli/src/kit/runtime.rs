@@ -1,4 +1,4 @@
-//! Runs calls to their end.
+//! Runs async calls to completion.
 
 /// Runs calls to a coordinator to completion.
 pub fn block_on<T>(calls: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {

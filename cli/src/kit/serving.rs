@@ -1,4 +1,4 @@
-//! What processes that serve for days have in common: where they listen, and traces.
+//! What long-lived processes share: their listening addresses and traces.
 
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Starts to trace, if wanted. To be called on a runtime.
+    /// Starts to trace, if an endpoint is given. Call it within a runtime.
     pub fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
         let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
@@ -41,7 +41,7 @@ impl Traces {
     }
 }
 
-/// Listens at an address; returns the one that was bound.
+/// Listens at an address; returns the bound address.
 pub async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;

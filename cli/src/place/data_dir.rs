@@ -1,4 +1,4 @@
-//! The folder of runs that a command is given.
+//! The option for the folder of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ impl DataDir {
         self.open_by(run, folders::open)
     }
 
-    /// The same for a run whose manifest may have been altered: to say so, or to remove it.
+    /// As [`open`](Self::open), for a run whose manifest may have been altered: to report that, or to remove the run.
     pub fn open_altered(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
         self.open_by(run, folders::open_altered)
     }

@@ -1,4 +1,4 @@
-//! The form in which texts of protected exercises may leave the record log.
+//! The form in which texts of protected exercises may be written outside the record log.
 
 pub use coordinator::protection::{cipher, writing_cipher};
 use results::RunManifest;

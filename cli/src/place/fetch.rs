@@ -1,4 +1,4 @@
-//! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
+//! Fetches a coordinator's run into a run folder on this machine; exports read that folder.
 
 use std::path::Path;
 
@@ -19,22 +19,22 @@ use crate::kit::output::say;
 use crate::place::remote::Remote;
 use crate::place::{disclosure, folders, local, packs};
 
-/// Records buffered before a write.
+/// Records written at once.
 const GROUP_RECORDS: usize = 1024;
 
-/// Runs of a pipeline that a message names.
+/// Maximum number of runs that a message names.
 const STAGES_NAMED_MAX: usize = 5;
 
-/// A fetched run; its folder is removed with it.
+/// A fetched run in a temporary folder.
 pub struct Fetched {
     /// Its folder.
     pub dir: RunDir,
     pub manifest: RunManifest,
-    /// Removed when dropped.
+    /// Removes the folder when dropped.
     _folder: tempfile::TempDir,
 }
 
-/// The whole name of a pipeline and its runs; none where it is one run that is named.
+/// The whole name of a judged benchmark and its runs; no runs if the name is that of a run.
 pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<(RunId, Vec<RunId>)> {
     remote.about(name, async |client, name| {
         let runs = client.runs().await.map_err(explained)?;
@@ -52,7 +52,7 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
     })
 }
 
-/// A fetched pipeline in a data folder of its own, which is removed with it.
+/// A fetched judged benchmark in a temporary data folder.
 pub struct FetchedPipeline {
     /// Its name.
     pub name: RunId,
@@ -66,11 +66,11 @@ impl FetchedPipeline {
     }
 }
 
-/// Fetches a pipeline with the winners of all its runs; `None` if the name is that of a run. `check` sees what is known of it
-/// before records are fetched.
+/// Fetches a judged benchmark with the winners of all its runs; `None` if the name is that of a run. `check` gets its
+/// configuration before records are fetched.
 ///
 /// # Errors
-/// `check` fails; the coordinator does not answer, or gives the texts that are judged only to others.
+/// `check` fails; the coordinator does not answer, or its caller may not read the texts.
 pub fn fetch_pipeline(
     remote: &Remote,
     name: &str,
@@ -139,8 +139,8 @@ async fn fetch_into(
     Ok((dir, manifest))
 }
 
-/// Fetches the packs of a run that are not part of this program. Those that the caller may not read stay away: what can be
-/// written without them is written.
+/// Fetches the packs of a run that are not part of this program. Packs that the caller may not read are left out; some
+/// exports do not need them.
 async fn fetch_packs(client: &Client, manifest: &RunManifest, beside: &PackFolder) -> anyhow::Result<()> {
     let core = packs::open_pack(packs::CORE)?;
     for used in manifest.packs.iter().filter(|used| used.hash != core.hash().as_str()) {
@@ -159,7 +159,7 @@ async fn fetch_packs(client: &Client, manifest: &RunManifest, beside: &PackFolde
     Ok(())
 }
 
-/// Refuses a fetched run whose texts the coordinator replaced, because its caller may not read them.
+/// Refuses a fetched run in which the coordinator replaced texts, because its caller may not read them.
 pub fn refuse_redacted(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<()> {
     if !manifest.protected {
         return Ok(());

@@ -30,21 +30,21 @@ pub fn plan(configuration: &Configuration) -> anyhow::Result<(Arc<Pack>, Plan)> 
     Ok((pack, plan))
 }
 
-/// The data folder that a run lies in.
+/// The data folder that contains a run.
 pub fn data_of(dir: &RunDir) -> &Path {
     dir.path().parent().and_then(Path::parent).unwrap_or(dir.path())
 }
 
-/// The packs that are kept beside the runs of a folder.
+/// The packs that are stored beside the runs of a folder.
 pub fn packs_beside(dir: &RunDir) -> PackFolder {
     PackFolder::new(data_of(dir).join("packs"))
 }
 
-/// The pack and the plan of a run. A pack that is kept beside the runs, as those of judging runs are, comes first: it has no
-/// other place.
+/// The pack and the plan of a run. A pack stored beside the runs is preferred, because packs of judging runs exist only
+/// there.
 ///
 /// # Errors
-/// The pack is not there, or what its name stands for today is another one; [`NotAsPlanned`] if the manifest was altered.
+/// The pack is missing, or its name now belongs to another pack; [`NotAsPlanned`] if the manifest was altered.
 pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let configuration = configuration(manifest)?;
     let packs = packs_beside(dir);
@@ -72,7 +72,7 @@ pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pa
     Ok((pack, plan))
 }
 
-/// The configuration of a run.
+/// Reads the configuration of a run.
 ///
 /// # Errors
 /// This version cannot read it.
@@ -81,7 +81,7 @@ pub fn configuration(manifest: &RunManifest) -> anyhow::Result<Configuration> {
         .with_context(|| format!("run {}: its configuration", manifest.run))
 }
 
-/// The same, with nothing where the plan cannot be made again.
+/// As [`plan_kept`]; `None` if the plan cannot be made again.
 ///
 /// # Errors
 /// The manifest was altered.
@@ -110,7 +110,7 @@ pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest
     Ok((dir, manifest))
 }
 
-/// The same for a run whose manifest may have been altered: to say so, or to remove it.
+/// As [`open`], for a run whose manifest may have been altered: to report that, or to remove the run.
 ///
 /// # Errors
 /// There is none, or its manifest cannot be read.
@@ -118,7 +118,7 @@ pub fn open_altered(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, Run
     explained_open(RunDir::open_altered(data_dir, run), run, data_dir)
 }
 
-/// An error for people of opening a run.
+/// The result of opening a run, with an error for people.
 fn explained_open<T>(
     opened: Result<T, results::run_dir::RunDirError>,
     run: &RunId,

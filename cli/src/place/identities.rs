@@ -1,4 +1,4 @@
-//! The identities for which packs are sealed, and packs as commands open them.
+//! The options for the identities that seal and open packs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! Where benchmarks are: in a folder of this machine, or in a fleet.
+//! Where runs are: in a folder of this machine, or in a fleet.
 //!
-//! `data_dir` and `remote` are the options for both, `names` resolves what people call a run. `folders` reads runs in a folder,
-//! `local` asks a coordinator in this process about judged ones, `steer` asks that of a fleet, `fetch` copies from there.
-//! `packs` and `identities` open exercises, `disclosure` says what of them may be shown; `targets` are what a configuration
-//! contacts, `trust` says whether its user agreed to that.
+//! `data_dir` and `remote` are the options for both, `names` resolves abbreviated names of runs. `folders` reads runs
+//! in a folder, `local` asks a coordinator in this process about judged benchmarks, `steer` sends commands to the
+//! coordinator of a fleet, `fetch` copies runs from there. `packs` and `identities` open packs, `disclosure` decides
+//! how their texts may be written; `targets` lists what a configuration contacts, `trust` checks that its user agreed
+//! to that.
 
 pub mod data_dir;
 pub mod disclosure;

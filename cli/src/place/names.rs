@@ -34,8 +34,8 @@ impl Candidate {
     }
 }
 
-/// A run or pipeline of this machine. A name that matches none is returned unchanged; opening it will report that it does
-/// not exist.
+/// The run or judged benchmark of this machine that a name means. A name that matches none is returned unchanged;
+/// opening it will report that it does not exist.
 ///
 /// # Errors
 /// Several runs begin like this (exit code 2); the folder cannot be read.
@@ -47,7 +47,7 @@ pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
     choose(wanted, runs.chain(local::all(data_dir)?.into_iter().map(candidate)).collect())
 }
 
-/// The same for a run of a coordinator.
+/// As [`of_folder`], at a coordinator.
 ///
 /// # Errors
 /// Several runs begin like this (exit code 2); the coordinator does not answer.
@@ -68,7 +68,7 @@ fn candidate(view: BenchmarkView) -> Candidate {
     Candidate { name: view.run, created_at: Some(view.created_at) }
 }
 
-/// The same for a run in a folder or an object store.
+/// As [`of_folder`], in a folder or an object store.
 ///
 /// # Errors
 /// Several runs begin like this (exit code 2); the place cannot be read.
@@ -79,7 +79,7 @@ pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
     choose(wanted, sink.runs().await?.into_iter().map(found_run).collect())
 }
 
-/// Whether this has the form of a whole name, which need not be looked up.
+/// Whether a text has the form of a whole name, which is not looked up.
 fn is_whole(wanted: &str) -> bool {
     let mut lengths = wanted.split('-').map(str::len);
     lengths.by_ref().take(3).eq([8, 6, 8]) && lengths.next().is_none()

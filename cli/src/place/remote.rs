@@ -1,4 +1,4 @@
-//! The coordinator of a fleet, as commands reach it.
+//! The options for the coordinator of a fleet, and calls to it.
 
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ impl Remote {
         Client::connect_lazy(&self.config()?).map_err(explained)
     }
 
-    /// Makes calls about a run or pipeline, of whose name the beginning may be given.
+    /// Makes calls about a run or judged benchmark, whose name may be abbreviated.
     pub fn about<T>(
         &self,
         name: &str,
@@ -94,7 +94,7 @@ impl Remote {
         })
     }
 
-    /// Where the coordinators are, for messages.
+    /// Addresses of the coordinators, for messages.
     pub fn address(&self) -> String {
         self.coordinator.join(" or ")
     }

@@ -1,4 +1,4 @@
-//! What several commands ask of a coordinator about a run of its fleet.
+//! Commands to a coordinator about a run of its fleet that several verbs share.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What a configuration makes this machine contact, and which keys and recordings it reads for that.
+//! The addresses that a configuration makes this machine contact, and the keys and recordings that it reads for that.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,13 +8,13 @@ use coordinator::configuration::{Configuration, ModelSpec};
 use domain::KeyPlace;
 use serde::Serialize;
 
-/// What the models of a configuration need from outside this process, each thing once.
+/// The targets of a configuration, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Targets(BTreeSet<Target>);
 
-/// An address with the key that is sent there, or recordings that are read. Notes of own runs are made of its JSON: another
-/// form makes every run foreign once.
+/// An address with the key that is sent there, or recordings that are read. Notes of own runs contain a hash of its
+/// JSON: if that changes, every earlier run becomes foreign.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Target {
     /// `None`: a server that this process starts itself.
@@ -44,7 +44,7 @@ impl Target {
     }
 }
 
-/// Names come from strangers: quotes and escapes show where each begins and ends, and what is in it.
+/// Names may come from somebody else, so they are printed in quotes and with escapes.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.address, &self.recorded[..]) {
@@ -68,40 +68,40 @@ impl fmt::Display for Target {
 }
 
 impl Targets {
-    /// Those of the models and judges of a configuration.
+    /// The targets of the models and judges of a configuration.
     pub fn of(configuration: &Configuration) -> Self {
         Self::of_models(configuration.models.iter().chain(configuration.judges.values()))
     }
 
-    /// Those of these models.
+    /// The targets of these models.
     pub fn of_models<'a>(models: impl IntoIterator<Item = &'a ModelSpec>) -> Self {
         Self(models.into_iter().filter_map(Target::of).collect())
     }
 
-    /// Whether a model needs nothing else.
+    /// Whether all targets of a model are among these.
     pub fn hold(&self, spec: &ModelSpec) -> bool {
         Target::of(spec).is_none_or(|target| self.0.contains(&target))
     }
 
-    /// Whether they have all of these.
+    /// Whether all of `others` are among these.
     pub fn include(&self, others: &Self) -> bool {
         self.0.is_superset(&others.0)
     }
 
-    /// Both of them.
+    /// The targets of both.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// Whether everything is inside this process.
+    /// Whether nothing outside this process is needed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// One line for each.
+/// One line per target.
 impl fmt::Display for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|target| write!(f, "\n  - {target}"))

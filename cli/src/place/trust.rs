@@ -1,15 +1,15 @@
 //! Which runs are the user's own.
 //!
-//! A manifest names addresses, and variables and files with keys that are sent there. Whoever wrote it decides where the
-//! user's keys go, and a manifest may come from anywhere: in a bundle, from a store, in a copied folder. So what makes a
-//! run the user's own stands in the user's state folder and not beside the run:
+//! A manifest names addresses, and variables and files with keys that are sent there. So whoever wrote it decides where
+//! the user's keys go, and it may come from anywhere: in a bundle, from a store, in a copied folder. Therefore the note
+//! that a run is the user's own is not beside the run but in the user's state folder:
 //!
 //! ```text
 //! STATE/kgfleet/own-runs/HASH    an empty note for each run or pipeline that this user started, or trusts since
 //! ```
 //!
-//! STATE is `$XDG_STATE_HOME` or `~/.local/state`. HASH is that of the run's name and its [`Targets`] together: a manifest
-//! that was changed to contact anything else, or to send another key there, is no longer the noted one.
+//! STATE is `$XDG_STATE_HOME` or `~/.local/state`. HASH is the hash of the run's name and its [`Targets`]: if a
+//! manifest is changed to contact another address, or to send another key there, no note matches it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -31,10 +31,11 @@ const PROGRAM: &str = "kgfleet";
 /// The folder of the notes.
 const NOTES: &str = "own-runs";
 
-/// Notes that are kept. Beyond this, the oldest runs become foreign; `--trust-endpoints` makes one the user's own again.
+/// Maximum number of notes. Beyond it, the oldest runs become foreign; `--trust-endpoints` makes them the user's own
+/// again.
 const NOTES_MAX: usize = 10_000;
 
-/// Rights of others to write.
+/// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// The notes about the runs of this user.
@@ -59,7 +60,7 @@ pub enum StateError {
 }
 
 impl OwnRuns {
-    /// Those of the user of this process.
+    /// The notes of the user of this process.
     pub fn of_user() -> Self {
         let folder = |name, below| {
             let found = std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -72,7 +73,7 @@ impl OwnRuns {
     /// Whether a run with these targets is the user's own.
     ///
     /// # Errors
-    /// The folder is missing, or not the user's alone.
+    /// The folder is missing, or others may write to it.
     pub fn hold(&self, name: &RunId, targets: &Targets) -> Result<bool, StateError> {
         let folder = self.notes()?;
         for folder in [folder.parent().unwrap_or(&folder), &folder] {
@@ -86,10 +87,10 @@ impl OwnRuns {
         Ok(folder.join(note(name, targets)).is_file())
     }
 
-    /// Notes that it is.
+    /// Notes that a run with these targets is the user's own.
     ///
     /// # Errors
-    /// The folder cannot be written, or is not the user's alone.
+    /// The folder cannot be written, or others may write to it.
     pub fn note(&self, name: &RunId, targets: &Targets) -> Result<(), StateError> {
         let folder = self.notes()?;
         let io = |source| StateError::Io { path: folder.clone(), source };
@@ -110,12 +111,12 @@ impl OwnRuns {
     }
 }
 
-/// The name of a note.
+/// The file name of a note.
 fn note(name: &RunId, targets: &Targets) -> String {
     hash(&serde_json::json!([name, targets]))
 }
 
-/// A note in a folder that others may write is nobody's word.
+/// Refuses a folder that others may write, because anybody may have made its notes.
 fn expect_private(folder: &Path) -> Result<(), StateError> {
     let metadata =
         fs::metadata(folder).map_err(|source| StateError::Io { path: folder.to_owned(), source })?;
@@ -126,7 +127,7 @@ fn expect_private(folder: &Path) -> Result<(), StateError> {
     Err(StateError::Shared(folder.to_owned()))
 }
 
-/// Removes the oldest files of a folder beyond so many.
+/// Removes the oldest files of a folder; keeps this many.
 fn forget_oldest(folder: &Path, kept: usize) -> io::Result<()> {
     let paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
@@ -146,8 +147,8 @@ fn forget_oldest(folder: &Path, kept: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Notes that a run or pipeline with this configuration is the user's own, where that matters. A problem is told and stops
-/// nothing.
+/// Notes that a run or judged benchmark with these targets is the user's own, if it has any. A problem is printed and
+/// is no error.
 pub fn note_own(name: &RunId, targets: &Targets) {
     if targets.is_empty() {
         return;
@@ -165,7 +166,7 @@ pub fn is_own(name: &RunId, targets: &Targets) -> bool {
     OwnRuns::of_user().hold(name, targets).unwrap_or(false)
 }
 
-/// Sees that a run or pipeline is the user's own, or becomes it by `trusts`.
+/// Checks that a run or judged benchmark is the user's own, or makes it so if `trusts`.
 ///
 /// # Errors
 /// It is foreign (exit code 2); the message says what would be contacted and read.
@@ -194,8 +195,8 @@ pub fn expect_own(name: &RunId, targets: &Targets, trusts: bool) -> anyhow::Resu
     ))
 }
 
-/// The same of a run of a data folder; returns its targets. A run of a pipeline's stage is the user's own with the pipeline, as
-/// far as it needs nothing else.
+/// As [`expect_own`], for a run of a data folder; returns its targets. A run of a stage is the user's own if its judged
+/// benchmark is, and it needs nothing else.
 ///
 /// # Errors
 /// It is foreign; there is no such run, or its configuration cannot be read.
@@ -215,7 +216,7 @@ pub async fn expect_own_run(run: &RunId, data_dir: &Path, trusts: bool) -> anyho
     Ok(targets)
 }
 
-/// Sees that a pipeline, if there is one of this name, is the user's own, or becomes it by `trusts`.
+/// As [`expect_own`], for the judged benchmark of this name, if there is one.
 ///
 /// # Errors
 /// It is foreign (exit code 2).

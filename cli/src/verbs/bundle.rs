@@ -87,8 +87,8 @@ fn write(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyhow:
     Ok(ExitCode::Success)
 }
 
-/// The files of a run that make it up: what it was, what was recorded, and what was asked again. Its history, which names
-/// people, and the state of its fleet stay where they are, and so do the names of keys.
+/// The files of a run that belong into a bundle: manifests, records and retries. The history, which names people, the
+/// state of its fleet and the names of keys are left out.
 fn of_run(dir: &RunDir, manifest: &RunManifest, made: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     for (folder, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {

@@ -1,9 +1,10 @@
-//! The verbs of `kgfleet`, a file or a folder for each. A verb uses no other verb.
+//! The verbs of `kgfleet`, a file or a folder for each. A verb uses no other verb. To add one, add its file and its
+//! line below; `docs/reference/cli.md` is generated.
 
 use crate::kit::exit_code::ExitCode;
 use crate::place::packs;
 
-/// Declares the verbs: from one line of each come its module, its subcommand and its call.
+/// Declares the verbs: each line gives the module, the subcommand and the call.
 macro_rules! verbs {
     ($($name:ident = $verb:ident;)+) => {
         $(pub mod $verb;)+
@@ -21,7 +22,7 @@ macro_rules! verbs {
             /// Runs the verb to its exit code.
             ///
             /// # Errors
-            /// What kept it from its work, with an exit code.
+            /// Why the verb failed, with an exit code.
             pub fn run(self) -> anyhow::Result<ExitCode> {
                 match self {
                     $(Self::$name(arguments) => $verb::run(*arguments),)+

@@ -49,8 +49,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Takes over what was fetched of a run. A log that was fetched twice has the same records in other files, so a run that
-/// is here already gets the records that it lacks.
+/// Takes over a fetched run. Fetching twice gives the same records in other files, so a run that exists here only gets
+/// the records that it lacks.
 fn from_fetched(dir: &RunDir, manifest: &RunManifest, data: &Path) -> anyhow::Result<Transferred> {
     let run = &manifest.run;
     fetch::refuse_redacted(dir, manifest)?;

@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(help = names::HELP)]
     run: String,
     /// Where to: a data folder, or `file:///FOLDER`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`. Credentials come from the
-    /// environment, as for `kgfleet coordinator --records`.
+    /// environment, as for `kgfleet coordinator --sink`.
     #[arg(long, value_name = "PLACE")]
     to: String,
     #[command(flatten)]

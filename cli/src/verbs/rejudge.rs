@@ -143,7 +143,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if damages > 0 { ExitCode::BadInput } else { ExitCode::Success })
 }
 
-/// Scores on other exercises would say nothing about the scorer, unless the user asks for exactly that.
+/// Refuses another pack, unless the user named it: scores on other exercises say nothing about the scorer.
 fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
     let asked = manifest.packs.iter().any(|used| used.hash == pack.hash().as_str());
     if !asked && arguments.pack.is_none() {
@@ -163,7 +163,7 @@ struct Judge {
 }
 
 impl Judge {
-    /// Puts the current scores into a scored record; returns whether they changed.
+    /// Replaces the scores of a scored record by current ones; returns the change, if there is one.
     fn again(&self, record: &mut Record, tallies: &mut BTreeMap<String, TaskTally>) -> Option<Change> {
         let Outcome::Scored { scores, infos } = &mut record.outcome else { return None };
         let task = self.tasks.iter().find(|task| task.label == record.key.task)?;

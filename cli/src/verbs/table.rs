@@ -109,10 +109,10 @@ impl Show {
     const OF_PIPELINES: [Self; 4] = [Self::Halu, Self::HaluAnswers, Self::HaluStages, Self::HaluTypes];
 }
 
-/// The order in which rows come.
+/// The order of rows as they are.
 const GIVEN: &str = "given";
 
-/// What `groups` compares if nothing else is named.
+/// The groups that `groups` compares by default.
 const GROUPS_DEFAULT: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
 
 
@@ -143,7 +143,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(read.exit_code())
 }
 
-/// A table, in the order that was asked for if it is the one to show.
+/// A table; if it is the one to show, in the order asked for.
 fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) -> anyhow::Result<Table> {
     let wanted = if show == arguments.show { arguments.sort.as_str() } else { GIVEN };
     let reverse = arguments.reverse && show == arguments.show;
@@ -173,7 +173,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
     Ok(table)
 }
 
-/// Groups of tasks against each other.
+/// Compares groups of tasks.
 fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
     let (mut groups, score) = (arguments.groups.clone(), arguments.score.as_deref());
     if groups.is_empty() {

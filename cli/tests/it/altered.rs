@@ -1,5 +1,4 @@
-//! Manifests that somebody changed after the run was planned, and files named by manifests and configurations that are
-//! none.
+//! Manifests that were changed after the run was planned; and paths in manifests and configurations that are not files.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What a user can get wrong, or what the world can: a message that names the culprit, a documented exit code, nothing
-//! lost.
+//! Mistakes of users and failures of the environment: the message names the cause, the exit code is documented, and
+//! nothing is lost.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! Equal seeds and a simulator that answers by seed: equal records, whatever runs beside what.
+//! Equal seeds give equal records, with a simulator that answers by seed, in whatever order dialogues run.
 
 use std::collections::BTreeMap;
 

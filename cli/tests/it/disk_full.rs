@@ -1,4 +1,4 @@
-//! No room for records: what was acknowledged stays readable, the message says what to do, and with room the run goes on.
+//! No room for records: acknowledged ones stay readable, the message says what to do, and with room the run continues.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

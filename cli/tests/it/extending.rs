@@ -1,4 +1,4 @@
-//! A configuration that changed: refused with what differs, or taken as an extension.
+//! A changed configuration: refused with the differences, or accepted as an extension.
 
 use domain::DialogueKey;
 

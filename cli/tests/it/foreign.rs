@@ -1,4 +1,4 @@
-//! Runs that were not made here: nothing that their manifests name is contacted or read before the user says so.
+//! Foreign runs: nothing that their manifests name is contacted or read before the user trusts them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

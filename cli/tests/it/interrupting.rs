@@ -1,4 +1,4 @@
-//! Ctrl-C: once finishes what is in flight, twice drops it. Both leave a run that can be gone on with.
+//! Ctrl-C: once finishes the dialogues in flight, twice drops them. Both leave a run that can be resumed.
 
 use rustix::process::Signal;
 

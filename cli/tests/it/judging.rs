@@ -1,4 +1,4 @@
-//! Nothing that happens to evaluation processes changes a score: a perfect model stays perfect.
+//! Deaths of evaluation processes change no score: a perfect model keeps full marks.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;

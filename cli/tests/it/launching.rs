@@ -1,4 +1,4 @@
-//! `kgfleet launch`, with a stand-in for helm that writes down what it was called with: there is no helm here.
+//! `kgfleet launch`, with a stand-in for helm that writes down its arguments.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

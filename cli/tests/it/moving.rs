@@ -1,4 +1,4 @@
-//! Runs move: into a bundle and out of it, to another folder or an object store and back.
+//! Copies of runs: into a bundle and out of it, to another folder or an object store and back.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `--notify`: what becomes of a run is told elsewhere.
+//! `--notify`: events of a run are reported elsewhere.
 
 use queue::testing::wait_until;
 use rustix::process::{Signal, kill_process};

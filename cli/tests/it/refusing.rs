@@ -1,5 +1,5 @@
-//! Servers that refuse: whatever they are asked, or the key, from the start or in the middle. The run stops with the
-//! server's words, and everything that was stored or not yet asked stays as it was.
+//! Servers that refuse every request, or the key, from the start or later. The run stops with the server's message, and
+//! records and pending dialogues stay as they were.
 
 use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 

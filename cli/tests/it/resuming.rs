@@ -1,4 +1,4 @@
-//! The same command again: it goes on with what is unfinished and starts anew what is finished.
+//! The same command again continues an unfinished run, and starts a new one if the run is finished.
 
 use rustix::process::Signal;
 

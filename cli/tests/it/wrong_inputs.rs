@@ -1,5 +1,5 @@
-//! What users type wrong: the message says what is wrong, where, and what to do; the exit code is the documented one; and
-//! nothing is written.
+//! Mistakes on the command line and in files: the message says what is wrong, where, and what to do; the exit code is
+//! documented; nothing is written.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -119,7 +119,7 @@ impl WatchState {
         self.list = List::ALL[(self.list as usize + by) % List::ALL.len()];
     }
 
-    /// Lists may have shrunk.
+    /// Moves selections back into their lists, which may have become shorter.
     fn keep_choices(&mut self) {
         for list in List::ALL {
             let last = self.rows(list).saturating_sub(1);

@@ -23,7 +23,7 @@ use crate::kit::view;
 /// Time between two lines if standard output is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows a run until it ends, and tells these targets what becomes of it.
+/// Shows a run until it ends, and sends notices about it to these targets.
 pub async fn follow(
     control: &dyn Control,
     run: &RunId,

@@ -194,7 +194,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Who may look at the live page.
+/// How visitors log in to the live page.
 fn entrance(security: &Security) -> Login {
     let identities = security.identities.clone();
     if identities.is_anyone() {

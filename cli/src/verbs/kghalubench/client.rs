@@ -1,4 +1,4 @@
-//! Sends queries to a SPARQL endpoint: politely, with patience, and none twice.
+//! Sends queries to a SPARQL endpoint: one at a time, with retries, and none twice.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::kit::exit_code::Exit;
 
-/// Who asks, as operators of public endpoints want to know.
+/// The user agent, as operators of public endpoints ask for.
 const AGENT: &str = concat!("kgfleet/", env!("CARGO_PKG_VERSION"), " (KGHaluBench question generator)");
 
 /// Attempts for one query, unless the command line says otherwise.
@@ -25,13 +25,13 @@ pub(super) const ATTEMPTS: u32 = 6;
 /// Seconds for one answer, unless the command line says otherwise.
 pub(super) const ANSWER_SECONDS: u32 = 90;
 
-/// Seconds between two attempts at most, also where a server asks for more.
+/// Maximum wait between two attempts, in seconds, even if a server asks for more.
 const WAIT_SECONDS_MAX: u64 = 60;
 
-/// Bytes of one answer.
+/// Maximum size of an answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// How long a query is pursued.
+/// Limits on one query.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestPacing {
     /// How long one answer may take.
@@ -40,7 +40,7 @@ pub struct RequestPacing {
     pub attempts: u32,
 }
 
-/// A client whose answers lie in a folder, so that a generation that broke off goes on where it was.
+/// A client that stores answers in a folder, so that an interrupted generation continues where it was.
 pub struct PoliteClient {
     runtime: Runtime,
     http: Client,
@@ -59,7 +59,7 @@ impl PoliteClient {
         Ok(Self { runtime, http, url, cache: cache.to_owned(), patience })
     }
 
-    /// Where the answer to a query lies.
+    /// The file of the answer to a query.
     fn place(&self, query: &str) -> PathBuf {
         let mut hasher = Sha256::new();
         hasher.update(self.url.as_str());
@@ -139,7 +139,7 @@ impl PoliteClient {
     }
 }
 
-/// An answer that is whole. Servers that give up cut it off, or say so in HTML, and call it a success.
+/// A complete answer. Servers that give up cut the answer off, or send HTML, and still report success.
 #[derive(serde::Deserialize)]
 struct Whole {
     #[serde(rename = "results")]
@@ -155,7 +155,7 @@ struct Refused {
 /// Whether to ask again.
 enum Again {
     Never,
-    /// After this time, if the server named one.
+    /// After this time; `None` if the server named none.
     After(Option<Duration>),
 }
 

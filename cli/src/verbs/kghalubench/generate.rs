@@ -18,14 +18,14 @@ use crate::place::identities::{as_exit, SealingIdentity};
 use super::client::{self, RequestPacing};
 use super::source::GraphInput;
 
-/// Questions of an assessment, and assessments of a pack, at most: a pack is held in memory.
+/// Maximum number of questions of an assessment, and of assessments of a pack, which is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;
 const ASSESSMENTS_MAX: i64 = 100;
 
-/// Entities of a draw, at most: an endpoint is asked for all of them at once.
+/// Maximum number of entities of a draw, because an endpoint is asked for all of them at once.
 const BATCH_MAX: i64 = 1_000;
 
-/// Attempts for one query, at most.
+/// Maximum number of attempts for one query.
 const ATTEMPTS_MAX: i64 = 100;
 
 /// Draw assessments from a knowledge graph and seal them as a pack: a task for each assessment, a case for each question.
@@ -116,7 +116,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// A server that does not answer is not a mistake of whoever asks.
+/// The exit code of an error: an endpoint that does not answer is a failure of infrastructure, everything else a usage
+/// error.
 fn as_exit_code(error: Unfillable) -> anyhow::Error {
     match error {
         Unfillable::Graph(halu::GraphError::Endpoint(_)) => error.into(),

@@ -1,4 +1,5 @@
-//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command; `found` reads pipelines.
+//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command;
+//! `files::kghalubench` reads the judged benchmarks.
 
 mod calibrate;
 mod client;

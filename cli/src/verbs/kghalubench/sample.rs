@@ -1,4 +1,4 @@
-//! `kgfleet halu sample` and `kgfleet halu agreement`: what people say of what judges said.
+//! `kgfleet halu sample` and `kgfleet halu agreement`: compares verdicts of judges with those of people.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::say;
 
-/// Rows that are named one by one; the rest is counted.
+/// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;
 
 /// Draw answers and facts of a pipeline into a sheet for people to annotate.

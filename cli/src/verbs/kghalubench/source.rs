@@ -1,4 +1,4 @@
-//! Which knowledge graph `--kg` names.
+//! The knowledge graph that `--kg` names.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -70,7 +70,7 @@ impl GraphInput {
         }
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub fn describe(&self) -> String {
         match self {
             Self::World(seed) => format!("the invented graph of seed {seed}"),

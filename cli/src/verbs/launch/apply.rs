@@ -18,11 +18,11 @@ use super::plan::ModelOnGpus;
 /// Time between two looks at the runs.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Looks in a row at which judges must have nothing to do: between two stages of a model nothing waits for a moment, until a
-/// coordinator has derived what comes next.
+/// Number of consecutive looks in which judges must have nothing to do. Between two stages of a model there is a moment
+/// without work, until a coordinator has derived the next questions.
 const SETTLED_LOOKS: u32 = 5;
 
-/// Looks that may fail in a row: a coordinator that is being installed needs minutes.
+/// Maximum number of consecutive failed looks: a coordinator that is being installed needs minutes.
 const FAILURES_MAX: u32 = 300;
 
 /// The release that a launch installs.

@@ -33,7 +33,7 @@ pub struct ModelOnGpus {
     pub gpus: u32,
     /// Nodes that its server spans.
     pub nodes: u32,
-    /// Dialogues to hold, if the plan of the run tells: nobody knows beforehand how much there is to judge.
+    /// Number of dialogues; `None` for judges, because the plan does not tell how many questions there will be.
     pub dialogues: Option<u64>,
     /// Hours that these take, with loading.
     pub hours: f64,
@@ -107,7 +107,7 @@ impl LaunchPlan {
     }
 }
 
-/// A sum that is 0 for nothing: that of the standard library is -0, and is printed so.
+/// The sum of hours; 0 for none, where the standard library gives -0, which would be printed.
 fn total(hours: impl Iterator<Item = f64>) -> f64 {
     hours.fold(0.0, |sum, hours| sum + hours)
 }
@@ -182,7 +182,7 @@ fn waves(mut models: Vec<ModelOnGpus>, gpus: u32) -> Vec<Vec<ModelOnGpus>> {
     waves.into_iter().map(|(_, wave)| wave).collect()
 }
 
-/// Judges that run together, in the order in which they are needed: who comes later reads what those before said.
+/// Groups judges that run together, in the order in which they are needed: later ones read the replies of earlier ones.
 fn waves_in_order(judges: Vec<ModelOnGpus>, gpus: u32) -> Vec<Vec<ModelOnGpus>> {
     let mut waves: Vec<(u32, Vec<ModelOnGpus>)> = Vec::new();
     for judge in judges {

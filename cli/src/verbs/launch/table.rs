@@ -36,7 +36,7 @@ pub struct Gpu {
     pub node_selector: BTreeMap<String, String>,
 }
 
-/// What a dialogue takes.
+/// The size of a dialogue.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DialogueSize {
@@ -44,7 +44,7 @@ pub struct DialogueSize {
     pub tokens: u32,
 }
 
-/// What a model takes.
+/// The resources and the speed of a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
@@ -81,7 +81,7 @@ impl Sizes {
     /// The table in a file, or the one that comes with the program.
     ///
     /// # Errors
-    /// The file cannot be read, or a number in it cannot be.
+    /// The file cannot be read, or a number in it is impossible.
     pub fn read(file: Option<&Path>) -> anyhow::Result<Self> {
         let (text, name) = match file {
             None => (SHIPPED.to_owned(), "the shipped table".to_owned()),

@@ -1,5 +1,5 @@
-//! What somebody tries who can reach the machines of a cluster over the network and nothing else; and what somebody tries
-//! whose token allows less. Each of them gets nothing.
+//! Attackers: one who can reach the machines of a cluster over the network, and one whose token allows less. Neither
+//! gets more than it may.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

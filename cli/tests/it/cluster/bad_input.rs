@@ -1,4 +1,4 @@
-//! What a user of a cluster can get wrong: refused with a message that says what to do.
+//! Mistakes of a cluster's users are refused with a message that says what to do.
 
 use std::io::Write;
 

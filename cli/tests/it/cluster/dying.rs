@@ -1,4 +1,4 @@
-//! Each part killed once in the middle of a run: the run completes without a hand on it.
+//! Each part killed once in the middle of a run: the run completes by itself.
 
 use domain::RecordId;
 use rustix::process::Signal;

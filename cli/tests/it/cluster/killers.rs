@@ -1,4 +1,4 @@
-//! A unit that kills whoever works on it, as far as that can be seen from outside.
+//! A unit that kills every worker that works on it.
 
 use domain::control::RunPhase;
 use queue::testing::wait_until;

@@ -1,4 +1,4 @@
-//! Kubernetes is told which workers are busy, here a stand-in for its API.
+//! A stand-in for the Kubernetes API is told which workers are busy.
 
 use queue::testing::free_port;
 

@@ -1,4 +1,4 @@
-//! Servers of a fleet that refuse: some of what they are asked, or everything.
+//! Servers of a fleet that refuse some or all of their requests.
 
 use domain::control::ModelView;
 use queue::testing::{free_port, wait_until};

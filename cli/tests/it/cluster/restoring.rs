@@ -1,4 +1,5 @@
-//! Records that went back in time, or lost a part, below a queue that remembers more; and a second queue over one folder.
+//! Records restored from an older copy, or with a part missing, under a newer queue; and a second queue over one
+//! folder.
 
 use std::fs;
 use std::path::Path;

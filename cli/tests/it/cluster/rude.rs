@@ -1,4 +1,4 @@
-//! Peers that keep to the bytes of the wire and to none of its manners, on real sockets of a real coordinator.
+//! Clients that speak the wire protocol and break its rules, on real sockets of a real coordinator.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

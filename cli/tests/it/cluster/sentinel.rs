@@ -1,4 +1,4 @@
-//! A real Sentinel makes a replica the primary that lacks what the old primary had acknowledged.
+//! A real Sentinel promotes a replica that lacks writes which the old primary had acknowledged.
 
 use history::{Event, Noted};
 use queue::testing::{RedisServer, SentinelServer, free_port, wait_until};

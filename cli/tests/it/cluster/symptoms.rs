@@ -1,5 +1,5 @@
-//! What docs/kubernetes.md lists under "When something is wrong", provoked: the log says it, and so do readiness and
-//! `kgfleet status`.
+//! Causes each problem in docs/kubernetes.md's list "When something is wrong": the log, readiness and `kgfleet status`
+//! report it.
 
 use queue::testing::{free_port, wait_until};
 

@@ -1,4 +1,4 @@
-//! Redis behind TLS: certificates of the system's authorities are enough, and a certificate is shown where one is asked for.
+//! Redis behind TLS: the system's authorities suffice, and a client certificate is sent if the server asks for one.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Pipelines of a fleet, read where none of their records lie: through a coordinator.
+//! Judged benchmarks of a fleet, read on a machine that has none of their records.
 
 use std::path::Path;
 

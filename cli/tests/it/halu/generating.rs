@@ -1,4 +1,4 @@
-//! `kgfleet halu generate`: questions from knowledge graphs that are rich enough, poor, or not described.
+//! `kgfleet halu generate`, from graphs with enough entities, with too few, and without a mapping.
 
 use std::path::Path;
 

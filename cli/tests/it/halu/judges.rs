@@ -1,4 +1,4 @@
-//! Judges that err as often as they are told, that answer rubbish, that nobody serves.
+//! Judges with a given error rate, judges whose replies fit nothing, and judges that no server has.
 
 use std::collections::BTreeMap;
 

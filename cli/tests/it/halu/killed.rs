@@ -1,4 +1,4 @@
-//! A pipeline whose parts are killed in every stage comes to the numbers of one that nothing happened to.
+//! A judged benchmark whose parts are killed in every stage gets the same numbers as an undisturbed one.
 //!
 //! The size is that of a test; the sizes of the paper are asked for by the environment:
 //! `KGFLEET_HALU_MODELS=25 KGFLEET_HALU_ASSESSMENTS=10 KGFLEET_HALU_QUESTIONS=150`.

@@ -1,5 +1,5 @@
-//! KGHaluBench as its users meet it: questions from graphs, judging with good, bad and absent judges, what comes out, and what
-//! people make of it.
+//! KGHaluBench through the command line: questions from graphs, judging with good, bad and absent judges, results, and
+//! comparison with people.
 
 use domain::control::BenchmarkView;
 

@@ -1,4 +1,4 @@
-//! What comes out: numbers, weights, and how far people agree with judges.
+//! The results: numbers, weights, and agreement of people with judges.
 
 use super::{rows, view};
 use crate::harness::Data;

@@ -1,4 +1,4 @@
-//! A data folder of a test's own, and what is in it.
+//! A data folder for one test, and readers of its content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Texts that are kept in the repository and must be what the program makes now.
+//! Compares texts in the repository with what the program prints now.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A line between two processes that a test can cut.
+//! A proxy between two processes that a test can cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

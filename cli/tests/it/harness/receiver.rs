@@ -1,4 +1,4 @@
-//! A server that takes whatever is sent to it.
+//! A server that stores every request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

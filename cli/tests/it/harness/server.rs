@@ -1,4 +1,4 @@
-//! A simulated vLLM in the test's own process, so that the test knows what was asked and when it is answered.
+//! A simulated vLLM in the test's own process, so that the test sees every request and decides when it is answered.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! A terminal of a test's own: a pseudo-terminal whose screen can be read, resized and typed at.
+//! A pseudo-terminal for one test, whose screen can be read and resized and which takes keys.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! Data that earlier versions wrote goes on: it opens, is shown, resumed, finished and exported, and what was scored stays as
-//! it was scored. [`freeze`] made the archives in `cli/testdata`, whose README says what is in them.
+//! Data of earlier versions stays usable: it is opened, shown, resumed, finished and exported, and its scores do not
+//! change. [`freeze`] made the archives in `cli/testdata`; the README there describes their content.
 
 pub mod archive;
 mod fleet;

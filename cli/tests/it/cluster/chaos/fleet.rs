@@ -1,4 +1,4 @@
-//! A cluster that everything may happen to: every connection passes a line that can be cut, records and spools lie on small
+//! A cluster for every kind of fault: every connection passes a proxy that can be cut, records and spools are on small
 //! file systems, the clocks of Redis and of a coordinator follow files.
 
 use std::fs::File;

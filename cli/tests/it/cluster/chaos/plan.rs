@@ -1,4 +1,4 @@
-//! Which faults come, in which order, at what distance: a function of the seed alone.
+//! Which faults come, in which order and at which intervals: a function of the seed alone.
 
 use std::fmt;
 use std::time::Duration;

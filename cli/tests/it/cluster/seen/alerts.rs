@@ -1,4 +1,4 @@
-//! Alerts about what befalls few clusters: each is caused, and a real Prometheus fires it.
+//! Alerts about rare events: each event is caused, and a real Prometheus fires the alert.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Everything that dashboards and rules ask, and what gives nothing by design.
+//! Every query of dashboards and rules, and those that return nothing by design.
 
 use std::collections::BTreeSet;
 

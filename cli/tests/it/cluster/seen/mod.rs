@@ -1,5 +1,5 @@
-//! What people see of a cluster: a real Prometheus scrapes one that runs the quick benchmark with faults, and every panel
-//! and every rule is asked.
+//! A real Prometheus scrapes a cluster that runs the quick benchmark with faults; every panel and every rule is
+//! evaluated there.
 
 mod alerts;
 mod expected;

@@ -1,5 +1,5 @@
-//! Reads what a collector of traces is sent: OTLP in protocol buffers. Read from the specification, without the code that
-//! writes it.
+//! Decodes what a collector of traces receives: OTLP in protocol buffers. Written from the specification and
+//! independent of the encoder.
 
 use std::collections::BTreeMap;
 

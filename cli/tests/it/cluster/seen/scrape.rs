@@ -1,4 +1,4 @@
-//! Whether a process tells what its catalogue says.
+//! Whether a process exports the metrics of its catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
