@@ -1,7 +1,7 @@
 //! The texts of dialogues, compressed while they are read, so that a report holds tens of thousands of them.
 //!
-//! A block is a JSON list of dialogues, compressed by zlib and written as base64: what a browser's `DecompressionStream`
-//! opens. Blocks are opened one by one, when somebody looks at a dialogue in them.
+//! A block is a JSON list of dialogues, compressed by zlib and written as base64, which a browser's
+//! `DecompressionStream` reads. A browser opens a block when somebody selects a dialogue in it.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use serde::Serialize;
 /// Bytes of JSON after which a block is closed. A longer dialogue has a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What is kept of a dialogue.
+/// The texts of a dialogue that a report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DialogueDetail {
     /// Instructions above the conversation.
@@ -41,7 +41,7 @@ pub(crate) struct DetailRound {
 }
 
 impl DialogueDetail {
-    /// Of one answer, for tests.
+    /// A dialogue of one round, for tests.
     #[cfg(test)]
     pub(crate) fn of_texts(prompt: &str, answer: &str, infos: Infos) -> Self {
         let round = DetailRound {
@@ -53,7 +53,7 @@ impl DialogueDetail {
         Self { rounds: vec![round], infos, ..Self::default() }
     }
 
-    /// Of a record of a run.
+    /// The texts of a record of a run.
     pub fn of_record(record: Record) -> Self {
         let round = |round: domain::Round| DetailRound {
             kind: round.prompt.kind.to_string(),
@@ -75,7 +75,7 @@ impl DialogueDetail {
         }
     }
 
-    /// Of a record of a result file.
+    /// The texts of a record of a result file.
     pub fn of_result(record: &ResultRecord) -> Self {
         let mut rounds: Vec<DetailRound> = Vec::new();
         for part in record.interactions() {
@@ -114,7 +114,7 @@ pub struct Details {
     /// Whether texts of protected exercises are kept.
     plaintext: bool,
     blocks: Vec<String>,
-    /// Dialogues in each block.
+    /// Number of dialogues in each block.
     counts: Vec<u32>,
     open: Vec<u8>,
     open_count: u32,
@@ -153,7 +153,7 @@ impl Details {
         Ok(())
     }
 
-    /// The blocks, and how many dialogues each of them holds.
+    /// The blocks, and the number of dialogues in each.
     pub fn finish(mut self) -> io::Result<(Vec<String>, Vec<u32>)> {
         self.close()?;
         Ok((self.blocks, self.counts))

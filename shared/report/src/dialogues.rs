@@ -1,7 +1,8 @@
-//! Dialogues of runs and of published files, side by side.
+//! All dialogues that tables and reports are computed from, of runs and of published files.
 //!
-//! A *column* is a model from one origin on one set of exercises. Two runs of a model are two columns; a published model
-//! is one column, whatever number of files its dialogues lie in; and scores on different exercises never share one.
+//! A *column* is a model from one origin on one set of exercises. Two runs of a model are two columns; a published
+//! model is one column, however many files its dialogues are in; and scores on different exercises never share a
+//! column. `input` fills this table; nothing here reads files.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -28,10 +29,10 @@ pub enum Origin {
     Run(RunId),
 }
 
-/// What was asked.
+/// The exercises that dialogues are about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Exercises {
-    /// The exercises of published result files, also where a run asked them again from an imported pack.
+    /// The exercises of published result files, also if a run asked them again from an imported pack.
     Published,
     /// A pack of this project's format.
     Pack {
@@ -39,12 +40,12 @@ pub enum Exercises {
         /// Hash of its manifest.
         hash: String,
     },
-    /// Those of a result file written by kgfleet, which does not name its pack.
+    /// Unknown: a result file written by kgfleet does not name its pack.
     Unknown,
 }
 
 impl Exercises {
-    /// A few words for headings.
+    /// A short name for headings.
     pub fn short(&self) -> &str {
         match self {
             Self::Published => "published exercises",
@@ -67,13 +68,13 @@ impl std::fmt::Display for Exercises {
 /// A model from one origin on one set of exercises.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The model as it is recorded: the label of a run, the model asked for of a result file.
+    /// The model as recorded: the label in a run, the requested name in a result file.
     pub model: String,
     /// Its name for people.
     pub name: String,
-    /// Models of one maker and line, for filters and colours.
+    /// Maker and line of the model, for filters and colours.
     pub family: String,
-    /// Billions of parameters, where the name says so.
+    /// Billions of parameters, if the name states them.
     pub size: Option<f64>,
     pub origin: Origin,
     pub exercises: Exercises,
@@ -84,9 +85,9 @@ pub struct ReportedTask {
     pub label: String,
     /// Name of its class.
     pub class: String,
-    /// The score that stands for a dialogue, such as `max.combined`; empty where the class is unknown.
+    /// The score that stands for a dialogue, such as `max.combined`; empty if the class is unknown.
     pub headline: String,
-    /// Whether its headline lies between 0 and 1. Of an unknown class nothing is known.
+    /// Whether its headline must be between 0 and 1; false for an unknown class.
     unit: bool,
 }
 
@@ -94,7 +95,7 @@ pub struct ReportedTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Scored,
-    /// Index of the reason, see [`Dialogues::reason`].
+    /// Index of the reason; see [`Dialogues::reason`].
     Unscored(u32),
 }
 
@@ -103,28 +104,28 @@ pub enum State {
 pub struct ReportedDialogue {
     pub column: ColumnId,
     pub task: TaskId,
-    /// Dialogues with equal numbers were about the same case of the same task.
+    /// Equal numbers mean the same case of the same task.
     pub case: u32,
     pub iteration: u32,
     pub state: State,
-    /// The headline score, where there is one.
+    /// The headline score, if there is one.
     pub headline: Option<f64>,
-    /// Prompts with an answer.
+    /// Number of prompts with an answer.
     pub rounds: u32,
-    /// Tokens of all prompts, where every server said so.
+    /// Tokens of all prompts, if the server reported all of them.
     pub prompt_tokens: Option<u64>,
-    /// Tokens of all answers, likewise.
+    /// Tokens of all answers, if the server reported all of them.
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
     /// Attempt of the unit, from 1.
     pub attempt: u32,
-    /// Its place among all dialogues read, which is that of its texts.
+    /// Its position among all dialogues read, by which its texts are found.
     pub place: u32,
     shape: u32,
     values: Box<[f64]>,
 }
 
-/// A dialogue as it is added.
+/// A dialogue to be added.
 #[derive(Clone, Debug)]
 pub struct NewDialogue<'a> {
     pub column: ColumnId,
@@ -141,29 +142,29 @@ pub struct NewDialogue<'a> {
     pub attempt: u32,
 }
 
-/// Something that a reader of the numbers should know.
+/// A note that a reader of the numbers must see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning(pub String);
 
-/// A run or a set of files that was read.
+/// What is known of a run or a set of files that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceInfo {
     pub name: String,
     pub exercises: Exercises,
     pub dialogues: u64,
-    /// Dialogues planned, where that is known.
+    /// Number of dialogues planned, if known.
     pub planned: Option<u64>,
-    /// Versions of the scoring rules met, sorted.
+    /// Versions of the scoring rules in its records, sorted.
     pub scorers: Vec<String>,
-    /// When it was planned, or when its first dialogue began.
+    /// When it was planned; for files, when the first dialogue began.
     pub started: Option<Timestamp>,
-    /// Hash of the configuration or of nothing.
+    /// Hash of the configuration, if there is one.
     pub configuration: Option<String>,
-    /// Texts may leave the machine only encrypted or redacted.
+    /// Whether its texts may be written only encrypted or redacted.
     pub protected: bool,
 }
 
-/// All dialogues that a report is about.
+/// All dialogues of a report, by column and task.
 #[derive(Clone, Debug, Default)]
 pub struct Dialogues {
     pub columns: Vec<Column>,
@@ -175,13 +176,13 @@ pub struct Dialogues {
     reasons: Names,
     shapes: Shapes,
     planned: HashMap<(ColumnId, TaskId), u64>,
-    /// Places in the list of the dialogues of a model on a task, in order.
+    /// Positions of the dialogues of a model on a task in the list, in order.
     places: HashMap<(ColumnId, TaskId), Vec<u32>>,
-    /// What was worked out of these dialogues, until they change: many tables and plots need the same.
+    /// Results computed from these dialogues, until they change: many tables and plots need the same ones.
     pub(crate) memo: Memo,
 }
 
-/// Results that cost time, see [`cells`](crate::analysis::cells).
+/// Cached results, see [`cells`](crate::analysis::cells).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     pub(crate) statistics: OnceLock<Vec<CellStatistics>>,
@@ -191,11 +192,11 @@ pub(crate) struct Memo {
 /// The reason of a dialogue whose published evaluation raised an exception.
 pub const NO_SCORES_RECORDED: &str = "no-scores-recorded";
 
-/// The reason of a dialogue whose headline lies outside of what its class gives.
+/// The reason of a dialogue whose headline is outside the range of its class.
 pub const OUT_OF_RANGE: &str = "score-out-of-range";
 
 impl Dialogues {
-    /// The column with this model, origin and exercises, added where it is new.
+    /// Returns the column with this model, origin and exercises; adds it if it is new.
     pub fn column(&mut self, column: Column) -> ColumnId {
         let same = |known: &Column| {
             (&known.model, &known.origin, &known.exercises)
@@ -208,7 +209,7 @@ impl Dialogues {
         })
     }
 
-    /// The task with this label, added where it is new.
+    /// Returns the task with this label; adds it if it is new.
     pub fn task(&mut self, label: &str, class: &str, headline: &[&str]) -> TaskId {
         self.tasks.iter().position(|task| task.label == label).unwrap_or_else(|| {
             self.memo = Memo::default();
@@ -218,13 +219,13 @@ impl Dialogues {
         })
     }
 
-    /// Says how many dialogues of a model on a task were planned.
+    /// Sets the number of dialogues planned of a model on a task.
     pub fn plan(&mut self, column: ColumnId, task: TaskId, dialogues: u64) {
         self.memo = Memo::default();
         *self.planned.entry((column, task)).or_default() += dialogues;
     }
 
-    /// Dialogues planned of a model on a task; where nothing is known of a plan, those that are there.
+    /// Number of dialogues planned of a model on a task; without a plan, the number of those that exist.
     pub fn planned(&self, column: ColumnId, task: TaskId) -> u64 {
         self.planned
             .get(&(column, task))
@@ -232,8 +233,8 @@ impl Dialogues {
             .unwrap_or_else(|| self.places_of(column, task).len() as u64)
     }
 
-    /// Adds a dialogue. A headline outside of 0 to 1, for a class whose scores lie there, makes it unscored: one such
-    /// number would spoil a mean.
+    /// Adds a dialogue. If the headline of its class must be between 0 and 1 and is not, the dialogue counts as
+    /// unscored, because one such number would distort a mean.
     pub fn add(&mut self, entry: NewDialogue<'_>) {
         self.memo = Memo::default();
         let task = &self.tasks[entry.task];
@@ -300,7 +301,7 @@ impl Dialogues {
         self.places.get(&(column, task)).map_or(&[], Vec::as_slice)
     }
 
-    /// All dialogues by column and task, for those who walk over the whole matrix.
+    /// All dialogues by column and task, to walk over the whole matrix.
     pub fn cells(&self) -> HashMap<(ColumnId, TaskId), Vec<&ReportedDialogue>> {
         self.places.keys().map(|&(column, task)| ((column, task), self.of(column, task).collect())).collect()
     }
@@ -330,7 +331,7 @@ impl Dialogues {
         text.split_once('\u{1f}').map_or(text, |(_, case)| case)
     }
 
-    /// A heading for every column: its name, with what tells it apart where that is needed.
+    /// A heading for every column: its name, with origin or exercises where names are equal.
     pub fn headings(&self) -> Vec<String> {
         let kinds = |of: fn(&Column) -> String| {
             let mut kinds: Vec<String> = self.columns.iter().map(of).collect();
@@ -364,7 +365,7 @@ impl Dialogues {
         self.columns.iter().map(heading).collect()
     }
 
-    /// The sets of exercises with their columns, in order. What is compared is compared within one of them.
+    /// The sets of exercises with their columns, in order. Comparisons stay within one set.
     pub fn exercise_sets(&self) -> Vec<(&Exercises, Vec<ColumnId>)> {
         let mut sets: Vec<(&Exercises, Vec<ColumnId>)> = Vec::new();
         for (id, column) in self.columns.iter().enumerate() {
@@ -376,7 +377,7 @@ impl Dialogues {
         sets
     }
 
-    /// Columns in an order for people: those on the same exercises together, the highest value first, those without one last.
+    /// Columns in an order for people: grouped by exercises, highest value first, columns without a value last.
     pub fn ranked(&self, value: impl Fn(ColumnId) -> Option<f64>) -> Vec<ColumnId> {
         let sets = self.exercise_sets();
         let best = |columns: Vec<ColumnId>| {
@@ -388,7 +389,7 @@ impl Dialogues {
         sets.into_iter().flat_map(|(_, columns)| best(columns)).collect()
     }
 
-    /// Leaves only these columns and tasks.
+    /// Keeps only these columns and tasks.
     #[must_use]
     pub fn select(
         mut self,

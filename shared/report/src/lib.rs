@@ -1,11 +1,12 @@
-//! From records to insight: statistics, tables, comparisons and plots, computed from dialogues.
+//! Computes statistics, tables, comparisons and plots from dialogues.
 //!
-//! [`dialogues`] is the one table that everything starts from; [`input`] fills it from runs and from LLM-KG-Bench result
-//! files. [`stats`] knows numbers and nothing of models; [`analysis`] answers questions about models with it. [`table`] is
-//! what comes out, as text, Markdown, CSV, JSON and XLSX, and [`views`] are the tables that there are. [`plot`] draws, and
-//! [`html`] makes a page of it all; its parts also make the live page of a coordinator.
+//! [`dialogues`] is the table that everything is computed from; [`input`] fills it from runs and from LLM-KG-Bench
+//! result files. [`stats`] has the statistical methods and knows no models; [`analysis`] applies them to models.
+//! [`table`] writes a table as text, Markdown, CSV, JSON and XLSX; [`views`] makes each table. [`plot`] draws, and
+//! [`html`] makes a page of everything; its parts also make the live page of a coordinator.
 //!
-//! No part of this crate does IO except [`input`], which reads what it is given.
+//! Only [`input`] does IO, and it reads only what it is given. A new table is a file in [`views`], a new plot one in
+//! [`plot`].
 
 pub mod analysis;
 pub mod details;

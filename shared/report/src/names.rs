@@ -1,8 +1,8 @@
-//! Names of models for people, their families and sizes, read from names as servers and files have them.
+//! Names of models for people, with their families and sizes.
 //!
-//! What a name does not say is not known: sizes are those that stand in names, such as `8B` in `Llama-3.1-8B`.
+//! Everything is read from the name: a size is known only if the name states it, such as `8B` in `Llama-3.1-8B`.
 
-/// Names of published models under which the published tables list them.
+/// Names of published models as in the published tables.
 const PUBLISHED: [(&str, &str); 10] = [
     ("claude-3-5-haiku-20241022", "Claude 3.5 Haiku"),
     ("claude-3-5-sonnet-20241022", "Claude 3.5 Sonnet"),
@@ -16,17 +16,17 @@ const PUBLISHED: [(&str, &str); 10] = [
     ("o1-preview-2024-09-12", "GPTo1-pre 2024/09"),
 ];
 
-/// Largest number of parameters that a name is believed to state, in billions.
+/// Largest size that is accepted in a name, in billions of parameters.
 const SIZE_MAX: f64 = 10_000.0;
 
-/// The name of a published model in the published tables; other names without the folders in front of them.
+/// The name of a published model as in the published tables; of any other model, its name without folders.
 pub fn published(requested: &str) -> String {
     let bare = requested.rsplit('/').next().unwrap_or(requested);
     let known = PUBLISHED.iter().find(|(id, _)| *id == bare);
     known.map_or_else(|| bare.to_owned(), |(_, name)| (*name).to_owned())
 }
 
-/// The family of a model: the letters that its name begins with, without folders and `Meta-`.
+/// The family of a model: the letters at the beginning of its name, without folders and `Meta-`.
 pub fn family(name: &str) -> String {
     // A slash may also stand in a date.
     let bare = name.rsplit('/').find(|part| part.starts_with(char::is_alphabetic)).unwrap_or(name);

@@ -1,28 +1,28 @@
-//! What dialogues come to: a model on a task, and a model over all tasks.
+//! Statistics of dialogues: of a model on a task, and of a model over all tasks.
 
 use crate::stats::Summary;
 use crate::stats::bootstrap::Interval;
 
-/// Place of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
+/// Index of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
 pub type ColumnId = usize;
 
-/// Place of a task in [`Dialogues::tasks`](crate::dialogues::Dialogues).
+/// Index of a task in [`Dialogues::tasks`](crate::dialogues::Dialogues).
 pub type TaskId = usize;
 
-/// Statistics of the headline score, and what it cost.
+/// A model on a task: the headline score, and the cost of its dialogues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellStatistics {
     pub column: ColumnId,
     pub task: TaskId,
     /// Dialogues planned.
     pub planned: u64,
-    /// Of the headline scores; `None` where there are none.
+    /// Statistics of the headline scores; `None` if there are none.
     pub summary: Option<Summary>,
     /// Around the mean, by drawing cases.
     pub interval: Option<Interval>,
     /// Dialogues without scores, by reason.
     pub unscored: Vec<(String, u64)>,
-    /// Means over the dialogues that tell.
+    /// Means over the dialogues for which they are known.
     pub rounds: Option<f64>,
     pub prompt_tokens: Option<f64>,
     pub completion_tokens: Option<f64>,
@@ -41,9 +41,9 @@ impl CellStatistics {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnStatistics {
     pub column: ColumnId,
-    /// Tasks with a mean.
+    /// Number of tasks with a mean.
     pub tasks: usize,
-    /// The mean of the means of its tasks; of tasks with unequal numbers of dialogues each counts the same.
+    /// The mean of the means of its tasks: every task counts the same, however many dialogues it has.
     pub mean: Option<f64>,
     /// Around the mean, by drawing cases within the tasks together.
     pub interval: Option<Interval>,
@@ -51,10 +51,10 @@ pub struct ColumnStatistics {
     pub planned: u64,
     pub scored: u64,
     pub rounds: Option<f64>,
-    /// Sums over its dialogues, where all of them tell.
+    /// Sums over its dialogues; `None` if one of them is unknown.
     pub prompt_tokens: Option<u64>,
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
-    /// The mean first answer and the mean of what stood at the end, over dialogues that have both.
+    /// The mean score of first answers and that of last ones, over dialogues that have both.
     pub gain: Option<(f64, f64)>,
 }

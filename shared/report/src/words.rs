@@ -1,6 +1,6 @@
 //! Numbers in words, the same on every screen.
 
-/// A measured number with two significant digits, because more would only flicker. 0 is `0`.
+/// A measured number with two significant digits; further digits of a live value would change all the time. 0 is `0`.
 pub fn figure(number: f64) -> String {
     if !number.is_finite() || number <= 0.0 {
         return "0".to_owned();

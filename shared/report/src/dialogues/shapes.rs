@@ -1,4 +1,4 @@
-//! What many dialogues share, once: names of cases and reasons, and the names of their scores.
+//! Stores once what many dialogues share: names of cases, reasons and scores.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,10 +7,10 @@ use domain::Scores;
 
 use super::ReportedDialogue;
 
-/// The names of scores. Dialogues of a task have one of few sets of them, so each keeps only its values.
+/// The names of scores. Dialogues of a task have one of few sets of names, so each dialogue stores only its values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
-    /// By the hash of their names: names are not put together for every dialogue.
+    /// By the hash of the names, so that the names are not joined for every dialogue.
     numbers: HashMap<u64, Vec<u32>>,
     shapes: Vec<Vec<String>>,
 }

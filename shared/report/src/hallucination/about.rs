@@ -1,12 +1,12 @@
-//! What is known of models besides their answers: until when their training data go, and how large they are. It is an input
-//! of the report, as weights are: it decides nothing that is asked, and may be learnt later.
+//! Facts about models that no answer shows: the end of their training data, and their size. They are an input of the
+//! report, as weights are, and have no effect on a run, so they can be added afterwards.
 
 use std::collections::BTreeMap;
 
 use halu::Date;
 use serde::Deserialize;
 
-/// What is known of models, by label.
+/// Facts about models, by label.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFacts {
@@ -15,29 +15,29 @@ pub struct ModelFacts {
     models: BTreeMap<String, AboutModel>,
 }
 
-/// What is known of a model.
+/// Facts about a model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AboutModel {
     /// Billions of parameters, above 0. Default: what its name states.
     pub size: Option<f64>,
-    /// Until when its training data go.
+    /// The date at which its training data end.
     pub cut_off: Option<Date>,
 }
 
-/// Why a file says nothing of models.
+/// Why a file is not usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AboutError {
     /// Not TOML of this shape.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A size that no model has.
+    /// An impossible size.
     #[error("`models.{model}.size` is {size}; it must be above 0")]
     Size {
-        /// Its label.
+        /// Label of the model.
         model: String,
-        /// What is said.
+        /// The size given.
         size: f64,
     },
 }
@@ -46,7 +46,7 @@ impl ModelFacts {
     /// Reads a file.
     ///
     /// # Errors
-    /// It is no such file, a size is out of bounds or a cut-off no date.
+    /// The file has another form, a size is out of bounds, or a cut-off is not a date.
     pub fn parse(text: &str) -> Result<Self, AboutError> {
         let about: Self = toml::from_str(text)?;
         for (model, known) in &about.models {
@@ -57,7 +57,7 @@ impl ModelFacts {
         Ok(about)
     }
 
-    /// What is known of a model: nothing, mostly.
+    /// The facts about a model; empty for most.
     pub(super) fn of(&self, model: &str) -> AboutModel {
         let known = self.models.get(model).cloned().unwrap_or_default();
         AboutModel { size: known.size.or_else(|| crate::names::size(model)), ..known }

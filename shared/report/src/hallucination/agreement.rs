@@ -1,7 +1,7 @@
-//! How far judges agree with people, stage by stage.
+//! Measures how far judges agree with people, stage by stage.
 //!
-//! A sheet holds as many items of a rare stage as of a frequent one. Each row therefore counts for as many items of the
-//! pipeline as its stratum has for each annotated row, so that the numbers are estimates for the pipeline.
+//! A sheet contains as many items of a rare stage as of a frequent one. So each row is weighted by the number of items
+//! of its stratum per annotated row, and the results are estimates for the whole benchmark.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use halu::metrics::{Fate, Filter};
 use super::sheet::{Item, PersonVerdict, Stratum};
 use crate::table::{Cell, Table};
 
-/// Thresholds of the similarity that are compared, beside the one of the pipeline. The paper measured the last three.
+/// Thresholds of the similarity that are compared with the benchmark's own. The paper measured the last three.
 const THRESHOLDS: [f64; 5] = [0.65, 0.675, 0.70, 0.725, 0.75];
 
-/// How often judges and people say the same, as numbers of items of the pipeline.
+/// How often judges and people agree, as estimated numbers of items of the benchmark.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Confusion {
     /// Both say yes.
@@ -24,7 +24,7 @@ pub struct Confusion {
     pub person_only: f64,
     /// Neither does.
     pub neither: f64,
-    /// Rows of the sheet.
+    /// Number of rows of the sheet.
     pub rows: u64,
 }
 
@@ -43,28 +43,28 @@ impl Confusion {
         self.both + self.judge_only + self.person_only + self.neither
     }
 
-    /// Of what the judge affirms, the share that people affirm.
+    /// The share of items affirmed by the judge that people affirm too.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.both, self.both + self.judge_only)
     }
 
-    /// Of what people affirm, the share that the judge affirms.
+    /// The share of items affirmed by people that the judge affirms too.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.both, self.both + self.person_only)
     }
 
-    /// The harmonic mean of both.
+    /// The harmonic mean of precision and recall.
     pub fn f1(&self) -> Option<f64> {
         ratio(2.0 * self.both, 2.0 * self.both + self.judge_only + self.person_only)
     }
 
-    /// The share on which both say the same.
+    /// The share of items on which both agree.
     pub fn agreement(&self) -> Option<f64> {
         ratio(self.both + self.neither, self.total())
     }
 
-    /// Cohen's kappa: agreement beyond what two who guess with these frequencies reach. Nothing where these are all yes or all
-    /// no.
+    /// Cohen's kappa: agreement beyond that of random answers with the same frequencies. `None` if all answers are yes,
+    /// or all no.
     pub fn kappa(&self) -> Option<f64> {
         let total = self.total();
         let observed = self.agreement()?;
@@ -85,16 +85,16 @@ pub struct AgreementLine {
     pub stage: &'static str,
     /// What yes means.
     pub yes: &'static str,
-    /// Of the similarity.
+    /// The threshold of the similarity, if it matters.
     pub threshold: Option<f64>,
-    /// What came out.
+    /// The counts.
     pub confusion: Confusion,
 }
 
-/// What judge and person say of an item; nothing where it does not count.
+/// The answers of judge and person about an item; `None` if the item does not count.
 type Said<'s> = dyn Fn(&Item, PersonVerdict) -> Option<(bool, bool)> + 's;
 
-/// Compares what people said with a pipeline of this threshold, of which these are all items.
+/// Compares verdicts of people with those of the judges. `all` are the items of the benchmark, `threshold` is its own.
 pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> Vec<AgreementLine> {
     let weights = weights(all, said);
     let weight = |item: &Item| weights.get(&item.stratum).copied().unwrap_or(0.0);
@@ -155,7 +155,7 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
     lines
 }
 
-/// How many items of the pipeline a row of each stratum stands for.
+/// Number of items of the benchmark that one row of each stratum stands for.
 fn weights(all: &[Item], said: &[(Item, PersonVerdict)]) -> BTreeMap<Stratum, f64> {
     let mut rows: BTreeMap<Stratum, f64> = BTreeMap::new();
     said.iter().for_each(|(item, _)| *rows.entry(item.stratum).or_default() += 1.0);
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(Confusion::default().f1(), None);
     }
 
-    /// What a person says who sees it as the judges do.
+    /// The verdict of a person who agrees with the judges.
     fn as_judged(item: &Item) -> PersonVerdict {
         match (&item.answer.fate, item.fact) {
             (Fate::Abstained | Fate::NotScored, _) => PersonVerdict::Abstained,

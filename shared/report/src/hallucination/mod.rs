@@ -1,7 +1,8 @@
-//! KGHaluBench: what judges found in the answers of models, and the numbers that come of it under given weights.
+//! KGHaluBench: the verdicts of judges on the answers of models, and the numbers computed from them with given weights.
 //!
-//! [`PipelineNumbers`] is what was read of a pipeline, [`Study`] what follows from it. Tables are in
-//! [`views::hallucination`](crate::views::hallucination), figures in [`plot::hallucination`](crate::plot::hallucination).
+//! [`PipelineNumbers`] is what was read of a judged benchmark, [`Study`] the numbers. Tables are in
+//! [`views::hallucination`](crate::views::hallucination), figures in
+//! [`plot::hallucination`](crate::plot::hallucination).
 
 mod about;
 pub mod agreement;
@@ -24,31 +25,31 @@ pub(crate) fn frequency_words(frequency: Frequency) -> &'static str {
     }
 }
 
-/// What the records of a pipeline say.
+/// What the records of a judged benchmark contain.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineNumbers {
     /// Its name.
     pub pipeline: String,
-    /// What was asked.
+    /// The questions.
     pub assessments: Vec<Assessment>,
-    /// Who was asked.
+    /// The models under test, with their verdicts.
     pub models: Vec<ModelFound>,
-    /// What a reader must know of it.
+    /// Notes for readers.
     pub remarks: Vec<String>,
 }
 
-/// What was found of one model.
+/// The verdicts on one model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelFound {
     /// Its name.
     pub model: String,
-    /// What became of each planned question, in the order of the plan.
+    /// The outcome of each planned question, in the order of the plan.
     pub answers: Vec<JudgedQuestion>,
-    /// How often each stage was asked.
+    /// The replies of each stage.
     pub stages: Vec<Replies>,
 }
 
-/// What became of a question.
+/// A question with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgedQuestion {
     /// Index of the assessment.
@@ -57,27 +58,27 @@ pub struct JudgedQuestion {
     pub question: usize,
     /// Which answer to the question it is, from 0.
     pub repetition: u32,
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
-    /// How near the answer is to the entity's description, where that was asked for.
+    /// Similarity of the answer and the entity's description, if it was asked for.
     pub similarity: Option<f64>,
 }
 
-/// What a stage was asked about a model.
+/// The replies of one stage about a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replies {
     pub stage: String,
-    /// Who was asked.
+    /// The judge.
     pub judge: String,
-    /// Replies.
+    /// Number of replies.
     pub number: u64,
-    /// How long all of them took.
+    /// Time of all replies together, in seconds.
     pub seconds: f64,
-    /// Whether all models share them.
+    /// Whether all models share these same replies.
     pub shared: bool,
 }
 
-/// The numbers of a pipeline under some weights.
+/// The numbers of a judged benchmark under some weights.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// Its name.
@@ -86,13 +87,13 @@ pub struct Study {
     pub models: Vec<ModelStudy>,
     /// Types of entities.
     pub types: Vec<TypeStudy>,
-    /// When the graph was in the state that questions are about; the earliest, of several. Nothing where it is unknown.
+    /// The date of the graph; the earliest, if there are several. `None` if unknown.
     pub as_of: Option<Date>,
     /// Rank correlation of difficulty and points over all answers: Spearman's rho and Kendall's tau-b.
     pub correlation: (Option<f64>, Option<f64>),
     /// Fingerprint of the weights that difficulties, and so Wa, are computed with.
     pub weights: String,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
@@ -101,35 +102,35 @@ pub struct Study {
 pub struct ModelStudy {
     /// Its name.
     pub model: String,
-    /// Billions of parameters, where its name or [`ModelFacts`] states them.
+    /// Billions of parameters, if its name or [`ModelFacts`] states them.
     pub size: Option<f64>,
-    /// Until when its training data go, where that is known.
+    /// The date at which its training data end, if known.
     pub cut_off: Option<Date>,
     /// The numbers.
     pub metrics: ModelMetrics,
     /// Difficulty and share of points of each scored question.
     pub points: Vec<(f64, f64)>,
-    /// How often each stage was asked.
+    /// The replies of each stage.
     pub stages: Vec<Replies>,
 }
 
 /// The questions about entities of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeStudy {
-    /// What it is called.
+    /// Its label.
     pub name: String,
     /// How frequent it is in the graph.
     pub frequency: Frequency,
-    /// Questions that were drawn.
+    /// Number of questions.
     pub questions: u64,
-    /// What became of all answers.
+    /// The outcomes of all answers.
     pub counts: Counts,
     /// Mean share of points.
     pub score: Option<f64>,
 }
 
 impl Study {
-    /// Of what was found, under these weights.
+    /// The numbers that follow from these verdicts and weights.
     pub fn of(found: &PipelineNumbers, weights: &Weights, about: &ModelFacts) -> Self {
         let difficulty = Difficulty::new(weights, &found.assessments);
         let study = |model: &ModelFound| {
@@ -201,7 +202,7 @@ impl ModelStudy {
     }
 }
 
-/// By name, most questions first.
+/// The types, those with most questions first, then by name.
 fn types(found: &PipelineNumbers) -> Vec<TypeStudy> {
     let mut by_type: BTreeMap<&str, (TypeStudy, Vec<Fate>)> = BTreeMap::new();
     for question in found.assessments.iter().flat_map(|assessment| &assessment.questions) {

@@ -1,4 +1,4 @@
-//! The sheet that people annotate: what judges decided, without their verdicts, drawn so that every deciding stage is there.
+//! The sheet that people annotate: items without the judges' verdicts, drawn so that every deciding stage is in it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ const COLUMNS: [&str; 8] =
 const ID: &str = COLUMNS[0];
 const VERDICT: &str = COLUMNS[6];
 
-/// The stage that decided: items are drawn from each alike.
+/// The stage that decided about an item. As many items are drawn from each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stratum {
     /// Answers that the abstention filter called abstentions.
@@ -37,32 +37,32 @@ pub enum Stratum {
     Fact(Filter),
 }
 
-/// What a person is asked about: an answer, or one fact of one.
+/// An item to annotate: an answer, or one fact of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Names it in the sheet, without saying whose answer it is.
+    /// Its id in the sheet, which does not show the model.
     pub id: String,
-    /// Who decided.
+    /// The stage that decided.
     pub stratum: Stratum,
     /// Index of the model.
     pub model: usize,
     pub answer: JudgedQuestion,
-    /// The fact; nothing where the answer as a whole is asked about.
+    /// The fact; `None` if the item is the answer as a whole.
     pub fact: Option<usize>,
 }
 
 /// Texts of an item.
 #[derive(Clone, Debug, Default)]
 pub struct SheetTexts {
-    /// The entity with what tells it from others.
+    /// The entity, with what distinguishes it from others of its name.
     pub entity: String,
     /// The entity's description, or the fact in a sentence.
     pub reference: String,
-    /// What the model said.
+    /// The model's answer.
     pub answer: String,
 }
 
-/// What a person says.
+/// The verdict of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersonVerdict {
     /// The model says that it does not know.

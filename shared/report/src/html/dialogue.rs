@@ -1,5 +1,5 @@
-//! One dialogue, to be read: what was asked, what was answered, how that was judged. Its texts are those of models, so they
-//! are text and nothing else, and characters that steer a reader are named instead of obeyed.
+//! Shows one dialogue: prompts, answers and verdicts. Its texts come from models, so they are escaped, and characters
+//! that could mislead a reader are replaced by their names.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::details::DialogueDetail;
 use crate::table::steers;
 
-/// Characters of a text that are shown: browsers stall on megabytes.
+/// Maximum number of characters shown of a text, because browsers become slow at megabytes.
 pub const SHOWN_CHARS: usize = 100_000;
 
-/// Differences that are shown of one dialogue.
+/// Maximum number of differences shown of one dialogue.
 const DIFFERENCES_MAX: usize = 16;
 
-/// Depth to which differences are looked for in infos.
+/// Maximum depth at which differences are searched for in infos.
 const DEPTH_MAX: usize = 8;
 
 /// The dialogue, as a sequence of headed texts.
@@ -41,7 +41,7 @@ fn pretty(fields: &serde_json::Map<String, Value>) -> String {
     serde_json::to_string_pretty(fields).unwrap_or_default()
 }
 
-/// A text under its heading, cut where it is very long.
+/// A text under its heading, cut if it is very long.
 fn text(heading: &str, content: &str) -> Markup {
     let (shown, cut) = cut(content);
     html! {
@@ -53,7 +53,7 @@ fn text(heading: &str, content: &str) -> Markup {
     }
 }
 
-/// What is shown of a text, and how many characters it has if that is not all.
+/// The part of a text that is shown, and the text's length in characters if that is not all.
 fn cut(content: &str) -> (&str, Option<usize>) {
     match content.char_indices().nth(SHOWN_CHARS) {
         None => (content, None),
@@ -77,7 +77,7 @@ fn difference(path: &str, content: &str) -> Markup {
     }
 }
 
-/// Texts of infos whose names say that they are differences.
+/// Collects the texts of infos whose names say that they are differences.
 fn differences<'a>(path: &str, value: &'a Value, depth: usize, found: &mut Vec<(String, &'a str)>) {
     let name = path.rsplit('.').next().unwrap_or(path);
     match value {

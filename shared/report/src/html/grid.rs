@@ -7,25 +7,26 @@ use crate::table::printable;
 /// Formats of graphs that labels of tasks name.
 pub(super) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
 
-/// Steps of colour, and of how full a square is. The policy of pages allows no styles on elements, so each is a class.
+/// Number of colour steps, and of steps in which a square is filled. Each step is a CSS class, because the content
+/// security policy forbids styles on elements.
 const COLOURS: f64 = 20.0;
 const FILLS: f64 = 10.0;
 
 /// A task.
 pub struct GridHead<'a> {
     pub label: &'a str,
-    /// What its numbers are, as a tooltip.
+    /// The name of its score, as a tooltip.
     pub title: &'a str,
 }
 
 /// A model.
 pub struct GridLine<'a> {
     pub name: &'a str,
-    /// Models of one maker and line, for filters; empty where nobody filters.
+    /// Maker and line of the model, for filters; empty if there are no filters.
     pub family: &'a str,
     /// The mean of its tasks.
     pub mean: Option<f64>,
-    /// By task; `None` where nothing is planned.
+    /// One square per task; `None` if nothing is planned.
     pub squares: Vec<Option<Square>>,
 }
 
@@ -33,16 +34,16 @@ pub struct GridLine<'a> {
 #[derive(Default)]
 pub struct Square {
     pub mean: Option<f64>,
-    /// What stands there without a mean.
+    /// Shown if there is no mean.
     pub instead: Option<String>,
     pub tip: Option<String>,
     /// Whether some of its dialogues have no score.
     pub gap: bool,
-    /// Whether its number has no colour, because high is not always good.
+    /// Whether the number has no colour, because a high value is not always good.
     pub plain: bool,
-    /// The share of the plan that is done, where that changes.
+    /// The share of the plan that is done, if it can change.
     pub filled: Option<f64>,
-    /// Its dialogues.
+    /// Address of its dialogues.
     pub link: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! KGHaluBench on the page: its tables and figures, for each pipeline.
+//! The section about KGHaluBench: tables and figures of each judged benchmark.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -8,7 +8,7 @@ use crate::plot::hallucination as figures;
 use crate::table::printable;
 use crate::views::hallucination as views;
 
-/// The section; nothing without a pipeline.
+/// The section; empty if there are no studies.
 pub fn section(studies: &[Study]) -> Markup {
     html! {
         @if !studies.is_empty() {

@@ -1,11 +1,11 @@
-//! A report as one HTML file that needs nothing else: no network, no server, no other file.
+//! A report as one HTML file that loads nothing: it needs no network, no server and no other file.
 //!
-//! Its tables and plots are there before any script runs. The script sorts, filters and opens dialogues. Texts of models
-//! enter the page as compressed JSON and leave it as text nodes only, with controls and marks of direction made visible;
-//! a content security policy lets no other script or style run and nothing be fetched.
+//! Its tables and plots are readable without scripts. The script sorts, filters and opens dialogues. Texts of models
+//! enter the page as compressed JSON and are shown as text nodes only, with control characters and direction marks made
+//! visible. A content security policy forbids all other scripts and styles, and all requests.
 //!
-//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are its parts, which the live page of a
-//! coordinator is made of, too.
+//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are also parts of the live page of a
+//! coordinator.
 
 pub mod dialogue;
 pub mod grid;
@@ -32,31 +32,31 @@ const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("report.js"))
 /// The script that sorts tables.
 pub const SORT_SCRIPT: &str = include_str!("sort.js");
 
-/// The looks of pages, light and dark.
+/// The style sheet of pages, light and dark.
 pub const STYLE: &str = include_str!("report.css");
 
-/// What a page is made of.
+/// The content of a page.
 pub struct ReportPage<'a> {
     pub title: &'a str,
     pub dialogues: &'a Dialogues,
     /// Pipelines of KGHaluBench.
     pub hallucination: &'a [Study],
-    /// Of the combined scores.
+    /// The scheme of the combined scores.
     pub combined: &'a Scheme,
-    /// Of the compasses.
+    /// The scheme of the compasses.
     pub compass: &'a Scheme,
 }
 
-/// One dialogue in the list: case, iteration, headline, reason, answers, seconds, place of its texts.
+/// One dialogue in the list: case, iteration, headline, reason, number of answers, seconds, position of its texts.
 #[derive(Serialize)]
 struct Listed<'a>(&'a str, u32, Option<f64>, Option<&'a str>, u32, Option<f64>, u32);
 
-/// What the script knows: names, and for every dialogue its column, task and line.
+/// The data of the script: names, and for every dialogue its column, task and entry.
 #[derive(Serialize)]
 struct Index<'a> {
     models: Vec<String>,
     tasks: Vec<&'a str>,
-    /// Dialogues in each block.
+    /// Number of dialogues in each block.
     blocks: Vec<u32>,
     dialogues: Vec<(usize, usize, Listed<'a>)>,
 }
@@ -101,7 +101,7 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
     out.flush()
 }
 
-/// JSON that cannot end the element it stands in, and that no mark of direction turns around for people who read the source.
+/// JSON without characters that could end the script element, or reverse the text for readers of the source.
 fn json(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value)?;
     let mut safe = String::with_capacity(text.len());
@@ -191,7 +191,7 @@ mod tests {
         );
     }
 
-    /// The sections that the page's head leads to, each of which is there.
+    /// The ids of the sections that the navigation links to; the test checks that they exist.
     fn sections(page: &str) -> Vec<&str> {
         let nav = page.split_once("<nav").unwrap().1.split_once("</nav>").unwrap().0;
         let links: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What stands on the page, top to bottom: what must be known first, then who leads, then the details.
+//! The page from top to bottom: notes, ranking, then details.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -114,7 +114,7 @@ fn row(source: &SourceInfo) -> Markup {
     } }
 }
 
-/// The version of scoring rules; limits and switches, which may follow it, as a tooltip.
+/// The version of the scoring rules, with its limits and switches as a tooltip.
 fn rules(scorer: &str) -> Markup {
     match scorer.split_once(' ').filter(|(_, rest)| rest.starts_with('{')) {
         Some((version, rest)) => html! { span title=(printable(rest)) { (printable(version)) " …" } },
@@ -139,7 +139,7 @@ fn filters(all: &Dialogues) -> Markup {
     }
 }
 
-/// Models × tasks, the best model on top, every number a link.
+/// Models × tasks, best model first; every number is a link.
 fn grid(all: &Dialogues) -> Markup {
     let headings = all.headings();
     let cells = cells::statistics(all);

@@ -1,4 +1,4 @@
-//! Tables as HTML: the values that the script sorts by stand beside the words that people read.
+//! Tables as HTML. Each cell has its value beside its text, for the script to sort by.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ pub fn table(table: &Table) -> Markup {
     linked(table, |_, _| None)
 }
 
-/// The same, with cells that lead somewhere: `link` is asked for the row and the column of each.
+/// As [`table`], with links in cells: `link` gets the row and the column of each.
 pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {

@@ -15,7 +15,7 @@ use crate::dialogues::{
 };
 use crate::names;
 
-/// What the reading of result files came to.
+/// The result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReading {
     pub dialogues: u64,
@@ -25,7 +25,7 @@ pub struct FileReading {
     pub record_errors: Vec<String>,
 }
 
-/// Adds the records of result files, and their texts to `details` where they are wanted.
+/// Adds the records of result files, and their texts to `details`, if given.
 pub fn read_documents(
     all: &mut Dialogues,
     documents: &[Document],
@@ -88,10 +88,10 @@ pub fn read_documents(
 
 struct File<'a> {
     all: &'a mut Dialogues,
-    /// The next iteration of a model on a task: files have them in order and do not number them.
+    /// The next iteration of a model on a task: files contain iterations in order and without numbers.
     next: HashMap<(ColumnId, TaskId), u32>,
     started: Option<jiff::Timestamp>,
-    /// Commits of the program that scored.
+    /// Commits of the programs that scored.
     scorers: BTreeSet<String>,
     exported: bool,
 }
@@ -151,7 +151,7 @@ impl File<'_> {
     }
 }
 
-/// What identifies the case of a record: its own identifier, else what its data hash to.
+/// The identity of a record's case: its own identifier, or the hash of its data.
 fn case_of(record: &ResultRecord) -> String {
     let data = record.task_data();
     let named = data.and_then(|data| data.get("uid").or_else(|| data.get("taskUid")));

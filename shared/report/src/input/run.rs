@@ -20,11 +20,11 @@ use crate::names;
 pub struct RunSource<'a> {
     pub records: &'a Source,
     pub manifest: &'a RunManifest,
-    /// What it asked.
+    /// The exercises that it asked.
     pub exercises: Exercises,
 }
 
-/// What is taken from a record. Reading it from JSON passes over the texts, which are most of a record.
+/// The part of a record that is read. Reading it from JSON skips the texts, which are most of a record.
 #[derive(Deserialize)]
 struct Part {
     key: DialogueKey,
@@ -84,8 +84,8 @@ impl Part {
     }
 }
 
-/// Adds the winners of the dialogues of a plan, `keys`, which also says how many were planned, and their texts to `details`
-/// where they are wanted. Returns the number of dialogues added.
+/// Adds the winners of the planned dialogues `keys`, and their texts to `details`, if given. Also counts the planned
+/// dialogues. Returns the number of dialogues added.
 ///
 /// # Errors
 /// The record log cannot be read.

@@ -1,4 +1,4 @@
-//! Bars, one row for each name: beside each other in a row, or one after the other in one bar.
+//! Bar charts with one row per name: several bars side by side, or the parts of one bar.
 
 use super::PALETTE;
 use super::boxes::short;
@@ -14,7 +14,7 @@ const BELOW: f64 = 40.0;
 const NAMES_MAX: f64 = 260.0;
 const NUMBERS: f64 = 130.0;
 
-/// How the values of a row stand.
+/// How the values of a row are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
     /// A bar each, one below the other.
@@ -23,14 +23,14 @@ pub enum Stand {
     Stacked,
 }
 
-/// A row of bars: shares in [0, 1], and how far each varies.
+/// A row of bars: shares in [0, 1], each with its deviation, if it has one.
 pub struct Row {
     pub name: String,
     pub values: Vec<Option<f64>>,
     pub deviations: Vec<Option<f64>>,
 }
 
-/// Bars of shares; `names` says what the values of a row are, `note` how they come about.
+/// A bar chart of shares. `names` are the values of a row, `note` is printed below.
 pub fn bars(title: &str, names: &[&str], rows: &[Row], stand: Stand, note: &str) -> Svg {
     let lines = if stand == Stand::Stacked { 1 } else { names.len().max(1) };
     let row_height = BAR * lines as f64 + GAP;

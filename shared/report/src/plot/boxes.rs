@@ -1,5 +1,5 @@
-//! One task over models: box, single values and mean, as the articles on LLM-KG-Bench draw it, lying down so that names can
-//! be read.
+//! Box plots of one task over models, with single values and mean, as in the articles on LLM-KG-Bench, but horizontal,
+//! so that names are readable.
 
 use super::scale::{Scale, around, ticks};
 use super::svg::{Anchor, SIZE, Svg};
@@ -80,7 +80,7 @@ fn whiskers(values: &[f64], summary: &Summary) -> (f64, f64) {
     within.fold((summary.q1, summary.q3), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// A mark on an axis.
+/// The label of a mark on an axis.
 pub(super) fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,5 +1,5 @@
-//! Capability compasses: one axis per category of a scheme, the mean as a line, half a standard deviation to both sides as a
-//! band, as the published compasses draw it.
+//! Capability compasses: one axis per category of a scheme, the mean as a line, and a band of half a standard deviation
+//! to both sides, as in the published compasses.
 
 use std::f64::consts::TAU;
 
@@ -14,7 +14,7 @@ const CELL: f64 = 250.0;
 const RADIUS: f64 = 66.0;
 const ACROSS: usize = 4;
 
-/// A compass of its own for every model, by family and size.
+/// One compass per model, ordered by family and size.
 pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
     let headings = all.headings();
     let mut found = combined(all, scheme);
@@ -90,13 +90,13 @@ fn explain(svg: &mut Svg, all: &Dialogues, scheme: &Scheme, marks: &str) {
     svg.legend(&lines.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Where a value lies on an axis: the first one points east, the others follow against the clock.
+/// The position of a value on an axis. The first axis points right, the others follow counter-clockwise.
 fn place(center: (f64, f64), radius: f64, axis: usize, axes: usize, value: f64) -> (f64, f64) {
     let angle = TAU * axis as f64 / axes as f64;
     (center.0 + radius * value * angle.cos(), center.1 - radius * value * angle.sin())
 }
 
-/// The axes with their names, which reach no further than `room` to both sides of the center.
+/// The axes with their names, which take at most `room` on both sides of the center.
 fn rings(
     svg: &mut Svg,
     center: (f64, f64),

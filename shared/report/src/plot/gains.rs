@@ -1,4 +1,4 @@
-//! What feedback gained: the first answer against the best one, over tasks in which a model may correct itself.
+//! The effect of feedback: first answer and best answer, over tasks in which a model may correct itself.
 
 use super::boxes::short;
 use super::scale::{Scale, ticks};
@@ -13,7 +13,7 @@ const WIDTH: f64 = 820.0;
 const TOP: f64 = 58.0;
 const NAMES_MAX: f64 = 260.0;
 
-/// One line per model from its mean first answer to its mean best one, the best first.
+/// One line per model, from its mean first answer to its mean best one; the best model first.
 pub fn gains(all: &Dialogues) -> Svg {
     let headings = all.headings();
     let colours = colours(all);

@@ -11,13 +11,13 @@ use super::svg::{Anchor, Svg};
 use super::text::fitted;
 use crate::hallucination::{ModelStudy, Study, frequency_words};
 
-/// Models of the bar chart of weighted accuracies, the best ones.
+/// Number of models in the bar chart of weighted accuracies, the best ones.
 pub const TOP_MODELS: usize = 10;
 
-/// Parts that the questions of a model are sorted into by difficulty.
+/// Number of parts into which the range of difficulty is divided.
 const BINS: usize = 10;
 
-/// Questions without which a part says nothing.
+/// Minimum number of questions in a part; parts with fewer are not drawn.
 const BIN_MIN: usize = 5;
 
 /// All figures of a pipeline, each with a name for its file.
@@ -56,7 +56,7 @@ pub fn weighted(study: &Study) -> Svg {
     bars("Weighted accuracy", &["Wa"], &rows, Stand::Beside, &note)
 }
 
-/// Both rates of hallucination, by size of the model.
+/// Both rates of hallucination, ordered by the size of the model.
 pub fn hallucinations(study: &Study) -> Svg {
     let mut models: Vec<&ModelStudy> = study.models.iter().collect();
     let size = |model: &ModelStudy| model.size.unwrap_or(f64::INFINITY);
@@ -70,7 +70,7 @@ pub fn hallucinations(study: &Study) -> Svg {
     bars("Hallucinations", &["Halu_BOK: other entity", "Halu_DOK: wrong facts"], &rows, Stand::Beside, note)
 }
 
-/// What answers were made of.
+/// Outcomes of answers.
 pub fn fates(study: &Study) -> Svg {
     let rows = of_models(study, |model| {
         let counts = &model.metrics.counts;
@@ -79,7 +79,7 @@ pub fn fates(study: &Study) -> Svg {
     bars("Answers", &["aligned", "other entity", "abstained"], &rows, Stand::Stacked, "of scored questions")
 }
 
-/// Wrong facts of answers about the entity.
+/// Number of wrong facts in answers about the entity.
 pub fn wrong_facts(study: &Study) -> Svg {
     let rows = of_models(study, |model| {
         let counts = &model.metrics.counts;
@@ -89,7 +89,7 @@ pub fn wrong_facts(study: &Study) -> Svg {
     bars("Wrong facts", &names, &rows, Stand::Stacked, "of answers about the entity")
 }
 
-/// Which filter decided.
+/// Which filter decided about facts.
 pub fn filters(study: &Study) -> Svg {
     let rows = of_models(study, |model| {
         Filter::ALL.into_iter().map(|filter| model.metrics.counts.decided(filter)).collect()
@@ -103,7 +103,7 @@ pub fn filters(study: &Study) -> Svg {
     )
 }
 
-/// The types of entities that were asked about, by how frequent they are in the graph.
+/// The types of the questions' entities, by frequency in the graph.
 pub fn types(study: &Study) -> Svg {
     let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
     let questions: u64 = study.types.iter().map(|of_type| of_type.questions).sum();

@@ -11,7 +11,8 @@ const COLUMN: f64 = 36.0;
 const NAMES_MAX: f64 = 260.0;
 const LABELS_MAX: f64 = 300.0;
 
-/// From 0 to 1, dark to light and blue to yellow: told apart by everybody, and still in order when printed in grey.
+/// From 0 to 1: dark to light and blue to yellow. Readable with colour vision deficiencies, and ordered when printed in
+/// grey.
 const RAMP: [(f64, f64, f64); 5] = [
     (0.0, 32.0, 77.0),
     (64.0, 77.0, 107.0),
@@ -73,7 +74,7 @@ fn square(svg: &mut Svg, (x, y): (f64, f64), mean: f64, tip: &str) {
     svg.text((x + COLUMN / 2.0, y + 14.0), Anchor::Middle, 10.0, class, &format!("{mean:.2}"));
 }
 
-/// The colour of a share, and whether words on it must be light.
+/// The colour of a share, and whether text on it must be light.
 fn colour(share: f64) -> (String, bool) {
     let place = share.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
     let below = (place.floor() as usize).min(RAMP.len() - 2);

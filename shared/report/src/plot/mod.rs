@@ -1,8 +1,8 @@
-//! Plots as SVG, laid out by hand: the only things that are drawn are lines, boxes, circles and words.
+//! Plots as SVG. The layout is our own code: it draws only lines, boxes, circles and text.
 //!
-//! Every plot is a function of dialogues. It says what it shows in its title and what its marks mean below it, names the
-//! values behind every mark in a tooltip, follows the reader's choice of light or dark, and uses colours that people with
-//! a colour vision deficiency can tell apart (Okabe and Ito's palette, and a ramp that runs from dark to light).
+//! Every plot is a function of dialogues. Its title says what it shows, and a legend below explains its marks. Every
+//! mark has its value in a tooltip. It follows the reader's choice of light or dark, and uses colours that people with
+//! a colour vision deficiency can distinguish (Okabe and Ito's palette, and a ramp from dark to light).
 
 mod bars;
 mod boxes;
@@ -24,11 +24,11 @@ pub use svg::{Ground, Svg, style};
 
 use crate::dialogues::Dialogues;
 
-/// Okabe and Ito's colours that are visible on light and on dark ground.
+/// Okabe and Ito's colours that are visible on light and on dark backgrounds.
 const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
 
-/// The colour of every column: one per family, in the order of their first appearance. From the eighth family on they
-/// repeat, so colour never is the only mark.
+/// The colour of every column: one per family, in the order of their first appearance. They repeat from the eighth
+/// family on, so colour is never the only distinction.
 fn colours(all: &Dialogues) -> Vec<&'static str> {
     let mut families: Vec<&str> = Vec::new();
     all.columns

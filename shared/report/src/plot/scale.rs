@@ -1,6 +1,6 @@
-//! From values to places.
+//! Maps values to positions.
 
-/// A scale from a range of values to a range of places.
+/// Maps a range of values to a range of positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     values: (f64, f64),
@@ -13,12 +13,12 @@ impl Scale {
         Self { values, places, logarithmic: false }
     }
 
-    /// Equal ratios get equal lengths. Values must be positive.
+    /// A logarithmic scale: equal ratios get equal lengths. Values must be positive.
     pub fn logarithmic(values: (f64, f64), places: (f64, f64)) -> Self {
         Self { values: (values.0.ln(), values.1.ln()), places, logarithmic: true }
     }
 
-    /// The place of a value; values outside of the range get its ends.
+    /// The position of a value; values outside the range get its ends.
     pub fn at(&self, value: f64) -> f64 {
         let value = if self.logarithmic { value.ln() } else { value };
         let length = self.values.1 - self.values.0;
@@ -27,7 +27,7 @@ impl Scale {
     }
 }
 
-/// A range around values that has room for them; 0 to 1 where all of them lie there.
+/// A range with some room around values; 0 to 1 if all of them are in it.
 pub fn around(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .into_iter()
@@ -36,7 +36,7 @@ pub fn around(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     (low, high)
 }
 
-/// Round values for about five marks within a range, both ends included where they are round.
+/// Round values for about five marks within a range, including its ends if they are round.
 pub fn ticks((low, high): (f64, f64)) -> Vec<f64> {
     let length = high - low;
     if length <= 0.0 || !length.is_finite() {
@@ -52,7 +52,7 @@ pub fn ticks((low, high): (f64, f64)) -> Vec<f64> {
     (first..=last).map(|number| number as f64 * step).collect()
 }
 
-/// Powers of ten and their doubles and fives within a range.
+/// Powers of ten, and their multiples by two and five, within a range.
 pub fn decades((low, high): (f64, f64)) -> Vec<f64> {
     let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let all = exponents.flat_map(|exponent| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(exponent)));

@@ -1,4 +1,4 @@
-//! The score of models against their size, and against what they cost.
+//! Scatter plots of models: score against size, and score against cost.
 
 use super::boxes::short;
 use super::scale::{Scale, decades, ticks};
@@ -15,7 +15,7 @@ const LEFT: f64 = 60.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 470.0;
 const LABEL: f64 = 11.0;
-/// Width of names at most, in pixels.
+/// Maximum width of names, in pixels.
 const NAMES_MAX: f64 = 240.0;
 
 /// A model in a plot.
@@ -37,8 +37,8 @@ pub fn sizes(all: &Dialogues) -> Svg {
     svg
 }
 
-/// Mean score against tokens written per dialogue, or seconds where tokens are not known of all, with the models that none
-/// beats in both.
+/// Mean score against tokens written per dialogue, or against seconds if tokens are not known of all models. The models
+/// that no other one beats in both are connected.
 pub fn cost(all: &Dialogues) -> Svg {
     let per_dialogue =
         |total: &ColumnStatistics, sum: Option<f64>| sum.map(|sum| sum / total.dialogues.max(1) as f64);
@@ -141,7 +141,7 @@ fn range(points: &[Point]) -> Option<(f64, f64)> {
     Some((low / 1.3, high * 1.3))
 }
 
-/// The points that no other one beats: none is as good for less.
+/// The points that no other one beats: none has the same score at a lower cost.
 fn pareto(points: &[Point]) -> Vec<&Point> {
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));

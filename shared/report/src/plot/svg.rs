@@ -1,20 +1,20 @@
-//! Writes SVG. Whatever comes from outside is escaped here and nowhere else.
+//! Writes SVG. Texts from outside are escaped here and nowhere else.
 
 use std::fmt::Write as _;
 
 use super::text::fitted;
 use crate::table::printable;
 
-/// Size of ordinary words, in pixels.
+/// Size of ordinary text, in pixels.
 pub const SIZE: f64 = 12.0;
 
-/// Colours of ground, words and lines on light ground and on dark, as CSS variables.
+/// Colours of background, text and lines on a light background and on a dark one, as CSS variables.
 const LIGHT: &str =
     "--paper:#fff;--ink:#1a1a1a;--soft:#595959;--line:#c8c8c8;--faint:#ececec;--accent:#0072b2";
 const DARK: &str =
     "--paper:#16181b;--ink:#ececec;--soft:#a8a8a8;--line:#4a4d52;--faint:#2a2d31;--accent:#56b4e9";
 
-/// What the parts of a drawing look like in these colours.
+/// The style rules of drawings.
 const RULES: &str = "\
 .kgf{font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
 .kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}.kgf .on-dark{fill:#fff}.kgf .on-light{fill:#000}\
@@ -22,19 +22,19 @@ const RULES: &str = "\
 .kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}\
 .kgf .halo{stroke:var(--paper);stroke-width:3;stroke-linejoin:round;paint-order:stroke}";
 
-/// The ground of a picture that cannot follow its reader's choice.
+/// The background of a picture that cannot follow its reader's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     Light,
     Dark,
 }
 
-/// What plots look like, light or dark as the reader prefers. Pages that hold plots have it once.
+/// The style of plots, light or dark as the reader prefers. A page with plots contains it once.
 pub fn style() -> String {
     format!(".kgf{{{LIGHT}}}@media(prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
 }
 
-/// The same on one ground, in plain CSS without variables.
+/// The style for one background, in plain CSS without variables.
 fn style_on(ground: Ground) -> String {
     let colours = match ground {
         Ground::Light => LIGHT,
@@ -44,7 +44,7 @@ fn style_on(ground: Ground) -> String {
     pairs.fold(RULES.to_owned(), |rules, (name, colour)| rules.replace(&format!("var({name})"), colour))
 }
 
-/// Where a text begins, ends or has its middle.
+/// Which point of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -57,7 +57,7 @@ pub enum Anchor {
 pub struct Svg {
     width: f64,
     height: f64,
-    /// What people who do not see it are told.
+    /// The description for people who cannot see it.
     title: String,
     body: String,
 }
@@ -70,12 +70,12 @@ impl Svg {
         svg
     }
 
-    /// As a file of its own.
+    /// The drawing as a file.
     pub fn document(&self) -> String {
         self.write(&format!("<style>{}</style>", style()))
     }
 
-    /// As a file for what draws pictures of it, with the colours of one ground.
+    /// The drawing as a file for programs that convert it to pixels, with the colours of one background.
     pub fn on(&self, ground: Ground) -> String {
         self.write(&format!("<style>{}</style>", style_on(ground)))
     }
@@ -85,7 +85,7 @@ impl Svg {
         (self.width.round(), self.height.round())
     }
 
-    /// As a part of a page that has [`style`].
+    /// The drawing as a part of a page that contains [`style`].
     pub fn inline(&self) -> String {
         self.write("")
     }
@@ -133,7 +133,7 @@ impl Svg {
         ));
     }
 
-    /// A circle: filled with a colour, or open where none is given.
+    /// A circle: filled with a colour, or open if there is none.
     pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: Option<&str>, tip: &str) {
         let tip = tooltip(tip);
         match fill {
@@ -175,12 +175,12 @@ impl Svg {
         self.put(format_args!("<path d=\"{path}\" {attributes}>{tip}</path>"));
     }
 
-    /// Words. `class` is empty, `soft`, `bold`, or another class of [`style`].
+    /// A text. `class` is empty, `soft`, `bold`, or another class of [`style`].
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, class: &str, text: &str) {
         self.turned_text((x, y), 0.0, anchor, size, class, text);
     }
 
-    /// Words turned by some degrees around their place.
+    /// A text turned by some degrees around its position.
     pub fn turned_text(
         &mut self,
         (x, y): (f64, f64),
@@ -211,7 +211,7 @@ impl Svg {
         ));
     }
 
-    /// Words in the bottom corner that say what the marks mean.
+    /// Text in the bottom corner that explains the marks.
     pub fn legend(&mut self, lines: &[&str]) {
         for (number, line) in lines.iter().rev().enumerate() {
             let y = self.height - 10.0 - 15.0 * number as f64;
@@ -228,7 +228,7 @@ fn tooltip(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(text)) }
 }
 
-/// A text as XML, without characters that XML or a terminal would trip over.
+/// A text as XML, without characters that are invalid in XML or steer a terminal.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for c in printable(text).chars() {

@@ -1,5 +1,5 @@
-//! How wide words are, without a font: advance widths of a wide sans-serif face (DejaVu Sans), so that words in the
-//! narrower faces of most systems fit as well.
+//! The width of texts, estimated without a font: advance widths of a wide sans-serif font (DejaVu Sans), so that text
+//! in the narrower fonts of most systems fits too.
 
 /// Advance widths of the characters from space to tilde, in thousandths of the size.
 const WIDTHS: [u16; 95] = [
@@ -10,7 +10,7 @@ const WIDTHS: [u16; 95] = [
     392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
 ];
 
-/// Width of any other character: that of an ideograph, the widest there is in common use.
+/// Width of any other character: that of an ideograph, the widest in common use.
 const OTHER: u16 = 1000;
 
 /// The width of a text in the unit of its size.
@@ -22,7 +22,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size / 1000.0
 }
 
-/// The text, cut with an ellipsis where it is wider than `most`.
+/// The text, cut with an ellipsis if it is wider than `most`.
 pub fn fitted(text: &str, size: f64, most: f64) -> String {
     if width(text, size) <= most {
         return text.to_owned();
@@ -39,7 +39,7 @@ pub fn fitted(text: &str, size: f64, most: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The width of the widest of some texts, no wider than `most`.
+/// The width of the widest of some texts, at most `most`.
 pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, most: f64) -> f64 {
     texts.into_iter().map(|text| width(text, size)).fold(0.0, f64::max).min(most)
 }

@@ -1,5 +1,5 @@
-//! For programs: comma-separated values (RFC 4180), UTF-8, with a heading line. Numbers have all their digits, what is not
-//! known is empty. Titles, notes and totals are left out.
+//! Tables as comma-separated values (RFC 4180), UTF-8, with a heading line. Numbers have all their digits, unknown
+//! values are empty. Titles, notes and totals are left out.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use results::export::guard_formula;
 use super::{Cell, Table};
 
 impl Table {
-    /// Writes the table as CSV. Its texts are no formulas.
+    /// Writes the table as CSV. Texts that look like formulas are made harmless.
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(self.headings.iter().map(|heading| &heading.name))?;

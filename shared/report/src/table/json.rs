@@ -1,11 +1,11 @@
-//! For programs: an object with title, notes, and one object per row.
+//! Tables as JSON: an object with title, notes, and one object per row.
 
 use serde_json::{Map, Value, json};
 
 use super::{Cell, Table};
 
 impl Table {
-    /// The table as JSON: numbers with all digits, `null` where nothing is known, no total.
+    /// The table as JSON: numbers with all digits, `null` for unknown values, no total.
     pub fn to_json(&self) -> Value {
         let row = |cells: &Vec<Cell>| -> Map<String, Value> {
             let cells = self.headings.iter().zip(cells).enumerate();

@@ -1,4 +1,4 @@
-//! For documents: a table of Markdown, with its notes below.
+//! Tables as Markdown, with their notes below.
 
 use std::io::{self, Write};
 
@@ -43,7 +43,7 @@ fn placed(text: String, place: Option<TopPlace>) -> String {
     }
 }
 
-/// A text that stays in its cell and is no markup.
+/// A text that stays in its cell and contains no markup.
 fn cell(text: &str) -> String {
     let mut escaped = String::new();
     for c in printable(text).chars() {

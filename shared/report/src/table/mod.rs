@@ -1,5 +1,5 @@
-//! A table: headings, rows of typed cells, notes. It is written as [`text`] for terminals, as Markdown, CSV, JSON, and with
-//! others as a workbook. Every table that the program prints is one of these.
+//! A table: headings, rows of typed cells, notes. It is written as [`text`] for terminals, as Markdown, CSV and JSON,
+//! and together with others as a workbook. Every table that the program prints is one of these.
 
 mod delimited;
 mod json;
@@ -13,7 +13,7 @@ pub use xlsx::write_workbook;
 
 use jiff::Timestamp;
 
-/// How a column is set.
+/// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text.
@@ -27,11 +27,11 @@ pub enum Align {
 pub struct Heading {
     pub name: String,
     pub align: Align,
-    /// What stands in its place where width is scarce; a legend says what it means.
+    /// A shorter name for narrow output; a legend explains it.
     pub short: Option<String>,
 }
 
-/// The best two: bold and underlined, and marked where letters are all alike.
+/// The best two values of a column: bold and underlined, or marked where fonts have neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopPlace {
     First,
@@ -47,18 +47,18 @@ impl TopPlace {
     }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing known.
+    /// Unknown.
     Empty,
     Text(String),
     Count(u64),
-    /// A number, with the digits after the point that people are shown. Files get all of them.
+    /// A number, and how many digits after the point people see. Files get all digits.
     Number(f64, usize),
-    /// The same, as one of the best two of its column.
+    /// A number that is one of the best two of its column.
     Placed(f64, usize, TopPlace),
-    /// A number that people are shown with words around it.
+    /// A text for people, with the number that it contains, for files and sorting.
     Told(String, Option<f64>),
     Time(Timestamp),
 }
@@ -76,12 +76,12 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// A number that may not be known.
+    /// A number that may be unknown.
     pub fn number(value: Option<f64>, places: usize) -> Self {
         value.map_or(Self::Empty, |value| Self::Number(value, places))
     }
 
-    /// A count that may not be known.
+    /// A count that may be unknown.
     pub fn count(value: Option<u64>) -> Self {
         value.map_or(Self::Empty, Self::Count)
     }
@@ -91,7 +91,8 @@ impl Cell {
         Self::small(value, 4)
     }
 
-    /// A number between 0 and 1 with this many digits after the point; one that is smaller than they can show says so.
+    /// A number between 0 and 1 with this many digits after the point; a smaller one is shown as less than the
+    /// smallest.
     pub fn small(value: Option<f64>, places: usize) -> Self {
         match value {
             None => Self::Empty,
@@ -102,7 +103,7 @@ impl Cell {
         }
     }
 
-    /// As people are shown it.
+    /// The text that people see.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => "-".to_owned(),
@@ -145,13 +146,13 @@ impl Cell {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What it shows; names of sheets and headings of pages are made of it.
+    /// Its title, which is also the name of its sheet or the heading on a page.
     pub title: String,
     headings: Vec<Heading>,
     rows: Vec<Vec<Cell>>,
     /// Whether the last row sums up the others.
     total: bool,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
@@ -181,7 +182,7 @@ impl Table {
         self
     }
 
-    /// Adds a column of numbers, with what stands in place of its name where width is scarce.
+    /// Adds a column of numbers with a shorter name for narrow output.
     pub fn shortened(&mut self, name: impl Into<String>, short: impl Into<String>) {
         self.headings.push(Heading { name: name.into(), align: Align::Right, short: Some(short.into()) });
     }
@@ -206,7 +207,7 @@ impl Table {
         &self.rows
     }
 
-    /// Whether a file holds numbers in a column, not words.
+    /// Whether a file has numbers in this column and not texts.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self
             .rows

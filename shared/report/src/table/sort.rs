@@ -1,18 +1,18 @@
-//! Rows in the order of a column.
+//! Sorts rows by a column.
 
 use std::cmp::Ordering;
 
 use super::{Cell, Table};
 
-/// The column that says on which exercises numbers were scored. Rows on different ones are never ranked among each other.
+/// The column with the exercises. Rows on different exercises are never ranked together.
 const EXERCISES: &str = "exercises";
 
 impl Table {
-    /// Orders the rows by a column, by its heading: numbers from the highest, texts from A; `reversed` the other way round.
-    /// Rows without a value come last, and behind them the total. Rows on different exercises stay apart.
+    /// Sorts the rows by the column with this heading: numbers from the highest, texts from A; `reversed` the other way
+    /// round. Rows without a value come last, then the total. Rows on different exercises stay apart.
     ///
     /// # Errors
-    /// There is no such column; the message names those that there are.
+    /// There is no such column; the message lists the columns.
     pub fn sort_by(&mut self, column: &str, reversed: bool) -> Result<(), String> {
         let place = |name: &str| self.headings.iter().position(|heading| heading.name == name);
         let Some(at) = place(column) else {
@@ -39,7 +39,7 @@ impl Table {
     }
 }
 
-/// What is missing comes last in both directions.
+/// Compares two cells; empty cells come last in both directions.
 fn order(a: &Cell, b: &Cell, reversed: bool) -> Ordering {
     let turned = |order: Ordering| if reversed { order.reverse() } else { order };
     match (a.value(), b.value()) {

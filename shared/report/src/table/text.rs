@@ -1,11 +1,11 @@
-//! For terminals: columns as wide as they need, no character that could steer the terminal.
+//! Tables as text for terminals: columns as wide as their content, without characters that could steer the terminal.
 
 use std::io::{self, Write};
 
 use super::{Align, Table};
 
-/// Longest cell, in characters; of a longer one, the beginning is shown. Names have bounds, but those of runs from elsewhere
-/// may be older than the bounds, and no width from the world may reach a formatter, which panics beyond 65 535.
+/// Maximum number of characters of a cell; longer texts are cut. Names are bounded elsewhere, but foreign runs may
+/// contain longer ones, and a formatter panics at widths beyond 65 535.
 const CELL_CHARS_MAX: usize = 1_000;
 
 impl Table {
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// On one line.
+/// The text on one line.
 fn flat(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
@@ -70,13 +70,13 @@ fn cut(text: String) -> String {
     }
 }
 
-/// A text of the world without characters that [steer](steers).
+/// A text from outside, without characters that [steer](steers).
 pub fn printable(text: &str) -> String {
     let kept = |c: char| c == '\n' || c == '\t' || !steers(c);
     text.chars().map(|c| if kept(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// Whether a character steers a terminal or a reader: controls, and marks that turn the direction of writing.
+/// Whether a character could steer a terminal or mislead a reader: control characters and direction marks.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')

@@ -7,13 +7,14 @@ use rust_xlsxwriter::{Format, FormatUnderline, Workbook, Worksheet, XlsxError};
 
 use super::{Align, Cell, Table, TopPlace};
 
-/// Characters of a sheet's name; Excel has no more.
+/// Maximum number of characters in the name of a sheet, in Excel.
 const SHEET_NAME_CHARACTERS: usize = 31;
 
-/// Digits after the point that a number is shown with; the cell holds all of them.
+/// Maximum number of digits shown after the point; the cell contains all digits.
 const PLACES_MAX: usize = 6;
 
-/// Writes tables, one sheet each, named by their titles. Rows go to temporary files, so that large tables cost no memory.
+/// Writes tables, one sheet each, named by their titles. Rows go to temporary files, so that memory does not grow with
+/// tables.
 pub fn write_workbook(tables: &[Table], writer: impl Write + Seek + Send) -> Result<(), XlsxError> {
     let mut workbook = Workbook::new();
     for (number, table) in tables.iter().enumerate() {

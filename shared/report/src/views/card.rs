@@ -1,4 +1,4 @@
-//! A model card: what is known of one model, in Markdown.
+//! Model cards: the results of one model, in Markdown.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut d
     Ok(())
 }
 
-/// On one line and without markup.
+/// The text on one line and without markup.
 fn plain(text: &str) -> String {
     printable(text).replace(['\n', '`', '<', '>', '[', ']', '*'], " ")
 }

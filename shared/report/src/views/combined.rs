@@ -1,4 +1,4 @@
-//! Combined scores of a scheme, with the group of models that lead.
+//! The table of a scheme's combined scores, with the group of leading models.
 
 use crate::analysis::combined::{Combined, combined};
 use crate::analysis::leaders::rank;
@@ -6,8 +6,8 @@ use crate::analysis::scheme::Scheme;
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
-/// One row per model, the best first, within each set of exercises. A star marks the models of the leading group; who has no
-/// rival does not lead.
+/// One row per model within each set of exercises, best first. A star marks the models of the leading group; a model
+/// without others to compare with has none.
 pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
     let mut table = Table::default()
         .left(["", "model", "exercises"])

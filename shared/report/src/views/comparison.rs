@@ -4,7 +4,7 @@ use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
-/// A comparison with the names of what was compared, first and second.
+/// A comparison with the names of both sides, first and second.
 pub struct Compared<'a> {
     pub names: (&'a str, &'a str),
     pub found: Comparison,
@@ -17,10 +17,10 @@ impl Compared<'_> {
     }
 }
 
-/// What is known of every task, in this order after its name, number of pairs and means.
+/// The columns of every task after its name, number of pairs and means.
 const FOUND: [&str; 8] = ["difference", "low", "high", "p", "p Holm", "p Wilcoxon", "effect", "unpaired"];
 
-/// For people: one row per task and one for all.
+/// The table for people: one row per task and one for all.
 pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
     let means = [compared.names.0, compared.names.1];
     let columns = Table::default().left(["task"]).right(["pairs"]).right(means).right(FOUND);
@@ -37,7 +37,8 @@ pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
     table
 }
 
-/// For programs: the comparisons in one table, the models in columns of their own. The rows over all tasks are in it.
+/// The table for programs: all comparisons in one table, the models in columns of their own, including the rows over
+/// all tasks.
 pub fn long(all: &Dialogues, compared: &[Compared<'_>]) -> Table {
     let columns = Table::default().left(["first", "second", "task"]);
     let columns = columns.right(["pairs", "mean first", "mean second"]).right(FOUND);

@@ -5,7 +5,7 @@ use crate::dialogues::Dialogues;
 use crate::stats::holm;
 use crate::table::{Cell, Table};
 
-/// Digits of p values: the published table has five.
+/// Digits of p values, as in the published table.
 const P_PLACES: usize = 5;
 
 /// One row per pair of groups, over all models on the same exercises together. Positive differences favour the first.

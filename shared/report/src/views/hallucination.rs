@@ -6,7 +6,7 @@ use halu::metrics::{Filter, Spread};
 use crate::hallucination::{ModelStudy, Replies, Study, frequency_words};
 use crate::table::{Cell, Table, TopPlace};
 
-/// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
+/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {
     let mut table = new(
         studies,
@@ -78,7 +78,7 @@ pub fn main(studies: &[Study]) -> Table {
     table
 }
 
-/// Until when the training data of a model go, marked where facts may have changed since.
+/// The date at which the training data of a model end, marked if facts may have changed since.
 fn cut_off(model: &ModelStudy, study: &Study) -> Cell {
     match &model.cut_off {
         None => Cell::from("unknown"),
@@ -91,7 +91,7 @@ fn is_outdated(date: &Date, study: &Study) -> bool {
     study.as_of.as_ref().is_some_and(|as_of| date.is_before(as_of))
 }
 
-/// What cut-offs have to do with the graph; nothing where none is known.
+/// A note that compares cut-offs with the date of the graph; `None` if no cut-off is known.
 fn cut_offs(study: &Study) -> Option<String> {
     let mut known = study.models.iter().filter_map(|model| model.cut_off.as_ref()).peekable();
     known.peek()?;
@@ -104,7 +104,7 @@ fn cut_offs(study: &Study) -> Option<String> {
     })
 }
 
-/// What answers were made of, and how many facts were wrong in those about the entity.
+/// Outcomes of answers, and how many facts were wrong in those about the entity.
 pub fn distributions(studies: &[Study]) -> Table {
     let mut table = new(
         studies,
@@ -179,7 +179,7 @@ pub fn types(studies: &[Study]) -> Table {
     table
 }
 
-/// The replies of every stage, over all models; those that models share once.
+/// The replies of every stage, over all models; replies that models share are counted once.
 fn of_all_models(study: &Study) -> Vec<Replies> {
     let mut all: Vec<Replies> = Vec::new();
     for replies in study.models.iter().flat_map(|model| &model.stages) {
@@ -195,7 +195,7 @@ fn of_all_models(study: &Study) -> Vec<Replies> {
     all
 }
 
-/// A table whose first column is the model; before it the pipeline, where there are several.
+/// A table whose first column is the model; with several judged benchmarks, the benchmark comes before it.
 fn new(studies: &[Study], title: &str, numbers: &[&str]) -> Table {
     let pipeline = (studies.len() > 1).then_some("pipeline");
     Table::default().left(pipeline).left(["model"]).right(numbers.iter().copied()).titled(title)
@@ -212,7 +212,7 @@ fn row(
     table.row(pipeline.into_iter().chain([Cell::from(model)]).chain(cells));
 }
 
-/// The best and the second value, for each model; nothing where all are equal.
+/// The best and the second value of each model; `None` if all are equal.
 fn places(
     models: &[&ModelStudy],
     least: bool,

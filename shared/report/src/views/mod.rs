@@ -1,4 +1,5 @@
-//! The tables of reports, made of [`Dialogues`](crate::Dialogues), and those of a coordinator's runs and workers.
+//! Makes the tables of reports from [`Dialogues`](crate::Dialogues), and those of a coordinator's runs and workers. One
+//! file for each table or group of tables.
 
 pub mod card;
 pub mod combined;

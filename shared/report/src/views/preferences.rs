@@ -1,10 +1,10 @@
-//! Turtle or JSON-LD.
+//! The tables of preferences: Turtle or JSON-LD.
 
 use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
-/// In the layout of the published `modelPreferences.csv`: a row per model in the order of their names, a column per task.
+/// The layout of the published `modelPreferences.csv`: a row per model, ordered by name, a column per task.
 pub fn published_layout(all: &Dialogues) -> Table {
     let pairs = pairs(all);
     let names = pairs.iter().map(|pair| &pair.name);

@@ -1,4 +1,4 @@
-//! Mean headline scores by task and model: the table that a run ends with.
+//! Mean headline scores by task and model: the table at the end of a run.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use domain::{Mean, TaskLabel};
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
-/// With more models than this, models become rows: terminals are not wide enough for more columns.
+/// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;
 
 /// Means by task and model.
@@ -18,21 +18,21 @@ pub struct Grid {
     models: Vec<ModelColumn>,
     /// By task, then model.
     cells: Vec<Vec<Cell>>,
-    /// Below the table.
+    /// Notes below the table.
     pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct TaskRow {
     label: String,
-    /// Its headline score, where it is known.
+    /// Its headline score, if known.
     score: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct ModelColumn {
     name: String,
-    /// The set of exercises: models on different ones are not ranked among each other.
+    /// Index of its set of exercises: models on different sets are not ranked together.
     set: usize,
     total: Cell,
 }
@@ -40,7 +40,7 @@ struct ModelColumn {
 /// The order of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// As they come.
+    /// As in the input.
     #[default]
     Given,
     /// The best mean first.
@@ -51,7 +51,7 @@ pub enum Sort {
 }
 
 impl Grid {
-    /// Of a run as its coordinator sees it. `score_of` returns the headline of a task, if known.
+    /// The means of a run. `score_of` returns the headline of a task, if known.
     pub fn of_view(view: &BenchmarkView, score_of: impl Fn(&TaskLabel) -> Option<String>) -> Self {
         // Cells come in the order of the plan, task by task.
         let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
@@ -79,7 +79,7 @@ impl Grid {
         }
     }
 
-    /// Of dialogues.
+    /// The means of dialogues.
     pub fn of(all: &Dialogues) -> Self {
         let by_cell = all.cells();
         let cell = |column: usize, task: usize| {
@@ -130,11 +130,11 @@ impl Grid {
         grid
     }
 
-    /// The same with the models in another order, or with `reversed` in its reverse. Ties, and models without a score, keep
-    /// theirs, the latter last. Models on different exercises stay apart, unless they are ordered by name.
+    /// Sorts the models, with `reversed` in reverse. Models without a score come last; ties keep their order. Models on
+    /// different exercises stay apart, unless they are sorted by name.
     ///
     /// # Errors
-    /// There is no such task; the message names some that there are.
+    /// There is no such task; the message lists some tasks.
     pub fn sorted(mut self, sort: &Sort, reversed: bool) -> Result<Self, String> {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         let turned = |order: Ordering| if reversed { order.reverse() } else { order };
@@ -166,7 +166,7 @@ impl Grid {
         Ok(self)
     }
 
-    /// The table: tasks as rows, or with many models the models.
+    /// The table: tasks as rows or, with many models, models as rows.
     pub fn table(&self) -> Table {
         let mut table = if self.models.len() > COLUMNS_MAX { self.turned() } else { self.upright() };
         table.title = "Mean scores".to_owned();
@@ -206,13 +206,13 @@ impl Grid {
         table
     }
 
-    /// Whether rows are stages and results of a pipeline, of which a mean says nothing.
+    /// Whether rows are stages and results of a judged benchmark; a mean over them has no meaning.
     fn is_of_pipeline(&self) -> bool {
         self.tasks.iter().any(|task| task.label.starts_with(RESULT_PREFIX))
     }
 }
 
-/// Nothing where nothing was planned and nothing is there.
+/// The cell; empty if nothing was planned and there are no dialogues.
 fn or_nothing(cell: Cell, view: &CellView) -> Cell {
     if view.planned == 0 { Cell::Empty } else { cell }
 }

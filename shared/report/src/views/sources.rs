@@ -1,9 +1,9 @@
-//! Where the numbers come from: the first sheet of every workbook.
+//! The sources of the numbers: the first sheet of every workbook.
 
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
-/// One row per run or result file, with what a reader must know below.
+/// One row per run or result file, with notes below.
 pub fn table(all: &Dialogues) -> Table {
     let mut table = Table::default()
         .left(["source", "exercises"])

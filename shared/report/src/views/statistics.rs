@@ -1,4 +1,4 @@
-//! Everything about every model on every task, one row each; and every model over all tasks.
+//! The statistics of every model on every task, and of every model over all tasks.
 
 use crate::analysis::cells;
 use crate::dialogues::Dialogues;
