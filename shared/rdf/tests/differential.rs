@@ -1,8 +1,8 @@
-//! Invented queries and documents, answered by rdflib and frozen in `tests/differential`, against ours.
+//! Invented queries and documents: rdflib's answers, frozen in `tests/differential`, compared with ours.
 //!
-//! Whatever is not equal is in the lists below, with the reason, and in docs/parity.md. Set `KGFLEET_DIFFERENTIAL` to a
-//! file that `tests/differential/generate.py run` wrote to compare with that one instead: the test then prints the
-//! disagreements and demands nothing.
+//! Every difference is in the lists below, with its reason, and in docs/parity.md. To compare with another file that
+//! `tests/differential/generate.py run` wrote, set `KGFLEET_DIFFERENTIAL` to it: the test then prints the differences
+//! and does not fail.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,13 @@
-//! What a task class declares: each has a [`ClassSpec`] in the folder of its family, and [`crate::families`] lists it.
+//! What a task class declares. Each class has a [`ClassSpec`] in the folder of its family; [`crate::families`] lists
+//! all of them.
 
 use domain::{Ask, PromptKind, Scores};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::graphs::GraphLibrary;
 
-/// What all tasks of a class share, and what other parts of the program need to know about it. What a class must say is asked
-/// for by [`ClassSpec::new`]; what few classes say is set where it differs.
+/// What all tasks of a class share, and what other parts of the program need to know about it. [`ClassSpec::new`] takes
+/// what every class must say; the other fields have defaults, which few classes change.
 pub struct ClassSpec {
     /// Names in result files and configurations, in documentation order, each with the versions whose scoring rules are
     /// known, the newest last. Names in papers and names of older releases are aliases of one class.
@@ -15,7 +16,7 @@ pub struct ClassSpec {
     pub headline: &'static [&'static str],
     /// The headline of a perfect answer and of an unreadable one.
     pub marks: Marks,
-    /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON
+    /// The kind of question. For embedders and classifiers, the prompt is a JSON list of texts, and the answer a JSON
     /// object with what the verdict needs.
     pub asks: Ask,
     /// What an answer is expected to be.
@@ -28,14 +29,14 @@ pub struct ClassSpec {
     /// evaluation process reads the replies to all cases; and a dialogue that is retried uses another sampling seed. In
     /// all other classes the answers are what is measured, and the same key always asks the same question.
     pub judges: bool,
-    /// What only the classes of LLM-KG-Bench have.
+    /// Values that only classes of LLM-KG-Bench have.
     pub published: Published,
     /// Reads a case. It parses everything in the case, so that a broken one is found before any model is asked.
     pub exercise: ReadCase,
 }
 
 impl ClassSpec {
-    /// A class of questions to chat models, with one answer that is worth 0 to 1.
+    /// A class for chat models, with one answer and a headline from 0 to 1.
     pub const fn new(
         names: &'static [(&'static str, &'static [&'static str])],
         headline: &'static [&'static str],
@@ -98,7 +99,7 @@ pub struct Repair {
     pub repaired: &'static str,
 }
 
-/// What published result files say of a class.
+/// What published result files contain for a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Published {
     /// The estimated size that they state, in characters.

@@ -1,6 +1,6 @@
-//! By whose rules queries are read.
+//! The rules by which queries are read and evaluated.
 
-/// The rules by which a query is read and evaluated.
+/// A set of rules for queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// SPARQL 1.1 by the standard.

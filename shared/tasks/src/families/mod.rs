@@ -1,5 +1,6 @@
 //! One folder per task family. Each declares its classes as [`ClassSpec`], reads their cases and judges answers by the
-//! rules of its paper. One line here registers a family.
+//! rules of its paper. A family is registered by one line in `FAMILIES`; `docs/adding-a-task.md` says what else it
+//! needs.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! The model that repeats what it hears: the cheapest one, and handy for checking what was sent.
+//! A model that repeats the last message: the cheapest one, and useful to check what was sent.
 
 use super::{AnswerModel, SimAnswer, SimAsk};
 

@@ -1,4 +1,4 @@
-//! Text without meaning: random letters, and prose that goes on and on.
+//! Text without meaning: random letters, and prose of any length.
 
 use crate::identity::Draw;
 
@@ -17,7 +17,7 @@ pub(super) fn letters(draw: &mut Draw, tokens: u32) -> String {
     text
 }
 
-/// Sentences that sound busy, without any code fence, list or IRI in them.
+/// Sentences without meaning, and without any code fence, list or IRI in them.
 pub(super) fn prose(draw: &mut Draw, sentences: usize) -> String {
     const SUBJECTS: [&str; 6] =
         ["The graph", "This statement", "Such a query", "The first triple", "Every node", "The question"];

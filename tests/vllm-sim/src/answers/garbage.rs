@@ -1,4 +1,4 @@
-//! The model with random weights: what a tiny untrained network would say.
+//! A model that answers with random words, as an untrained network does.
 
 use super::{AnswerModel, SimAnswer, SimAsk, filler};
 use crate::identity::Draw;

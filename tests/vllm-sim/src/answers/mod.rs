@@ -1,5 +1,6 @@
-//! What a simulated model says. An answer is a pure function of the question: models hold no state, so the order and the
-//! concurrency of requests change nothing.
+//! The answers of simulated models. An answer is a pure function of the question: models have no state, so the order
+//! and concurrency of requests change nothing. A further kind of model is a file here and a variant of
+//! [`AnswerConfig`].
 
 mod echo;
 mod filler;

@@ -106,7 +106,7 @@ enum Manner {
     Rambling,
 }
 
-/// See the module.
+/// A model that answers by its dials; see the module.
 pub struct Skilled {
     skill: Skill,
     key: Option<Arc<dyn AnswerKey>>,

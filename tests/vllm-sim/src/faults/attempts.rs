@@ -1,4 +1,4 @@
-//! How often a request and its conversation came before, within bounded memory.
+//! Counts earlier requests of a conversation and earlier equal requests, within bounded memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

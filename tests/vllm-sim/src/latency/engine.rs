@@ -31,7 +31,7 @@ pub struct EngineJob {
 #[error("the engine's queue is full")]
 pub struct QueueFull;
 
-/// What happened, in the order of time.
+/// An event of the engine; events are in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineEvent {
     /// A request's first token is there.
@@ -94,7 +94,7 @@ enum Phase {
     Decode { until: Odometer },
 }
 
-/// See the module.
+/// The scheduler; see the module.
 #[derive(Debug)]
 pub struct Engine {
     settings: EngineSettings,
@@ -189,7 +189,7 @@ impl Engine {
         prefill.into_iter().chain(decode).min()
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.events)
     }

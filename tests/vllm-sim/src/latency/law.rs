@@ -35,7 +35,7 @@ impl Law {
     }
 }
 
-/// What an engine is made of.
+/// The settings of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
     /// How long things take.
@@ -80,7 +80,7 @@ pub enum Profile {
     Custom(CustomProfile),
 }
 
-/// A latency law of one's own.
+/// A latency law with given constants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CustomProfile {
@@ -99,7 +99,7 @@ pub struct CustomProfile {
 }
 
 impl Profile {
-    /// Longest time that a constant may say, in milliseconds: an hour.
+    /// Maximum value of a constant in milliseconds: an hour.
     const MS_MAX: f64 = 3_600_000.0;
     /// Largest slowdown by load.
     const LOAD_FACTOR_MAX: f64 = 100.0;

@@ -1,5 +1,5 @@
-//! The text of `/metrics`: names, labels and help texts of vLLM 0.32 in the Prometheus text format, for the families that
-//! somebody reads: load and cache, by which workers adapt, and what was read, written and answered.
+//! The text of `/metrics`: names, labels and help texts of vLLM 0.32 in the Prometheus text format. Only families that
+//! workers or dashboards read: load, cache, requests and tokens.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! What the server counts. [`exposition`] turns it into the text of `/metrics`.
+//! The counters of the server. [`exposition`] turns them into the text of `/metrics`.
 
 mod exposition;
 

@@ -1,9 +1,9 @@
-//! Whether a hypothesis follows from a premise, by their words.
+//! Decides by words whether a hypothesis follows from a premise.
 //!
-//! The rule: a hypothesis whose words all stand in the premise is entailed; if only one of the two is negated
-//! (`not`, `never` and the like), it is contradicted. One of which half or more stand there speaks of the same and says
-//! something else: contradicted. Anything else is neutral. Words of grammar and short words do not count.
-//! The dial says how often the model takes one for another.
+//! The rule: a hypothesis whose words all occur in the premise is entailed; if only one of the two is negated (`not`,
+//! `never` and the like), it is contradicted. If at least half of its words occur there, it is about the same thing and
+//! says something else: contradicted. Anything else is neutral. Function words and short words do not count. The dial
+//! sets how often the model returns another class.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::identity::{Draw, SimIdentity};
 
 const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
 
-/// Share of a hypothesis's words from which on it speaks of the same as its premise.
+/// Share of a hypothesis's words from which on it is about the same thing as its premise.
 const SAME_MATTER: f64 = 0.5;
 
 /// How good a classifier is.
@@ -65,7 +65,7 @@ impl ClassifierDial {
     }
 }
 
-/// See the module.
+/// A simulated classifier; see the module.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     model: String,
@@ -128,7 +128,7 @@ impl Classifier {
     }
 }
 
-/// The rule.
+/// The class of a pair by the rule of the module.
 fn relation(premise: &str, hypothesis: &str) -> &'static str {
     let [contradiction, neutral, entailment] = CLASSES;
     let (given, claimed) = (words::content(premise), words::content(hypothesis));

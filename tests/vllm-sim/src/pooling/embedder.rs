@@ -13,7 +13,7 @@ use super::words;
 use crate::bounds::ConfigError;
 use crate::identity::{Draw, SimIdentity};
 
-/// How much less each further word of a text weighs.
+/// Weight of each word of a text relative to the word before it.
 const FURTHER_WORD: f64 = 0.7;
 
 /// How good an embedder is.
@@ -50,7 +50,7 @@ impl EmbedderDial {
     }
 }
 
-/// See the module.
+/// A simulated embedder; see the module.
 #[derive(Clone, Debug)]
 pub struct Embedder {
     model: String,

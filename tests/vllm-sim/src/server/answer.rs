@@ -1,4 +1,4 @@
-//! An answer after the request's limits: what is really sent.
+//! An answer cut to the request's limits, as it is sent.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::metrics::EndReason;
 use crate::tokenizer::{pieces, prefix, tokens_in};
 use crate::wire::chunk::ChunkToken;
 
-/// See the module.
+/// The cut answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServedAnswer {
     pub(super) reasoning: Option<String>,

@@ -1,4 +1,4 @@
-//! The body of a reply: whole, in pieces, or broken on purpose.
+//! The body of a reply: in one piece, in several pieces, or broken on purpose.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, SizeHint};
 #[error("the simulated server breaks the connection off")]
 pub(super) struct BrokenOff;
 
-/// See the module.
+/// The body of a reply.
 pub(super) enum SimBody {
     Whole(Option<Bytes>),
     Pieces {

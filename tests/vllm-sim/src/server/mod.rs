@@ -1,5 +1,5 @@
-//! The HTTP layer. It uses hyper rather than a web framework: ten fixed routes need no router, faults need the raw
-//! connection, and a benchmark's server must cost as little as possible.
+//! The HTTP layer. It uses hyper and no web framework: ten fixed routes need no router, faults need the raw connection,
+//! and a benchmark's server must cost as little as possible.
 
 mod answer;
 mod body;

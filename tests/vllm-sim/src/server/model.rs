@@ -18,12 +18,12 @@ use crate::wire::error::ApiError;
 use crate::wire::reply::SimUsage;
 use crate::wire::request::Generation;
 
-/// See the module.
+/// One served model.
 pub(super) struct SimModel {
     pub(super) config: ModelConfig,
     pub(super) purpose: Purpose,
     pub(super) metrics: Arc<SimModelMetrics>,
-    /// None when the model takes no time.
+    /// `None` if the model takes no time.
     pacer: Option<Pacer>,
 }
 

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::faults::Faults;
 use crate::metrics::unix_time;
 use crate::wire::error::ApiError;
 
-/// See the module.
+/// The shared state.
 pub(super) struct Server {
     /// In the order of the configuration; the first serves requests that name none.
     pub(super) models: Vec<Arc<SimModel>>,

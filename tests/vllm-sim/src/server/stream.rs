@@ -19,13 +19,13 @@ pub(super) enum Ending {
     Complete,
     /// After the last token, without `[DONE]`.
     WithoutDone,
-    /// It never does: silence.
+    /// Never: the connection stays open and silent.
     Stall { after_tokens: u32 },
-    /// The connection breaks.
+    /// The connection is closed.
     Cut { after_tokens: u32 },
 }
 
-/// See the module.
+/// A streamed answer in progress.
 pub(super) struct Streamer {
     model: Arc<SimModel>,
     generation: Generation,

@@ -139,13 +139,13 @@ impl<'a> Reader<'a> {
         std::iter::from_fn(|| self.attempt(&mut rule)).collect()
     }
 
-    /// What stands after a symbol.
+    /// Applies a rule after a symbol.
     fn after<T>(&mut self, symbol: &str, rule: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.symbol(symbol)?;
         rule(self)
     }
 
-    /// What stands between two symbols.
+    /// Applies a rule between two symbols.
     fn between<T>(
         &mut self,
         open: &str,
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Some(inner)
     }
 
-    /// One or more, with a symbol between any two.
+    /// Applies a rule once or more, with a symbol between any two.
     fn parted<T>(&mut self, by: &str, rule: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut parts = vec![rule(self)?];
         parts.extend(self.many(|r| r.after(by, &rule)));

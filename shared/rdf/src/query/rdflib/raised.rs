@@ -1,4 +1,5 @@
-//! What functions and aggregates tell the evaluation, and the terms that stand for no value.
+//! What functions and aggregates report to the evaluation: that rdflib would have raised, and terms that mean "no
+//! value".
 
 use oxrdf::Term;
 use std::sync::Arc;

@@ -1,13 +1,12 @@
 //! JudgePairSimilarity and JudgePairClass: judges that do not chat, asked about two texts.
 //!
-//! The prompt is a JSON list of the two texts, the answer what the connector made of the model's reply: of an embedder
-//! `{"cosine": 0.73}`, of a classifier `{"label": "ENTAILMENT", "probability": 0.98, ...}`. A second question would bring the
-//! same answer, so there is no follow-up: one that cannot be read leaves the dialogue unscored.
+//! The prompt is a JSON list of the two texts, and the answer is made by the connector from the model's reply: for an
+//! embedder `{"cosine": 0.73}`, for a classifier `{"label": "ENTAILMENT", "probability": 0.98, ...}`. Asking again
+//! would bring the same answer, so there is no follow-up: an answer that cannot be read leaves the dialogue unscored.
 //!
 //! JudgePairSimilarity: score `cosine`, -1 to 1; no parameters. JudgePairClass: parameters `choices`, the classes, and
-//! `worth`, the score of each, in the same order; scores `grade` and `probability`; info `choice`, the class as it
-//! stands in `choices`. Models write their classes in whatever case. One that is none of `choices` leaves the dialogue
-//! unscored.
+//! `worth`, the score of each, in the same order; scores `grade` and `probability`; info `choice`, the class as spelled
+//! in `choices`. The case of a class name is ignored. A class that is none of `choices` leaves the dialogue unscored.
 
 use domain::{Ask, Infos, Scores};
 use serde::Deserialize;
@@ -17,10 +16,10 @@ use crate::class::{AnswerForm, ClassSpec, Marks};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 
-/// The name of the class of similarities in packs.
+/// Name of the class of JudgePairSimilarity in packs.
 pub const SIMILARITY: &str = "JudgePairSimilarity";
 
-/// The name of the class of classes in packs.
+/// Name of the class of JudgePairClass in packs.
 pub const CLASS: &str = "JudgePairClass";
 
 /// Their version.
@@ -53,13 +52,13 @@ const OF_CLASSES: ClassSpec = ClassSpec {
     ..SIMILARITIES
 };
 
-/// Both.
+/// Both classes.
 pub(crate) const CLASSES: [ClassSpec; 2] = [SIMILARITIES, OF_CLASSES];
 
 struct Similarity;
 
 struct Classes {
-    /// As they are written, and what they are worth.
+    /// The classes as spelled in the task, with their scores.
     choices: Vec<(String, Value)>,
 }
 
@@ -88,7 +87,7 @@ fn unscored(message: String) -> Verdict {
     Verdict { unscored: Some(message), ..Verdict::default() }
 }
 
-/// The answer as JSON, where it is no longer than answers may be; else why it cannot be read.
+/// Parses the answer as JSON; the error says why it cannot be read, or that it is longer than answers may be.
 fn read<'a, T: Deserialize<'a>>(answer: &'a str, effort: &Effort) -> Result<T, String> {
     if answer.len() > effort.limits.answer_bytes_max {
         return Err("the answer is too long".to_owned());

@@ -1,8 +1,8 @@
 //! JudgeText: a model that writes a text for later stages, such as the sentence that states a fact.
 //!
-//! The info `text` holds the reply without surrounding white space and quotes. Whether it says the right thing is decided
-//! by the stage that reads it, which has the case. A reply without any letter or digit is asked again once, with the
-//! follow-up `choice`; a second one leaves the dialogue unscored. No parameters; score `written`, 1 where there is a text.
+//! The info `text` is the reply without surrounding white space and quotes. The stage that reads it decides whether it
+//! is right, because only that stage has the case. A reply without any letter or digit is asked again once, with the
+//! follow-up `choice`; a second one leaves the dialogue unscored. No parameters; score `written`, 1 if there is a text.
 
 use domain::{Infos, PromptKind, Scores};
 
@@ -19,7 +19,7 @@ pub const VERSION: &str = "1.0";
 /// The info that holds the text.
 pub const TEXT: &str = "text";
 
-/// Answers that a model may give to one question.
+/// Maximum number of answers of a model to one question.
 const ANSWERS_MAX: usize = 2;
 
 /// Write a text.
