@@ -1,4 +1,8 @@
 //! Executes a run from its configuration to its end, with a coordinator and a worker in one process.
+//!
+//! `start` opens a [`Session`] and runs it. A new run gets its folder only after its servers were checked; everything
+//! printed here goes to standard error. The run ends early if no model can be asked any more, or if records cannot be
+//! stored; what was stored stays, and `kgfleet resume` continues.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Writes tables in the formats of `--format`.
+//! Writes tables in the formats of `--format`. A new format is a variant of [`TableFormat`] and its line in `write`;
+//! the writers themselves are in `report::table`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

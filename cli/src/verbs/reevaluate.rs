@@ -1,4 +1,4 @@
-//! `kgfleet reevaluate`.
+//! `kgfleet reevaluate`: its options, its progress and its table. [`crate::reevaluate`] does the work.
 
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;

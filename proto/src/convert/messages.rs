@@ -1,4 +1,6 @@
-//! The messages and enumerations that look the same on both sides.
+//! The messages and enumerations that look the same on both sides. A field or a variant is added to its line here, and
+//! to the `.proto` file; a message whose fields differ from those of its type gets a file of its own. A number that no
+//! variant has is an error, never another variant.
 
 use domain::control::{
     BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RefusalView,

@@ -1,8 +1,10 @@
-//! Bounds the memory for received messages: a message reserves its size before it is read, and waits if there is no
-//! room.
+//! Bounds the memory for received messages of one connection: a message reserves its size before it is read, and waits
+//! if there is no room.
 //!
-//! A gRPC message has its length in its first five bytes. Unread data stays in the HTTP/2 window, and then at the
-//! peer.
+//! The guard wraps the body of every call in a [`Budgeted`]. All calls of a connection share
+//! [`DECODE_BYTES`](crate::limits::DECODE_BYTES). A message that waits longer than [`ROOM_PATIENCE`] fails its call
+//! with `RESOURCE_EXHAUSTED`. A gRPC message has its length in its first five bytes. Unread data stays in the HTTP/2
+//! window, and then at the peer.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Shutdown of a server: first it accepts nothing new, then it aborts calls in progress.
+//! Shutdown of a server: first it accepts nothing new, then it aborts calls in progress. [`serve`](super::serve) moves
+//! from stage to stage; calls and streams only wait for a stage.
 
 use domain::{ErrorCode, ServiceError};
 use tokio::sync::watch;

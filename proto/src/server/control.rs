@@ -1,4 +1,9 @@
-//! The command line's calls.
+//! The calls of people and tools: converts each call, passes it to the coordinator's [`Control`], and converts the
+//! answer.
+//!
+//! The guard has established the caller before, and the coordinator decides what the caller may do. An invalid message
+//! is answered with [`ErrorCode::Invalid`]. A call that the `.proto` file adds gets its handler here, and its row in
+//! `access`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
 //! What is sent to a language model and what comes back, independent of any provider's wire format.
+//!
+//! Only types: the calls are in `models`, and the bounds of sampling parameters are checked in
+//! `coordinator::plan::configuration`. A new sampling parameter is added to [`Sampling`], to that check, and to each
+//! connector, which either sends it or refuses it.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
-//! RDF statements read by a mapping: shared by dump and endpoint.
+//! RDF statements read by a mapping: shared by dump and endpoint, which add the statements. Nothing here reads a
+//! source, and statements that do not fit the mapping are ignored, not errors. A new part of an entity is read in
+//! [`Statements::entity`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,9 @@
 //! The reference model: every operation, in ordinary collections. It takes `now_ms` and does no IO, so tests control
-//! its time.
+//! its time. Its caller, [`MemoryStore`](crate::MemoryStore), has checked the input against [`crate::limits`]; only
+//! limits on what is stored are checked here.
+//!
+//! A new operation is added to [`QueueStore`](crate::QueueStore), here, to the scripts of Redis, to `calls.rs`, and to
+//! the conformance suite, which compares the stores.
 
 mod state;
 

@@ -1,4 +1,4 @@
-//! The dashboard that answers: who works, and which GPU is idle?
+//! The dashboard that answers: who works, and which GPU is idle? `reliability` explains the form of a panel.
 
 use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};

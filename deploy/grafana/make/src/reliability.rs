@@ -1,4 +1,7 @@
 //! The dashboard that answers: what is wrong?
+//!
+//! Each [`panel`] has a title, how and in which unit its values are drawn, its width, a sentence for readers, and its
+//! queries with the legends of their series.
 
 use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};

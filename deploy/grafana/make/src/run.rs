@@ -1,4 +1,5 @@
-//! The dashboard that answers: how fast and how far is a run, and what are the results?
+//! The dashboard that answers: how fast and how far is a run, and what are the results? `reliability` explains the form
+//! of a panel.
 
 use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RUN, panel};
 use Is::{Fault, Number, PerSecond, Seconds, Share};

@@ -1,5 +1,6 @@
 //! Tables as comma-separated values (RFC 4180), UTF-8, with a heading line. Numbers have all their digits, unknown
-//! values are empty. Titles, notes and totals are left out.
+//! values are empty. Titles, notes and totals are left out. How a kind of [`Cell`] is written is decided in one
+//! `match`; a new kind is added there.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Checks a whole log: what `kgfleet verify RUN` reports.
+//! Checks a whole log: what `kgfleet verify RUN` reports. It reads everything and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! Sends spans to a collector: they are gathered in one buffer, which is sent when it is full or old enough.
+//!
+//! Adding a span never waits for the network. What cannot be buffered or sent is dropped and counted; the first failure
+//! in a row is logged.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

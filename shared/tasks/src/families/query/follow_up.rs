@@ -1,4 +1,6 @@
-//! The follow-ups to queries that do not parse or find nothing.
+//! The follow-ups to queries that do not parse or find nothing: their kind and the values of their placeholders. Their
+//! words are templates of the pack. When each is sent is decided in `evaluate` and by the limits of
+//! [`Shots`](crate::exercise::Shots).
 
 use domain::PromptKind;
 
