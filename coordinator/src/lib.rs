@@ -27,9 +27,9 @@ mod tending;
 mod tests;
 mod views;
 
-pub use benchmarks::copy::PipelineCopy;
+pub use benchmarks::copy::BenchmarkCopy;
 pub use benchmarks::progress::ModelReading;
-pub use benchmarks::reading::PipelineReading;
+pub use benchmarks::reading::BenchmarkReading;
 pub use benchmarks::submit::Proposal;
 pub use coordinator::Coordinator;
 pub use fleet::matching;

@@ -75,7 +75,7 @@ async fn measure() {
             break;
         }
     }
-    let view = world.access.run(&run).await.unwrap();
+    let view = world.access.view(&run).await.unwrap();
     println!(
         "{} of {} dialogues, {} models, {WORKERS} workers",
         view.done(),

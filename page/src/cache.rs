@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use coordinator::Coordinator;
 use coordinator::access::Access;
 use domain::caller::{Caller, CallerRole};
-use domain::control::{BenchmarkView, Control, WorkerView};
+use domain::control::{Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
 use crate::intervals::Intervals;
@@ -37,8 +37,6 @@ struct CachedPage {
     /// Errors are cached as long as pages, so that visitors of an unreadable run do not each wait for the same failure.
     latest: Option<(Instant, Result<Arc<PageState>, ServiceError>)>,
     intervals: Intervals,
-    /// Whether the name is that of a judged benchmark; `None` before it is known.
-    is_pipeline: Option<bool>,
 }
 
 type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
@@ -103,17 +101,16 @@ impl ViewCache {
     async fn make(&self, topic: &Topic, cached: &mut CachedPage) -> Result<PageState, ServiceError> {
         match topic {
             Topic::Benchmarks(audience) => {
-                let benchmarks: Arc<[BenchmarkView]> = self.access(*audience).runs().await?.into();
-                let shown = Arc::clone(&benchmarks);
-                let sections = rendered(move || benchmarks::sections(&shown)).await?;
-                Ok(PageState { title: "Runs".to_owned(), sections, over: false, benchmarks })
+                let listed = self.access(*audience).list().await?;
+                let sections = rendered(move || benchmarks::sections(&listed)).await?;
+                Ok(PageState { title: "Benchmarks".to_owned(), sections, over: false })
             }
             Topic::Benchmark(id, audience) => self.make_benchmark(id, *audience, cached).await,
             Topic::Workers(audience) => {
                 let workers: Vec<WorkerView> = self.access(*audience).workers().await?;
                 let steers = *audience == Audience::Operators;
                 let sections = rendered(move || workers::sections(&workers, steers)).await?;
-                Ok(PageState { title: "Workers".to_owned(), sections, over: false, benchmarks: Arc::new([]) })
+                Ok(PageState { title: "Workers".to_owned(), sections, over: false })
             }
         }
     }
@@ -125,29 +122,18 @@ impl ViewCache {
         cached: &mut CachedPage,
     ) -> Result<PageState, ServiceError> {
         let access = self.access(audience);
-        let view = access.run(id).await?;
-        let is_pipeline = match cached.is_pipeline {
-            Some(known) => known,
-            None => *cached.is_pipeline.insert(access.pipeline(id).await?.is_some()),
-        };
-        let stages = if is_pipeline {
-            let all = Box::pin(self.latest(&Topic::Benchmarks(audience))).await?;
-            let prefix = format!("{id}.");
-            all.benchmarks.iter().filter(|run| run.run.as_str().starts_with(&prefix)).cloned().collect()
-        } else {
+        let view = access.view(id).await?;
+        let has_intervals = view.headline.intervals;
+        if has_intervals {
             // Whoever waits for intervals sees them with a later tick.
             cached.intervals.keep_up(access, id, view.done());
-            Vec::new()
-        };
+        }
         let intervals = cached.intervals.latest();
-        let is_settled = is_pipeline || cached.intervals.are_settled(view.done());
-        let (title, over) = (
-            format!("{} {id}", if is_pipeline { "Pipeline" } else { "Run" }),
-            view.phase.is_over() && is_settled,
-        );
-        let shown = benchmark::Shown { view, intervals, stages, is_pipeline };
+        let is_settled = !has_intervals || cached.intervals.are_settled(view.done());
+        let (title, over) = (format!("Benchmark {id}"), view.phase.is_over() && is_settled);
+        let shown = benchmark::Shown { view, intervals };
         let sections = rendered(move || benchmark::sections(&shown)).await?;
-        Ok(PageState { title, sections, over, benchmarks: Arc::new([]) })
+        Ok(PageState { title, sections, over })
     }
 }
 

@@ -3,8 +3,6 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use domain::control::BenchmarkView;
-
 /// A part of a page that changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
@@ -30,6 +28,4 @@ pub(crate) struct PageState {
     pub sections: Vec<Section>,
     /// Whether the state does not change any more.
     pub over: bool,
-    /// On the list of benchmarks: all of them.
-    pub benchmarks: Arc<[BenchmarkView]>,
 }

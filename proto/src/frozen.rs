@@ -1,6 +1,5 @@
-//! Bytes of messages of version 1 as first written, which every build must decode to the same values. They are never
-//! rewritten: a build that decodes them differently cannot talk to processes of the same cluster that are not yet
-//! updated.
+//! Messages as first written, by the version of the wire, decoded by every build. They are never rewritten: a change that
+//! decodes them differently breaks every cluster that is updated one process at a time.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -9,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace,
-    RefusalView, RunPhase, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, ExportItem, HeadlineView,
+    HistoryEntry, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered,
@@ -31,7 +30,9 @@ use crate::wire::{self, batch_outcome::Outcome, submit_part::Part};
 
 /// Reads the frozen bytes of a message. With `KGFLEET_BLESS=1`, a missing file is written first.
 fn thawed<W: Message + Default>(name: &str, message: W) -> W {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/v1").join(format!("{name}.bin"));
+    // Version 1 is the first; messages that came with a later one stand in its folder.
+    let name = if name.contains('/') { name.to_owned() } else { format!("v1/{name}") };
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata").join(format!("{name}.bin"));
     if !path.exists() && std::env::var_os("KGFLEET_BLESS").is_some() {
         std::fs::write(&path, message.encode_to_vec()).unwrap();
     }
@@ -318,6 +319,7 @@ fn runs() {
         refusals: Vec::new(),
         history: Vec::new(),
         notes: Vec::new(),
+        ..BenchmarkView::default()
     };
     frozen::<_, wire::RunView>("run_view", view.clone());
     let model = ModelView {
@@ -340,6 +342,29 @@ fn runs() {
             tokens_per_second: 640.0,
             refusals: vec![refusal],
             notes: vec!["not measured alike".into()],
+            ..view.clone()
+        },
+    );
+    let row = |name: &str, kind, better| RowView { name: name.into(), kind, better };
+    frozen::<_, wire::RunView>(
+        "v2/run_view_of_judged",
+        BenchmarkView {
+            headline: HeadlineView { words: "grade".into(), intervals: false },
+            rows: vec![
+                row("ask", RowKind::Stage, Better::Higher),
+                row("= grade", RowKind::Result, Better::Lower),
+                row("t", RowKind::Task, Better::Neither),
+            ],
+            runs: vec![RunLine {
+                name: "p.grade.tiny.1".into(),
+                stage: "grade".into(),
+                model: "tiny".into(),
+                asks: "judge".into(),
+                phase: RunPhase::Active,
+                planned: 20,
+                scored: 3,
+                failed: 1,
+            }],
             ..view
         },
     );
@@ -376,6 +401,7 @@ fn exports() {
         "export_record",
         ExportItem::Record { ticket: 1 << 33, json: r#"{"score":1.0}"#.into() },
     );
+    frozen::<_, wire::ExportItem>("v2/export_documents", ExportItem::Documents(r#"{"pipelines":[]}"#.into()));
 }
 
 #[test]
@@ -396,7 +422,16 @@ fn workers_and_dead_letters() {
         at: "1969-12-31T23:59:59.5Z".parse().unwrap(),
     };
     frozen::<_, wire::DeadLetter>(
-        "dead_letter",
-        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike], suspect: false },
+        "v2/dead_letter",
+        DeadLetterView {
+            run: "r".into(),
+            unit: 9,
+            dialogues: vec![key()],
+            strikes: vec![strike],
+            suspect: false,
+        },
     );
+    // Version 1 did not say the run, which was that of the request.
+    let first = thawed("dead_letter", wire::DeadLetter::default());
+    assert_eq!((first.unit, first.run.as_str()), (9, ""));
 }

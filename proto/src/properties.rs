@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace,
-    RefusalView, RunPhase, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, ExportItem, HeadlineView,
+    HistoryEntry, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, NameTaken, NotAsked, Offer, Orders, Parking, RateBudget, Receipt,
@@ -318,11 +318,13 @@ prop_compose! {
         models in vec(model_view(), 0..3),
         cells in vec(cell(), 0..3),
         told in (vec(refusal(), 0..3), vec(words(), 0..3)),
+        shape in (words(), any::<bool>(), vec(row(), 0..3), vec(run_line(), 0..3)),
     ) -> BenchmarkView {
         let ((run, name), (generation, planned, scored, failed)) = (names, counts);
         let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
+        let (words, intervals, rows, runs) = shape;
         BenchmarkView {
-            run: RunId::new(run),
+            run: RunId::new(run), headline: HeadlineView { words, intervals }, rows, runs,
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
             tokens_per_second, refusals, notes,
             history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
@@ -330,8 +332,26 @@ prop_compose! {
     }
 }
 
+fn row() -> impl Strategy<Value = RowView> {
+    let kind = proptest::sample::select(RowKind::ALL.to_vec());
+    (name(), kind, proptest::sample::select(Better::ALL.to_vec())).prop_map(|(name, kind, better)| RowView {
+        name: name.as_str().into(),
+        kind,
+        better,
+    })
+}
+
+prop_compose! {
+    fn run_line()(names in vec(name(), 4), phase in phase(), counts in any::<(u64, u64, u64)>()) -> RunLine {
+        let (planned, scored, failed) = counts;
+        let (model, asks) = (names[1].as_str().into(), names[2].as_str().into());
+        RunLine { name: names[0].as_str().into(), stage: names[3].clone(), model, asks, phase, planned, scored, failed }
+    }
+}
+
 fn export_item() -> impl Strategy<Value = ExportItem> {
     prop_oneof![
+        "\\PC{1,50}".prop_map(|json| ExportItem::Documents(json.into())),
         "\\PC{1,50}".prop_map(|json| ExportItem::Manifest(json.into())),
         (any::<u64>(), "\\PC{1,50}")
             .prop_map(|(ticket, json)| ExportItem::Record { ticket, json: json.into() }),
@@ -342,8 +362,15 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterView> {
     let strike = (name(), any::<u32>(), words(), timestamp()).prop_map(|(worker, attempt, cause, at)| {
         StrikeView { worker: worker.as_str().into(), attempt, cause, at }
     });
-    (any::<u64>(), vec(key(), 0..3), vec(strike, 0..3), any::<bool>())
-        .prop_map(|(unit, dialogues, strikes, suspect)| DeadLetterView { unit, dialogues, strikes, suspect })
+    (name(), any::<u64>(), vec(key(), 0..3), vec(strike, 0..3), any::<bool>()).prop_map(
+        |(run, unit, dialogues, strikes, suspect)| DeadLetterView {
+            run: RunId::new(run),
+            unit,
+            dialogues,
+            strikes,
+            suspect,
+        },
+    )
 }
 
 /// Writes a wire message and reads it again.

@@ -125,12 +125,12 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         assert_eq!(fake.heard(), [call("extend", &(&run, submission))]);
 
         fake.will_return(vec![run_view(), run_view()]);
-        assert_eq!(client.runs().await.unwrap(), [run_view(), run_view()]);
-        assert_eq!(fake.heard(), ["runs"]);
+        assert_eq!(client.list().await.unwrap(), [run_view(), run_view()]);
+        assert_eq!(fake.heard(), ["list"]);
 
         fake.will_return(run_view());
-        assert_eq!(client.run(&run).await.unwrap(), run_view());
-        assert_eq!(fake.heard(), [call("run", &run)]);
+        assert_eq!(client.view(&run).await.unwrap(), run_view());
+        assert_eq!(fake.heard(), [call("view", &run)]);
 
         let views: Vec<_> = [RunPhase::Active, RunPhase::Finished]
             .map(|phase| Ok(domain::control::BenchmarkView { phase, ..run_view() }))
@@ -194,7 +194,7 @@ fn errors_keep_their_code_and_their_words() {
         for code in ErrorCode::ALL {
             let error = ServiceError::new(code, format!("`r` is gone:\n\t{code:?} ü"));
             fake.will_fail(&error);
-            assert_eq!(client.run(&run).await.unwrap_err(), error);
+            assert_eq!(client.view(&run).await.unwrap_err(), error);
             fake.will_fail(&error);
             assert_eq!(client.deliver(vec![delivery(0)]).await.unwrap_err(), error);
             fake.will_fail(&error);
@@ -207,7 +207,7 @@ fn errors_keep_their_code_and_their_words() {
         }
         let long = ServiceError::new(ErrorCode::Invalid, "x".repeat(1 << 20));
         fake.will_fail(&long);
-        let error = client.run(&run).await.unwrap_err();
+        let error = client.view(&run).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Invalid);
         assert!(long.message.starts_with(error.message.trim_end_matches(" …")), "{}", error.message.len());
     });
@@ -221,7 +221,7 @@ fn without_a_coordinator_calls_are_unavailable_and_say_where_it_was_looked_for()
         drop(listener);
         let client = Client::connect_lazy(&ClientConfig::new(&address)).unwrap();
         for error in [
-            client.runs().await.unwrap_err(),
+            client.list().await.unwrap_err(),
             client.deliver(vec![delivery(0)]).await.unwrap_err(),
             client.watch(&RunId::new("r")).try_collect::<Vec<_>>().await.unwrap_err(),
         ] {
@@ -290,7 +290,7 @@ fn a_name_that_is_missing_is_refused_by_the_server_and_spoils_no_other_record() 
         let fake = Arc::new(Fake::default());
         let node = Node::start(&fake);
         let client = client(&node);
-        let error = client.run(&RunId::new("")).await.unwrap_err();
+        let error = client.view(&RunId::new("")).await.unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (ErrorCode::Invalid, "RunReference.run is missing"));
         let nameless = DialogueKey { task: "".into(), ..delivery(1).key };
         let deliveries = vec![delivery(0), Delivery { key: nameless, ..delivery(1) }, delivery(2)];
@@ -415,7 +415,7 @@ fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
         gate.open();
         assert_eq!(in_hand.await.unwrap().unwrap(), [Receipt::Stored]);
         node.ended().await;
-        assert_eq!(client.runs().await.unwrap_err().code, ErrorCode::Unavailable);
+        assert_eq!(client.list().await.unwrap_err().code, ErrorCode::Unavailable);
     });
 }
 

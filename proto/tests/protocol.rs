@@ -143,13 +143,13 @@ async fn with_mutual_tls_only_those_who_are_known_get_through() {
         ..ClientConfig::new(node.address())
     };
     fake.will_return(run_view());
-    assert_eq!(Client::connect_lazy(&known).unwrap().run(&run).await.unwrap(), run_view());
+    assert_eq!(Client::connect_lazy(&known).unwrap().view(&run).await.unwrap(), run_view());
 
     let nameless = ClientConfig { identity: None, ..known.clone() };
     let distrustful = ClientConfig { ca: Some(CLIENT.0.to_vec()), ..known.clone() };
     let plain = ClientConfig::new(node.address().replace("https", "http"));
     for stranger in [nameless, distrustful, plain] {
-        let error = Client::connect_lazy(&stranger).unwrap().run(&run).await.unwrap_err();
+        let error = Client::connect_lazy(&stranger).unwrap().view(&run).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
     }
     assert_eq!(fake.heard().len(), 1);
@@ -193,8 +193,8 @@ async fn without_a_token_nobody_gets_anything_but_health() {
         let client = with_token(&node, token);
         let run = RunId::new("r");
         let refusals = [
-            client.runs().await.map(drop).unwrap_err(),
-            client.run(&run).await.map(drop).unwrap_err(),
+            client.list().await.map(drop).unwrap_err(),
+            client.view(&run).await.map(drop).unwrap_err(),
             client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
             client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
             client.check().await.map(drop).unwrap_err(),
@@ -226,11 +226,11 @@ async fn everybody_does_what_their_role_says() {
     };
     let reader = with_token(&node, Some("token-reader"));
     fake.will_return(run_view());
-    reader.run(&run).await.unwrap();
+    reader.view(&run).await.unwrap();
     denied(reader.drain_worker(&"w".into()).await, "`reader` may not call DrainWorker");
     denied(reader.run_material(&run).await.map(drop), "needs the role worker");
     let pool = with_token(&node, Some("token-pool"));
-    denied(pool.runs().await.map(drop), "needs the role reader or operator");
+    denied(pool.list().await.map(drop), "needs the role reader or operator");
     fake.will_return(fake::material());
     pool.run_material(&run).await.unwrap();
     let operator = with_token(&node, Some("token-operator"));
@@ -250,7 +250,7 @@ async fn everybody_does_what_their_role_says() {
         }
     };
     assert_eq!(error.code, ErrorCode::Denied, "{error}");
-    denied(reader.runs().await.map(drop), "the token is unknown");
+    denied(reader.list().await.map(drop), "the token is unknown");
 }
 
 #[tokio::test]
@@ -266,16 +266,16 @@ async fn a_certificate_says_who_calls_as_a_token_does() {
     let wrong_token = ClientConfig { token: Some("token".to_owned()), ..certified.clone() };
     for known in [&certified, &tokened] {
         fake.will_return(Vec::<domain::control::BenchmarkView>::new());
-        Client::connect_lazy(known).unwrap().runs().await.unwrap();
+        Client::connect_lazy(known).unwrap().list().await.unwrap();
     }
     for unknown in [&bare, &wrong_token] {
-        let error = Client::connect_lazy(unknown).unwrap().runs().await.unwrap_err();
+        let error = Client::connect_lazy(unknown).unwrap().list().await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Denied, "{error}");
     }
     // New connections get what the files say now; what cannot be used changes nothing.
     assert!(tls.replace(&ServerTls { key: b"no key".to_vec(), ..server_tls(None) }).is_err());
     tls.replace(&server_tls(None)).unwrap();
-    let error = Client::connect_lazy(&certified).unwrap().runs().await.unwrap_err();
+    let error = Client::connect_lazy(&certified).unwrap().list().await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Denied, "certificates are not asked for any more: {error}");
 }
 
@@ -302,5 +302,5 @@ async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     let mut said = Vec::new();
     let _ = silent.read_to_end(&mut said).await;
     fake.will_return(Vec::<domain::control::BenchmarkView>::new());
-    with_token(&node, Some("token-reader")).runs().await.unwrap();
+    with_token(&node, Some("token-reader")).list().await.unwrap();
 }

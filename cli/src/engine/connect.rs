@@ -58,9 +58,9 @@ pub fn simulated_models(
 
 /// The models of a benchmark, each with its kind of question.
 pub fn asks(configuration: &Configuration) -> impl Iterator<Item = (&ModelSpec, Ask)> {
-    let kind = configuration.pipeline.as_deref().and_then(kinds::find);
+    let kind = kinds::find(configuration.pipeline.as_deref());
     let of_role = move |role: &str| {
-        let stage = kind.and_then(|kind| kind.stages.iter().find(|stage| stage.judge == role));
+        let stage = kind.and_then(|kind| kind.stages().iter().find(|stage| stage.judge == role));
         stage.map_or(Ask::Chat, Stage::asks)
     };
     let judges = configuration.judges.iter().map(move |(role, judge)| (judge, of_role(role)));

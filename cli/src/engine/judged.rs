@@ -169,7 +169,7 @@ async fn hold(
     waits: bool,
 ) -> anyhow::Result<(BenchmarkView, Vec<String>)> {
     let access = coordinator.unnamed();
-    let mut progress = ProgressLine::new(&access.run(name).await?);
+    let mut progress = ProgressLine::new(&access.view(name).await?);
     let (stopper, mut working) = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
@@ -181,7 +181,7 @@ async fn hold(
                 break told;
             }
             _ = looks.tick() => {
-                let view = match access.run(name).await {
+                let view = match access.view(name).await {
                     // A run is being reloaded.
                     Err(error) if error.code == ErrorCode::Unavailable => continue,
                     view => view?,
@@ -230,7 +230,7 @@ async fn hold(
             }
         }
     };
-    let view = access.run(name).await?;
+    let view = access.view(name).await?;
     progress.finish(&view);
     let blocked = if view.phase == RunPhase::Finished { Vec::new() } else { blocked };
     Ok((view, blocked))

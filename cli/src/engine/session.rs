@@ -130,7 +130,7 @@ impl Session {
             if let Some(causes) = &options.retry {
                 access.retry(&run, causes).await?;
             }
-            let begun = access.run(&run).await?;
+            let begun = access.view(&run).await?;
             let pending = |label: &ModelLabel| {
                 let model = begun.models.iter().find(|model| model.model == *label);
                 model.is_some_and(|model| model.units_pending > 0)
@@ -151,7 +151,7 @@ impl Session {
             }
             parked = held?;
         }
-        let view = access.run(&run).await?;
+        let view = access.view(&run).await?;
         if let Some((telling, notifier)) = telling {
             // What is being told is told first.
             let mut notifier = notifier.lock().await;
@@ -177,7 +177,7 @@ impl Session {
             looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 looks.tick().await;
-                if let Ok(view) = access.run(&run).await
+                if let Ok(view) = access.view(&run).await
                     && !view.phase.is_over()
                 {
                     notifying.lock().await.look(&view).await;
@@ -244,7 +244,7 @@ async fn hold(
                 return Ok(parked);
             }
             _ = looks.tick() => {
-                let view = access.run(run).await?;
+                let view = access.view(run).await?;
                 progress.at(&view);
                 if view.phase == RunPhase::Finished {
                     stopper.at_least(Stop::Drain);

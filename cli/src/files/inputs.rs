@@ -136,8 +136,8 @@ impl Inputs {
         if let Some(remote) = self.remote.named() {
             // The fetched folder is read before it is removed.
             let fetched = crate::place::fetch::fetch(&remote, name)?;
-            return ExportSource::open(fetched.dir.clone(), fetched.manifest.clone())?
-                .read_into(all, details);
+            let (dir, manifest) = fetched.only()?;
+            return ExportSource::open(dir.clone(), manifest.clone())?.read_into(all, details);
         }
         let (dir, manifest) = self.data.open(name)?;
         ExportSource::open(dir, manifest)?.read_into(all, details)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use coordinator::{ModelReading, PipelineReading};
+use coordinator::{BenchmarkCopy, BenchmarkReading, ModelReading};
 use domain::{DialogueKey, RunId};
 use halu::metrics::Fate;
 use halu::{Weights, exercise};
@@ -15,7 +15,7 @@ use stages::{Judgements, Subject};
 use crate::files::tables::parsed;
 use crate::kit::exit_code::{explained, usage};
 use crate::place::data_dir::DataDir;
-use crate::place::fetch::{FetchedPipeline, fetch_pipeline};
+use crate::place::fetch::{Fetched, fetch_if};
 use crate::place::remote::{MaybeRemote, Remote};
 use crate::place::{local, names};
 
@@ -73,7 +73,7 @@ impl Whose {
 /// A judged benchmark on this machine, which can be read several times.
 pub enum PipelinePlace {
     Here { name: String, data_dir: PathBuf },
-    Fetched(FetchedPipeline),
+    Fetched(Fetched),
 }
 
 impl PipelinePlace {
@@ -106,7 +106,13 @@ pub fn read_of_fleet(remote: &Remote, name: &str) -> anyhow::Result<Option<ReadP
 }
 
 fn fetched(remote: &Remote, name: &str) -> anyhow::Result<Option<PipelinePlace>> {
-    let fetched = fetch_pipeline(remote, name, |name, copy| expect_kind(name, copy.kind()))?;
+    let wanted = |name: &RunId, documents: Option<&BenchmarkCopy>| match documents {
+        Some(copy) => expect_kind(name, copy.kind()).map(|()| true),
+        None => Ok(false),
+    };
+    let fetched = fetch_if(remote, name, wanted)?;
+    // Whoever may not read the answers cannot read what verdicts are about.
+    fetched.iter().try_for_each(Fetched::refuse_redacted)?;
     Ok(fetched.map(PipelinePlace::Fetched))
 }
 
@@ -145,9 +151,9 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let access = local::beside(data_dir)?.unnamed();
-        let reading = access.read_pipeline(&name).await.map_err(explained)?;
+        let reading = access.read_judged(&name).await.map_err(explained)?;
         let Some(reading) = reading else { return Ok(None) };
-        expect_kind(&name, Some(reading.kind().name))?;
+        expect_kind(&name, reading.configuration().pipeline.as_deref())?;
         let mut read = Pipeline::new(&reading);
         for spec in &reading.configuration().models {
             let model = access.read_about(&reading, spec).await.map_err(explained)?;
@@ -175,7 +181,7 @@ struct Pipeline {
 }
 
 impl Pipeline {
-    fn new(reading: &PipelineReading) -> Self {
+    fn new(reading: &BenchmarkReading) -> Self {
         Self {
             found: PipelineNumbers { pipeline: reading.name().to_string(), ..PipelineNumbers::default() },
             assessments: BTreeMap::new(),
@@ -186,7 +192,7 @@ impl Pipeline {
 
     fn add(
         &mut self,
-        reading: &PipelineReading,
+        reading: &BenchmarkReading,
         model: &ModelReading,
         look: &mut Look<'_>,
     ) -> anyhow::Result<()> {
@@ -224,7 +230,7 @@ impl Pipeline {
                 }
             })
             .map_err(explained)?;
-        let stages = reading.kind().stages.iter().zip(&model.stages).map(|(stage, runs)| Replies {
+        let stages = reading.judging().stages.iter().zip(&model.stages).map(|(stage, runs)| Replies {
             stage: stage.name.to_owned(),
             judge: reading
                 .configuration()
@@ -245,7 +251,7 @@ impl Pipeline {
     }
 
     /// Which question a dialogue is about.
-    fn place_of(&mut self, reading: &PipelineReading, key: &DialogueKey) -> anyhow::Result<JudgedQuestion> {
+    fn place_of(&mut self, reading: &BenchmarkReading, key: &DialogueKey) -> anyhow::Result<JudgedQuestion> {
         let label = key.task.as_str();
         let assessment = match self.assessments.get(label) {
             Some(known) => *known,
@@ -267,7 +273,7 @@ impl Pipeline {
         Ok(JudgedQuestion { assessment, question, repetition, fate, similarity: None })
     }
 
-    fn finish(mut self, reading: &PipelineReading) -> ReadPipeline {
+    fn finish(mut self, reading: &BenchmarkReading) -> ReadPipeline {
         if !reading.is_finished {
             let name = reading.name();
             self.found

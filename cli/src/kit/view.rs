@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domain::TaskLabel;
 use domain::control::BenchmarkView;
 use report::views::Grid;
-pub use report::views::fleet::{counts_and_pace, eta, headline, models, progress, runs, trouble};
+pub use report::views::fleet::{counts_and_pace, eta, headline, models, progress, runs, stage_runs, trouble};
 pub use report::views::scores::mean_of_model;
 
 use crate::kit::output::printable;
@@ -106,11 +106,9 @@ pub(crate) mod tests {
             tokens_per_second: models.iter().map(|model| model.pace.tokens_per_second).sum(),
             eta_s: models.iter().filter_map(|model| model.pace.eta_s).reduce(f64::max),
             trouble: None,
-            history: Vec::new(),
             cells: cells.collect(),
             models,
-            refusals: Vec::new(),
-            notes: Vec::new(),
+            ..BenchmarkView::default()
         }
     }
 

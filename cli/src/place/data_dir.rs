@@ -15,6 +15,15 @@ pub struct DataDir {
     data_dir: PathBuf,
 }
 
+/// A benchmark of this machine.
+pub struct OpenedBenchmark {
+    pub name: RunId,
+    /// Its runs: one, unless it is judged.
+    pub runs: Vec<(RunDir, RunManifest)>,
+    /// Whether it has documents beside its runs.
+    pub is_judged: bool,
+}
+
 impl DataDir {
     /// The folder.
     pub fn path(&self) -> &Path {
@@ -31,6 +40,31 @@ impl DataDir {
         self.open_by(run, folders::open_altered)
     }
 
+    /// A benchmark in it, by its name.
+    pub fn open_all(&self, name: &str) -> anyhow::Result<OpenedBenchmark> {
+        self.open_all_by(name, folders::open)
+    }
+
+    /// The same for runs whose manifests may have been altered: to say so.
+    pub fn open_all_altered(&self, name: &str) -> anyhow::Result<OpenedBenchmark> {
+        self.open_all_by(name, folders::open_altered)
+    }
+
+    fn open_all_by(
+        &self,
+        name: &str,
+        open: fn(&RunId, &Path) -> anyhow::Result<(RunDir, RunManifest)>,
+    ) -> anyhow::Result<OpenedBenchmark> {
+        let name = names::of_folder(name, &self.data_dir)?;
+        let runs = local::runs_in(&name, &self.data_dir)?;
+        if runs.is_empty() {
+            let run = open(&name, &self.data_dir)?;
+            return Ok(OpenedBenchmark { name, runs: vec![run], is_judged: false });
+        }
+        let runs = runs.iter().map(|run| open(run, &self.data_dir)).collect::<anyhow::Result<_>>()?;
+        Ok(OpenedBenchmark { name, runs, is_judged: true })
+    }
+
     fn open_by(
         &self,
         run: &str,
@@ -43,7 +77,7 @@ impl DataDir {
             && let Some(stage) = local::runs_in(&name, &self.data_dir)?.first()
         {
             return Err(usage!(
-                "{name} is a pipeline: name the run of one of its stages, such as {stage} (`kgfleet runs --stages` lists them)"
+                "{name} is judged: name one of its runs, such as {stage} (`kgfleet runs --stages` lists them)"
             ));
         }
         opened

@@ -1,9 +1,9 @@
-//! Fetches a coordinator's run into a run folder on this machine; exports read that folder.
+//! Fetches a benchmark from its coordinator into a data folder on this machine, from which every file is written.
 
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use coordinator::PipelineCopy;
+use coordinator::BenchmarkCopy;
 use domain::control::{Control, ExportItem};
 use domain::exchange::WorkExchange;
 use domain::{ErrorCode, RunId};
@@ -22,121 +22,112 @@ use crate::place::{disclosure, folders, local, packs};
 /// Records written at once.
 const GROUP_RECORDS: usize = 1024;
 
-/// Maximum number of runs that a message names.
+/// Runs of a judged benchmark that a message names.
 const STAGES_NAMED_MAX: usize = 5;
 
-/// A fetched run in a temporary folder.
+/// A benchmark that was fetched into a data folder of its own, which is removed with it.
 pub struct Fetched {
-    /// Its folder.
-    pub dir: RunDir,
-    pub manifest: RunManifest,
-    /// Removes the folder when dropped.
-    _folder: tempfile::TempDir,
-}
-
-/// The whole name of a judged benchmark and its runs; no runs if the name is that of a run.
-pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<(RunId, Vec<RunId>)> {
-    remote.about(name, async |client, name| {
-        let runs = client.runs().await.map_err(explained)?;
-        let runs = local::runs_of(name.as_str(), runs.into_iter().map(|view| view.run));
-        Ok((name.clone(), runs))
-    })
-}
-
-/// Fetches the winners of a run. Records of protected exercises are encrypted on this disk as on the coordinator's.
-pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
-    remote.about(run, async |client, run| {
-        let folder = temporary()?;
-        let (dir, manifest) = fetch_into(client, remote, run, folder.path()).await?;
-        Ok(Fetched { dir, manifest, _folder: folder })
-    })
-}
-
-/// A fetched judged benchmark in a temporary data folder.
-pub struct FetchedPipeline {
-    /// Its name.
     pub name: RunId,
+    /// Its runs, all of which have a manifest: one, unless it is judged.
+    pub runs: Vec<(RunDir, RunManifest)>,
+    /// Whether it has documents beside its runs.
+    pub is_judged: bool,
     folder: tempfile::TempDir,
 }
 
-impl FetchedPipeline {
+impl Fetched {
     /// The data folder.
     pub fn data_dir(&self) -> &Path {
         self.folder.path()
     }
+
+    /// Its only run.
+    ///
+    /// # Errors
+    /// It is judged, so it has several (exit code 2).
+    pub fn only(&self) -> anyhow::Result<(&RunDir, &RunManifest)> {
+        if let (false, [(dir, manifest)]) = (self.is_judged, self.runs.as_slice()) {
+            return Ok((dir, manifest));
+        }
+        let stages: Vec<&str> =
+            self.runs.iter().take(STAGES_NAMED_MAX).map(|(_, manifest)| manifest.run.as_str()).collect();
+        let more = if self.runs.len() > stages.len() { ", …" } else { "" };
+        Err(usage!("{} is judged; its records are those of its runs: {}{more}", self.name, stages.join(", ")))
+    }
+
+    /// Refuses what the coordinator gives only to others: texts that it replaced.
+    pub fn refuse_redacted(&self) -> anyhow::Result<()> {
+        self.runs.iter().try_for_each(|(dir, manifest)| refuse_redacted(dir, manifest))
+    }
 }
 
-/// Fetches a judged benchmark with the winners of all its runs; `None` if the name is that of a run. `check` gets its
-/// configuration before records are fetched.
+/// Fetches the winners of every run of a benchmark. Records of protected exercises are encrypted on this disk as on the
+/// coordinator's.
+pub fn fetch(remote: &Remote, name: &str) -> anyhow::Result<Fetched> {
+    let fetched = fetch_if(remote, name, |_, _| Ok(true))?;
+    fetched.context("nothing was fetched")
+}
+
+/// The same, if `wanted` says so: it sees the documents of a judged benchmark before records are fetched.
 ///
 /// # Errors
-/// `check` fails; the coordinator does not answer, or its caller may not read the texts.
-pub fn fetch_pipeline(
+/// `wanted` fails; the coordinator does not answer, or sends what cannot be used.
+pub fn fetch_if(
     remote: &Remote,
     name: &str,
-    check: impl FnOnce(&RunId, &PipelineCopy) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<FetchedPipeline>> {
+    wanted: impl FnOnce(&RunId, Option<&BenchmarkCopy>) -> anyhow::Result<bool>,
+) -> anyhow::Result<Option<Fetched>> {
     remote.about(name, async |client, name| {
-        let first = client.records(name).next().await.transpose().map_err(explained)?;
-        let Some(ExportItem::Manifest(json)) = first else { return Ok(None) };
-        let Some(copy) = PipelineCopy::read(&json) else { return Ok(None) };
-        check(name, &copy)?;
-        say(&format!("fetching {} runs of pipeline {name}", copy.runs().len()));
-        let folder = temporary()?;
-        // Whoever may not read the questions may not read the answers, without which verdicts say nothing.
-        if let Some(hash) = copy.pack_hash() {
-            let sealed = client.pack(hash).await.map_err(explained)?;
-            PackFolder::new(folder.path().join("packs")).keep(hash, &sealed)?;
+        let mut items = client.records(name);
+        let mut next = items.next().await.transpose().map_err(explained)?;
+        let documents = match &next {
+            Some(ExportItem::Documents(json)) => Some(BenchmarkCopy::read(json).map_err(explained)?),
+            _ => None,
+        };
+        if !wanted(name, documents.as_ref())? {
+            return Ok(None);
         }
-        for run in copy.runs() {
-            let (dir, manifest) = fetch_into(client, remote, run, folder.path()).await?;
-            refuse_redacted(&dir, &manifest)?;
+        if let Some(copy) = &documents {
+            say(&format!("fetching {} runs of benchmark {name}", copy.runs().len()));
+            next = items.next().await.transpose().map_err(explained)?;
         }
-        local::beside(folder.path())?.unnamed().take_copy(copy).await.map_err(explained)?;
-        Ok(Some(FetchedPipeline { name: name.clone(), folder }))
-    })
-}
-
-fn temporary() -> anyhow::Result<tempfile::TempDir> {
-    tempfile::tempdir().context("cannot make a temporary folder")
-}
-
-/// Fetches the winners of a run, and its packs, into a data folder.
-async fn fetch_into(
-    client: &Client,
-    remote: &Remote,
-    run: &RunId,
-    data_dir: &Path,
-) -> anyhow::Result<(RunDir, RunManifest)> {
-    let mut items = client.records(run);
-    let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
-        Some(ExportItem::Manifest(json)) => {
-            if let Some(copy) = PipelineCopy::read(&json) {
-                let stages: Vec<&str> = copy.runs().take(STAGES_NAMED_MAX).map(RunId::as_str).collect();
-                let more = if copy.runs().len() > stages.len() { ", …" } else { "" };
-                bail!(usage!(
-                    "{run} is a pipeline; its records are those of its runs: {}{more}",
-                    stages.join(", ")
-                ));
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let (mut runs, mut writer): (Vec<(RunDir, RunManifest)>, Option<LogWriter>) = (Vec::new(), None);
+        while let Some(item) = next {
+            match (item, &mut writer) {
+                (ExportItem::Manifest(json), _) => {
+                    writer.as_mut().map(LogWriter::commit).transpose()?;
+                    let read = RunManifest::from_json(Path::new("manifest.json"), json.as_bytes());
+                    let manifest = read.context("the coordinator sent a manifest that cannot be used")?;
+                    let dir = RunDir::create(folder.path(), &manifest)?;
+                    fetch_packs(client, &manifest, &folders::packs_beside(&dir)).await?;
+                    let cipher = disclosure::writing_cipher(&manifest)?;
+                    let options = LogOptions { cipher, ..LogOptions::default() };
+                    writer = Some(LogWriter::open(&dir.log(), options)?.0);
+                    runs.push((dir, manifest));
+                }
+                (ExportItem::Record { ticket, json }, Some(writer)) => {
+                    writer.append_raw(ticket, &json)?;
+                    if writer.group_entries() >= GROUP_RECORDS {
+                        writer.commit()?;
+                    }
+                }
+                (ExportItem::Record { .. } | ExportItem::Documents(_), _) => {
+                    bail!("{} sent no manifest of {name}, or no documents before it", remote.address());
+                }
             }
-            let read = RunManifest::from_json(Path::new("manifest.json"), json.as_bytes());
-            read.context("the coordinator sent a manifest that cannot be used")?
+            next = items.next().await.transpose().map_err(explained)?;
         }
-        _ => bail!("{} sent no manifest of run {run}", remote.address()),
-    };
-    let dir = RunDir::create(data_dir, &manifest)?;
-    fetch_packs(client, &manifest, &folders::packs_beside(&dir)).await?;
-    let cipher = disclosure::writing_cipher(&manifest)?;
-    let (mut writer, _) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
-    while let Some(item) = items.next().await.transpose().map_err(explained)? {
-        let ExportItem::Record { ticket, json } = item else { continue };
-        writer.append_raw(ticket, &json)?;
-        if writer.group_entries() >= GROUP_RECORDS {
-            writer.commit()?;
+        writer.as_mut().map(LogWriter::commit).transpose()?;
+        if runs.is_empty() && documents.is_none() {
+            bail!("{} sent no manifest of {name}", remote.address());
         }
-    }
-    writer.commit()?;
-    Ok((dir, manifest))
+        let is_judged = documents.is_some();
+        if let Some(copy) = documents {
+            local::beside(folder.path())?.unnamed().take_copy(copy).await.map_err(explained)?;
+        }
+        Ok(Some(Fetched { name: name.clone(), runs, is_judged, folder }))
+    })
 }
 
 /// Fetches the packs of a run that are not part of this program. Packs that the caller may not read are left out; some

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coordinator::configuration::Configuration;
-use coordinator::{Coordinator, CoordinatorOptions};
+use coordinator::{BenchmarkCopy, Coordinator, CoordinatorOptions};
 use domain::RunId;
 use domain::control::{BenchmarkView, Control, Submission};
-use results::RunDir;
+use results::{RunDir, Sink};
 use stages::RunName;
 
 use crate::kit::exit_code::explained;
@@ -49,6 +49,27 @@ pub fn runs_in(pipeline: &RunId, data_dir: &Path) -> anyhow::Result<Vec<RunId>> 
     Ok(runs_of(pipeline.as_str(), found.iter().map(|found| found.dir.run())))
 }
 
+/// A copy of the documents of a judged benchmark of this machine; `None` if there is none of this name.
+pub async fn documents(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<BenchmarkCopy>> {
+    documents_in(name, &results::sink::folder(data_dir)).await
+}
+
+/// The same of a folder or an object store.
+pub async fn documents_in(name: &RunId, sink: &Arc<dyn Sink>) -> anyhow::Result<Option<BenchmarkCopy>> {
+    looking(sink)?.unnamed().copy_of(name).await.map_err(explained)
+}
+
+/// Writes the documents of a judged benchmark where its runs are already.
+pub async fn take_documents(documents: BenchmarkCopy, sink: &Arc<dyn Sink>) -> anyhow::Result<()> {
+    looking(sink)?.unnamed().take_copy(documents).await.map_err(explained)
+}
+
+/// A coordinator that looks at what there is in a folder or an object store, and does nothing by itself.
+fn looking(sink: &Arc<dyn Sink>) -> anyhow::Result<Arc<Coordinator>> {
+    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::local() };
+    Ok(Coordinator::start(config, queue::open("memory", None)?, Arc::clone(sink)))
+}
+
 /// Removes a judged benchmark of this machine with its runs; `None` if there is none of this name.
 ///
 /// # Errors
@@ -73,6 +94,5 @@ pub fn expect_removable(run: &RunId, data_dir: &Path) -> anyhow::Result<()> {
 
 /// A coordinator that only answers queries.
 pub fn beside(data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
-    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::local() };
-    coordinator(config, data_dir)
+    looking(&results::sink::folder(data_dir))
 }

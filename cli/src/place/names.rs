@@ -1,9 +1,10 @@
 //! Resolves the name of a run as given by a user: its whole name, its beginning, or `latest`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::RunId;
-use domain::control::{BenchmarkView, Control};
+use domain::control::{BenchmarkView, Control, RunLine};
 use jiff::Timestamp;
 use results::run_dir::FoundRun;
 use results::{RunDir, Sink};
@@ -55,8 +56,17 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
     if is_whole(wanted) {
         return Ok(RunId::new(wanted));
     }
-    let runs = control.runs().await.map_err(explained)?;
-    choose(wanted, runs.into_iter().map(candidate).collect())
+    let listed = control.list().await.map_err(explained)?;
+    let mut candidates: Vec<Candidate> = listed.into_iter().map(candidate).collect();
+    // Runs of a judged benchmark are named after it and are not listed beside it.
+    if let Some((benchmark, _)) = wanted.split_once('.')
+        && let Some(view) = candidates.iter().find(|candidate| candidate.name.as_str() == benchmark)
+    {
+        let view = control.view(&view.name).await.map_err(explained)?;
+        let run = |run: RunLine| Candidate { name: run.name, created_at: None };
+        candidates.extend(view.runs.into_iter().map(run));
+    }
+    choose(wanted, candidates)
 }
 
 fn found_run(found: FoundRun) -> Candidate {
@@ -76,7 +86,19 @@ pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
     if is_whole(wanted) {
         return Ok(RunId::new(wanted));
     }
-    choose(wanted, sink.runs().await?.into_iter().map(found_run).collect())
+    let mut candidates: Vec<Candidate> = sink.runs().await?.into_iter().map(found_run).collect();
+    // Judged benchmarks, by the names of their runs, the first of which is as old as they are.
+    let mut judged: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
+    for candidate in &candidates {
+        if let Some(RunName { pipeline, .. }) = RunName::read(&candidate.name) {
+            let oldest = judged.entry(pipeline).or_insert(candidate.created_at);
+            *oldest = (*oldest).min(candidate.created_at);
+        }
+    }
+    let judged =
+        judged.into_iter().map(|(name, created_at)| Candidate { name: RunId::new(name), created_at });
+    candidates.extend(judged);
+    choose(wanted, candidates)
 }
 
 /// Whether a text has the form of a whole name, which is not looked up.

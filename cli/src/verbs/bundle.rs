@@ -50,8 +50,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         // The fetched folder is read before it is removed.
         let fetched = fetch::fetch(&remote, &arguments.run)?;
-        fetch::refuse_redacted(&fetched.dir, &fetched.manifest)?;
-        return write(&arguments, &fetched.dir, &fetched.manifest);
+        fetched.refuse_redacted()?;
+        let (dir, manifest) = fetched.only()?;
+        return write(&arguments, dir, manifest);
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     // A log that grows while it is read would not be what its hash says.

@@ -22,7 +22,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List a run's dead letters, then its suspects.
+    /// List the dead letters of a run, or of all runs of a judged benchmark, then the suspects.
     Ls {
         #[arg(help = names::HELP)]
         run: String,
@@ -38,13 +38,13 @@ enum Command {
         run: String,
         /// Number of the unit.
         unit: u64,
-        /// Print JSON.
+        /// Print JSON lines.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         remote: Remote,
     },
-    /// Requeue dead letters with a clean slate.
+    /// Requeue dead letters with a clean slate. Of a judged benchmark: all of them, or name the run of the units.
     Requeue {
         #[arg(help = names::HELP)]
         run: String,
@@ -80,6 +80,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
     let letters = letters(remote, run, None)?;
     let mut out = io::stdout().lock();
     let mut table = Table::default()
+        .left(["run"])
         .right(["unit", "dialogues"])
         .left(["first", "state"])
         .right(["deaths"])
@@ -91,6 +92,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
         }
         let last = letter.strikes.last();
         table.row(vec![
+            letter.run.to_string(),
             letter.unit.to_string(),
             letter.dialogues.len().to_string(),
             letter.dialogues.first().map(ToString::to_string).unwrap_or_default(),
@@ -108,14 +110,17 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
 
 fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
     let letters = letters(remote, run, Some(unit))?;
-    let Some(letter) = letters.first() else {
+    if letters.is_empty() {
         return Err(usage!("no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"));
-    };
+    }
     let mut out = io::stdout().lock();
-    if json {
-        writeln!(out, "{}", serde_json::to_string(letter)?)?;
-    } else {
-        write_letter(letter, &mut out)?;
+    // Runs of a judged benchmark number their units each by itself.
+    for letter in &letters {
+        if json {
+            writeln!(out, "{}", serde_json::to_string(letter)?)?;
+        } else {
+            write_letter(letter, &mut out)?;
+        }
     }
     Ok(ExitCode::Success)
 }
@@ -125,7 +130,7 @@ fn state(letter: &DeadLetterView) -> &'static str {
 }
 
 fn write_letter(letter: &DeadLetterView, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "unit {}: {}", letter.unit, state(letter))?;
+    writeln!(out, "run {}, unit {}: {}", letter.run, letter.unit, state(letter))?;
     for strike in &letter.strikes {
         writeln!(
             out,

@@ -11,11 +11,12 @@ use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::kit::runtime::block_on;
-use crate::place::{disclosure, fetch, folders, names};
+use crate::place::{disclosure, fetch, folders, local, names};
 use crate::place::data_dir::DataDir;
 use crate::place::remote::ClientTls;
 
-/// Copy a run from a folder, an object store or a fleet to this machine, and check that it arrived.
+/// Copy a run, or a judged benchmark with all its runs, from a folder, an object store or a fleet to this machine, and check
+/// that it arrived.
 ///
 /// From a coordinator come the records that count; asking again completes a run that went on. Protected texts come
 /// only to operators.
@@ -35,17 +36,31 @@ pub struct Arguments {
 /// `kgfleet pull`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data = arguments.data.path();
-    let moved = if copy::is_coordinator(&arguments.from) {
+    let place = data.display().to_string();
+    let (name, documents) = if copy::is_coordinator(&arguments.from) {
         let remote = arguments.tls.remote(&arguments.from);
         let fetched = fetch::fetch(&remote, &arguments.run)?;
-        from_fetched(&fetched.dir, &fetched.manifest, data)?
+        for (dir, manifest) in &fetched.runs {
+            copy::tell(&from_fetched(dir, manifest, data)?, &place);
+        }
+        let documents = block_on(local::documents(&fetched.name, fetched.data_dir()))?;
+        (fetched.name, documents)
     } else {
         let mirror = copy::mirror()?;
         let from = copy::open(&arguments.from, mirror.path())?;
-        let run = block_on(async { names::of_sink(&arguments.run, &*from).await })?;
-        copy::into_folder(&from, data, &run)?
+        let name = block_on(async { names::of_sink(&arguments.run, &*from).await })?;
+        let documents = block_on(local::documents_in(&name, &from))?;
+        let runs = documents.as_ref().map(|documents| documents.runs().cloned().collect());
+        for run in runs.unwrap_or_else(|| vec![name.clone()]) {
+            copy::tell(&copy::into_folder(&from, data, &run)?, &place);
+        }
+        (name, documents)
     };
-    copy::tell(&moved, &data.display().to_string());
+    if let Some(documents) = documents {
+        let runs = documents.runs().len();
+        block_on(local::take_documents(documents, &results::sink::folder(data)))?;
+        say(&format!("benchmark {name} is in {place}: its documents and {runs} runs"));
+    }
     Ok(ExitCode::Success)
 }
 

@@ -6,11 +6,13 @@ use results::sink::transfer::transfer;
 
 use crate::files::copy;
 use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::output::say;
 use crate::kit::runtime::block_on;
-use crate::place::names;
-use crate::place::data_dir::DataDir;
+use crate::place::{folders, local, names};
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
 
-/// Copy a run of this machine to a folder or an object store, and check that it arrived.
+/// Copy a run of this machine, or a judged benchmark with all its runs, to a folder or an object store, and check that it
+/// arrived.
 ///
 /// A copy that was interrupted is completed by the same command. What is there already of the same run is kept and
 /// compared; a different run of the same name is never touched.
@@ -33,21 +35,35 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "a coordinator takes no runs; push to the folder or object store that it keeps its records in"
         ));
     }
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let OpenedBenchmark { name, mut runs, is_judged } = arguments.data.open_all(&arguments.run)?;
+    let documents = if is_judged { block_on(local::documents(&name, arguments.data.path()))? } else { None };
+    if let Some(documents) = &documents {
+        // Answers that it takes over from another benchmark go with it.
+        runs = documents
+            .runs()
+            .map(|run| folders::open(run, arguments.data.path()))
+            .collect::<anyhow::Result<_>>()?;
+    }
     // A log that is written meanwhile would be copied in part.
-    let _lock = dir.lock()?;
+    let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let mirror = copy::mirror()?;
     let (from, to) = (sink::folder(arguments.data.path()), copy::open(&arguments.to, mirror.path())?);
-    let moved = block_on(async {
-        let moved = transfer(&*from, &*to, &manifest.run).await?;
-        // On this machine, a pack may be a file anywhere; the copy needs one of its own.
-        if let Some((hash, sealed)) = copy::pack_of(&dir, &manifest)
-            && to.pack(&hash).await?.is_none()
-        {
-            to.put_pack(&hash, sealed.into()).await?;
-        }
-        Ok(moved)
-    })?;
-    copy::tell(&moved, &arguments.to);
+    for (dir, manifest) in &runs {
+        let moved = block_on(async {
+            let moved = transfer(&*from, &*to, &manifest.run).await?;
+            // On this machine, a pack may be a file anywhere; the copy needs one of its own.
+            if let Some((hash, sealed)) = copy::pack_of(dir, manifest)
+                && to.pack(&hash).await?.is_none()
+            {
+                to.put_pack(&hash, sealed.into()).await?;
+            }
+            Ok(moved)
+        })?;
+        copy::tell(&moved, &arguments.to);
+    }
+    if let Some(documents) = documents {
+        block_on(local::take_documents(documents, &to))?;
+        say(&format!("benchmark {name} is in {}: its documents and {} runs", arguments.to, runs.len()));
+    }
     Ok(ExitCode::Success)
 }

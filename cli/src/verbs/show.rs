@@ -9,10 +9,10 @@ use results::export::jsonl::redact;
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::printable;
 use crate::place::{folders, names};
-use crate::place::data_dir::DataDir;
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::{self, Disclosure, TextForm};
 
-/// Show one dialogue of a run.
+/// Show one dialogue of a run, or of any run of a judged benchmark.
 ///
 /// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
@@ -33,13 +33,22 @@ pub struct Arguments {
 
 /// `kgfleet show`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let OpenedBenchmark { name, runs, .. } = arguments.data.open_all(&arguments.run)?;
     let key = key(&arguments.dialogue)?;
-    let index = folders::recorded(&dir, &manifest)?;
-    let Some(entry) = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), &key)? else {
-        bail!(usage!("run {} has no record of dialogue {key}", arguments.run));
+    let mut found = Vec::new();
+    for (dir, manifest) in runs {
+        let index = folders::recorded(&dir, &manifest)?;
+        let entry = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), &key)?;
+        found.extend(entry.map(|entry| (manifest, entry.record)));
+    }
+    // Judges are asked about each model in a run of its own, whose dialogues are numbered alike.
+    if let [_, _, ..] = found.as_slice() {
+        let runs: Vec<&str> = found.iter().map(|(manifest, _)| manifest.run.as_str()).collect();
+        bail!(usage!("several runs of {name} have a dialogue {key}; name one of {}", runs.join(", ")));
+    }
+    let Some((manifest, mut record)) = found.pop() else {
+        bail!(usage!("{name} has no record of dialogue {key}"));
     };
-    let mut record = entry.record;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
     if disclosure.form(&manifest) != TextForm::Clear {
         redact(&mut record);

@@ -29,7 +29,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let mut out = io::stdout().lock();
         if let Some(run) = arguments.run {
             let run = names::of_coordinator(&run, &client).await?;
-            let found = client.run(&run).await.map_err(explained)?;
+            let found = client.view(&run).await.map_err(explained)?;
             if arguments.json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
@@ -37,13 +37,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 view::models(&found).write(&mut out)?;
                 writeln!(out)?;
                 view::scores(&found, |_| None, &mut out)?;
+                if !found.runs.is_empty() {
+                    writeln!(out)?;
+                    view::stage_runs(&found).write(&mut out)?;
+                }
                 writeln!(out)?;
                 view::history(&found, &mut out)?;
                 view::warn(&found);
             }
             return Ok(ExitCode::Success);
         }
-        let runs = client.runs().await.map_err(explained)?;
+        let runs = client.list().await.map_err(explained)?;
         if arguments.json {
             for run in &runs {
                 writeln!(out, "{}", serde_json::to_string(run)?)?;

@@ -7,7 +7,7 @@ use anyhow::{bail, Context};
 use coordinator::plan::Plan;
 use domain::RunId;
 use history::{Events, FindingKind, Kept};
-use results::RunDir;
+use results::{RunDir, RunManifest};
 use results::log::{verify as verify_log, LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex};
 use results::log::verify::LISTED_DAMAGES_MAX;
 use results::manifest::Alteration;
@@ -16,10 +16,10 @@ use serde_json::json;
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::explain;
 use crate::place::{disclosure, folders, names};
-use crate::place::data_dir::DataDir;
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
-/// it was written.
+/// it was written. Of a judged benchmark, those of all its runs.
 ///
 /// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete, or, with --history, something was lost, doubled or changed.
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// queue that lost its latest writes, in a failover or a restart without `appendfsync always`, shows here too.
     #[arg(long)]
     history: bool,
-    /// Print JSON.
+    /// Print JSON, a line for each run.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -40,9 +40,23 @@ pub struct Arguments {
 
 /// `kgfleet verify`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
+    let OpenedBenchmark { runs, is_judged, .. } = arguments.data.open_all_altered(&arguments.run)?;
+    let mut code = ExitCode::Success;
+    for (dir, manifest) in runs {
+        if is_judged && !arguments.json {
+            writeln!(io::stdout(), "run {}", manifest.run)?;
+        }
+        if !is_right(&arguments, &dir, &manifest)? {
+            code = ExitCode::Unsatisfied;
+        }
+    }
+    Ok(code)
+}
+
+/// Checks a run and prints what was found; returns whether it is sound and complete.
+fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<bool> {
     // Checksums can be verified without the key.
-    let cipher = disclosure::cipher(&manifest).unwrap_or_else(|error| {
+    let cipher = disclosure::cipher(manifest).unwrap_or_else(|error| {
         eprintln!("kgfleet: {}", explain(&error.into()));
         None
     });
@@ -50,12 +64,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let missing = report.missing();
     let complete = missing == Some(0);
     // In an unfinished run most dialogues have no record yet; in a damaged one it matters which.
-    let (planned, altered) = match folders::plan_unless_altered(&dir, &manifest) {
+    let (planned, altered) = match folders::plan_unless_altered(dir, manifest) {
         Ok(planned) => (planned, manifest.alteration()),
         Err(altered) => (Err(altered.clone().into()), manifest.alteration().or(Some(altered.alteration))),
     };
     let lost = match &planned {
-        Ok((_, plan)) if !report.is_sound() && !complete => unrecorded(&dir, plan, cipher.as_ref())?,
+        Ok((_, plan)) if !report.is_sound() && !complete => unrecorded(dir, plan, cipher.as_ref())?,
         _ => Vec::new(),
     };
     let mut not_checked = Vec::new();
@@ -71,7 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let sound = report.is_sound() && altered.is_none();
     let history = match arguments.history {
-        true => Some(history_of(&manifest.run, &arguments.data.path().join(folders::EVENTS), &dir, cipher.as_ref())?),
+        true => Some(history_of(&manifest.run, &arguments.data.path().join(folders::EVENTS), dir, cipher.as_ref())?),
         false => None,
     };
     let mut out = io::stdout().lock();
@@ -96,8 +110,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             print_history(history, &mut out)?;
         }
     }
-    let is_right = history.is_none_or(|history| history.is_right());
-    Ok(if sound && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
+    Ok(sound && complete && history.is_none_or(|history| history.is_right()))
 }
 
 /// Compares the events of a run with its log.

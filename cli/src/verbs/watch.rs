@@ -1,6 +1,6 @@
 //! `kgfleet watch`.
 
-use domain::control::Control;
+use domain::control::{BenchmarkView, Control};
 
 use crate::engine::watch;
 use crate::engine::notify::Notify;
@@ -37,7 +37,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let client = arguments.remote.client()?;
         let run = match arguments.run {
             Some(run) => names::of_coordinator(&run, &client).await?,
-            None => match client.runs().await.map_err(explained)?.pop() {
+            None => match newest(client.list().await.map_err(explained)?) {
                 Some(newest) => newest.run,
                 None => {
                     eprintln!("the coordinator has no runs; `kgfleet submit CONFIG` starts one");
@@ -47,4 +47,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         };
         watch::follow(&client, &run, arguments.json, arguments.notify).await
     })
+}
+
+/// The benchmark that was submitted last. Lists have those without judges first.
+fn newest(listed: Vec<BenchmarkView>) -> Option<BenchmarkView> {
+    listed.into_iter().max_by_key(|view| view.created_at)
 }

@@ -72,8 +72,16 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
     let stages = lines(&["runs", "--stages", "--json"]).len() - 1;
     assert_eq!(stages, data.runs().len());
 
-    // No single log can be verified of it, and a stage is named instead.
-    data.kgfleet(&["verify", "latest"]).expect(2).says(&[pipeline, "is a pipeline", ".ask."]);
+    // What is asked of it concerns all its runs.
+    let verified = data.kgfleet(&["verify", "latest"]).expect(0);
+    assert_eq!(verified.stdout.matches("the log is sound").count(), stages, "{verified}");
+    let shown = data.kgfleet(&["show", "latest", "weak/FactExtractStatic/0", "--json"]).json();
+    assert_eq!(shown["key"]["model"], "weak");
+    // Judges are asked about each model in a run of its own.
+    data.kgfleet(&["show", "latest", "grader/grade/0"])
+        .expect(2)
+        .says(&[".grade.middling.1", ".grade.weak.1"]);
+    data.kgfleet(&["show", "latest", "weak/FactExtractStatic/99"]).expect(2).says(&["has no record"]);
     data.kgfleet(&["resume", "latest"]).says(&[pipeline]);
     data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
     let newest = lines(&["runs", "--json"]).pop().unwrap()["run"].as_str().unwrap().to_owned();

@@ -96,6 +96,33 @@ fn a_run_is_pushed_and_pulled_whole_and_again_without_effect() {
 }
 
 #[test]
+fn a_judged_benchmark_moves_with_all_its_runs_and_goes_on_elsewhere() {
+    let data = Data::new();
+    let view = data.kgfleet(&["run", "judged-demo", "--iterations", "4", "--json"]).json();
+    let name = view["run"].as_str().unwrap();
+    let store = Data::new();
+    let url = format!("file://{}", store.path().join("store").display());
+    let folder = store.path().join("folder");
+    for place in [url.as_str(), folder.to_str().unwrap()] {
+        let push = ["push", "latest", "--to", place];
+        data.kgfleet(&push).expect(0).says(&["its documents", "files copied"]);
+        data.kgfleet(&push).expect(0).says(&["files are the same"]);
+        let other = Data::new();
+        let pull = ["pull", "latest", "--from", place];
+        other.kgfleet(&pull).expect(0).says(&[name, "its documents"]);
+        other.kgfleet(&["verify", name]).expect(0);
+        assert_eq!(other.runs().len(), data.runs().len());
+        let listed = other.kgfleet(&["runs", "--json"]).expect(0).stdout;
+        assert_eq!(listed, data.kgfleet(&["runs", "--json"]).expect(0).stdout);
+        // Nothing is left to do, and the results are the same.
+        let resumed = other.kgfleet(&["resume", name, "--trust-endpoints", "--json"]).json();
+        assert_eq!(resumed["cells"], view["cells"]);
+        other.kgfleet(&pull).expect(0).says(&["files are the same"]);
+    }
+    data.kgfleet(&["bundle", name]).expect(2).says(&["is judged", ".ask."]);
+}
+
+#[test]
 fn a_different_run_of_the_same_name_is_left_alone() {
     let ((one, run), (two, other)) = (with_run(), with_run());
     // As if two machines had given two runs one name.

@@ -29,12 +29,12 @@ impl Control for Access {
         Ok(view)
     }
 
-    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
+    async fn list(&self) -> Reply<Vec<BenchmarkView>> {
         self.serves()?;
         Ok(self.parts.views.list().await?.into_iter().map(|view| self.shown(view)).collect())
     }
 
-    async fn run(&self, name: &RunId) -> Reply<BenchmarkView> {
+    async fn view(&self, name: &RunId) -> Reply<BenchmarkView> {
         self.serves()?;
         Ok(self.shown(self.parts.views.view(name).await?))
     }
@@ -101,12 +101,12 @@ impl Control for Access {
 
     async fn dead_letters(&self, name: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {
         self.serves()?;
-        self.parts.runs.dead_letters(name, unit).await
+        self.parts.benchmarks.dead_letters(name, unit).await
     }
 
     async fn requeue(&self, name: &RunId, units: &[u64]) -> Reply<u64> {
         self.serves()?;
-        let requeued = self.parts.runs.requeue(name, units).await?;
+        let requeued = self.parts.benchmarks.requeue(name, units).await?;
         self.note(name, format!("gave {requeued} units another chance")).await;
         Ok(requeued)
     }

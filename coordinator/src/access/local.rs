@@ -4,7 +4,7 @@ use domain::RunId;
 use domain::control::{BenchmarkView, Submission};
 
 use crate::access::Access;
-use crate::benchmarks::copy::PipelineCopy;
+use crate::benchmarks::copy::BenchmarkCopy;
 use crate::benchmarks::submit::Proposal;
 use crate::errors::Result;
 
@@ -65,11 +65,19 @@ impl Access {
         self.parts.runs.expect_removable(run).await
     }
 
+    /// A copy of the documents of a judged benchmark; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// The sink cannot be read.
+    pub async fn copy_of(&self, name: &RunId) -> Result<Option<BenchmarkCopy>> {
+        Ok(self.parts.benchmarks.copy_of(name).await?.map(|(copy, _)| copy))
+    }
+
     /// Writes the documents of a copied benchmark into the sink of this coordinator, which has its runs already.
     ///
     /// # Errors
     /// The sink cannot be written, or lacks a run; a newer version wrote the benchmark.
-    pub async fn take_copy(&self, copy: PipelineCopy) -> Result<()> {
+    pub async fn take_copy(&self, copy: BenchmarkCopy) -> Result<()> {
         self.parts.benchmarks.take_copy(copy).await
     }
 }

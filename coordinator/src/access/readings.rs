@@ -6,7 +6,7 @@ use results::export::jsonl;
 
 use crate::access::Access;
 use crate::benchmarks::progress::ModelReading;
-use crate::benchmarks::reading::PipelineReading;
+use crate::benchmarks::reading::BenchmarkReading;
 use crate::errors::Result;
 use crate::plan::configuration::Configuration;
 use crate::views::dialogues::{DialogueLine, ModelScores, RecordView};
@@ -54,22 +54,22 @@ impl Access {
     /// # Errors
     /// The sink cannot be read.
     pub async fn pipeline(&self, name: &RunId) -> Result<Option<Configuration>> {
-        Ok(self.parts.benchmarks.find_pipeline(name).await?.map(|pipeline| pipeline.configuration))
+        Ok(self.parts.benchmarks.find_judged(name).await?.map(|pipeline| pipeline.configuration))
     }
 
     /// A judged benchmark as its records are now; `None` if there is none of this name.
     ///
     /// # Errors
     /// The sink cannot be read.
-    pub async fn read_pipeline(&self, name: &RunId) -> Result<Option<PipelineReading>> {
-        self.parts.benchmarks.read_pipeline(name).await
+    pub async fn read_judged(&self, name: &RunId) -> Result<Option<BenchmarkReading>> {
+        self.parts.benchmarks.read_judged(name).await
     }
 
     /// The records about one of its models.
     ///
     /// # Errors
     /// The sink cannot be read.
-    pub async fn read_about(&self, reading: &PipelineReading, model: &ModelSpec) -> Result<ModelReading> {
+    pub async fn read_about(&self, reading: &BenchmarkReading, model: &ModelSpec) -> Result<ModelReading> {
         self.parts.benchmarks.read_about(reading, model).await
     }
 }

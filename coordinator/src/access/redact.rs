@@ -5,17 +5,16 @@ use domain::{FailureCause, Record, RunId};
 use results::RunManifest;
 use results::export::jsonl;
 
-use crate::benchmarks::copy::PipelineCopy;
 use crate::errors::{Result, internal};
 
-/// An item of an export without protected texts. `protected` is set from the run's manifest, which comes
-/// first.
+/// An item of an export without protected texts. `protected` is set from the manifest of a run, which comes before its
+/// records.
 ///
 /// Items that cannot be parsed are not passed on.
 pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem> {
     match item {
-        // A pipeline, which has no texts.
-        ExportItem::Manifest(json) if PipelineCopy::read(&json).is_some() => Ok(ExportItem::Manifest(json)),
+        // Documents have no texts.
+        documents @ ExportItem::Documents(_) => Ok(documents),
         ExportItem::Manifest(json) => {
             let manifest: RunManifest = serde_json::from_str(&json).map_err(internal)?;
             *protected = manifest.protected;

@@ -6,7 +6,7 @@ use results::RunManifest;
 use stages::names;
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::Pipeline;
+use crate::benchmarks::documents::JudgedBenchmark;
 use crate::errors::Result;
 use crate::plan::configuration::Configuration;
 use crate::plan::difference;
@@ -16,7 +16,7 @@ use crate::plan::planned::Planned;
 const FIRST: u32 = 1;
 
 /// What a model is asked.
-fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Configuration {
+fn asking(pipeline: &JudgedBenchmark, model: &ModelSpec) -> Configuration {
     Configuration {
         name: format!("{}: {}", pipeline.configuration.name, model.label),
         models: vec![model.clone()],
@@ -24,13 +24,13 @@ fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Configuration {
     }
 }
 
-fn run_of(pipeline: &Pipeline, model: &ModelSpec) -> RunId {
+fn run_of(pipeline: &JudgedBenchmark, model: &ModelSpec) -> RunId {
     pipeline.run_name(names::ASK, &model.label, 1).run()
 }
 
 impl Benchmarks {
     /// Creates and begins the run that asks a model.
-    pub(crate) async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
+    pub(crate) async fn create_ask(&self, pipeline: &JudgedBenchmark, model: &ModelSpec) -> Result<()> {
         let configuration = asking(pipeline, model);
         let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &configuration.pack).await?;
         let planned = Planned::new(configuration, pack).await?;
@@ -40,7 +40,7 @@ impl Benchmarks {
     /// Sees that the run that asks a model asks all that the pipeline plans since it was extended; returns whether something
     /// was to be done. Looked at once for each revision of the pipeline: a crash before the end is made good by whoever looks
     /// next.
-    pub(crate) async fn grow_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<bool> {
+    pub(crate) async fn grow_ask(&self, pipeline: &JudgedBenchmark, model: &ModelSpec) -> Result<bool> {
         let (revision, slug) = (pipeline.manifest.revision, names::slug(&model.label));
         if revision == FIRST || self.attended.has_asked(&pipeline.name, &slug, revision) {
             return Ok(false);
@@ -66,8 +66,8 @@ impl Benchmarks {
     }
 
     /// The pipeline from which another one takes its answers; `None` where it asks itself.
-    pub(crate) async fn base_of(&self, configuration: &Configuration) -> Result<Option<Pipeline>> {
+    pub(crate) async fn base_of(&self, configuration: &Configuration) -> Result<Option<JudgedBenchmark>> {
         let Some(base) = &configuration.reuse else { return Ok(None) };
-        self.expect_pipeline(&RunId::new(base.clone())).await.map(Some)
+        self.expect_judged(&RunId::new(base.clone())).await.map(Some)
     }
 }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::{BenchmarkDocument, Pipeline, PipelineState};
+use crate::benchmarks::documents::{BenchmarkDocument, JudgedBenchmark, JudgedState};
 use crate::errors::{Result, internal};
 use crate::records::store::{Revised, RunStateFile};
 
 /// A pipeline as it was at some time, and those that it takes answers from. It holds no text of a dialogue.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct PipelineCopy {
+pub struct BenchmarkCopy {
     /// The pipeline first.
     pipelines: Vec<Copied>,
     /// The runs of all of them that there were, with their states; a run that was created and not begun has none.
@@ -24,13 +24,25 @@ pub struct PipelineCopy {
 struct Copied {
     name: RunId,
     manifest: BenchmarkDocument,
-    state: PipelineState,
+    state: JudgedState,
 }
 
-impl PipelineCopy {
-    /// Reads what an export yields in place of a manifest; `None` if it is the manifest of a run.
-    pub fn read(json: &str) -> Option<Self> {
-        serde_json::from_str(json).ok().filter(|copy: &Self| !copy.pipelines.is_empty())
+impl BenchmarkCopy {
+    /// Reads the documents of an export.
+    ///
+    /// # Errors
+    /// They cannot be read, or are those of no benchmark.
+    pub fn read(json: &str) -> Result<Self> {
+        let copy: Self = serde_json::from_str(json).map_err(internal)?;
+        if copy.pipelines.is_empty() {
+            return Err(internal("the documents of a benchmark name none"));
+        }
+        Ok(copy)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Option<&RunId> {
+        self.pipelines.first().map(|pipeline| &pipeline.name)
     }
 
     /// Name of the pipeline's kind, as in its configuration.
@@ -43,6 +55,11 @@ impl PipelineCopy {
         self.pipelines.first().map(|pipeline| pipeline.manifest.pack_hash.as_str())
     }
 
+    /// The same, owned.
+    pub(crate) fn into_runs(self) -> Vec<RunId> {
+        self.runs.into_keys().collect()
+    }
+
     /// The runs whose records belong to it.
     pub fn runs(&self) -> impl ExactSizeIterator<Item = &RunId> {
         self.runs.keys()
@@ -50,26 +67,28 @@ impl PipelineCopy {
 }
 
 impl Benchmarks {
-    /// A copy of a pipeline as JSON; `None` if there is none of this name.
-    pub(crate) async fn copy_of(&self, name: &RunId) -> Result<Option<String>> {
-        let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
+    /// A copy of a judged benchmark, and the same as JSON; `None` if there is none of this name.
+    pub(crate) async fn copy_of(&self, name: &RunId) -> Result<Option<(BenchmarkCopy, String)>> {
+        let Some(pipeline) = self.find_judged(name).await? else { return Ok(None) };
         let (mut pipelines, mut runs) = (Vec::new(), BTreeMap::new());
-        for one in self.pipeline_chain(&pipeline).await? {
+        for one in self.chain_of(&pipeline).await? {
             for run in self.runs_created_by(&one).await? {
                 let state = self.store.state(&run).await?;
                 runs.insert(run, state);
             }
-            let state = self.pipeline_state(&one.name).await?;
+            let state = self.judged_state(&one.name).await?;
             pipelines.push(Copied { name: one.name, manifest: one.manifest, state });
         }
-        serde_json::to_string(&PipelineCopy { pipelines, runs }).map(Some).map_err(internal)
+        let copy = BenchmarkCopy { pipelines, runs };
+        let json = serde_json::to_string(&copy).map_err(internal)?;
+        Ok(Some((copy, json)))
     }
 
     /// Writes the documents of a copied pipeline into the sink of this coordinator, which has its runs already.
     ///
     /// # Errors
     /// The sink cannot be written, or lacks a run; a newer version wrote the pipeline.
-    pub async fn take_copy(&self, copy: PipelineCopy) -> std::result::Result<(), ServiceError> {
+    pub async fn take_copy(&self, copy: BenchmarkCopy) -> std::result::Result<(), ServiceError> {
         for (run, state) in &copy.runs {
             let Some(state) = state else { continue };
             let Revised { revision, content } = self.store.revised_state(run).await?;
@@ -78,10 +97,15 @@ impl Benchmarks {
             }
         }
         for Copied { name, mut manifest, state } in copy.pipelines {
-            // Revisions are numbered from 1 without gaps; those before this one are not needed.
-            manifest.revision = 1;
-            self.write_revision(&Pipeline::of(name.clone(), manifest)?).await?;
-            self.change_pipeline_state(&name, |_| Ok(Some(state.clone()))).await?;
+            // Revisions are numbered from 1 without gaps; those before this one are not needed. One that is here already, and
+            // says the same, is kept.
+            let here = self.find_judged(&name).await?;
+            manifest.revision = here.as_ref().map_or(1, |here| here.manifest.revision + 1);
+            let taken = JudgedBenchmark::of(name.clone(), manifest)?;
+            if here.is_none_or(|here| here.configuration != taken.configuration) {
+                self.write_revision(&taken).await?;
+            }
+            self.change_judged_state(&name, |_| Ok(Some(state.clone()))).await?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::{Pipeline, PipelineState};
+use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::{Result, internal};
@@ -34,14 +34,14 @@ impl Benchmarks {
     pub(crate) async fn tend_all(&self, thorough: bool) -> Result<()> {
         if self.store.is_shared() && (thorough || self.store.sink.has_locks()) {
             for name in self.store.pipelines().await? {
-                let state = self.pipeline_state(&name).await?;
+                let state = self.judged_state(&name).await?;
                 if state.fleet && !state.phase.is_over() {
                     self.attended.add(&name);
                 }
             }
         }
         for name in self.attended.names() {
-            if let Err(error) = self.tend_pipeline(&name).await {
+            if let Err(error) = self.tend_judged(&name).await {
                 tracing::warn!(pipeline = %name, %error, "the pipeline cannot be tended now");
             }
         }
@@ -49,21 +49,21 @@ impl Benchmarks {
     }
 
     /// Derives the missing runs of an active pipeline.
-    pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
+    pub(crate) async fn tend_judged(&self, name: &RunId) -> Result<()> {
         let _turn = self.attended.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
-        let (revision, state) = self.revised_pipeline_state(name).await?;
+        let (revision, state) = self.revised_judged_state(name).await?;
         if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
                 self.attended.forget(name);
             }
             return Ok(());
         }
-        let Some(pipeline) = self.find_pipeline(name).await? else {
+        let Some(pipeline) = self.find_judged(name).await? else {
             self.attended.forget(name);
             return Ok(());
         };
-        let chain = self.pipeline_chain(&pipeline).await?;
+        let chain = self.chain_of(&pipeline).await?;
         self.tend_shared(&chain).await?;
         let mut done = true;
         let (mut counts, mut summaries) = ([0; 3], Vec::new());
@@ -84,8 +84,8 @@ impl Benchmarks {
             return Ok(());
         }
         // A command that arrived since this round began takes precedence.
-        let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
-        if self.revise_pipeline_state(name, revision, &state).await? {
+        let state = JudgedState { phase: RunPhase::Finished, counts, summaries, ..state };
+        if self.revise_judged_state(name, revision, &state).await? {
             self.attended.forget(name); // Its results can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
@@ -93,17 +93,18 @@ impl Benchmarks {
     }
 
     /// Creates the runs about cases that are missing: they need no answer.
-    async fn tend_shared(&self, chain: &[Pipeline]) -> Result<()> {
+    async fn tend_shared(&self, chain: &[JudgedBenchmark]) -> Result<()> {
         let pipeline = &chain[0];
         let revision = pipeline.manifest.revision;
-        let kind = pipeline.kind;
+        let judging = pipeline.judging;
         // What they ask follows from the manifest alone.
-        if !kind.stages.iter().any(Stage::is_shared) || self.attended.has_shared(&pipeline.name, revision) {
+        if !judging.stages.iter().any(Stage::is_shared) || self.attended.has_shared(&pipeline.name, revision)
+        {
             return Ok(());
         }
         let all = ModelLabel::new(names::SHARED);
-        let mut stages = Vec::with_capacity(kind.stages.len());
-        for stage in kind.stages {
+        let mut stages = Vec::with_capacity(judging.stages.len());
+        for stage in judging.stages {
             stages.push(if stage.is_shared() {
                 let found = self.find_stage(pipeline, stage.name, &all).await?;
                 self.stage_runs(chain, stage, &all, &found).await?
@@ -124,7 +125,11 @@ impl Benchmarks {
 
     /// Does what is to be done for one model, which waits for no other one. What is known of it then; `None` where its own
     /// dialogues are not done.
-    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelProgress>> {
+    async fn tend_model(
+        &self,
+        chain: &[JudgedBenchmark],
+        model: &ModelSpec,
+    ) -> Result<Option<ModelProgress>> {
         let pipeline = &chain[0];
         let runs = self.find_stages(chain, model).await?;
         if runs[0].is_empty() && chain.len() == 1 {
@@ -166,7 +171,7 @@ impl Benchmarks {
     /// The state of a model whose own dialogues all have a record, and its missing runs. Writes nothing.
     pub(crate) async fn read_model(
         &self,
-        chain: &[Pipeline],
+        chain: &[JudgedBenchmark],
         model: &ModelSpec,
         runs: Vec<StageRunStates>,
     ) -> Result<ModelRead> {
@@ -186,7 +191,7 @@ impl Benchmarks {
                 None => answered.next(),
             })
             .collect();
-        let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
+        let report = ModelReport::of(model.label.clone(), &judged, pipeline.judging.metrics);
         let state = ModelProgress { runs, standings, report, judged };
         Ok(ModelRead { state, new_runs, protected: gathered.protected })
     }
@@ -194,7 +199,7 @@ impl Benchmarks {
     /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
     async fn create_stage(
         &self,
-        pipeline: &Pipeline,
+        pipeline: &JudgedBenchmark,
         judge: &ModelSpec,
         run: NewRun,
         protected: bool,
@@ -204,7 +209,7 @@ impl Benchmarks {
         let about = About {
             pipeline: pipeline.name.to_string(),
             stage: name.stage.clone(),
-            model: match pipeline.kind.stages[run_stage].is_shared() {
+            model: match pipeline.judging.stages[run_stage].is_shared() {
                 true => ModelLabel::new(names::SHARED),
                 false => pipeline
                     .configuration

@@ -1,4 +1,4 @@
-//! The documents of a pipeline in the sink.
+//! Where benchmarks are in the sink: one without judges is its run, a judged one has documents of its own.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use results::manifest::Alteration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stages::{Derivation, Kind, RunName, kinds, names};
+use stages::{Derivation, Judging, RunName, kinds, names};
 
 use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, conflict, internal, not_found};
@@ -67,7 +67,7 @@ fn questions_hash(configuration: &Value, pack_hash: &str) -> String {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PipelineState {
+pub(crate) struct JudgedState {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
     /// Whether it was submitted to a fleet.
@@ -84,22 +84,35 @@ pub(crate) struct PipelineState {
     pub summaries: Vec<ModelSummary>,
 }
 
-/// A pipeline according to its newest manifest.
+/// What a name names.
+#[derive(Debug)]
+pub(crate) enum Benchmark {
+    /// A run: a benchmark without judges, or a part of a judged one. Whether there is one of this name, its folder says.
+    Run(RunId),
+    Judged(Box<JudgedBenchmark>),
+}
+
+/// A judged benchmark according to its newest manifest.
 #[derive(Clone)]
-pub(crate) struct Pipeline {
+pub(crate) struct JudgedBenchmark {
     pub name: RunId,
     pub manifest: BenchmarkDocument,
     pub configuration: Configuration,
-    pub kind: &'static Kind,
+    pub judging: &'static Judging,
 }
 
-impl std::fmt::Debug for Pipeline {
+impl std::fmt::Debug for JudgedBenchmark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "pipeline {} of kind {}", self.name, self.kind.name)
+        write!(
+            f,
+            "pipeline {} of kind {}",
+            self.name,
+            self.configuration.pipeline.as_deref().unwrap_or_default()
+        )
     }
 }
 
-impl Pipeline {
+impl JudgedBenchmark {
     /// A pipeline from a checked configuration.
     pub(crate) fn new(
         name: RunId,
@@ -137,11 +150,11 @@ impl Pipeline {
         }
         let configuration: Configuration = serde_json::from_value(manifest.configuration.clone())
             .map_err(|error| internal(format!("pipeline {name}: its configuration: {error}")))?;
-        let kind = configuration.pipeline.as_deref().and_then(kinds::find);
-        let kind = kind.ok_or_else(|| {
+        let kind = kinds::find(configuration.pipeline.as_deref());
+        let judging = kind.and_then(|kind| kind.judging).ok_or_else(|| {
             conflict(format!("pipeline {name} is of a kind that this version does not know"))
         })?;
-        Ok(Self { name, manifest, configuration, kind })
+        Ok(Self { name, manifest, configuration, judging })
     }
 
     /// A name for a new pipeline: the configuration's name and a hash of its questions. The same configuration has the same
@@ -161,14 +174,14 @@ impl Pipeline {
                 conflict(format!("pipeline {}: nobody is named for the judge `{}`", self.name, stage.judge))
             })
         };
-        self.kind.stages.iter().map(judge).collect()
+        self.judging.stages.iter().map(judge).collect()
     }
 
     /// The derivation of its runs.
     pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
         Derivation {
             pipeline: self.name.as_str(),
-            kind: self.kind,
+            judging: self.judging,
             judges,
             settings: &self.configuration.settings,
         }
@@ -187,8 +200,14 @@ fn revision_name(revision: u32) -> String {
 const STATE: &str = "state";
 
 impl Benchmarks {
-    /// A pipeline by name, in its newest revision; `None` if there is none.
-    pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
+    /// What a name names: the judged benchmark of this name, else the run.
+    pub(crate) async fn find(&self, name: &RunId) -> Result<Benchmark> {
+        let judged = self.find_judged(name).await?;
+        Ok(judged.map_or_else(|| Benchmark::Run(name.clone()), |found| Benchmark::Judged(Box::new(found))))
+    }
+
+    /// A judged benchmark in its newest revision; `None` if there is none of this name.
+    pub(crate) async fn find_judged(&self, name: &RunId) -> Result<Option<JudgedBenchmark>> {
         // A run that is loaded is none; that spares asking the sink.
         if !names::is_pipeline_name(name.as_str()) || self.loaded.get(name).is_some() {
             return Ok(None);
@@ -200,31 +219,26 @@ impl Benchmarks {
                 None => break,
             }
         }
-        newest.map(|manifest| Pipeline::of(name.clone(), manifest)).transpose()
+        newest.map(|manifest| JudgedBenchmark::of(name.clone(), manifest)).transpose()
     }
 
-    /// A pipeline that is asked for by its name.
+    /// A judged benchmark that is asked for by its name.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
-    pub(crate) async fn expect_pipeline(&self, name: &RunId) -> Result<Pipeline> {
-        self.find_pipeline(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))
-    }
-
-    /// Whether a name is that of a pipeline and not of a run.
-    pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
-        Ok(self.find_pipeline(name).await?.is_some())
+    pub(crate) async fn expect_judged(&self, name: &RunId) -> Result<JudgedBenchmark> {
+        self.find_judged(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))
     }
 
     /// Whether nobody has extended a pipeline since it was read.
-    pub(crate) async fn is_newest(&self, pipeline: &Pipeline) -> Result<bool> {
+    pub(crate) async fn is_newest(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
         let next = revision_name(pipeline.manifest.revision + 1);
         let next: Option<serde::de::IgnoredAny> = self.store.document(&pipeline.name, &next).await?;
         Ok(next.is_none())
     }
 
     /// Writes a revision; `false` if one of this number exists.
-    pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
+    pub(crate) async fn write_revision(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
         let name = revision_name(pipeline.manifest.revision);
         self.health.note_sink(self.store.create_document(&pipeline.name, &name, content).await)
@@ -232,7 +246,7 @@ impl Benchmarks {
 
     /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a
     /// crash is a pipeline as it was, and being removed.
-    pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
+    pub(crate) async fn remove_documents(&self, pipeline: &JudgedBenchmark) -> Result<()> {
         self.remove_history(&pipeline.name).await?;
         for revision in (1..=pipeline.manifest.revision).rev() {
             self.store.remove_document(&pipeline.name, &revision_name(revision)).await?;
@@ -240,37 +254,37 @@ impl Benchmarks {
         self.store.remove_revisions(&pipeline.name, STATE).await
     }
 
-    pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {
-        Ok(self.revised_pipeline_state(name).await?.1)
+    pub(crate) async fn judged_state(&self, name: &RunId) -> Result<JudgedState> {
+        Ok(self.revised_judged_state(name).await?.1)
     }
 
     /// The state of a pipeline, with the number of its revision.
-    pub(crate) async fn revised_pipeline_state(&self, name: &RunId) -> Result<(u32, PipelineState)> {
+    pub(crate) async fn revised_judged_state(&self, name: &RunId) -> Result<(u32, JudgedState)> {
         let Revised { revision, content } = self.store.revised_document(name, STATE).await?;
         Ok((revision, content.unwrap_or_default()))
     }
 
     /// Writes the state that follows this revision; `false` if another command was quicker.
-    pub(crate) async fn revise_pipeline_state(
+    pub(crate) async fn revise_judged_state(
         &self,
         name: &RunId,
         after: u32,
-        state: &PipelineState,
+        state: &JudgedState,
     ) -> Result<bool> {
         self.health.note_sink(self.store.revise_document(name, STATE, after, state).await)
     }
 
     /// Changes the state of a pipeline to what `decide` makes of the newest one, unless that is nothing; returns the number of
     /// the revision that was written. `decide` is asked again where another command was quicker.
-    pub(crate) async fn change_pipeline_state(
+    pub(crate) async fn change_judged_state(
         &self,
         name: &RunId,
-        decide: impl Fn(PipelineState) -> Result<Option<PipelineState>>,
+        decide: impl Fn(JudgedState) -> Result<Option<JudgedState>>,
     ) -> Result<Option<u32>> {
         for _ in 0..CHANGES_MAX {
-            let (revision, state) = self.revised_pipeline_state(name).await?;
+            let (revision, state) = self.revised_judged_state(name).await?;
             let Some(state) = decide(state)? else { return Ok(None) };
-            if self.revise_pipeline_state(name, revision, &state).await? {
+            if self.revise_judged_state(name, revision, &state).await? {
                 return Ok(Some(revision + 1));
             }
         }
@@ -279,7 +293,7 @@ impl Benchmarks {
     }
 
     /// A pipeline and those whose answers and verdicts it reuses, the nearest first.
-    pub(crate) async fn pipeline_chain(&self, pipeline: &Pipeline) -> Result<Vec<Pipeline>> {
+    pub(crate) async fn chain_of(&self, pipeline: &JudgedBenchmark) -> Result<Vec<JudgedBenchmark>> {
         let mut chain = vec![pipeline.clone()];
         let mut seen = BTreeSet::from([pipeline.name.clone()]);
         while let Some(base) = chain.last().and_then(|last| last.configuration.reuse.clone()) {
@@ -290,7 +304,7 @@ impl Benchmarks {
                     pipeline.name
                 )));
             }
-            let found = self.find_pipeline(&base).await?;
+            let found = self.find_judged(&base).await?;
             chain.push(found.ok_or_else(|| {
                 conflict(format!(
                     "pipeline {}: there is no pipeline {base} to take answers from",

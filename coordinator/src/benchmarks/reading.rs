@@ -5,30 +5,30 @@ use std::sync::Arc;
 use domain::control::RunPhase;
 use domain::{ModelSpec, RunId, ServiceError};
 use packs::Pack;
-use stages::{Derivation, Judgements, Kind, Subject};
+use stages::{Derivation, Judgements, Judging, Subject};
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::Pipeline;
+use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{ModelReading, is_finished};
 use crate::plan::configuration::Configuration;
 
 /// A pipeline whose records can be read, one model after the other.
 #[derive(Debug)]
-pub struct PipelineReading {
-    chain: Vec<Pipeline>,
+pub struct BenchmarkReading {
+    chain: Vec<JudgedBenchmark>,
     /// The pack that the models under test are asked from.
     pub pack: Arc<Pack>,
     /// Whether it is finished; otherwise its numbers are of what is there.
     pub is_finished: bool,
 }
 
-impl PipelineReading {
+impl BenchmarkReading {
     pub fn name(&self) -> &RunId {
         &self.chain[0].name
     }
 
-    pub fn kind(&self) -> &'static Kind {
-        self.chain[0].kind
+    pub fn judging(&self) -> &'static Judging {
+        self.chain[0].judging
     }
 
     pub fn configuration(&self) -> &Configuration {
@@ -58,12 +58,12 @@ impl Benchmarks {
     ///
     /// # Errors
     /// The sink cannot be read.
-    pub async fn read_pipeline(&self, name: &RunId) -> Result<Option<PipelineReading>, ServiceError> {
-        let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
-        let chain = self.pipeline_chain(&pipeline).await?;
+    pub async fn read_judged(&self, name: &RunId) -> Result<Option<BenchmarkReading>, ServiceError> {
+        let Some(pipeline) = self.find_judged(name).await? else { return Ok(None) };
+        let chain = self.chain_of(&pipeline).await?;
         let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.configuration.pack).await?;
-        let is_finished = self.pipeline_state(name).await?.phase == RunPhase::Finished;
-        Ok(Some(PipelineReading { chain, pack, is_finished }))
+        let is_finished = self.judged_state(name).await?.phase == RunPhase::Finished;
+        Ok(Some(BenchmarkReading { chain, pack, is_finished }))
     }
 
     /// The records about one of a pipeline's models.
@@ -72,7 +72,7 @@ impl Benchmarks {
     /// The sink cannot be read.
     pub async fn read_about(
         &self,
-        reading: &PipelineReading,
+        reading: &BenchmarkReading,
         model: &ModelSpec,
     ) -> Result<ModelReading, ServiceError> {
         let runs = self.find_stages(&reading.chain, model).await?;

@@ -7,7 +7,7 @@ use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunI
 use stages::{Ruling, Stage, StageRecords, Subject, names};
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::Pipeline;
+use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{ModelReading, StageRunStates, is_finished};
 use crate::errors::{Result, internal};
 use crate::records::positions::winners_of;
@@ -19,12 +19,12 @@ impl Benchmarks {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
     pub(crate) async fn find_stages(
         &self,
-        chain: &[Pipeline],
+        chain: &[JudgedBenchmark],
         model: &ModelSpec,
     ) -> Result<Vec<StageRunStates>> {
         let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
         let mut found = vec![self.find_stage(asking, names::ASK, &model.label).await?];
-        for stage in pipeline.kind.stages {
+        for stage in pipeline.judging.stages {
             found.push(self.find_stage(pipeline, stage.name, &about(stage, &model.label)).await?);
         }
         Ok(found)
@@ -33,7 +33,7 @@ impl Benchmarks {
     /// The runs of a stage for a model, or for all where its label is that of [all](names::SHARED).
     pub(crate) async fn find_stage(
         &self,
-        pipeline: &Pipeline,
+        pipeline: &JudgedBenchmark,
         stage: &str,
         model: &ModelLabel,
     ) -> Result<StageRunStates> {
@@ -52,7 +52,7 @@ impl Benchmarks {
     /// Reads the records about a model whose own dialogues all have one.
     pub(crate) async fn gather(
         &self,
-        chain: &[Pipeline],
+        chain: &[JudgedBenchmark],
         model: &ModelSpec,
         runs: &[StageRunStates],
     ) -> Result<ModelReading> {
@@ -83,7 +83,7 @@ impl Benchmarks {
                 }
             }
         }
-        for (stage, found) in chain[0].kind.stages.iter().zip(judging) {
+        for (stage, found) in chain[0].judging.stages.iter().zip(judging) {
             gathered.stages.push(self.stage_runs(chain, stage, &model.label, found).await?);
         }
         Ok(gathered)
@@ -92,7 +92,7 @@ impl Benchmarks {
     /// What the runs of a stage hold and what was said in them, those of pipelines whose verdicts are taken over included.
     pub(crate) async fn stage_runs(
         &self,
-        chain: &[Pipeline],
+        chain: &[JudgedBenchmark],
         stage: &Stage,
         model: &ModelLabel,
         found: &StageRunStates,

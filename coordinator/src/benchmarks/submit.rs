@@ -143,7 +143,7 @@ impl Benchmarks {
             )));
         }
         if let Some(name) = RunName::read(run)
-            && self.is_pipeline(&RunId::new(&*name.pipeline)).await?
+            && self.find_judged(&RunId::new(&*name.pipeline)).await?.is_some()
         {
             return Err(invalid(format!("run {run} is one of pipeline {}; extend that", name.pipeline)));
         }

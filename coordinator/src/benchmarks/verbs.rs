@@ -1,12 +1,12 @@
-//! The commands of users about pipelines.
+//! The commands of users about benchmarks.
 
 use std::sync::Arc;
 
-use domain::control::{BenchmarkCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, DeadLetterView, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId};
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::documents::{Pipeline, PipelineState};
+use crate::benchmarks::documents::{Benchmark, JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::is_finished;
 use crate::errors::{Result, conflict, invalid};
 use crate::options::DIALOGUES_MAX;
@@ -38,47 +38,95 @@ fn expect_size(planned: &Planned) -> Result<()> {
 impl Benchmarks {
     /// Starts what a configuration describes, or continues it; returns its name.
     pub(crate) async fn submit(&self, submission: Submission) -> Result<RunId> {
-        match submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null()) {
-            true => self.submit_pipeline(submission).await,
-            false => self.submit_run(submission).await,
-        }
+        let names_kind = submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null());
+        if names_kind { self.submit_judged(submission).await } else { self.submit_run(submission).await }
     }
 
     /// Adds models, tasks or iterations. Returns what was changed, and what to know about it, in lines for people.
     pub(crate) async fn extend(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
-        match self.is_pipeline(name).await? {
-            true => self.extend_pipeline(name, submission).await,
-            false => self.extend_run(name, submission).await,
+        match self.find(name).await? {
+            Benchmark::Run(run) => self.extend_run(&run, submission).await,
+            Benchmark::Judged(benchmark) => self.extend_judged(&benchmark, submission).await,
         }
     }
 
     /// Pauses, resumes or cancels.
     pub(crate) async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
-        match self.is_pipeline(name).await? {
-            true => self.command_pipeline(name, command).await,
-            false => self.runs.command(name, command).await.map(drop),
+        match self.find(name).await? {
+            Benchmark::Run(run) => self.runs.command(&run, command).await.map(drop),
+            Benchmark::Judged(benchmark) => self.command_judged(&benchmark.name, command).await,
         }
     }
 
-    /// Asks failed dialogues again; returns their number.
+    /// Asks failed dialogues again, those of every stage; returns their number.
     pub(crate) async fn retry(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        match self.is_pipeline(name).await? {
-            true => self.retry_pipeline(name, causes).await,
-            false => self.runs.retry(name, causes).await,
+        let mut dialogues = 0;
+        let found = self.find(name).await?;
+        for run in self.runs_of(&found).await? {
+            dialogues += self.runs.retry(&run, causes).await?;
         }
+        if dialogues > 0 && matches!(found, Benchmark::Judged(_)) {
+            self.begin_judged(name).await?;
+        }
+        Ok(dialogues)
     }
 
     /// Removes everything of it.
     pub(crate) async fn remove(&self, name: &RunId, force: bool) -> Result<()> {
-        match self.is_pipeline(name).await? {
-            true => self.remove_pipeline(name, force).await,
-            false => self.runs.remove(name, force).await,
+        match self.find(name).await? {
+            Benchmark::Run(run) => self.runs.remove(&run, force).await,
+            Benchmark::Judged(benchmark) => self.remove_judged(&benchmark, force).await,
+        }
+    }
+
+    /// The dead letters of its runs, then their suspects; or those of one number.
+    pub(crate) async fn dead_letters(&self, name: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
+        let mut letters = Vec::new();
+        let found = self.find(name).await?;
+        for run in self.runs_of(&found).await? {
+            match self.runs.dead_letters(&run, unit).await {
+                // Another run may have this unit.
+                Err(error) if error.code == ErrorCode::NotFound && matches!(found, Benchmark::Judged(_)) => {}
+                of_run => letters.extend(of_run?),
+            }
+        }
+        letters.sort_by_key(|letter| letter.suspect);
+        Ok(letters)
+    }
+
+    /// Gives dead letters another chance (all if none is given); returns their number.
+    ///
+    /// # Errors
+    /// Units of a judged benchmark are given by number: each of its runs has units of its own.
+    pub(crate) async fn requeue(&self, name: &RunId, units: &[u64]) -> Result<u64> {
+        let found = self.find(name).await?;
+        if matches!(found, Benchmark::Judged(_)) && !units.is_empty() {
+            return Err(invalid(format!(
+                "units are numbered run by run, and benchmark {name} has several runs; name the run of the units, or \
+                 requeue all"
+            )));
+        }
+        let mut requeued = 0;
+        for run in self.runs_of(&found).await? {
+            requeued += self.runs.requeue(&run, units).await?;
+        }
+        if requeued > 0 && matches!(found, Benchmark::Judged(_)) {
+            self.begin_judged(name).await?;
+        }
+        Ok(requeued)
+    }
+
+    /// The runs of which it is made.
+    pub(crate) async fn runs_of(&self, benchmark: &Benchmark) -> Result<Vec<RunId>> {
+        match benchmark {
+            Benchmark::Run(run) => Ok(vec![run.clone()]),
+            Benchmark::Judged(benchmark) => self.runs_created_by(benchmark).await,
         }
     }
 
     /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
-    pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
-        let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
+    pub(crate) async fn submit_judged(&self, submission: Submission) -> Result<RunId> {
+        let (pipeline, sealed) = self.proposed_judged(submission).await?;
         let name = pipeline.name.clone();
         if let Some(sealed) = sealed {
             self.store.sink.put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed)).await?;
@@ -86,27 +134,27 @@ impl Benchmarks {
         self.packs.keep(&pipeline.manifest.pack_hash).await?;
         // Another coordinator wrote the same pipeline, except for the time.
         self.write_revision(&pipeline).await?;
-        self.begin_pipeline(&name).await?;
-        tracing::info!(pipeline = %name, kind = pipeline.kind.name, "submitted");
+        self.begin_judged(&name).await?;
+        tracing::info!(pipeline = %name, kind = pipeline.configuration.pipeline, "submitted");
         Ok(name)
     }
 
     /// The checked pipeline of a configuration. Nothing is written.
-    async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
+    async fn proposed_judged(&self, submission: Submission) -> Result<(JudgedBenchmark, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
         expect_size(&planned)?;
         let Planned { configuration, pack, .. } = planned;
         if let Some(base) = self.base_of(&configuration).await? {
             self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;
         }
-        let name = Pipeline::fresh_name(&configuration, pack.hash().as_str())?;
-        Ok((Pipeline::new(name, configuration, pack.hash().as_str(), 1)?, sealed))
+        let name = JudgedBenchmark::fresh_name(&configuration, pack.hash().as_str())?;
+        Ok((JudgedBenchmark::new(name, configuration, pack.hash().as_str(), 1)?, sealed))
     }
 
     /// Sees that a configuration judges the answers that a pipeline has, and that they come.
     async fn expect_same_answers(
         &self,
-        base: &Pipeline,
+        base: &JudgedBenchmark,
         wanted: &Configuration,
         pack_hash: &str,
     ) -> Result<()> {
@@ -136,7 +184,7 @@ impl Benchmarks {
         if self.store.is_shared() {
             return Ok(()); // Its coordinators see to it that they come.
         }
-        let chain = self.pipeline_chain(base).await?;
+        let chain = self.chain_of(base).await?;
         for model in &base.configuration.models {
             let runs = self.find_stages(&chain, model).await?;
             let answered = |(_, state): &(RunId, Option<_>)| is_finished(state.as_ref());
@@ -153,14 +201,14 @@ impl Benchmarks {
     /// A pipeline with models, tasks or iterations in addition to those that it has, as a new revision. Coordinators that look
     /// after it read the newest one in every round. Returns what is otherwise than before, and what to know about it, in lines
     /// for people.
-    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
-        let old = self.expect_pipeline(name).await?;
+    async fn extend_judged(&self, old: &JudgedBenchmark, submission: Submission) -> Result<Vec<String>> {
+        let name = &old.name;
         let (mut planned, _) = self.planned(submission).await?;
         // Whose answers it takes is no part of a configuration.
         planned.configuration.reuse.clone_from(&old.configuration.reuse);
         let mut lines = difference::between(&old.configuration, &planned.configuration);
         if lines.is_empty() {
-            self.begin_pipeline(name).await?;
+            self.begin_judged(name).await?;
             return Ok(lines);
         }
         if fixed(&old.configuration) != fixed(&planned.configuration) {
@@ -186,38 +234,39 @@ impl Benchmarks {
         }
         lines.extend(difference::in_conditions(&old.configuration, &planned.configuration));
         let revision = old.manifest.revision + 1;
-        let next = Pipeline::new(name.clone(), planned.configuration, &old.manifest.pack_hash, revision)?;
+        let next =
+            JudgedBenchmark::new(name.clone(), planned.configuration, &old.manifest.pack_hash, revision)?;
         if !self.write_revision(&next).await? {
             return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
         }
-        self.begin_pipeline(name).await?;
+        self.begin_judged(name).await?;
         tracing::info!(pipeline = %name, revision, "extended");
         Ok(lines)
     }
 
     /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
-    pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
+    pub(crate) async fn begin_judged(&self, name: &RunId) -> Result<()> {
         let fleet = self.store.is_shared();
-        let begun = self.change_pipeline_state(name, |state| {
+        let begun = self.change_judged_state(name, |state| {
             if state.phase == RunPhase::Cancelled {
                 return Ok(None);
             }
             let stays = fleet && state.phase == RunPhase::Paused;
             let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-            Ok(Some(PipelineState { phase, fleet, removed: false, ..state }))
+            Ok(Some(JudgedState { phase, fleet, removed: false, ..state }))
         });
         if begun.await?.is_none() {
             // Its runs were cancelled with it.
-            return self.command_pipeline(name, BenchmarkCommand::Resume).await;
+            return self.command_judged(name, BenchmarkCommand::Resume).await;
         }
         self.attended.add(name);
-        self.tend_pipeline(name).await
+        self.tend_judged(name).await
     }
 
     /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
-    pub(crate) async fn command_pipeline(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
+    pub(crate) async fn command_judged(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
         let fleet = self.store.is_shared();
-        let changed = self.change_pipeline_state(name, |state| {
+        let changed = self.change_judged_state(name, |state| {
             let (phase, removed) = match (command, state.phase) {
                 (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
                 | (BenchmarkCommand::Cancel, phase @ RunPhase::Finished) => {
@@ -228,7 +277,7 @@ impl Benchmarks {
                 // Whoever was removing it has died over that.
                 (BenchmarkCommand::Resume, _) => (RunPhase::Active, false),
             };
-            Ok(Some(PipelineState { phase, fleet, removed, ..state }))
+            Ok(Some(JudgedState { phase, fleet, removed, ..state }))
         });
         let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
         self.attended.add(name);
@@ -239,7 +288,7 @@ impl Benchmarks {
                 }
             }
             // A later command may have spoken to the runs first.
-            let (revision, state) = self.revised_pipeline_state(name).await?;
+            let (revision, state) = self.revised_judged_state(name).await?;
             let later = match state.phase {
                 RunPhase::Paused => BenchmarkCommand::Pause,
                 RunPhase::Cancelled => BenchmarkCommand::Cancel,
@@ -250,41 +299,29 @@ impl Benchmarks {
             }
             (command, told) = (later, revision);
         }
-        self.tend_pipeline(name).await
-    }
-
-    /// Retries the failed dialogues of every stage; returns their number.
-    pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let mut dialogues = 0;
-        for run in self.own_runs(name).await? {
-            dialogues += self.runs.retry(&run, causes).await?;
-        }
-        if dialogues > 0 {
-            self.begin_pipeline(name).await?;
-        }
-        Ok(dialogues)
+        self.tend_judged(name).await
     }
 
     /// Removes a pipeline and its runs.
-    pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
+    async fn remove_judged(&self, pipeline: &JudgedBenchmark, force: bool) -> Result<()> {
+        let name = &pipeline.name;
         let fleet = self.store.is_shared();
-        let cancelled = |state: PipelineState| match state.phase {
+        let cancelled = |state: JudgedState| match state.phase {
             phase if (fleet || state.fleet) && !phase.is_over() && !force => Err(conflict(format!(
                 "pipeline {name} is {phase}{}: cancel it first, or `--force` does both",
                 if fleet { "" } else { " in a fleet, which goes on with it when a coordinator starts" }
             ))),
-            _ => Ok(Some(PipelineState { phase: RunPhase::Cancelled, removed: true, ..state })),
+            _ => Ok(Some(JudgedState { phase: RunPhase::Cancelled, removed: true, ..state })),
         };
-        cancelled(self.pipeline_state(name).await?)?;
+        cancelled(self.judged_state(name).await?)?;
         for other in self.store.pipelines().await? {
-            let taken = self.find_pipeline(&other).await?.and_then(|other| other.configuration.reuse);
+            let taken = self.find_judged(&other).await?.and_then(|other| other.configuration.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
                     "pipeline {other} takes its answers from {name}: remove it first"
                 )));
             }
         }
-        let pipeline = self.expect_pipeline(name).await?;
         if !self.store.is_shared() {
             // A process that writes one of its runs prevents it, before anything is changed.
             for run in self.own_runs(name).await? {
@@ -293,14 +330,14 @@ impl Benchmarks {
             }
         }
         // First of all: nobody derives any more.
-        self.change_pipeline_state(name, cancelled).await?;
+        self.change_judged_state(name, cancelled).await?;
         for run in self.own_runs(name).await? {
             match self.runs.remove(&run, true).await {
                 Err(error) if error.code == ErrorCode::NotFound => {}
                 removed => removed?,
             }
         }
-        self.remove_documents(&pipeline).await?;
+        self.remove_documents(pipeline).await?;
         self.attended.forget(name);
         tracing::info!(pipeline = %name, "removed");
         Ok(())
@@ -308,13 +345,13 @@ impl Benchmarks {
 
     /// The runs that a pipeline has created.
     pub(crate) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
-        let pipeline = self.expect_pipeline(name).await?;
+        let pipeline = self.expect_judged(name).await?;
         self.runs_created_by(&pipeline).await
     }
 
     /// The same of a pipeline at hand.
-    pub(crate) async fn runs_created_by(&self, pipeline: &Pipeline) -> Result<Vec<RunId>> {
-        let chain = self.pipeline_chain(pipeline).await?;
+    pub(crate) async fn runs_created_by(&self, pipeline: &JudgedBenchmark) -> Result<Vec<RunId>> {
+        let chain = self.chain_of(pipeline).await?;
         let mut runs: Vec<RunId> = Vec::new();
         for model in &pipeline.configuration.models {
             let stages = self.find_stages(&chain, model).await?;

@@ -210,11 +210,11 @@ impl Configuration {
             }
             return Ok(());
         };
-        let known = || stages::kinds::all().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
-        let Some(kind) = stages::kinds::find(name) else {
+        let known = || stages::kinds::judged().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let Some(kind) = stages::kinds::find(Some(name)) else {
             return wrong("pipeline".to_owned(), format!("is `{name}`; known are: {}", known()));
         };
-        for stage in kind.stages {
+        for stage in kind.stages() {
             let field = format!("judges.{}", stage.judge);
             let Some(judge) = self.judges.get(stage.judge) else {
                 return wrong(field, format!("is missing; stage `{}` of {name} asks it", stage.name));
@@ -230,8 +230,8 @@ impl Configuration {
         }
         for (name, value) in &self.settings {
             let field = format!("settings.{name}");
-            let Some(setting) = kind.settings.iter().find(|setting| setting.name == name) else {
-                let names: Vec<&str> = kind.settings.iter().map(|setting| setting.name).collect();
+            let Some(setting) = kind.settings().iter().find(|setting| setting.name == name) else {
+                let names: Vec<&str> = kind.settings().iter().map(|setting| setting.name).collect();
                 let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
                 return wrong(field, format!("is no setting of {}: {known}", kind.name));
             };
@@ -240,7 +240,7 @@ impl Configuration {
                 return wrong(field, format!("is {value}; it must be between {least} and {most}"));
             }
         }
-        let needed = |role: &String| kind.stages.iter().any(|stage| stage.judge == role);
+        let needed = |role: &String| kind.stages().iter().any(|stage| stage.judge == role);
         if let Some(role) = self.judges.keys().find(|role| !needed(role)) {
             return wrong(format!("judges.{role}"), format!("is asked by no stage of {name}"));
         }

@@ -127,6 +127,7 @@ fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
             .unwrap_or_default(),
     };
     Ok(DeadLetterView {
+        run: run.id().clone(),
         unit: letter.unit.0,
         dialogues: payload.iterations.iter().filter_map(key).collect(),
         strikes: letter.deaths.into_iter().map(strike).collect(),

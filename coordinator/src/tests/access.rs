@@ -71,7 +71,7 @@ async fn forged_generations_bodies_and_ids_change_nothing() {
         let receipts = coordinator.deliver(vec![forged]).await.unwrap();
         assert!(matches!(&receipts[0], Receipt::Refused { .. }), "{part}: {receipts:?}");
     }
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 0);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 0);
     // Another record under an id that is known is another record: both are in the log.
     let id = RecordId::random();
     let first = changed(&good, |record| record.attempt.id = id.clone());
@@ -85,7 +85,7 @@ async fn forged_generations_bodies_and_ids_change_nothing() {
     ground.lose_queue();
     let again = ground.coordinator();
     again.command(&run, BenchmarkCommand::Resume).await.unwrap();
-    assert_eq!(again.run(&run).await.unwrap().scored, 2);
+    assert_eq!(again.view(&run).await.unwrap().scored, 2);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn what_was_done_to_a_run_stands_in_its_history_with_who_did_it() {
     as_whom("bob").retry(&run, &[]).await.unwrap();
     as_whom("carol").command(&run, BenchmarkCommand::Cancel).await.unwrap();
     // Another coordinator tells the same.
-    let view = ground.coordinator().run(&run).await.unwrap();
+    let view = ground.coordinator().view(&run).await.unwrap();
     let told: Vec<(&str, &str)> = view.history.iter().map(|e| (e.who.as_str(), e.what.as_str())).collect();
     let expected =
         [("alice", "submitted"), ("bob", "paused"), ("bob", "retried 0 dialogues"), ("carol", "cancelled")];
@@ -197,7 +197,7 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
     let told = async |role| {
         let access = coordinator.access(&Caller::new("somebody", [role], None));
         let watched = access.watch(&run).next().await.unwrap().unwrap();
-        let views = [access.run(&run).await.unwrap(), watched, access.runs().await.unwrap().remove(0)];
+        let views = [access.view(&run).await.unwrap(), watched, access.list().await.unwrap().remove(0)];
         let workers = access.workers().await.unwrap();
         views.iter().map(|view| format!("{view:?}")).chain([format!("{workers:?}")]).collect::<Vec<_>>()
     };
@@ -207,7 +207,7 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
         assert!(!view.contains("so it was"), "{view}");
     }
     let reader = coordinator.access(&Caller::new("r", [CallerRole::Reader], None));
-    let view = reader.run(&run).await.unwrap();
+    let view = reader.view(&run).await.unwrap();
     assert_eq!(view.refusals[0].message, "[9 characters]");
     let parked = view.models.iter().find_map(|model| model.parked.clone());
     assert_eq!(parked.unwrap(), "bad-request: [9 characters]", "the cause stays");

@@ -50,7 +50,7 @@ async fn records_are_served_with_one_queue_only() {
         assert!(refused.message.contains(part), "{refused}");
     }
     assert_eq!(there.queue.owner().await.unwrap(), None, "it marks nothing");
-    assert!(second.run(&run).await.unwrap_err().message.contains("redis:6379/0"));
+    assert!(second.view(&run).await.unwrap_err().message.contains("redis:6379/0"));
 
     // Redis was moved: the run goes on there, and what is left of the old fleet stops.
     second.bind(ADOPT).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_queue_that_forgot_everything_is_bound_anew_and_its_old_state_is_refus
     first.and(second).unwrap();
     assert_eq!(here.queue.owner().await.unwrap().unwrap().generation, 2);
     one.tend().await.unwrap();
-    assert!(one.run(&run).await.unwrap().generation > 1);
+    assert!(one.view(&run).await.unwrap().generation > 1);
 
     // The server of before is back under its old address.
     let old = start(config(), before, here.data.path());

@@ -47,12 +47,12 @@ async fn two_coordinators_share_a_run_and_show_the_same() {
     assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), 120);
     for coordinator in [&one, &two] {
         // Half of the records came to the other one.
-        let seen = coordinator.run(&run).await.unwrap();
+        let seen = coordinator.view(&run).await.unwrap();
         assert_eq!((seen.phase, seen.scored), (RunPhase::Active, 120));
     }
     one.tend().await.unwrap();
     two.tend().await.unwrap();
-    let (first, second) = (one.run(&run).await.unwrap(), two.run(&run).await.unwrap());
+    let (first, second) = (one.view(&run).await.unwrap(), two.view(&run).await.unwrap());
     assert_eq!((first.phase, first.scored), (RunPhase::Finished, 120));
     assert_eq!(shown(first.clone()), shown(second));
     assert_eq!(first, recomputed(&one, &first).await);
@@ -69,10 +69,10 @@ async fn what_one_is_told_the_other_does() {
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&one, 9).await.grants.is_empty(), "the queue hands out nothing");
     one.tend().await.unwrap();
-    assert_eq!(one.run(&run).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(one.view(&run).await.unwrap().phase, RunPhase::Paused);
     one.command(&run, BenchmarkCommand::Resume).await.unwrap();
     two.tend().await.unwrap();
-    assert_eq!(two.run(&run).await.unwrap().phase, RunPhase::Active);
+    assert_eq!(two.view(&run).await.unwrap().phase, RunPhase::Active);
     assert!(!worker.exchange(&two, 9).await.grants.is_empty());
 }
 
@@ -120,7 +120,7 @@ async fn a_restarted_coordinator_goes_on_where_the_other_one_ended() {
 
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, answered.len() as u64);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, answered.len() as u64);
     // The worker goes on with what it holds.
     assert!(worker.exchange(&coordinator, 0).await.lost.is_empty());
     for grant in std::mem::take(&mut worker.held) {
@@ -131,7 +131,7 @@ async fn a_restarted_coordinator_goes_on_where_the_other_one_ended() {
         worker.finished.push(grant.lease);
     }
     finish(&coordinator, &mut worker, &answered, 80).await;
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 80));
     assert_eq!(view, recomputed(&coordinator, &view).await);
 }
@@ -143,7 +143,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     let run = coordinator.submit(submission(20)).await.unwrap().run;
     let mut worker = Worker::new("w");
     let answered = work_half(&mut worker, &coordinator).await;
-    let generation = coordinator.run(&run).await.unwrap().generation;
+    let generation = coordinator.view(&run).await.unwrap().generation;
     drop(coordinator);
     ground.lose_queue();
 
@@ -153,7 +153,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     first.and(second).unwrap();
     // If both built it, one of the two queues has given way, and who built that one fills the other in its next round.
     one.tend().await.unwrap();
-    let view = one.run(&run).await.unwrap();
+    let view = one.view(&run).await.unwrap();
     assert!(view.generation > generation);
     assert_eq!((view.scored, view.phase), (answered.len() as u64, RunPhase::Active));
     let units = ground.queue.run(&run).await.unwrap().unwrap().next_unit.0;
@@ -169,7 +169,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     let answered: Vec<_> = answered.into_iter().chain([late.key]).collect();
     finish(&one, &mut worker, &answered, 80).await;
     two.tend().await.unwrap();
-    let (first, second) = (one.run(&run).await.unwrap(), two.run(&run).await.unwrap());
+    let (first, second) = (one.view(&run).await.unwrap(), two.view(&run).await.unwrap());
     assert_eq!((first.phase, first.scored), (RunPhase::Finished, 80));
     assert_eq!(shown(first), shown(second));
     assert_eq!(winners(&one, &run).await.len(), 80);
@@ -189,7 +189,7 @@ async fn a_queue_that_is_lost_under_way_is_built_again_by_whoever_notices() {
     assert_eq!(worker.exchange(&coordinator, 0).await.lost.len(), held);
     coordinator.tend().await.unwrap();
     finish(&coordinator, &mut worker, &answered, 80).await;
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
 }
 
 #[tokio::test]
@@ -201,12 +201,12 @@ async fn a_paused_run_stays_paused_when_its_queue_is_lost() {
     ground.lose_queue();
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Paused);
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&coordinator, 9).await.grants.is_empty());
     coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
     finish(&coordinator, &mut worker, &[], 16).await;
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
 }
 
 #[tokio::test]
@@ -221,9 +221,9 @@ async fn a_finished_run_is_not_built_again_unless_it_is_needed() {
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     assert!(ground.queue.run(&run).await.unwrap().is_none());
-    let listed = coordinator.runs().await.unwrap();
+    let listed = coordinator.list().await.unwrap();
     assert_eq!((listed[0].phase, listed[0].scored), (RunPhase::Finished, 8));
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 8);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 8);
 }
 
 #[tokio::test]
@@ -249,12 +249,12 @@ async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() 
     worker.exchange(&one, 9).await;
     one.tend().await.unwrap();
     two.tend().await.unwrap();
-    let (first, second) = (one.run(&run).await.unwrap(), two.run(&run).await.unwrap());
+    let (first, second) = (one.view(&run).await.unwrap(), two.view(&run).await.unwrap());
     assert_eq!((first.phase, first.scored), (RunPhase::Finished, 4));
     assert_eq!(second.scored, 4);
     assert_eq!(winners(&two, &run).await.len(), 4);
     // A third one with nothing but the store.
-    assert_eq!(start("three").run(&run).await.unwrap().cells, first.cells);
+    assert_eq!(start("three").view(&run).await.unwrap().cells, first.cells);
 }
 
 #[tokio::test]
@@ -270,10 +270,10 @@ async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
     coordinator.parts().views.note_history(&run, &entry).await.unwrap();
     Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
     coordinator.tend().await.unwrap();
-    let view = shown(coordinator.run(&run).await.unwrap());
+    let view = shown(coordinator.view(&run).await.unwrap());
     assert_eq!((view.phase, view.history.len()), (RunPhase::Finished, 1));
     // Whoever asks the store for a list now fails.
     std::fs::rename(objects.path().join("runs"), objects.path().join("aside")).unwrap();
     std::fs::write(objects.path().join("runs"), "in the way").unwrap();
-    assert_eq!(shown(coordinator.run(&run).await.unwrap()), view);
+    assert_eq!(shown(coordinator.view(&run).await.unwrap()), view);
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::sync::Arc;
 
 use domain::control::{Control, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use domain::{DialogueKey, ErrorCode, FailureCause, RunId};
+use results::sink;
 use serde_json::json;
 
 use super::pipelines::killed_after;
@@ -32,13 +34,13 @@ pub(super) async fn finish(coordinator: &Started, run: &RunId, worker: &mut Work
     for _ in 0..ROUNDS_MAX {
         worker.work_off(coordinator, &mut asked).await;
         coordinator.tend().await.unwrap();
-        let view = coordinator.run(run).await.unwrap();
+        let view = coordinator.view(run).await.unwrap();
         if view.phase == RunPhase::Finished {
             assert_eq!(view.planned, view.scored);
             return asked;
         }
     }
-    panic!("not finished: {:?}", coordinator.run(run).await);
+    panic!("not finished: {:?}", coordinator.view(run).await);
 }
 
 #[tokio::test]
@@ -53,7 +55,7 @@ async fn a_run_of_two_coordinators_is_extended_under_way_and_nothing_is_asked_tw
     let mut answered: BTreeSet<DialogueKey> = keys(&grant).into_iter().collect();
     two.deliver(answered.iter().map(|key| scored(&grant.lease, key)).collect()).await.unwrap();
     worker.finished.push(grant.lease);
-    let before = two.run(&run).await.unwrap();
+    let before = two.view(&run).await.unwrap();
 
     let extended = one.extend(&run, more()).await.unwrap();
     assert_eq!((extended.planned, extended.phase), (MORE as u64, RunPhase::Active));
@@ -82,7 +84,7 @@ async fn a_run_of_two_coordinators_is_extended_under_way_and_nothing_is_asked_tw
     assert!(asked.iter().all(|key| !answered.contains(key)), "nothing recorded is asked again");
     assert_eq!(asked.len() + answered.len(), MORE);
     one.tend().await.unwrap();
-    let (first, second) = (one.run(&run).await.unwrap(), two.run(&run).await.unwrap());
+    let (first, second) = (one.view(&run).await.unwrap(), two.view(&run).await.unwrap());
     assert_eq!((first.phase, first.scored, &first.cells), (RunPhase::Finished, MORE as u64, &second.cells));
     assert_eq!(winners(&one, &run).await.len(), MORE);
     assert_eq!(first, recomputed(&one, &first).await);
@@ -226,4 +228,33 @@ async fn an_extension_only_adds() {
     other.configuration["seed"] = json!(8);
     assert!(refused(other).await.contains("keeps seed and pack"));
     assert!(coordinator.extend(&RunId::new("none"), more()).await.is_err());
+}
+
+#[tokio::test]
+async fn lists_in_an_object_store_show_what_others_extended() {
+    let ground = Ground::new();
+    let objects = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", objects.path().display());
+    let start = |mirror: &str| {
+        let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
+        Started::of(config(), Arc::clone(&ground.queue), sink)
+    };
+    let (one, two) = (start("one"), start("two"));
+    let run = one.submit(submission(4)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    finish(&one, &run, &mut worker).await;
+    two.list().await.unwrap();
+    one.extend(&run, more()).await.unwrap();
+    finish(&one, &run, &mut worker).await;
+    // Who has seen it as it was before, and who comes only now.
+    for other in [&one, &two, &start("three")] {
+        let listed: Vec<_> = other
+            .list()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|view| (view.run, view.planned, view.scored))
+            .collect();
+        assert_eq!(listed, [(run.clone(), MORE as u64, MORE as u64)]);
+    }
 }

@@ -43,7 +43,7 @@ async fn a_record_of_a_lost_lease_is_taken_and_its_dialogue_not_asked_again() {
     quick.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 80);
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 80));
     let winners = winners(&coordinator, &run).await;
     let first: domain::Record = serde_json::from_str(&late.json).unwrap();
@@ -63,7 +63,7 @@ async fn a_repeated_delivery_is_counted_once() {
         assert_eq!(coordinator.deliver(vec![record.clone()]).await.unwrap(), [Receipt::Stored]);
     }
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.scored, view.failed), (1, 0));
     let folder = coordinator.parts().store.sink.run_dir(&run).unwrap().log();
     let report = results::log::verify(&folder, None, None).unwrap();
@@ -131,7 +131,7 @@ async fn a_unit_that_kills_its_workers_is_set_aside_and_may_get_another_chance()
             if deaths.len() == 1 {
                 let suspects = coordinator.dead_letters(&run, None).await.unwrap();
                 assert!(suspects.len() > 1 && suspects.iter().all(|suspect| suspect.suspect));
-                let view = coordinator.run(&run).await.unwrap();
+                let view = coordinator.view(&run).await.unwrap();
                 assert_eq!(view.models[0].units_suspect, suspects.len() as u64);
             }
         } else {
@@ -145,7 +145,7 @@ async fn a_unit_that_kills_its_workers_is_set_aside_and_may_get_another_chance()
     }
     worker.work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     let poisoned = view.failed;
     assert!(poisoned > 0);
     assert_eq!(view.failures, [(FailureCause::Poisoned, poisoned)]);
@@ -164,12 +164,12 @@ async fn a_unit_that_kills_its_workers_is_set_aside_and_may_get_another_chance()
 
     assert_eq!(coordinator.requeue(&run, &[]).await.unwrap(), letters.len() as u64);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Active);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Active);
     asked.clear();
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len() as u64, poisoned, "only what has no scores is asked again");
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 16, 0));
     assert_eq!(view, recomputed(&coordinator, &view).await);
     assert_eq!(coordinator.requeue(&run, &[]).await.unwrap(), 0);
@@ -220,7 +220,7 @@ async fn dialogues_without_record_and_unit_are_queued_again() {
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
 }
 
 /// A run of which every dialogue failed.
@@ -230,7 +230,7 @@ async fn all_failed(coordinator: &Started, worker: &mut Worker) -> domain::RunId
     fail_held(coordinator, worker).await;
     worker.exchange(coordinator, 0).await;
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().failed, 16);
+    assert_eq!(coordinator.view(&run).await.unwrap().failed, 16);
     run
 }
 
@@ -261,12 +261,12 @@ async fn a_pending_retry_survives_the_loss_of_the_queue() {
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Active);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Active);
     let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16 - again, "what was answered since is not asked again");
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!(
         (view.phase, view.scored, view.failed),
         (RunPhase::Finished, asked.len() as u64, again as u64)
@@ -277,7 +277,7 @@ async fn a_pending_retry_survives_the_loss_of_the_queue() {
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), again);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 16);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 16);
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn a_retry_that_is_asked_twice_is_done_once() {
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
 }
 
 #[tokio::test]
@@ -317,7 +317,7 @@ async fn workers_that_die_again_and_again_poison_nothing() {
     let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
     worker.work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 1200, 0));
 }
 

@@ -80,7 +80,7 @@ async fn a_queue_that_comes_back_from_an_older_state_is_rebuilt() {
             coordinator = ground.coordinator();
         }
         coordinator.tend().await.unwrap();
-        assert!(coordinator.run(&run).await.unwrap().generation > two);
+        assert!(coordinator.view(&run).await.unwrap().generation > two);
         assert_stale(&mut first, &coordinator).await;
         assert_stale(&mut second, &coordinator).await;
     }
@@ -130,7 +130,7 @@ async fn nothing_is_leased_in_a_generation_that_cannot_be_written_down() {
     ground.queue.forget_run(&run).await.unwrap();
     coordinator.tend().await.unwrap();
     assert!(
-        coordinator.run(&run).await.unwrap().trouble.is_some_and(|trouble| trouble.contains("generations"))
+        coordinator.view(&run).await.unwrap().trouble.is_some_and(|trouble| trouble.contains("generations"))
     );
     assert!(ground.queue.run(&run).await.unwrap().is_none());
 

@@ -1,15 +1,12 @@
 //! Pipelines that get more tasks and iterations: while they go on, afterwards, and with a coordinator that dies over it.
 
-use std::sync::Arc;
-
 use domain::RunId;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, RunPhase, Submission};
-use results::sink;
 use serde_json::json;
 
 use super::pipelines::{Asked, ROUNDS_MAX, finish, killed_after, outcome, submission, work_off};
-use super::worker::{Ground, Started, config};
+use super::worker::{Ground, Started};
 
 /// Another task, more iterations, and fewer of them for one of the tasks.
 pub(super) fn more() -> Submission {
@@ -48,7 +45,7 @@ fn each_once(asked: &Asked) {
 }
 
 async fn finished(coordinator: &Started, name: &RunId) -> bool {
-    coordinator.run(name).await.unwrap().phase == RunPhase::Finished
+    coordinator.view(name).await.unwrap().phase == RunPhase::Finished
 }
 
 #[tokio::test]
@@ -74,7 +71,7 @@ async fn a_finished_pipeline_goes_on_with_what_is_new_at_every_coordinator() {
     assert_eq!(asked.judged, of_all.judged);
     each_once(&asked);
     two.tend().await.unwrap();
-    assert_eq!(outcome(&two.run(&name).await.unwrap()), outcome(&view));
+    assert_eq!(outcome(&two.view(&name).await.unwrap()), outcome(&view));
     // The same again changes nothing, and one that takes away is refused.
     two.extend(&name, more()).await.unwrap();
     one.tend().await.unwrap();
@@ -114,7 +111,7 @@ async fn a_pipeline_is_extended_while_models_and_judges_are_at_work() {
                 break;
             }
         }
-        let view = one.run(&name).await.unwrap();
+        let view = one.view(&name).await.unwrap();
         assert_eq!((view.phase, view.planned), (RunPhase::Finished, MORE), "after {rounds} rounds");
         assert_eq!(results(&outcome(&view)), results(&expected), "after {rounds} rounds");
         assert_eq!(asked.judged, of_all.judged, "after {rounds} rounds");
@@ -191,36 +188,8 @@ async fn a_pipeline_says_who_did_what_to_it() {
     alice.extend(&name, submission(&["m", "n"])).await.unwrap();
     alice.retry(&name, &[]).await.unwrap();
     let expected = ["alice submitted", "alice extended", "alice retried 0 dialogues"];
-    assert_eq!(said(&ground.coordinator().run(&name).await.unwrap()), expected);
+    assert_eq!(said(&ground.coordinator().view(&name).await.unwrap()), expected);
     coordinator.remove(&name, true).await.unwrap();
     // A pipeline of the same configuration begins anew.
     assert_eq!(said(&alice.submit(submission(&["m"])).await.unwrap()), ["alice submitted"]);
-}
-
-#[tokio::test]
-async fn lists_of_runs_in_an_object_store_show_what_others_extended() {
-    let ground = Ground::new();
-    let objects = tempfile::tempdir().unwrap();
-    let url = format!("file://{}", objects.path().display());
-    let start = |mirror: &str| {
-        let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Started::of(config(), Arc::clone(&ground.queue), sink)
-    };
-    let (one, two) = (start("one"), start("two"));
-    let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
-    let mut asked = Asked::default();
-    finish(&one, &name, &mut asked).await;
-    two.runs().await.unwrap();
-    one.extend(&name, more()).await.unwrap();
-    one.tend().await.unwrap();
-    finish(&one, &name, &mut asked).await;
-    let counts = |view: BenchmarkView| (view.run, view.planned, view.scored);
-    let expected: Vec<_> = one.runs().await.unwrap().into_iter().map(counts).collect();
-    let ask = RunId::new(format!("{name}.ask.m.1"));
-    assert!(expected.contains(&(ask, 9, 9)), "{expected:?}");
-    // Who has seen it as it was before, and who comes only now.
-    for other in [&two, &start("three")] {
-        let listed: Vec<_> = other.runs().await.unwrap().into_iter().map(counts).collect();
-        assert_eq!(listed, expected);
-    }
 }

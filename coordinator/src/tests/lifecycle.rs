@@ -21,7 +21,7 @@ async fn a_run_ends_with_exactly_one_record_for_every_dialogue() {
     let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
     worker.work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&view.run).await.unwrap();
+    let view = coordinator.view(&view.run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 48, 0));
     assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), asked.len(), "nothing was asked twice");
     let winners = winners(&coordinator, &view.run).await;
@@ -40,7 +40,7 @@ async fn an_unfinished_run_of_the_same_configuration_is_joined() {
     let first = coordinator.submit(submission(3)).await.unwrap();
     assert_eq!(coordinator.submit(submission(3)).await.unwrap().run, first.run);
     assert_ne!(coordinator.submit(submission(4)).await.unwrap().run, first.run);
-    assert_eq!(coordinator.runs().await.unwrap().len(), 2);
+    assert_eq!(coordinator.list().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn what_cannot_be_run_is_refused_with_what_could_be() {
     let mut large = with("models", json!(many));
     large["iterations"] = json!(100_000);
     assert!(refused(large).await.contains("split"));
-    assert!(coordinator.runs().await.unwrap().is_empty());
+    assert!(coordinator.list().await.unwrap().is_empty());
 
     // Within one process somebody must say where a model is served.
     let local = ground.coordinator_with(CoordinatorOptions { scope: Scope::Local, ..config() });
@@ -114,7 +114,7 @@ async fn a_paused_run_hands_out_nothing_and_a_cancelled_one_takes_everything_bac
     assert_eq!(asked.len(), 79);
     assert!(!asked.contains(&late.key));
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
     let last: Vec<_> = coordinator.watch(&run).collect().await;
     assert_eq!(last.len(), 1, "a run that is over is shown once");
 }
@@ -135,20 +135,20 @@ async fn failures_are_asked_again_only_when_somebody_says_so() {
     let mut asked = Vec::new();
     worker.work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 0, 8));
     assert!(asked.is_empty());
     let timeouts = view.failures.iter().find(|(cause, _)| *cause == FailureCause::Timeout).unwrap().1;
 
     assert_eq!(coordinator.retry(&run, &[FailureCause::Aborted]).await.unwrap(), 0);
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
     assert_eq!(coordinator.retry(&run, &[FailureCause::Timeout]).await.unwrap(), timeouts);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Active, "it waits for what is retried");
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Active, "it waits for what is retried");
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len() as u64, timeouts);
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, timeouts, 8 - timeouts));
     assert_eq!(view, recomputed(&coordinator, &view).await);
 }
@@ -169,7 +169,7 @@ async fn a_parked_model_waits_while_others_go_on() {
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 8);
     assert!(asked.iter().all(|key| key.model.as_str() == "b"));
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!(view.models[0].parked.as_deref(), Some("the quota is used up"));
     let blocked: Vec<(&str, usize)> =
         view.blocked().into_iter().map(|(why, models)| (why, models.len())).collect();
@@ -231,7 +231,7 @@ async fn a_name_belongs_to_one_process_and_a_restart_takes_it_over() {
     let mut asked = Vec::new();
     three.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 15);
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 16);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 16);
 }
 
 #[tokio::test]
@@ -262,9 +262,9 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     of_a.released = vec![of_a.held.remove(0).lease];
     of_a.exchange(&coordinator, 0).await;
     coordinator.deregister(&of_a.id, &of_a.instance).await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!(view.models[0].units_leased, 0);
-    assert_eq!(coordinator.run(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(coordinator.view(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);
 }
 
 #[tokio::test]

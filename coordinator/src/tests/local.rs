@@ -42,13 +42,13 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
         answered += records.len() as u64;
         coordinator.deliver(records).await.unwrap();
     }
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert!(view.rate > 0.0 && view.eta_s.is_some(), "{view:?}");
     let second = another_process(&mut ground);
     let busy = second.submit(at_home(10)).await.unwrap_err();
     assert_eq!(busy.code, ErrorCode::Conflict, "{busy}");
     assert!(busy.message.contains("another process"), "{busy}");
-    assert_eq!(second.run(&run).await.unwrap().scored, answered, "looking at it is allowed");
+    assert_eq!(second.view(&run).await.unwrap().scored, answered, "looking at it is allowed");
     drop((coordinator, second));
 
     let coordinator = another_process(&mut ground);
@@ -72,7 +72,7 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len() as u64 + answered, 40);
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(&run).await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 40));
     assert_eq!(view, recomputed(&coordinator, &view).await);
 }
@@ -90,9 +90,9 @@ async fn a_run_that_was_killed_before_it_was_finished_is_finished_by_the_same_su
     assert!(!proposal.is_new());
     assert_eq!(coordinator.begin(&proposal).await.unwrap().run, run);
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&run).await.unwrap().phase, RunPhase::Finished);
     assert!(coordinator.propose(at_home(2)).await.unwrap().is_new());
-    assert_eq!(coordinator.runs().await.unwrap().len(), 1, "what is proposed is not written");
+    assert_eq!(coordinator.list().await.unwrap().len(), 1, "what is proposed is not written");
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_fleet_leaves_the_runs_of_single_processes_alone() {
     fleet.tend().await.unwrap();
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&fleet, 9).await.grants.is_empty());
-    assert_eq!(fleet.runs().await.unwrap()[0].run, run);
+    assert_eq!(fleet.list().await.unwrap()[0].run, run);
     worker.exchange(&coordinator, 9).await;
     let grant = worker.held[0].clone();
     let record = scored(&grant.lease, &keys(&grant)[0]);
@@ -147,13 +147,13 @@ async fn a_sink_that_cannot_be_written_keeps_the_records_with_the_workers() {
     let error = coordinator.deliver(vec![record.clone()]).await.unwrap_err();
     assert!(error.code.is_transient(), "{error}");
     let unready = coordinator.ready().unwrap_err();
-    assert_eq!(coordinator.run(&run).await.unwrap().trouble, Some(unready.message));
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 0);
+    assert_eq!(coordinator.view(&run).await.unwrap().trouble, Some(unready.message));
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 0);
     std::fs::remove_file(&log).unwrap();
     std::fs::create_dir(&log).unwrap();
     assert_eq!(coordinator.deliver(vec![record]).await.unwrap(), [Receipt::Stored]);
     coordinator.ready().unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 1);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 1);
 }
 
 #[tokio::test]
@@ -163,5 +163,5 @@ async fn what_is_fit_has_nothing_to_say() {
     let warnings = coordinator.check().await.unwrap();
     // Little space is the one thing that the machine of a test may be warned of.
     assert!(warnings.iter().all(|warning| warning.contains("MiB are free")), "{warnings:?}");
-    assert!(coordinator.run(&RunId::new("../up")).await.is_err());
+    assert!(coordinator.view(&RunId::new("../up")).await.is_err());
 }

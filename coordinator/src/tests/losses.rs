@@ -72,7 +72,7 @@ async fn finish(coordinator: &Started, run: &RunId) -> u64 {
         Worker::new("w").work_off(coordinator, &mut asked).await;
     }
     coordinator.tend().await.unwrap();
-    let view = coordinator.run(run).await.unwrap();
+    let view = coordinator.view(run).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, PLANNED), "{:?}", view.trouble);
     assert_eq!(view.trouble, None);
     asked.len() as u64
@@ -98,7 +98,7 @@ async fn what_a_flipped_bit_took_from_a_run_under_way_is_asked_again() {
         let coordinator = ground.coordinator();
         let run = submitted(&coordinator).await;
         answer_some(&coordinator).await;
-        let answered = coordinator.run(&run).await.unwrap().scored;
+        let answered = coordinator.view(&run).await.unwrap().scored;
         assert!(answered > 0 && answered < PLANNED);
         coordinator.close_logs().await;
         drop(coordinator);
@@ -106,11 +106,11 @@ async fn what_a_flipped_bit_took_from_a_run_under_way_is_asked_again() {
 
         let coordinator = ground.coordinator();
         coordinator.tend().await.unwrap();
-        let before = coordinator.run(&run).await.unwrap();
+        let before = coordinator.view(&run).await.unwrap();
         assert!(before.scored < answered);
         assert!(before.trouble.is_some_and(|trouble| trouble.contains("damaged in 1 places")));
         assert_eq!(finish(&coordinator, &run).await, PLANNED - before.scored);
-        let history = coordinator.run(&run).await.unwrap().history;
+        let history = coordinator.view(&run).await.unwrap().history;
         let told = history.iter().filter(|entry| entry.what.contains("are lost; they are asked again"));
         assert_eq!(told.count(), 1, "{history:?}");
     }
@@ -127,7 +127,7 @@ async fn a_finished_run_that_is_resumed_asks_for_what_its_log_lost() {
         flip_a_bit(ground.data.path(), &run);
 
         let coordinator = ground.coordinator();
-        let view = coordinator.run(&run).await.unwrap();
+        let view = coordinator.view(&run).await.unwrap();
         assert!(view.phase == RunPhase::Finished && view.scored < PLANNED, "{view:?}");
         assert!(view.trouble.is_some(), "what was lost is shown");
         coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_run_goes_on_from_a_folder_of_before_though_the_queue_has_seen_more() 
         coordinator.bind(Adopt::NOTHING).await.unwrap();
         let run = submitted(&coordinator).await;
         answer_some(&coordinator).await;
-        let then = coordinator.run(&run).await.unwrap().scored;
+        let then = coordinator.view(&run).await.unwrap().scored;
         let backup = tempfile::tempdir().unwrap();
         copy(ground.data.path(), backup.path());
         assert_eq!(finish(&coordinator, &run).await, PLANNED - then);
@@ -157,9 +157,9 @@ async fn a_run_goes_on_from_a_folder_of_before_though_the_queue_has_seen_more() 
         let coordinator = ground.coordinator();
         coordinator.bind(Adopt::NOTHING).await.unwrap();
         assert_eq!(finish(&coordinator, &run).await, PLANNED - then);
-        let generation = coordinator.run(&run).await.unwrap().generation;
+        let generation = coordinator.view(&run).await.unwrap().generation;
         coordinator.tend().await.unwrap();
-        assert_eq!(coordinator.run(&run).await.unwrap().generation, generation, "it is built anew once");
+        assert_eq!(coordinator.view(&run).await.unwrap().generation, generation, "it is built anew once");
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_run_goes_on_from_a_copy_of_an_object_store() {
     coordinator.bind(Adopt::NOTHING).await.unwrap();
     let run = submitted(&coordinator).await;
     answer_some(&coordinator).await;
-    let then = coordinator.run(&run).await.unwrap().scored;
+    let then = coordinator.view(&run).await.unwrap().scored;
     copy(objects.path(), copy_of_them.path());
     assert_eq!(finish(&coordinator, &run).await, PLANNED - then);
     drop(coordinator);
@@ -201,7 +201,7 @@ async fn coordinators_that_find_the_same_loss_agree_on_one_queue() {
             let mut asked = Vec::new();
             Worker::new("w").work_off(&one, &mut asked).await;
         }
-        let [first, second] = [one.run(&run).await.unwrap(), two.run(&run).await.unwrap()];
+        let [first, second] = [one.view(&run).await.unwrap(), two.view(&run).await.unwrap()];
         assert_eq!((first.phase, first.scored), (RunPhase::Finished, PLANNED));
         assert_eq!((second.phase, second.scored), (first.phase, first.scored));
         let generation = first.generation.max(second.generation);

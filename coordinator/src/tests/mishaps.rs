@@ -71,15 +71,15 @@ async fn a_bad_run_stops_no_other(damage: fn(String) -> String) {
     assert!(matches!(&receipts[0], Receipt::Later { .. }), "{:?}", receipts[0]);
 
     // People see why.
-    let views = coordinator.runs().await.unwrap();
+    let views = coordinator.list().await.unwrap();
     let shown = views.iter().find(|view| view.run == bad).expect("it is listed");
     assert!(shown.trouble.is_some());
-    assert_eq!(coordinator.run(&bad).await.unwrap().trouble, shown.trouble);
+    assert_eq!(coordinator.view(&bad).await.unwrap().trouble, shown.trouble);
 
     worker.held.retain(|grant| grant.lease.run == good);
     worker.work_off(&coordinator, &mut Vec::new()).await;
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&good).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.view(&good).await.unwrap().phase, RunPhase::Finished);
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn nothing_is_acknowledged_into_a_folder_that_was_removed() {
     let receipts = coordinator.deliver(vec![record(&worker, 1)]).await.unwrap();
     assert!(matches!(receipts[0], Receipt::Later { .. }), "{receipts:?}");
     coordinator.tend().await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap_err().code, domain::ErrorCode::NotFound);
+    assert_eq!(coordinator.view(&run).await.unwrap_err().code, domain::ErrorCode::NotFound);
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn a_run_that_is_removed_is_gone_everywhere_and_its_late_records_are_refus
     for coordinator in [&one, &two] {
         let late = coordinator.deliver(vec![record(&worker, 1)]).await.unwrap();
         assert!(matches!(&late[0], Receipt::Refused { reason } if reason.contains("removed")), "{late:?}");
-        assert!(coordinator.runs().await.unwrap().is_empty());
+        assert!(coordinator.list().await.unwrap().is_empty());
     }
     let held = worker.held.len();
     assert_eq!(worker.exchange(&two, 0).await.lost.len(), held);
@@ -282,5 +282,5 @@ async fn a_queue_is_served_with_its_own_records_only() {
     let adopt = Adopt { store: true, queue: false };
     other.bind(adopt).await.unwrap();
     coordinator.bind(adopt).await.unwrap();
-    assert_eq!(coordinator.run(&run).await.unwrap().scored, 1);
+    assert_eq!(coordinator.view(&run).await.unwrap().scored, 1);
 }

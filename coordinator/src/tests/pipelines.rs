@@ -7,7 +7,9 @@ use std::pin::pin;
 use std::task::Poll;
 
 use domain::caller::{Caller, CallerRole};
-use domain::control::{BenchmarkCommand, BenchmarkView, Control, ExportItem, RunPhase, Submission};
+use domain::control::{
+    BenchmarkCommand, BenchmarkView, Control, ExportItem, RowKind, RunLine, RunPhase, Submission,
+};
 use domain::exchange::{Delivery, LeaseId, Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, FailureCause, RunId};
 use futures::StreamExt;
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use stages::RunName;
 
 use super::worker::{Ground, Started, Worker, keys};
-use crate::PipelineCopy;
+use crate::BenchmarkCopy;
 
 /// Rounds of tending and working after which a pipeline must be finished.
 pub(super) const ROUNDS_MAX: usize = 20;
@@ -133,12 +135,12 @@ pub(super) async fn finish(coordinator: &Started, name: &RunId, asked: &mut Aske
     for _ in 0..ROUNDS_MAX {
         work_off(coordinator, asked).await;
         coordinator.tend().await.unwrap();
-        let view = coordinator.run(name).await.unwrap();
+        let view = coordinator.view(name).await.unwrap();
         if view.phase == RunPhase::Finished {
             return view;
         }
     }
-    panic!("not finished: {:?}", coordinator.run(name).await);
+    panic!("not finished: {:?}", coordinator.view(name).await);
 }
 
 /// Polls a future so often and drops it then: what a process does that is killed. Whether it was done.
@@ -187,11 +189,11 @@ async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdi
                 drop(coordinator);
                 // Another one comes upon what the dialogues came to, is killed, and takes the queue with it.
                 let killed = ground.coordinator();
-                whole &= killed_after(polls, killed.parts().benchmarks.tend_pipeline(&name)).await;
+                whole &= killed_after(polls, killed.parts().benchmarks.tend_judged(&name)).await;
                 drop(killed);
                 ground.lose_queue();
                 let coordinator = ground.coordinator();
-                let view = coordinator.run(&name).await.unwrap();
+                let view = coordinator.view(&name).await.unwrap();
                 if view.phase == RunPhase::Finished {
                     break 'finished view;
                 }
@@ -218,15 +220,15 @@ async fn two_coordinators_that_derive_at_once_create_every_run_once() {
         let (first, second) = tokio::join!(one.tend(), two.tend());
         first.and(second).unwrap();
         let both = tokio::join!(
-            one.parts().benchmarks.tend_pipeline(&name),
-            two.parts().benchmarks.tend_pipeline(&name)
+            one.parts().benchmarks.tend_judged(&name),
+            two.parts().benchmarks.tend_judged(&name)
         );
         both.0.and(both.1).unwrap();
-        if one.run(&name).await.unwrap().phase == RunPhase::Finished {
+        if one.view(&name).await.unwrap().phase == RunPhase::Finished {
             break;
         }
     }
-    let (seen, other) = (one.run(&name).await.unwrap(), two.run(&name).await.unwrap());
+    let (seen, other) = (one.view(&name).await.unwrap(), two.view(&name).await.unwrap());
     assert_eq!(seen.phase, RunPhase::Finished);
     assert_eq!(outcome(&seen), outcome(&other), "both tell the same");
     assert!(asked.judged.values().all(|(times, _)| *times == 1), "{asked:?}");
@@ -271,7 +273,7 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     assert_eq!(paused.phase, RunPhase::Paused);
     work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
-    assert!(asked.judged.is_empty() && coordinator.run(&name).await.unwrap().cells[0].scored == 0);
+    assert!(asked.judged.is_empty() && coordinator.view(&name).await.unwrap().cells[0].scored == 0);
     coordinator.command(&name, BenchmarkCommand::Resume).await.unwrap();
     finish(&coordinator, &name, &mut asked).await;
     let before = asked.judged.clone();
@@ -302,7 +304,7 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     assert!(refused.contains(second.as_str()), "{refused}");
     coordinator.remove(&second, false).await.unwrap();
     coordinator.remove(&name, false).await.unwrap();
-    assert!(coordinator.runs().await.unwrap().is_empty());
+    assert!(coordinator.list().await.unwrap().is_empty());
     let left: Vec<_> = std::fs::read_dir(ground.data.path().join("pipelines")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     // The same configuration is the same pipeline, and everything is asked anew.
@@ -313,7 +315,7 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
 }
 
 #[tokio::test]
-async fn an_export_of_a_pipeline_names_the_runs_that_it_is_read_from() {
+async fn an_export_has_the_documents_and_then_every_run_with_its_records() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let name = coordinator.submit(submission(&["m", "n"])).await.unwrap().run;
@@ -323,23 +325,61 @@ async fn an_export_of_a_pipeline_names_the_runs_that_it_is_read_from() {
     again.configuration["reuse"] = json!(name.as_str());
     let second = coordinator.submit(again).await.unwrap().run;
     finish(&coordinator, &second, &mut Asked::default()).await;
-    // Also for those who may only read: it holds no text.
     let reader = coordinator.access(&Caller::new("r", [CallerRole::Reader], None));
-    let first_of = async |name: &RunId| -> (String, usize) {
-        let items: Vec<_> = reader.records(name).map(Result::unwrap).collect().await;
-        let [ExportItem::Manifest(json), records @ ..] = items.as_slice() else { panic!("{items:?}") };
-        (json.to_string(), records.len())
-    };
-    let (json, records) = first_of(&second).await;
-    let copy = PipelineCopy::read(&json).unwrap();
-    assert_eq!((copy.kind(), records), (Some("judged-facts"), 0));
+    let items: Vec<_> = reader.records(&second).map(Result::unwrap).collect().await;
+    let [ExportItem::Documents(json), rest @ ..] = items.as_slice() else { panic!("{items:?}") };
+    let copy = BenchmarkCopy::read(json).unwrap();
+    assert_eq!((copy.kind(), copy.name()), (Some("judged-facts"), Some(&second)));
     let runs: Vec<String> = copy.runs().map(ToString::to_string).collect();
-    // The answers and grades are those of the first pipeline.
+    // The answers and grades are those of the first benchmark.
     let has = |beginning: String| runs.iter().any(|run| run.starts_with(&beginning));
     assert!(has(format!("{name}.ask.n.")) && has(format!("{name}.grade.m.")), "{runs:?}");
     assert!(has(format!("{second}.review.")) && !has(format!("{second}.ask.")), "{runs:?}");
-    let (json, records) = first_of(&RunId::new(runs[0].as_str())).await;
-    assert!(PipelineCopy::read(&json).is_none() && records > 0);
+    let mut exported: Vec<(String, usize)> = Vec::new();
+    for item in rest {
+        match item {
+            ExportItem::Documents(_) => panic!("documents come once, and first"),
+            ExportItem::Manifest(json) => {
+                let manifest: results::RunManifest = serde_json::from_str(json).unwrap();
+                exported.push((manifest.run.to_string(), 0));
+            }
+            ExportItem::Record { .. } => exported.last_mut().unwrap().1 += 1,
+        }
+    }
+    assert_eq!(exported.iter().map(|(run, _)| run.clone()).collect::<Vec<_>>(), runs);
+    assert!(exported.iter().all(|(_, records)| *records > 0), "{exported:?}");
+    // A run of it can be had by itself, as its manifest and its records.
+    let (first, records) = &exported[0];
+    let run = RunId::new(first.as_str());
+    let alone: Vec<_> = reader.records(&run).map(Result::unwrap).collect().await;
+    assert!(matches!(alone[0], ExportItem::Manifest(_)) && alone.len() == 1 + records);
+}
+
+#[tokio::test]
+async fn a_judged_benchmark_is_one_line_of_a_list_and_its_view_names_its_runs_and_rows() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m", "n"])).await.unwrap().run;
+    let listed = coordinator.list().await.unwrap();
+    assert_eq!(listed.iter().map(|view| &view.run).collect::<Vec<_>>(), [&name]);
+    let view = finish(&coordinator, &name, &mut Asked::default()).await;
+    assert_eq!(coordinator.list().await.unwrap().len(), 1);
+    let rows: Vec<(&str, RowKind)> = view.rows.iter().map(|row| (row.name.as_str(), row.kind)).collect();
+    let (stage, result) = (RowKind::Stage, RowKind::Result);
+    let wanted =
+        [("ask", stage), ("grade", stage), ("review", stage), ("= grade", result), ("= partly", result)];
+    assert_eq!(rows, wanted);
+    assert_eq!((view.headline.words.as_str(), view.headline.intervals), ("grade", false));
+    assert!(view.cells.iter().all(|cell| rows.iter().any(|(row, _)| *row == cell.task.as_str())));
+    let lines: Vec<(&str, &str)> =
+        view.runs.iter().map(|line| (line.stage.as_str(), line.model.as_str())).collect();
+    assert!(lines.contains(&("ask", "m")) && lines.contains(&("grade", "n")), "{lines:?}");
+    let done = |line: &RunLine| line.phase == RunPhase::Finished && line.planned > 0 && line.remaining() == 0;
+    assert!(view.runs.iter().all(done), "{:?}", view.runs);
+    // What is asked of it concerns all its runs; units are numbered run by run.
+    assert_eq!(coordinator.dead_letters(&name, None).await.unwrap(), []);
+    assert_eq!(coordinator.requeue(&name, &[]).await.unwrap(), 0);
+    assert!(coordinator.requeue(&name, &[0]).await.unwrap_err().message.contains("name the run"));
 }
 
 #[tokio::test]
@@ -358,7 +398,7 @@ async fn a_tested_model_is_added_at_one_coordinator_and_judged_at_another() {
     assert_eq!((view.models.len(), view.planned, view.scored), (2, 8, 8));
     assert!(before.iter().all(|(uid, said)| asked.judged[uid] == *said), "nothing is asked again");
     two.tend().await.unwrap();
-    assert_eq!(outcome(&two.run(&name).await.unwrap()), outcome(&view));
+    assert_eq!(outcome(&two.view(&name).await.unwrap()), outcome(&view));
 }
 
 #[tokio::test]
@@ -373,7 +413,7 @@ async fn what_a_finished_pipeline_came_to_is_shown_without_its_logs() {
         let log = run.unwrap().path().join("log");
         std::fs::rename(&log, log.with_extension("aside")).unwrap();
     }
-    let seen = ground.coordinator().run(&name).await.unwrap();
+    let seen = ground.coordinator().view(&name).await.unwrap();
     assert_eq!((outcome(&seen), &seen.notes), (outcome(&expected), &expected.notes));
     assert_eq!((seen.planned, seen.scored, seen.failed), (8, 0, 8));
 }

@@ -35,7 +35,7 @@ async fn interrupted<T>(polls: usize, future: impl Future<Output = T>, between: 
 }
 
 async fn phase(coordinator: &Started, run: &RunId) -> RunPhase {
-    coordinator.run(run).await.unwrap().phase
+    coordinator.view(run).await.unwrap().phase
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn finish_by_rounds(coordinator: &Started, run: &RunId) -> BTreeSet<Dialog
         }
         coordinator.tend().await.unwrap();
     }
-    panic!("not finished: {:?}", coordinator.run(run).await);
+    panic!("not finished: {:?}", coordinator.view(run).await);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ async fn a_late_record_of_a_finished_run_is_kept_and_changes_nothing() {
     }
     worker.exchange(&one, 0).await;
     one.tend().await.unwrap();
-    let view = one.run(&run).await.unwrap();
+    let view = one.view(&run).await.unwrap();
     assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 0, 8));
     let exported = winners(&one, &run).await;
 
@@ -36,7 +36,7 @@ async fn a_late_record_of_a_finished_run_is_kept_and_changes_nothing() {
     }
     for coordinator in [&one, &two, &ground.coordinator()] {
         coordinator.tend().await.unwrap();
-        let view = coordinator.run(&run).await.unwrap();
+        let view = coordinator.view(&run).await.unwrap();
         assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 0, 8));
         assert_eq!(winners(coordinator, &run).await, exported);
         assert_eq!(view, recomputed(coordinator, &view).await);
@@ -53,7 +53,7 @@ async fn a_late_record_of_a_finished_run_is_kept_and_changes_nothing() {
         coordinator.tend().await.unwrap();
     }
     for coordinator in [&one, &two, &ground.coordinator()] {
-        let view = coordinator.run(&run).await.unwrap();
+        let view = coordinator.view(&run).await.unwrap();
         assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 8, 0));
         assert_eq!(view, recomputed(coordinator, &view).await);
         let now = winners(coordinator, &run).await;

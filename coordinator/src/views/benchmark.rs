@@ -1,25 +1,34 @@
-//! Displays a pipeline: models under test as columns, stages as rows of progress, then the results.
+//! The view of a judged benchmark: models under test as columns, stages as rows of progress, then the results.
 
-use domain::control::{BenchmarkView, CellView, ModelView, RESULT_PREFIX, RunPhase};
-use domain::{ModelSpec, RunId};
+use domain::control::{
+    BenchmarkView, Better, CellView, HeadlineView, ModelView, RowKind, RowView, RunLine, RunPhase,
+};
+use domain::{ModelLabel, ModelSpec, RunId, TaskLabel};
 use stages::names;
 
-use crate::benchmarks::documents::Pipeline;
+use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
+use crate::records::store::RunStateFile;
 use crate::views::Views;
+use crate::views::list::view_of_file;
 use crate::views::run::{Detail, Unredacted};
 
+/// Prefix of the names of results, which stand among the names of stages.
+const RESULT_PREFIX: &str = "= ";
+
 impl Views {
-    pub(crate) async fn judged_now(&self, name: &RunId) -> Result<Unredacted> {
-        let pipeline = self.benchmarks.expect_pipeline(name).await?;
-        let state = self.benchmarks.pipeline_state(name).await?;
-        let chain = self.benchmarks.pipeline_chain(&pipeline).await?;
-        let mut view = self.empty_view(&pipeline, state.phase);
-        view.history = self.benchmarks.pipeline_history(name).await?;
+    /// The full view of a judged benchmark.
+    pub(crate) async fn judged_now(&self, pipeline: &JudgedBenchmark) -> Result<Unredacted> {
+        let name = &pipeline.name;
+        let state = self.benchmarks.judged_state(name).await?;
+        let chain = self.benchmarks.chain_of(pipeline).await?;
+        let mut view = self.empty_view(pipeline, state.phase);
+        view.history = self.benchmarks.judged_history(name).await?;
         let workers = self.fleet.workers().await.unwrap_or_default();
+        view.rows = rows_of(pipeline);
         let (mut columns, mut protected): (Vec<Vec<CellView>>, bool) = (Vec::new(), false);
         for model in &pipeline.configuration.models {
             let runs = self.benchmarks.find_stages(&chain, model).await?;
@@ -39,7 +48,7 @@ impl Views {
             }
             let is_first = columns.is_empty();
             let (shown, cells) =
-                self.model_column(&pipeline, model, (&runs, is_first), known, &workers, &mut view).await?;
+                self.model_column(pipeline, model, (&runs, is_first), known, &workers, &mut view).await?;
             view.models.push(shown);
             columns.push(cells);
         }
@@ -54,11 +63,11 @@ impl Views {
         Ok(Unredacted { view, protected })
     }
 
-    /// Brief views of all judged benchmarks.
+    /// Brief views of all judged benchmarks; one that cannot be read is left out.
     pub(crate) async fn judged(&self) -> Result<Vec<BenchmarkView>> {
         let mut views = Vec::new();
         for name in self.store.pipelines().await? {
-            let pipeline = match self.benchmarks.find_pipeline(&name).await {
+            let pipeline = match self.benchmarks.find_judged(&name).await {
                 // One that cannot be read hides no other.
                 Err(error) if !error.code.is_transient() => {
                     tracing::warn!(pipeline = %name, %error, "left out of the list");
@@ -67,14 +76,14 @@ impl Views {
                 found => found?,
             };
             let Some(pipeline) = pipeline else { continue };
-            let state = self.benchmarks.pipeline_state(&name).await?;
+            let state = self.benchmarks.judged_state(&name).await?;
             let [planned, scored, failed] = state.counts;
             views.push(BenchmarkView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
         Ok(views)
     }
 
-    fn empty_view(&self, pipeline: &Pipeline, phase: RunPhase) -> BenchmarkView {
+    fn empty_view(&self, pipeline: &JudgedBenchmark, phase: RunPhase) -> BenchmarkView {
         BenchmarkView {
             run: pipeline.name.clone(),
             name: pipeline.configuration.name.clone(),
@@ -82,14 +91,30 @@ impl Views {
             created_at: pipeline.manifest.created_at,
             generation: u64::from(pipeline.manifest.revision),
             trouble: if phase.is_over() { None } else { self.health.trouble() },
+            headline: headline_of(pipeline),
             ..BenchmarkView::default()
         }
+    }
+
+    /// A run of a stage. One that is over need not be loaded: its state counts its dialogues.
+    async fn of_stage(
+        &self,
+        run: &RunId,
+        state: Option<&RunStateFile>,
+        workers: &RegisteredWorkers,
+    ) -> Result<BenchmarkView> {
+        if let Some(state) = state.filter(|state| state.phase.is_over()) {
+            let view = view_of_file(run, None, state);
+            return Ok(BenchmarkView { planned: view.done(), ..view });
+        }
+        let run = self.loaded.known(run).await?;
+        Ok(self.of_run(&run, workers, Detail::Brief).await)
     }
 
     /// One model under test: the progress of its stages, and its results.
     async fn model_column(
         &self,
-        pipeline: &Pipeline,
+        pipeline: &JudgedBenchmark,
         model: &ModelSpec,
         (runs, is_first): (&[StageRunStates], bool),
         known: Option<ModelSummary>,
@@ -98,48 +123,43 @@ impl Views {
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = ModelView { model: model.label.clone(), ..ModelView::default() };
         let mut cells = Vec::new();
-        let judging = pipeline.kind.stages.iter().map(|stage| (stage.name, stage.is_shared()));
-        for ((stage, shared), found) in std::iter::once((names::ASK, false)).chain(judging).zip(runs) {
+        let judging = pipeline.judging.stages.iter().zip(pipeline.judges()?);
+        let judging = judging.map(|(stage, judge)| (stage.name, stage.is_shared(), &judge.label));
+        let asking = std::iter::once((names::ASK, false, &model.label));
+        for ((stage, shared, asks), found) in asking.chain(judging).zip(runs) {
             // What models share stands in every column, and is counted with the first one.
             let counts = is_first || !shared;
             let (task, label) = (stage.into(), model.label.clone());
             let mut cell = CellView { task, model: label, ..CellView::default() };
             for (run, state) in found {
-                let (run_view, over) = match state {
-                    Some(state) if state.phase.is_over() => (None, Some(state)),
-                    _ => {
-                        let run = self.loaded.known(run).await?;
-                        (Some(self.of_run(&run, workers, Detail::Brief).await), None)
-                    }
-                };
-                if let Some(state) = over {
-                    let failed: u64 = state.failures.iter().map(|(_, count)| count).sum();
-                    cell.scored += state.scored;
-                    cell.failed += failed;
-                    cell.planned += state.scored + failed;
-                    add_failures(view, if counts { &state.failures } else { &[] });
+                let of_run = self.of_stage(run, state.as_ref(), workers).await?;
+                cell.scored += of_run.scored;
+                cell.failed += of_run.failed;
+                cell.planned += of_run.planned;
+                if !counts {
+                    continue;
                 }
-                if let Some(of_run) = run_view {
-                    cell.scored += of_run.scored;
-                    cell.failed += of_run.failed;
-                    cell.planned += of_run.planned;
-                    if !counts {
-                        continue;
-                    }
-                    add_failures(view, &of_run.failures);
-                    view.rate += of_run.rate;
-                    view.tokens_per_second += of_run.tokens_per_second;
-                    for judge in &of_run.models {
-                        shown.units_pending += judge.units_pending;
-                        shown.units_leased += judge.units_leased;
-                        shown.units_dead += judge.units_dead;
-                        shown.workers = shown.workers.max(judge.workers);
-                        let why = judge
-                            .blocked
-                            .as_ref()
-                            .map(|why| format!("stage {stage}: {}: {why}", judge.model));
-                        shown.blocked = shown.blocked.or(why);
-                    }
+                view.runs.push(RunLine {
+                    name: run.clone(),
+                    stage: stage.to_owned(),
+                    model: if shared { ModelLabel::new(names::SHARED) } else { model.label.clone() },
+                    asks: asks.clone(),
+                    phase: of_run.phase,
+                    planned: of_run.planned,
+                    scored: of_run.scored,
+                    failed: of_run.failed,
+                });
+                add_failures(view, &of_run.failures);
+                view.rate += of_run.rate;
+                view.tokens_per_second += of_run.tokens_per_second;
+                for judge in &of_run.models {
+                    shown.units_pending += judge.units_pending;
+                    shown.units_leased += judge.units_leased;
+                    shown.units_dead += judge.units_dead;
+                    shown.workers = shown.workers.max(judge.workers);
+                    let why =
+                        judge.blocked.as_ref().map(|why| format!("stage {stage}: {}: {why}", judge.model));
+                    shown.blocked = shown.blocked.or(why);
                 }
             }
             // A stage only counts replies; the results are below.
@@ -161,7 +181,7 @@ impl Views {
             }
             for (name, mean) in known.metrics {
                 cells.push(CellView {
-                    task: format!("{RESULT_PREFIX}{name}").as_str().into(),
+                    task: result_row(&name),
                     model: model.label.clone(),
                     scored: mean.covered,
                     planned: mean.planned,
@@ -172,6 +192,31 @@ impl Views {
         }
         Ok((shown, cells))
     }
+}
+
+/// The first result orders the models. It is no mean of scores of dialogues.
+fn headline_of(pipeline: &JudgedBenchmark) -> HeadlineView {
+    let words = pipeline.judging.results.first().map_or("result", |(name, _)| name);
+    HeadlineView { words: words.to_owned(), intervals: false }
+}
+
+fn rows_of(pipeline: &JudgedBenchmark) -> Vec<RowView> {
+    let judging = pipeline.judging.stages.iter().map(|stage| stage.name);
+    let stages = std::iter::once(names::ASK).chain(judging).map(|stage| RowView {
+        name: stage.into(),
+        kind: RowKind::Stage,
+        better: Better::Neither,
+    });
+    let results = pipeline.judging.results.iter().map(|(name, better)| RowView {
+        name: result_row(name),
+        kind: RowKind::Result,
+        better: *better,
+    });
+    stages.chain(results).collect()
+}
+
+fn result_row(name: &str) -> TaskLabel {
+    format!("{RESULT_PREFIX}{name}").as_str().into()
 }
 
 fn add_failures(view: &mut BenchmarkView, failures: &[(domain::FailureCause, u64)]) {

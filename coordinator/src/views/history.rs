@@ -10,10 +10,7 @@ use crate::views::Views;
 impl Views {
     /// Adds an entry to the history of a run or pipeline.
     pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
-        if self.benchmarks.is_pipeline(run).await? {
-            return self.benchmarks.note_pipeline(run, entry).await;
-        }
-        self.store.sink.append_history(run, entry).await?;
+        self.benchmarks.note_history(run, entry).await?;
         if let Some(run) = self.loaded.get(run) {
             *run.history.lock().await = None;
         }
@@ -22,10 +19,7 @@ impl Views {
 
     /// The history of a run or pipeline, as it is now.
     pub(crate) async fn history_now(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
-        if self.benchmarks.is_pipeline(run).await? {
-            return self.benchmarks.pipeline_history(run).await;
-        }
-        Ok(self.store.sink.history(run).await?)
+        self.benchmarks.history(run).await
     }
 
     /// The history of a run, cached so that watching users do not query an object store again and again.

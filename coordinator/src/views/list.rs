@@ -1,11 +1,13 @@
 //! Lists: all runs and benchmarks, all workers. What cannot be read hides nothing else.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 use jiff::Timestamp;
 use results::RunManifest;
+use stages::RunName;
 
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
@@ -15,17 +17,24 @@ use crate::views::Views;
 use crate::views::run::{Detail, Unredacted, name_of};
 
 impl Views {
-    /// Everything that has a name: runs, then judged benchmarks.
+    /// All benchmarks: those that are one run, then the judged ones. Runs of judged ones that can be read stand in their views.
     pub(crate) async fn list(&self) -> Result<Vec<Unredacted>> {
-        let mut views = self.runs().await?;
-        views.extend(self.judged().await?.into_iter().map(Unredacted::without_words));
+        let judged = self.judged().await?;
+        let names: BTreeSet<&RunId> = judged.iter().map(|view| &view.run).collect();
+        let mut views = self
+            .runs(|run| !RunName::read(run).is_some_and(|name| names.contains(&RunId::new(name.pipeline))))
+            .await?;
+        views.extend(judged.into_iter().map(Unredacted::without_words));
         Ok(views)
     }
 
-    /// All runs; a run that is over and not loaded is shown by its last state.
-    async fn runs(&self) -> Result<Vec<Unredacted>> {
+    /// These runs; a run that is over and not loaded is shown by its last state.
+    async fn runs(&self, is_listed: impl Fn(&RunId) -> bool) -> Result<Vec<Unredacted>> {
         let (mut views, workers) = (Vec::new(), self.fleet.workers().await.unwrap_or_default());
         for (id, manifest) in self.store.found().await? {
+            if !is_listed(&id) {
+                continue;
+            }
             if let Some(run) = self.loaded.get(&id) {
                 views.push(self.brief(&run, &workers).await);
                 continue;
@@ -90,7 +99,11 @@ impl Views {
 }
 
 /// The view of a run that is not loaded, from the sink.
-fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> BenchmarkView {
+pub(crate) fn view_of_file(
+    run: &RunId,
+    manifest: Option<&RunManifest>,
+    state: &RunStateFile,
+) -> BenchmarkView {
     BenchmarkView {
         run: run.clone(),
         name: manifest.map(name_of).unwrap_or_default(),

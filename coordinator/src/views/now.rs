@@ -6,6 +6,7 @@ use domain::control::Feed;
 use domain::{ErrorCode, RunId};
 use futures::stream;
 
+use crate::benchmarks::documents::Benchmark;
 use crate::errors::Result;
 use crate::views::Views;
 use crate::views::run::Unredacted;
@@ -16,9 +17,14 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 impl Views {
     /// The full view of a run or judged benchmark.
     pub(crate) async fn view(&self, name: &RunId) -> Result<Unredacted> {
-        if self.benchmarks.is_pipeline(name).await? {
-            return self.judged_now(name).await;
+        match self.benchmarks.find(name).await? {
+            Benchmark::Run(run) => self.run_or_trouble(&run).await,
+            Benchmark::Judged(benchmark) => self.judged_now(&benchmark).await,
         }
+    }
+
+    /// The full view of a run; of one that cannot be loaded, with the reason.
+    async fn run_or_trouble(&self, name: &RunId) -> Result<Unredacted> {
         let mut known = self.loaded.known(name).await;
         if self.store.sink.has_locks()
             && let Ok(over) = &known

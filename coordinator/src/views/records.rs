@@ -19,24 +19,26 @@ use crate::views::Views;
 const READ_AHEAD: usize = 32;
 
 impl Views {
-    /// Of a run, the manifest and every record that counts; of a judged benchmark, its documents.
+    /// Of each run, the manifest and every record that counts; of a judged benchmark, its documents before them.
     pub(crate) fn records<'a>(&'a self, name: &'a RunId) -> Feed<'a, ExportItem> {
         Box::pin(stream::once(self.benchmarks.copy_of(name)).flat_map(
-            move |copied| match copied.transpose() {
-                None => self.export(name),
-                Some(copied) => {
-                    let item = copied.map(|json| ExportItem::Manifest(json.into()));
-                    Box::pin(stream::once(std::future::ready(item))) as Feed<'a, ExportItem>
-                }
+            move |copied| -> Feed<'a, ExportItem> {
+                let (documents, runs) = match copied {
+                    Err(error) => return Box::pin(stream::once(std::future::ready(Err(error)))),
+                    Ok(None) => (None, vec![name.clone()]),
+                    Ok(Some((copy, json))) => (Some(ExportItem::Documents(json.into())), copy.into_runs()),
+                };
+                let runs = stream::iter(runs).flat_map(|run| self.export(run));
+                Box::pin(stream::iter(documents.map(Ok)).chain(runs))
             },
         ))
     }
 
     /// The manifest, then every record that counts.
-    fn export<'a>(&'a self, id: &'a RunId) -> Feed<'a, ExportItem> {
-        Box::pin(stream::unfold(Step::Begin, move |step| async move {
+    fn export(&self, id: RunId) -> Feed<'_, ExportItem> {
+        Box::pin(stream::unfold(Step::Begin(id), move |step| async move {
             let mut items = match step {
-                Step::Begin => match self.begin_export(id).await {
+                Step::Begin(id) => match self.begin_export(&id).await {
                     Ok(items) => items,
                     Err(error) => return Some((Err(error), Step::End)),
                 },
@@ -65,7 +67,7 @@ impl Views {
 }
 
 enum Step {
-    Begin,
+    Begin(RunId),
     Going(mpsc::Receiver<Result<ExportItem>>),
     End,
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use domain::comparison::{self, Condition, Conditions};
-use domain::control::{BenchmarkView, CellView, ModelView, Pace, RefusalView, RunPhase};
+use domain::control::{
+    BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
+};
 use domain::{Mean, ModelSpec};
 use queue::ModelCounts;
 use results::RunManifest;
 
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
-use crate::plan::PlannedModel;
+use crate::plan::{PlannedModel, PlannedTask};
 use crate::records::run::Run;
 use crate::views::{Views, progress};
 
@@ -26,6 +28,12 @@ impl Unredacted {
     pub(crate) fn without_words(view: BenchmarkView) -> Self {
         Self { view, protected: false }
     }
+}
+
+/// The rows of a run: its tasks.
+fn rows(run: &Run) -> Vec<RowView> {
+    let row = |task: &PlannedTask| RowView { name: task.label.clone(), ..RowView::default() };
+    run.plan.tasks.iter().map(row).collect()
 }
 
 /// The detail of a view.
@@ -79,7 +87,10 @@ impl Views {
                 false => self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss()),
             },
             models,
+            headline: HeadlineView::default(),
+            rows: if full { rows(run) } else { Vec::new() },
             cells: if full { cells } else { Vec::new() },
+            runs: Vec::new(),
             refusals: if full { refusals(run) } else { Vec::new() },
             notes: if full { notes(run) } else { Vec::new() },
         }

@@ -1,11 +1,11 @@
-//! The page of one run: progress, ranking of models, scores by task, failures.
+//! One benchmark: how far it is, who leads, where it stands in every row, what failed.
 
 use axum::response::Html;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use domain::RunId;
-use domain::control::{BenchmarkView, CellView, ModelView, RunPhase};
+use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunPhase};
 use maud::{Markup, html};
 use report::html::grid::{GridHead, GridLine, Square, grid};
 use report::html::tables::{linked, table};
@@ -14,7 +14,6 @@ use report::views::fleet;
 use report::views::scores::mean_of_model;
 use report::words::figure;
 
-use super::benchmarks;
 use super::frame::{form_token, frame, section};
 use super::paths::{path_of, path_with};
 use crate::intervals::IntervalsByModel;
@@ -28,9 +27,6 @@ const SPOKEN_STEP: u64 = 10;
 pub(crate) struct Shown {
     pub view: BenchmarkView,
     pub intervals: IntervalsByModel,
-    /// For a judged benchmark, the runs of its stages.
-    pub stages: Vec<BenchmarkView>,
-    pub is_pipeline: bool,
 }
 
 pub(crate) fn page(visitor: &Visitor, run: &RunId, state: &PageState, done: &str) -> Html<String> {
@@ -67,7 +63,7 @@ pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
         Section::new("controls", controls(view)),
         Section::new("leaders", leaders(shown)),
         Section::new("grid", heat(shown)),
-        Section::new("stages", stages(&shown.stages)),
+        Section::new("stages", runs(view)),
         Section::new("outcomes", outcomes(view)),
         Section::new("models", models(view)),
         Section::new("history", history(view)),
@@ -117,9 +113,13 @@ fn leaders(shown: &Shown) -> Markup {
     }
     let mut order: Vec<&ModelView> = view.models.iter().collect();
     order.sort_by(|a, b| value(b).total_cmp(&value(a)));
-    let mean = if shown.is_pipeline { "result" } else { "mean" };
-    let ends: &[&str] = if shown.is_pipeline { &[] } else { &["low", "high"] };
-    let columns = Table::default().right([""]).left(["model"]).right([mean]).right(ends.iter().copied());
+    let headline = &view.headline;
+    let ends: &[&str] = if headline.intervals { &["low", "high"] } else { &[] };
+    let columns = Table::default()
+        .right([""])
+        .left(["model"])
+        .right([headline.words.as_str()])
+        .right(ends.iter().copied());
     let columns = columns.right(["done", "failed", "per s", "ETA"]).left([""]);
     let mut board = columns.titled("Leader board");
     for (place, model) in order.iter().enumerate() {
@@ -129,7 +129,7 @@ fn leaders(shown: &Shown) -> Markup {
         let head =
             [rank, Cell::from(model.model.as_str()), Cell::Told(mean_of_model(model), model.mean.value)];
         let ends = [interval.map(|interval| interval.low), interval.map(|interval| interval.high)];
-        let ends = ends.into_iter().filter(|_| !shown.is_pipeline).map(|end| Cell::number(end, 3));
+        let ends = ends.into_iter().filter(|_| headline.intervals).map(|end| Cell::number(end, 3));
         let rest = [
             Cell::Told(format!("{done}/{}", model.planned), Some(done as f64)),
             Cell::Count(model.failed),
@@ -142,7 +142,7 @@ fn leaders(shown: &Shown) -> Markup {
     html! {
         h2 { "Leader board so far" }
         (table(&board))
-        @if shown.is_pipeline { p.note { "The first of the results below." } }
+        @if !headline.intervals { p.note { "The first of the results below." } }
         @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of the mean of all "
             "dialogues, by drawing cases; it follows the run at some distance." } }
     }
@@ -158,12 +158,13 @@ fn heat(shown: &Shown) -> Markup {
     if view.cells.is_empty() {
         return html! {};
     }
-    // Cells come in the order of the plan, task by task.
-    let tasks: Vec<&str> =
-        view.cells.chunk_by(|a, b| a.task == b.task).map(|cells| cells[0].task.as_str()).collect();
+    // Results are there when they are known.
+    let has_cells = |row: &&RowView| view.cells.iter().any(|cell| cell.task == row.name);
+    let rows: Vec<&RowView> = view.rows.iter().filter(has_cells).collect();
     let cells: HashMap<(&str, &str), &CellView> =
         view.cells.iter().map(|cell| ((cell.model.as_str(), cell.task.as_str()), cell)).collect();
-    let square = |cell: &CellView| {
+    let square = |cell: &CellView, row: &RowView| {
+        let is_task = row.kind == RowKind::Task;
         let link = [("model", cell.model.as_str()), ("task", cell.task.as_str())];
         let done = cell.scored + cell.failed;
         Square {
@@ -171,17 +172,17 @@ fn heat(shown: &Shown) -> Markup {
             instead: Some(if done == 0 { "·".to_owned() } else { format!("{done}/{}", cell.planned) }),
             tip: Some(format!("{done} of {} done, {} failed", cell.planned, cell.failed)),
             gap: cell.failed + cell.missing > 0 && cell.mean.is_some(),
-            // Of some results of pipelines less is better.
-            plain: shown.is_pipeline,
+            // Shades are for scores, of which more is better.
+            plain: !is_task,
             filled: Some(done as f64 / cell.planned.max(1) as f64),
-            link: (!shown.is_pipeline && done > 0).then(|| path_with(&view.run, "dialogues", &link)),
+            link: (is_task && done > 0).then(|| path_with(&view.run, "dialogues", &link)),
         }
     };
     let mut models: Vec<&ModelView> = view.models.iter().collect();
     models.sort_by(|a, b| value(b).total_cmp(&value(a)));
-    let square_of = |model: &ModelView, task: &str| {
-        let cell = cells.get(&(model.model.as_str(), task)).filter(|cell| cell.planned > 0)?;
-        Some(square(cell))
+    let square_of = |model: &ModelView, row: &RowView| {
+        let cell = cells.get(&(model.model.as_str(), row.name.as_str())).filter(|cell| cell.planned > 0)?;
+        Some(square(cell, row))
     };
     let lines: Vec<GridLine<'_>> = models
         .into_iter()
@@ -189,23 +190,31 @@ fn heat(shown: &Shown) -> Markup {
             name: model.model.as_str(),
             family: "",
             mean: model.mean.value,
-            squares: tasks.iter().map(|task| square_of(model, task)).collect(),
+            squares: rows.iter().map(|row| square_of(model, row)).collect(),
         })
         .collect();
-    let mean = if shown.is_pipeline { "result" } else { "mean of tasks" };
-    let heads: Vec<GridHead<'_>> = tasks.iter().map(|label| GridHead { label, title: "" }).collect();
+    let heads: Vec<GridHead<'_>> =
+        rows.iter().map(|row| GridHead { label: row.name.as_str(), title: "" }).collect();
+    let is_of_tasks = rows.iter().all(|row| row.kind == RowKind::Task);
     html! {
-        h2 { @if shown.is_pipeline { "Stages and results" } @else { "Tasks" } }
-        (grid("Mean scores", mean, &heads, &lines))
+        h2 { @if is_of_tasks { "Tasks" } @else { "Stages and results" } }
+        (grid("Mean scores", &view.headline.words, &heads, &lines))
         p.note {
-            @if !shown.is_pipeline { "A number leads to its dialogues. " }
+            @if is_of_tasks { "A number leads to its dialogues. " }
             "The bar below a number shows how much of its plan is done; *: some dialogues have no score."
         }
     }
 }
 
-fn stages(runs: &[BenchmarkView]) -> Markup {
-    html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (benchmarks::table(runs.to_vec(), "Runs of the stages")) } }
+/// The runs of a judged benchmark, each of which leads to its page.
+fn runs(view: &BenchmarkView) -> Markup {
+    let table = fleet::stage_runs(view).titled("Runs of the stages");
+    html! {
+        @if !view.runs.is_empty() {
+            h2 { "Runs of the stages" }
+            (linked(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name))))
+        }
+    }
 }
 
 /// How many dialogues were scored and failed, and the most frequent failures.

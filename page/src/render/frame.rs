@@ -32,7 +32,7 @@ pub(super) fn frame(
                 header.bar {
                     @if let Some(visitor) = visitor {
                         nav aria-label="Pages" {
-                            a.home href="/" { "kgfleet" } a href="/" { "Runs" } a href="/workers" { "Workers" }
+                            a.home href="/" { "kgfleet" } a href="/" { "Benchmarks" } a href="/workers" { "Workers" }
                         }
                         @if stream.is_some() { span #connection role="status" { noscript { "Reload for newer figures." } } }
                         @if visitor.session.is_some() {

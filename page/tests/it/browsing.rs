@@ -40,7 +40,7 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
     browser.follow(&enter("wrong"));
     assert_eq!(browser.value("document.getElementById('refused').textContent"), "This token is unknown.");
     browser.follow(&enter(ALICE));
-    assert_eq!(browser.value("document.querySelector('h1').textContent"), format!("Run {run}"));
+    assert_eq!(browser.value("document.querySelector('h1').textContent"), format!("Benchmark {run}"));
     assert_eq!(browser.value("document.cookie"), "", "scripts do not see the session");
     browser.until("document.getElementById('connection').textContent === 'live'");
     assert_eq!(browser.value("document.querySelector('progress').value"), 0);
@@ -63,7 +63,7 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
     assert_eq!(browser.value("document.activeElement.closest('th').getAttribute('aria-sort')"), "ascending");
 
     browser.follow("document.querySelector('button[value=pause]').click()");
-    assert_eq!(world.access.run(&run).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(world.access.view(&run).await.unwrap().phase, RunPhase::Paused);
     browser.until("document.querySelector('.phase').textContent === 'paused'");
     browser.until("document.getElementById('history').textContent.includes('paused by alice')");
     browser.follow("document.querySelector('button[value=resume]').click()");

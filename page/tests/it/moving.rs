@@ -41,7 +41,7 @@ async fn a_page_gets_what_changed_until_the_run_is_over() {
     assert!(!second.contains("\"history\""), "what did not change is not sent: {second}");
     worker.take(&world.access, 0).await;
     world.coordinator.tend().await.unwrap();
-    assert_eq!(world.access.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(world.access.view(&run).await.unwrap().phase, RunPhase::Finished);
     let last = until(&mut stream, "event: over").await.unwrap();
     assert!(last.contains("finished") || last.contains("event: over"));
     assert!(stream.next().await.is_none(), "the stream ends with its run");
@@ -60,7 +60,7 @@ async fn streams_are_bounded_and_end_with_session_and_process() {
     assert_eq!(full.headers["retry-after"], "30");
     drop(streams.drain(1..));
     let mut second = world.visit().with("cookie", &cookie).stream("/live").await;
-    assert!(until(&mut second, "There are no runs").await.is_some());
+    assert!(until(&mut second, "There are no benchmarks").await.is_some());
 
     let page = world.visit().with("cookie", &cookie).get("/").await;
     let logout = [("form_token", page.form_token())];
@@ -71,7 +71,7 @@ async fn streams_are_bounded_and_end_with_session_and_process() {
 
     let cookie = world.log_in(BOB).await;
     let mut third = world.visit().with("cookie", &cookie).stream("/live").await;
-    assert!(until(&mut third, "There are no runs").await.is_some());
+    assert!(until(&mut third, "There are no benchmarks").await.is_some());
     world.page.close();
     assert!(until(&mut third, "never").await.is_none(), "it ends with the process");
 }

@@ -7,7 +7,7 @@ use super::world::*;
 #[tokio::test]
 async fn a_run_shows_its_progress_its_means_and_its_failures() {
     let empty = World::open();
-    empty.visit().get("/").await.expect(200).shows(&["There are no runs."]);
+    empty.visit().get("/").await.expect(200).shows(&["There are no benchmarks."]);
     empty.visit().get("/workers").await.expect(200).shows(&["There are no workers."]);
     let world = World::open();
     let run = world.submit(4).await.run;

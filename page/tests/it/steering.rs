@@ -35,7 +35,7 @@ async fn operators_steer_by_the_same_path_and_stand_in_the_history() {
     };
     let paused = act(vec![("action", "pause")]).await.expect(303);
     assert_eq!(paused.headers["location"], format!("{}?done=pause", path(&run)));
-    assert_eq!(world.access.run(&run).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(world.access.view(&run).await.unwrap().phase, RunPhase::Paused);
     let page =
         world.visit().with("cookie", &cookie).get(&format!("{}?done=pause", path(&run))).await.expect(200);
     page.shows(&["The run is paused", "value=\"resume\"", "paused by alice"]);
@@ -45,7 +45,7 @@ async fn operators_steer_by_the_same_path_and_stand_in_the_history() {
     act(vec![("action", "remove")]).await.expect(400).shows(&["no such command"]);
     act(vec![("action", "resume")]).await.expect(303);
     act(vec![("action", "cancel")]).await.expect(303);
-    let view = world.access.run(&run).await.unwrap();
+    let view = world.access.view(&run).await.unwrap();
     assert_eq!(view.phase, RunPhase::Cancelled);
     let told: Vec<(&str, &str)> = view.history.iter().map(|e| (e.who.as_str(), e.what.as_str())).collect();
     let expected =
@@ -107,7 +107,7 @@ async fn nothing_is_done_for_readers_strangers_and_other_sites() {
     world.visit().with("cookie", &bob).post("/workers/drain", &drain).await.expect(403);
     // By a link nothing is done at all.
     world.visit().with("cookie", &alice).get(&command).await.expect(405);
-    let view = world.access.run(&run).await.unwrap();
+    let view = world.access.view(&run).await.unwrap();
     assert!(view.phase != RunPhase::Paused && view.history.is_empty(), "{view:?}");
 
     // Without identities, too, a form must come from the page.
@@ -117,5 +117,5 @@ async fn nothing_is_done_for_readers_strangers_and_other_sites() {
     open.visit().post(&command, &[("action", "pause")]).await.expect(403);
     let token = open.visit().get(&path(&run)).await.form_token();
     open.visit().post(&command, &[("action", "pause"), ("form_token", &token)]).await.expect(303);
-    assert_eq!(open.access.run(&run).await.unwrap().history[0].who, "anyone");
+    assert_eq!(open.access.view(&run).await.unwrap().history[0].who, "anyone");
 }

@@ -35,13 +35,13 @@ impl Control for Client {
         answer.try_into().map_err(refuse_answer)
     }
 
-    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
+    async fn list(&self) -> Reply<Vec<BenchmarkView>> {
         let request = self.line.request(CALL_TIMEOUT, wire::ListRunsRequest {});
         let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_runs(request)).await?;
         all(answer.runs).map_err(refuse_answer)
     }
 
-    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
+    async fn view(&self, run: &RunId) -> Reply<BenchmarkView> {
         let request = self.line.request(CALL_TIMEOUT, reference(run));
         let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_run(request)).await?;
         answer.try_into().map_err(refuse_answer)

@@ -10,6 +10,7 @@ use crate::wire::export_item::Item;
 impl From<ExportItem> for wire::ExportItem {
     fn from(item: ExportItem) -> Self {
         let item = match item {
+            ExportItem::Documents(json) => Item::DocumentsJson(json.to_wire()),
             ExportItem::Manifest(json) => Item::ManifestJson(json.to_wire()),
             ExportItem::Record { ticket, json } => {
                 Item::Record(wire::ExportedRecord { ticket, json: json.to_wire() })
@@ -25,6 +26,9 @@ impl TryFrom<wire::ExportItem> for ExportItem {
     fn try_from(item: wire::ExportItem) -> Result<Self, ConversionError> {
         match item.item {
             None => Err(ConversionError::Missing { field: "ExportItem.item" }),
+            Some(Item::DocumentsJson(json)) => {
+                Ok(Self::Documents(OnWire::from_wire("ExportItem.documents_json", json)?))
+            }
             Some(Item::ManifestJson(json)) => {
                 Ok(Self::Manifest(OnWire::from_wire("ExportItem.manifest_json", json)?))
             }

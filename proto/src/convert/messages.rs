@@ -3,8 +3,8 @@
 //! variant has is an error, never another variant.
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RefusalView,
-    RunPhase, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, HeadlineView, HistoryEntry, ModelView,
+    Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, NameTaken, NotAsked, Orders, Parking, Registered, Registration, TaskUse,
@@ -20,6 +20,10 @@ numbered! {
     Connector => Connector { OpenaiCompatible, Anthropic, Gemini, Simulated, Replay }
 
     RunPhase => RunPhase { Preparing, Active, Paused, Cancelled, Finished }
+
+    RowKind => RowKind { Task, Stage, Result }
+
+    Better => Better { Higher, Lower, Neither }
 
     BenchmarkCommand => RunCommand { Pause, Resume, Cancel }
 
@@ -71,7 +75,7 @@ mirrored! {
 mirrored! {
     BenchmarkView => RunView {
         run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
-        cells, tokens_per_second, refusals, notes, history,
+        cells, tokens_per_second, refusals, notes, history, headline, rows, runs,
     }
 
     HistoryEntry => HistoryEntry { at, who, what }
@@ -85,13 +89,19 @@ mirrored! {
 
     Mean => Mean { value, covered, planned }
 
+    HeadlineView => Headline { words, intervals }
+
+    RowView => RowView { name, kind, better }
+
+    RunLine => RunLine { name, stage, model, asks, phase, planned, scored, failed }
+
     CellView => CellView { task, model, scored, failed, mean, planned, missing }
 
     RefusalView => Refusal { model, cause, message, dialogues }
 
     WorkerView => WorkerView { worker, status, seen_ms_ago, draining }
 
-    DeadLetterView => DeadLetter { unit, dialogues, strikes, suspect }
+    DeadLetterView => DeadLetter { run, unit, dialogues, strikes, suspect }
 
     StrikeView => Strike { worker, attempt, cause, at }
 }
@@ -102,22 +112,22 @@ required_message! {
     WorkerStatus => wire::WorkerStatus,
 }
 
-/// Lets a message be absent in a field, as older peers send it: absent is zero.
+/// Lets a message stand in a field that may be left out: absent is the default.
 macro_rules! zero_where_absent {
-    ($($type:ident),+) => {$(
-        impl OnWire<Option<wire::$type>> for $type {
-            fn to_wire(self) -> Option<wire::$type> {
+    ($($type:ident => $wire:ident),+) => {$(
+        impl OnWire<Option<wire::$wire>> for $type {
+            fn to_wire(self) -> Option<wire::$wire> {
                 Some(self.to_wire())
             }
 
-            fn from_wire(_: &'static str, message: Option<wire::$type>) -> Result<Self, ConversionError> {
+            fn from_wire(_: &'static str, message: Option<wire::$wire>) -> Result<Self, ConversionError> {
                 message.map_or_else(|| Ok(Self::default()), Self::try_from)
             }
         }
     )+};
 }
 
-zero_where_absent!(Pace, Mean);
+zero_where_absent!(Pace => Pace, Mean => Mean, HeadlineView => Headline);
 
 /// How many dialogues failed for a cause.
 impl OnWire<wire::FailureCount> for (FailureCause, u64) {

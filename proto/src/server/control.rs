@@ -64,14 +64,14 @@ impl ControlService for ControlHandlers {
 
     async fn list_runs(&self, request: Request<wire::ListRunsRequest>) -> Answer<wire::RunList> {
         let control = self.control(&request)?;
-        answer(&self.closing, async { Ok(wire::RunList { runs: every(control.runs().await?) }) }).await
+        answer(&self.closing, async { Ok(wire::RunList { runs: every(control.list().await?) }) }).await
     }
 
     async fn get_run(&self, request: Request<wire::RunReference>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let run = run_id("RunReference.run", request.into_inner().run)?;
-            control.run(&run).await
+            control.view(&run).await
         })
         .await
     }

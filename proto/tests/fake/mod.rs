@@ -166,12 +166,12 @@ impl Control for Fake {
         self.reply(call("extend", &(run, submission)))
     }
 
-    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
-        self.reply("runs".to_owned())
+    async fn list(&self) -> Reply<Vec<BenchmarkView>> {
+        self.reply("list".to_owned())
     }
 
-    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
-        self.reply(call("run", run))
+    async fn view(&self, run: &RunId) -> Reply<BenchmarkView> {
+        self.reply(call("view", run))
     }
 
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView> {
@@ -423,6 +423,9 @@ pub fn run_view() -> BenchmarkView {
         tokens_per_second: 1e300,
         refusals: Vec::new(),
         notes: vec!["a note".to_owned()],
+        headline: Default::default(),
+        rows: Vec::new(),
+        runs: Vec::new(),
         history: vec![HistoryEntry {
             at: "2026-01-02T03:04:05Z".parse().unwrap(),
             who: "alice".into(),
@@ -443,5 +446,11 @@ pub fn dead_letter() -> DeadLetterView {
         cause: "lease expired".to_owned(),
         at: "2026-11-21T16:00:00Z".parse().unwrap(),
     };
-    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike], suspect: true }
+    DeadLetterView {
+        run: "r".into(),
+        unit: 9,
+        dialogues: vec![delivery(0).key],
+        strikes: vec![strike],
+        suspect: true,
+    }
 }

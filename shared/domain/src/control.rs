@@ -20,34 +20,36 @@ pub type Feed<'a, T> = Pin<Box<dyn futures_core::Stream<Item = Result<T, Service
 /// A coordinator as the command line sees it.
 #[async_trait::async_trait]
 pub trait Control: Send + Sync + 'static {
-    /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
+    /// Plans a benchmark and queues it. Repetition: joins an unfinished one of the same configuration.
     async fn submit(&self, submission: Submission) -> Reply<BenchmarkView>;
 
-    /// Adds models, tasks or iterations to a run and continues it under the extended plan. The notes of the answer
+    /// Adds models, tasks or iterations to a benchmark and continues it under the extended plan. The notes of the answer
     /// begin with what was added. Repetition: adds nothing and continues it.
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView>;
+    async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView>;
 
-    /// All runs, in the order of their names, which is that of time.
-    async fn runs(&self) -> Reply<Vec<BenchmarkView>>;
+    /// All benchmarks, briefly: those without judges by name, which is by time, then the judged ones. The runs of a judged one
+    /// are not listed beside it.
+    async fn list(&self) -> Reply<Vec<BenchmarkView>>;
 
-    async fn run(&self, run: &RunId) -> Reply<BenchmarkView>;
+    /// A benchmark, or one run of a judged one.
+    async fn view(&self, name: &RunId) -> Reply<BenchmarkView>;
 
-    /// Yields a run about once a second, until it ends or the listener leaves.
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView>;
+    /// Yields a benchmark about once a second, until it ends or the listener leaves.
+    fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView>;
 
-    /// Pauses, resumes or cancels a run, and returns it. Repetition: the same.
-    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView>;
+    /// Pauses, resumes or cancels a benchmark, and returns it. Repetition: the same.
+    async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView>;
 
     /// Queues failed dialogues with one of these causes again (all if none is given); returns how many.
-    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64>;
+    async fn retry(&self, name: &RunId, causes: &[FailureCause]) -> Reply<u64>;
 
-    /// Removes a run that is over, with its records; with `force`, an active run is cancelled first. Late records of
+    /// Removes a benchmark that is over, with its records; with `force`, an active one is cancelled first. Late records of
     /// a removed run are refused for good. Repetition: harmless.
-    async fn remove(&self, run: &RunId, force: bool) -> Reply<()>;
+    async fn remove(&self, name: &RunId, force: bool) -> Reply<()>;
 
-    /// Yields the manifest, then the winner of every dialogue that has one. A judged benchmark has no records of its
-    /// own: it yields a copy of its documents, which names its runs, in place of the manifest.
-    fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
+    /// Yields, for each run, its manifest and then the winner of every dialogue that has one. Of a judged benchmark, its
+    /// documents come first.
+    fn records<'a>(&'a self, name: &'a RunId) -> Feed<'a, ExportItem>;
 
     /// The workers, by name.
     async fn workers(&self) -> Reply<Vec<WorkerView>>;
@@ -55,17 +57,18 @@ pub trait Control: Send + Sync + 'static {
     /// Asks a worker to finish what it holds and end.
     async fn drain_worker(&self, worker: &WorkerId) -> Reply<()>;
 
-    /// The dead letters of a run, then its suspects; or one of them.
-    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>>;
+    /// The dead letters of a benchmark's runs, then their suspects; or those of one number.
+    async fn dead_letters(&self, name: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>>;
 
-    /// Gives dead letters another chance (all if none is given); returns how many.
-    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64>;
+    /// Gives dead letters another chance (all if none is given); returns how many. Of a judged benchmark: all, because units
+    /// are numbered run by run.
+    async fn requeue(&self, name: &RunId, units: &[u64]) -> Reply<u64>;
 
     /// Whether the coordinator and its dependencies are ready for a long run: warnings, worst first.
     async fn check(&self) -> Reply<Vec<String>>;
 }
 
-/// A run to start.
+/// A benchmark to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
     /// The benchmark configuration, resolved, as JSON.
@@ -74,7 +77,7 @@ pub struct Submission {
     pub pack: Option<Arc<[u8]>>,
 }
 
-/// An action on a run.
+/// An action on a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BenchmarkCommand {
     /// Hand out no more units; leased units continue.
@@ -110,9 +113,10 @@ impl RunPhase {
     }
 }
 
-/// A run as people see it.
+/// A benchmark, or one run of a judged one, as people see it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkView {
+    /// Its name.
     pub run: RunId,
     /// Name of its configuration.
     pub name: String,
@@ -142,15 +146,24 @@ pub struct BenchmarkView {
     pub trouble: Option<String>,
     /// Its models, in the order of the plan.
     pub models: Vec<ModelView>,
-    /// Scores by task and model, in the order of the plan; empty in lists of runs.
+    /// What a column with one number for each model is called.
+    #[serde(default)]
+    pub headline: HeadlineView,
+    /// The rows of its table; empty in lists.
+    #[serde(default)]
+    pub rows: Vec<RowView>,
+    /// Row by row: the cells of all models; empty in lists.
     pub cells: Vec<CellView>,
-    /// The most frequent failures, a readable number of them; empty in lists of runs.
+    /// The runs of a judged benchmark, in the order of models and stages; empty in lists.
+    #[serde(default)]
+    pub runs: Vec<RunLine>,
+    /// The most frequent failures, a readable number of them; empty in lists.
     #[serde(default)]
     pub refusals: Vec<RefusalView>,
     /// Notes on reading the scores, such as models that were not measured alike.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Who did what to it, oldest first; empty in lists of runs.
+    /// Who did what to it, oldest first; empty in lists.
     #[serde(default)]
     pub history: Vec<HistoryEntry>,
 }
@@ -235,9 +248,73 @@ pub struct Pace {
     pub eta_s: Option<f64>,
 }
 
-/// The results of one model on one task.
+/// What the one number of each model is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadlineView {
+    /// In words: `mean of tasks`, or the name of a result.
+    pub words: String,
+    /// Whether it is the mean of the dialogues' scores, so that an interval can be computed from them.
+    pub intervals: bool,
+}
+
+impl Default for HeadlineView {
+    fn default() -> Self {
+        Self { words: "mean of tasks".to_owned(), intervals: true }
+    }
+}
+
+/// A row of the table of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowView {
+    /// As in [`CellView::task`].
+    pub name: TaskLabel,
+    pub kind: RowKind,
+    pub better: Better,
+}
+
+named! {
+    /// What a row shows.
+    #[derive(Default)]
+    pub enum RowKind {
+        /// The mean scores on a task.
+        #[default]
+        Task = "task",
+        /// How many dialogues of a stage have a record.
+        Stage = "stage",
+        /// A result of a judged benchmark.
+        Result = "result",
+    }
+}
+
+/// A run of a judged benchmark, briefly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLine {
+    pub name: RunId,
+    pub stage: String,
+    /// The model under test that it is about, or `all`.
+    pub model: ModelLabel,
+    /// The model that it asks: the one under test, or a judge.
+    pub asks: ModelLabel,
+    pub phase: RunPhase,
+    /// Dialogues planned.
+    pub planned: u64,
+    /// Dialogues scored.
+    pub scored: u64,
+    /// Dialogues failed.
+    pub failed: u64,
+}
+
+impl RunLine {
+    /// Dialogues without a record.
+    pub fn remaining(&self) -> u64 {
+        self.planned.saturating_sub(self.scored + self.failed)
+    }
+}
+
+/// One model in one row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellView {
+    /// The name of the row: a task, a stage, or a result after `= `.
     pub task: TaskLabel,
     pub model: ModelLabel,
     /// Dialogues scored.
@@ -254,14 +331,22 @@ pub struct CellView {
     pub missing: u64,
 }
 
-/// First characters of a [`CellView`]'s task label if the cell is a result of a judged benchmark and not one of
-/// its stages.
-pub const RESULT_PREFIX: &str = "= ";
-
 impl CellView {
     /// The mean, with how much of the plan it covers.
     pub fn covered_mean(&self) -> Mean {
         Mean { value: self.mean, covered: self.scored.saturating_sub(self.missing), planned: self.planned }
+    }
+}
+
+named! {
+    /// Which of two values of a row is the better one.
+    #[derive(Default)]
+    pub enum Better {
+        #[default]
+        Higher = "higher",
+        Lower = "lower",
+        /// It says how a model answers, not how well.
+        Neither = "neither",
     }
 }
 
@@ -275,10 +360,13 @@ pub struct RefusalView {
     pub dialogues: u64,
 }
 
-/// One piece of an export, in this order: the manifest, then records by model, task and iteration.
+/// One piece of an export. Of a judged benchmark, its documents come first; then, for each run, its manifest and its records
+/// by model, task and iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExportItem {
-    /// The run's manifest as JSON; of a judged benchmark, a copy of its documents.
+    /// A copy of the documents of a judged benchmark as JSON.
+    Documents(Arc<str>),
+    /// The manifest of a run as JSON.
     Manifest(Arc<str>),
     /// The winner of a dialogue.
     Record {
@@ -322,6 +410,9 @@ mod shared {
 /// A dead letter or suspect as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetterView {
+    /// The run that it belongs to.
+    #[serde(default)]
+    pub run: RunId,
     pub unit: u64,
     pub dialogues: Vec<DialogueKey>,
     /// The deaths counted against it, oldest first.

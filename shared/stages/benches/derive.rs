@@ -48,16 +48,17 @@ fn main() {
     let judge: ModelSpec =
         serde_json::from_value(json!({"label": "j", "connector": "simulated"})).expect("a model");
     let model = "m".into();
-    for kind in kinds::all() {
-        let judges = vec![&judge; kind.stages.len()];
-        let derivation = Derivation { pipeline: "p", kind, judges: &judges, settings: &Settings::new() };
+    for kind in kinds::judged() {
+        let Some(judging) = kind.judging else { continue };
+        let judges = vec![&judge; kind.stages().len()];
+        let derivation = Derivation { pipeline: "p", judging, judges: &judges, settings: &Settings::new() };
         let finished = || StageRecords { finished: true, ..StageRecords::default() };
-        let mut stages: Vec<StageRecords> = kind.stages.iter().map(|_| finished()).collect();
+        let mut stages: Vec<StageRecords> = kind.stages().iter().map(|_| finished()).collect();
         let asked = Asked { model: &model, subjects: &subjects, stages: &stages };
         let took = longest(|| derivation.new_runs(&asked));
         tell(&format!("{}: the first runs of {ANSWERS} answers", kind.name), took);
         // Every question is answered so that the next stage asks something, until nothing is left.
-        for _ in 0..=kind.stages.len() {
+        for _ in 0..=kind.stages().len() {
             let asked = Asked { model: &model, subjects: &subjects, stages: &stages };
             let cases: Vec<_> = subjects.iter().map(|subject| subject.case.clone()).collect();
             let runs = [derivation.shared_runs(&cases, &stages), derivation.new_runs(&asked)].concat();

@@ -1,7 +1,8 @@
-//! What a judged benchmark says of itself: its stages, their questions, and what comes out.
+//! What a kind of benchmark says of itself: of a judged one, its stages, their questions, and what comes out.
 
 use std::collections::BTreeMap;
 
+use domain::control::Better;
 use domain::{Ask, CaseUid, DialogueKey, FailureCause, ModelSpec, Scores};
 use serde_json::{Map, Value};
 use tasks::families::judge_text;
@@ -10,20 +11,44 @@ use tasks::{CaseData, TaskClass, TaskData};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
-/// A kind of pipeline. Whoever adds one is told by the compiler what is missing.
+/// A kind of benchmark. Whoever adds one is told by the compiler what is missing.
 pub struct Kind {
-    /// The name in configurations.
+    /// The name in configurations; those of [exact](crate::kinds::EXACT) benchmarks name no kind.
     pub name: &'static str,
     /// What it measures, for people.
     pub about: &'static str,
+    /// How answers are judged; `None` where every score is computed from the answer alone.
+    ///
+    /// A benchmark without judges is one run: it is named by the time of its submission, its manifest is its document, and its
+    /// rows are tasks. A judged one has a run for each model, so that answers are judged while other models are asked: it is
+    /// named by what it asks, has a document of its own, and its rows are stages and results.
+    pub judging: Option<&'static Judging>,
+}
+
+/// How the answers of a kind are judged.
+pub struct Judging {
     /// The judging stages, each after those whose verdicts it needs.
     pub stages: &'static [Stage],
     /// Numbers that a configuration may choose otherwise.
     pub settings: &'static [Setting],
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
-    /// The numbers of a model, from what became of all its dialogues that were planned.
+    /// The results of a model, from what became of all its dialogues that were planned.
     pub metrics: fn(&[JudgedDialogue]) -> Vec<Metric>,
+    /// The names of the results in the order of `metrics`, with which values are better. The first one orders models.
+    pub results: &'static [(&'static str, Better)],
+}
+
+impl Kind {
+    /// The judging stages; none of a kind without judges.
+    pub fn stages(&self) -> &'static [Stage] {
+        self.judging.map_or(&[], |judging| judging.stages)
+    }
+
+    /// The numbers that a configuration may choose otherwise.
+    pub fn settings(&self) -> &'static [Setting] {
+        self.judging.map_or(&[], |judging| judging.settings)
+    }
 }
 
 /// A number of a kind that a configuration may choose.

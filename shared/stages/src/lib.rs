@@ -15,7 +15,7 @@ pub mod report;
 pub mod verdicts;
 
 pub use derive::{Asked, Derivation, NewRun, StageRecords};
-pub use kind::{JudgeQuestion, Judgements, Kind, Setting, Settings, Stage, StageInput, Subject};
+pub use kind::{JudgeQuestion, Judgements, Judging, Kind, Setting, Settings, Stage, StageInput, Subject};
 pub use names::RunName;
 pub use report::{JudgedDialogue, ModelReport, NotJudged};
 pub use verdicts::{Ruling, Verdicts};

@@ -219,7 +219,7 @@ impl Served {
     /// Waits until a run is over, and returns it.
     pub async fn until_over(&self, run: &RunId) -> BenchmarkView {
         loop {
-            let view = self.access.run(run).await.unwrap();
+            let view = self.access.view(run).await.unwrap();
             if view.phase.is_over() {
                 return view;
             }
@@ -230,7 +230,7 @@ impl Served {
 
     /// Waits until a run has this many records.
     pub async fn until_recorded(&self, run: &RunId, records: u64) {
-        while self.access.run(run).await.unwrap().scored < records {
+        while self.access.view(run).await.unwrap().scored < records {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -18,7 +18,7 @@ async fn exported(served: &Served, run: &RunId) -> Vec<Record> {
     let items: Vec<ExportItem> = client.records(run).try_collect().await.unwrap();
     let records = items.into_iter().filter_map(|item| match item {
         ExportItem::Record { json, .. } => Some(serde_json::from_str::<Record>(&json).unwrap()),
-        ExportItem::Manifest(_) => None,
+        ExportItem::Documents(_) | ExportItem::Manifest(_) => None,
     });
     let records: Vec<Record> = records.collect();
     let keys: BTreeSet<&DialogueKey> = records.iter().map(|record| &record.key).collect();
@@ -46,7 +46,7 @@ async fn a_run_is_worked_off_by_several_workers_of_two_coordinators() {
         held += report.dialogues;
     }
     assert_eq!(held, 100 * TASKS, "nothing was asked twice");
-    let (seen_by_one, seen_by_two) = (one.client().run(&run).await.unwrap(), two.until_over(&run).await);
+    let (seen_by_one, seen_by_two) = (one.client().view(&run).await.unwrap(), two.until_over(&run).await);
     assert_eq!(seen_by_one.cells, seen_by_two.cells);
     assert_eq!(exported(&one, &run).await, exported(&two, &run).await);
 }

@@ -49,7 +49,7 @@ pub async fn follow(
         code = show(control, run, json) => code?,
         never = telling => match never {},
     };
-    notifier.look_last(&control.run(run).await.map_err(explained)?).await;
+    notifier.look_last(&control.view(run).await.map_err(explained)?).await;
     Ok(code)
 }
 

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, Context};
-use domain::{ModelLabel, RunId, ServiceError};
-use domain::control::{BenchmarkView, Control, RunPhase, Submission};
+use domain::{RunId, ServiceError};
+use domain::control::{BenchmarkView, Control, RunLine, RunPhase, Submission};
 use proto::client::Client;
 use serde_json::Value;
-use stages::{names, RunName};
+use stages::names;
 
 use crate::kit::exit_code::explained;
 use super::plan::ModelOnGpus;
@@ -105,18 +105,15 @@ pub async fn follow(client: &Client, run: &RunId, wave: &[ModelOnGpus], last: bo
     let (mut failures, mut settled) = (0, 0);
     let needed = if wave.iter().any(|served| served.judge) { SETTLED_LOOKS } else { 1 };
     loop {
-        match client.runs().await {
-            Ok(runs) => {
+        match client.view(run).await {
+            Ok(view) => {
                 failures = 0;
-                let ours: Vec<&BenchmarkView> =
-                    runs.iter().filter(|other| belongs(&other.run, run)).collect();
-                if let Some(view) = ours.iter().find(|view| view.phase == RunPhase::Cancelled) {
-                    return Err(anyhow!("{} was cancelled", view.run));
+                match view.phase {
+                    RunPhase::Cancelled => return Err(anyhow!("{} was cancelled", view.run)),
+                    RunPhase::Finished => return Ok(true),
+                    RunPhase::Preparing | RunPhase::Active | RunPhase::Paused => {}
                 }
-                if ours.iter().any(|view| view.run == *run && view.phase == RunPhase::Finished) {
-                    return Ok(true);
-                }
-                settled = if is_done(&ours, run, wave) { settled + 1 } else { 0 };
+                settled = if is_done(&view, wave) { settled + 1 } else { 0 };
                 if !last && settled >= needed {
                     return Ok(false);
                 }
@@ -139,33 +136,19 @@ async fn wait(error: ServiceError, failures: &mut u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a run is the one that was submitted, or one of a pipeline that was submitted.
-fn belongs(other: &RunId, submitted: &RunId) -> bool {
-    other == submitted || RunName::read(other).is_some_and(|name| name.pipeline == submitted.as_str())
-}
-
 /// Whether every model of a wave has a record of all that it was asked, and every judge of all that it was asked so far.
-fn is_done(runs: &[&BenchmarkView], submitted: &RunId, wave: &[ModelOnGpus]) -> bool {
-    let pipeline = runs.iter().any(|view| view.run != *submitted);
-    wave.iter().all(|served| match (served.judge, pipeline) {
-        (true, _) => !runs.iter().any(|view| {
-            !view.phase.is_over() && asks(view, &served.label).is_some_and(|remaining| remaining > 0)
-        }),
-        (false, true) => {
-            let slug = names::slug(&ModelLabel::new(&*served.label));
-            let of_model = |view: &&&BenchmarkView| {
-                RunName::read(&view.run).is_some_and(|name| name.stage == names::ASK && name.model == slug)
-            };
-            // A run that is over may be listed without its models.
-            runs.iter()
-                .find(of_model)
-                .is_some_and(|view| view.phase == RunPhase::Finished || asks(view, &served.label) == Some(0))
+fn is_done(view: &BenchmarkView, wave: &[ModelOnGpus]) -> bool {
+    wave.iter().all(|served| {
+        let label = &*served.label;
+        let mut runs = view.runs.iter().filter(|run| run.asks.as_str() == label);
+        if served.judge {
+            return runs.all(|run| run.phase.is_over() || run.remaining() == 0);
         }
-        (false, false) => runs.iter().any(|view| asks(view, &served.label) == Some(0)),
+        let is_answered = |run: &RunLine| run.phase == RunPhase::Finished || run.remaining() == 0;
+        match runs.find(|run| run.stage == names::ASK) {
+            Some(asking) => is_answered(asking),
+            // One without judges has no runs beside itself.
+            None => view.models.iter().any(|model| model.model.as_str() == label && model.remaining() == 0),
+        }
     })
-}
-
-/// Dialogues of a model that have no record yet; `None` where a run does not ask it.
-fn asks(view: &BenchmarkView, label: &str) -> Option<u64> {
-    view.models.iter().find(|model| model.model.as_str() == label).map(domain::control::ModelView::remaining)
 }

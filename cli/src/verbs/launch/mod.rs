@@ -101,8 +101,8 @@ fn plan(configuration: &Configuration, sizes: &Sizes, gpus: u32) -> anyhow::Resu
         judge: false,
         dialogues: Some(model.dialogues(planned.tasks.len())),
     });
-    let kind = configuration.pipeline.as_deref().and_then(kinds::find);
-    let stages = kind.iter().flat_map(|kind| kind.stages);
+    let kind = kinds::find(configuration.pipeline.as_deref());
+    let stages = kind.iter().flat_map(|kind| kind.stages());
     let judges = stages.filter_map(|stage| configuration.judges.get(stage.judge));
     let judges = judges.map(|spec| WantedModel { spec, judge: true, dialogues: None });
     let wanted: Vec<WantedModel<'_>> = tested.chain(judges).collect();

@@ -123,8 +123,8 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
     let budget = RateBudget { name: "b".into(), per_minute: 1 };
     let submission = Submission { configuration: serde_json::json!({}), pack: None };
     vec![
-        client.runs().await.map(drop).unwrap_err(),
-        client.run(&run).await.map(drop).unwrap_err(),
+        client.list().await.map(drop).unwrap_err(),
+        client.view(&run).await.map(drop).unwrap_err(),
         client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
         client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
         client.command(&run, domain::control::BenchmarkCommand::Cancel).await.map(drop).unwrap_err(),

@@ -111,6 +111,15 @@ fn judging_runs_of_a_fleet_are_exported_in_every_format() {
         assert!(folder.join(format!("{}.csv", run.name())).is_file(), "{}", run.name());
     }
 
+    // It comes to another machine whole, and again without effect.
+    let pull = ["pull", &fleet.pipeline, "--from", &url];
+    elsewhere.kgfleet(&pull).expect(0).says(&["its documents"]);
+    elsewhere.kgfleet(&["verify", &fleet.pipeline]).expect(0);
+    elsewhere.kgfleet(&pull).expect(0).says(&["0 records"]);
+    let status = |run: &str| fleet.cluster.kgfleet(&fleet.coordinator, &["status", run, "--json"]).json();
+    assert_eq!(status(&judging[..judging.len() - 3])["run"], judging.as_str());
+    assert!(status(&fleet.pipeline)["runs"].as_array().unwrap().len() >= 2);
+
     // In the coordinators' folder the pack lies beside the run. Where it is lost, that is said, and tables are written still.
     let data = &fleet.cluster.data;
     let verified = data.kgfleet(&["verify", &judging]).expect(0);

@@ -43,6 +43,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// The list of runs is asked for, by a client that takes so many bytes of the answer.
 fn question(window: u32) -> Vec<u8> {
+    let version = proto::WIRE_VERSION.to_string();
     let settings = [&[0, INITIAL_WINDOW_SIZE][..], &window.to_be_bytes()].concat();
     let mut head = Vec::new();
     for (name, value) in [
@@ -52,7 +53,7 @@ fn question(window: u32) -> Vec<u8> {
         (":authority", "coordinator"),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
-        ("kgfleet-wire-version", "1"),
+        ("kgfleet-wire-version", version.as_str()),
     ] {
         // A literal that is not remembered: shorter than 127 bytes, so that its length is one byte.
         head.push(0);

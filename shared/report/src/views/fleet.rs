@@ -3,13 +3,13 @@
 
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 
-use crate::table::{Table, printable};
+use crate::table::{Cell, Table, printable};
 use crate::words::{duration, figure};
 
 /// Maximum number of reasons in a line.
 const REASONS_SHOWN_MAX: usize = 3;
 
-/// One line per run.
+/// One line per benchmark.
 pub fn runs(views: &[BenchmarkView]) -> Table {
     let mut table = Table::default()
         .left(["run", "planned", "name", "phase"])
@@ -33,7 +33,29 @@ pub fn runs(views: &[BenchmarkView]) -> Table {
     table
 }
 
-/// One run as a line.
+/// One line per run of a judged benchmark.
+pub fn stage_runs(view: &BenchmarkView) -> Table {
+    let mut table = Table::default().left(["run", "stage", "about", "asks", "phase"]).right([
+        "dialogues",
+        "scored",
+        "failed",
+    ]);
+    for run in &view.runs {
+        table.row([
+            Cell::from(run.name.as_str()),
+            Cell::from(run.stage.as_str()),
+            Cell::from(run.model.as_str()),
+            Cell::from(run.asks.as_str()),
+            Cell::from(run.phase.as_str()),
+            Cell::Count(run.planned),
+            Cell::Count(run.scored),
+            Cell::Count(run.failed),
+        ]);
+    }
+    table
+}
+
+/// One benchmark as a line.
 pub fn headline(view: &BenchmarkView) -> String {
     let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use domain::control::{BenchmarkView, CellView, ModelView, RESULT_PREFIX};
+use domain::control::{BenchmarkView, CellView, ModelView, RowKind};
 use domain::{Mean, TaskLabel};
 
 use crate::dialogues::Dialogues;
@@ -18,7 +18,9 @@ pub struct Grid {
     models: Vec<ModelColumn>,
     /// By task, then model.
     cells: Vec<Vec<Cell>>,
-    /// Notes below the table.
+    /// Whether rows are tasks: a mean of stages and results says nothing.
+    has_mean: bool,
+    /// Below the table.
     pub notes: Vec<String>,
 }
 
@@ -75,6 +77,7 @@ impl Grid {
             tasks: tasks.iter().map(task).collect(),
             models: view.models.iter().map(column).collect(),
             cells: tasks.iter().map(row).collect(),
+            has_mean: view.rows.iter().all(|row| row.kind == RowKind::Task),
             notes: Vec::new(),
         }
     }
@@ -99,7 +102,7 @@ impl Grid {
         };
         let headings = all.headings();
         let sets = all.exercise_sets();
-        let mut grid = Self::default();
+        let mut grid = Self { has_mean: true, ..Self::default() };
         for (task, found) in all.tasks.iter().enumerate() {
             let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
             grid.tasks.push(TaskRow { label: found.label.clone(), score });
@@ -183,7 +186,7 @@ impl Grid {
             let head = [Some(Cell::from(task.label.as_str())), score(task.score.as_ref())];
             table.row(head.into_iter().flatten().chain(cells.iter().cloned()));
         }
-        if self.is_of_pipeline() {
+        if !self.has_mean {
             return table;
         }
         let head = [Some(Cell::from("mean of tasks")), score(None)];
@@ -192,7 +195,7 @@ impl Grid {
     }
 
     fn turned(&self) -> Table {
-        let has_mean = !self.is_of_pipeline();
+        let has_mean = self.has_mean;
         let mut table = Table::default().left(["model"]).right(has_mean.then_some("mean of tasks"));
         for (number, task) in self.tasks.iter().enumerate() {
             let score = task.score.as_ref().map(|score| format!(" ({score})")).unwrap_or_default();
@@ -204,11 +207,6 @@ impl Grid {
             table.row([Cell::from(model.name.as_str())].into_iter().chain(total).chain(cells));
         }
         table
-    }
-
-    /// Whether rows are stages and results of a judged benchmark; a mean over them has no meaning.
-    fn is_of_pipeline(&self) -> bool {
-        self.tasks.iter().any(|task| task.label.starts_with(RESULT_PREFIX))
     }
 }
 

@@ -11,7 +11,7 @@ use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::kind::{JudgeQuestion, Judgements, Kind, Settings, StageInput, Subject};
+use crate::kind::{JudgeQuestion, Judgements, Judging, Settings, StageInput, Subject};
 use crate::names::{RunName, SHARED};
 use crate::report::{JudgedDialogue, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};
@@ -46,7 +46,7 @@ pub struct Asked<'a> {
 pub struct Derivation<'a> {
     /// Its name.
     pub pipeline: &'a str,
-    pub kind: &'a Kind,
+    pub judging: &'a Judging,
     /// The judge of each stage, in the order of the kind.
     pub judges: &'a [&'a ModelSpec],
     /// What its configuration chose.
@@ -92,7 +92,7 @@ impl Derivation<'_> {
     /// The runs about cases that are to be created now, which all models share. They need no answer.
     pub fn shared_runs(&self, cases: &[Map<String, Value>], stages: &[StageRecords]) -> Vec<NewRun> {
         let mut runs = Vec::new();
-        for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
+        for (stage, (spec, held)) in self.judging.stages.iter().zip(stages).enumerate() {
             let StageInput::Cases(questions) = spec.about else { continue };
             let mut seen = HashSet::new();
             let questions = cases.iter().flat_map(questions);
@@ -109,7 +109,7 @@ impl Derivation<'_> {
 
     /// How far the stages are.
     pub fn standings(&self, asked: &Asked<'_>) -> Vec<StageProgress> {
-        let mut standings = vec![StageProgress::Waiting; self.kind.stages.len()];
+        let mut standings = vec![StageProgress::Waiting; self.judging.stages.len()];
         self.walk(asked, |stage, open, done| {
             standings[stage] = match (open.is_empty(), done) {
                 (false, _) => StageProgress::Open,
@@ -127,7 +127,7 @@ impl Derivation<'_> {
         let mut judgements: Vec<Judgements<'_>> =
             vec![Judgements::under(self.settings); asked.subjects.len()];
         let mut unfinished: Vec<&str> = Vec::new();
-        for (stage, (spec, held)) in self.kind.stages.iter().zip(asked.stages).enumerate() {
+        for (stage, (spec, held)) in self.judging.stages.iter().zip(asked.stages).enumerate() {
             if let StageInput::Answers { reads, .. } = spec.about
                 && reads.iter().any(|read| unfinished.contains(read))
             {
@@ -169,7 +169,7 @@ impl Derivation<'_> {
     }
 
     fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<JudgeQuestion>) -> NewRun {
-        let spec = &self.kind.stages[stage];
+        let spec = &self.judging.stages[stage];
         let cases: Vec<CaseData> = open.into_iter().map(JudgeQuestion::into_case).collect();
         NewRun {
             name: RunName::new(self.pipeline, spec.name, model, number),
@@ -186,7 +186,7 @@ impl Derivation<'_> {
     fn judge(&self, subject: &Subject, stages: &[StageRecords]) -> JudgedDialogue {
         match self.judgements(subject, stages) {
             Ok(judgements) => {
-                let outcome: Result<_, NotJudged> = (self.kind.conclude)(subject, &judgements);
+                let outcome: Result<_, NotJudged> = (self.judging.conclude)(subject, &judgements);
                 JudgedDialogue::of(subject.key.clone(), outcome)
             }
             Err(stage) => JudgedDialogue::waiting(subject.key.clone(), stage),
@@ -203,7 +203,7 @@ impl Derivation<'_> {
         stages: &'s [StageRecords],
     ) -> Result<Judgements<'s>, &'static str> {
         let mut judgements = Judgements::under(self.settings);
-        for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
+        for (stage, (spec, held)) in self.judging.stages.iter().zip(stages).enumerate() {
             let mut rulings: Vec<&Ruling> = Vec::new();
             for texts in spec.questions(subject, &judgements) {
                 let question = JudgeQuestion::new(spec, self.judges[stage], texts);

@@ -9,20 +9,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::control::Better;
 use domain::{DialogueKey, FailureCause, Infos, RunId, Scores};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, json};
 
 use super::*;
-use crate::kind::{PromptTexts, Stage, delimited};
+use crate::kind::{Judging, PromptTexts, Stage, delimited};
 use crate::kinds::judged_facts;
 use crate::report::{JudgedOutcome, Metric, ModelReport};
 
 /// Three stages: one question; two about answers that the first stage called half right; one where those two differ.
-const KIND: Kind = Kind {
-    name: "test",
-    about: "for tests",
+static JUDGING: Judging = Judging {
     stages: &[
         stage("one", |subject, _| vec![texts(subject, "one")]),
         stage("two", |subject, before| match before.number("one", "grade") {
@@ -43,10 +42,11 @@ const KIND: Kind = Kind {
         Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
     },
     metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
+    results: &[("grade", Better::Higher)],
 };
 
 const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<PromptTexts>) -> Stage {
-    let task = || (judged_facts::KIND.stages[0].task)();
+    let task = || (judged_facts::KIND.stages()[0].task)();
     Stage { name, judge: "judge", version: "1", task, about: StageInput::Answers { reads: &[], questions } }
 }
 
@@ -140,7 +140,7 @@ impl Sink {
             }
             found
         };
-        KIND.stages.iter().map(of_stage).collect()
+        JUDGING.stages.iter().map(of_stage).collect()
     }
 
     /// Whether every dialogue of a model has a record: only then its answers are judged.
@@ -151,10 +151,10 @@ impl Sink {
     fn derive<T>(&self, model: usize, with: impl FnOnce(&Derivation<'_>, &Asked<'_>) -> T) -> T {
         let judge: ModelSpec =
             serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
-        let judges = vec![&judge; KIND.stages.len()];
+        let judges = vec![&judge; JUDGING.stages.len()];
         let (subjects, stages, label) = (self.subjects(model), self.stages(model), MODELS[model].into());
         let derivation =
-            Derivation { pipeline: "p", kind: &KIND, judges: &judges, settings: &Settings::new() };
+            Derivation { pipeline: "p", judging: &JUDGING, judges: &judges, settings: &Settings::new() };
         with(&derivation, &Asked { model: &label, subjects: &subjects, stages: &stages })
     }
 
@@ -191,7 +191,7 @@ impl Sink {
                 Some(Ok(_)) => judged.iter().find(|judged| judged.key == key).unwrap().clone(),
             }
         });
-        ModelReport::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
+        ModelReport::of(MODELS[model].into(), &all.collect::<Vec<_>>(), JUDGING.metrics)
     }
 }
 
@@ -218,7 +218,7 @@ fn ruling(said: u8) -> Ruling {
 fn graded(sink: &Sink, model: usize, subject: &Subject) -> Option<f64> {
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let said = |stage: usize, part: &str| -> Option<f64> {
-        let spec = &KIND.stages[stage];
+        let spec = &JUDGING.stages[stage];
         let uid = JudgeQuestion::new(spec, &judge, texts(subject, part)).uid;
         let slug = RunName::new("p", spec.name, &MODELS[model].into(), 1).model;
         let mut found: Vec<_> = sink
@@ -401,7 +401,7 @@ fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestC
     prop_assert!(settled.runs.iter().all(|(run, cases)| sink.runs.get(run) == Some(cases)), "a run changed");
     prop_assert!(settle(&mut sink), "it never comes to an end");
     for (model, label) in MODELS.iter().enumerate() {
-        for spec in KIND.stages {
+        for spec in JUDGING.stages {
             let of_stage = sink.runs.iter().filter(|(run, _)| {
                 let name = RunName::read(run).unwrap();
                 name.stage == spec.name
@@ -486,15 +486,13 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
 }
 
 /// A stage about cases that the second stage reads and the first does not.
-const WITH_CASES: Kind = Kind {
-    name: "test with cases",
-    about: "for tests",
+static WITH_CASES: Judging = Judging {
     stages: &[
         Stage {
             name: "facts",
             judge: "judge",
             version: "1",
-            task: || (judged_facts::KIND.stages[0].task)(),
+            task: || (judged_facts::KIND.stages()[0].task)(),
             about: StageInput::Cases(|case| {
                 let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
                 vec![vec![("fact", fact)]]
@@ -515,6 +513,7 @@ const WITH_CASES: Kind = Kind {
         Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
     },
     metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
+    results: &[("grade", Better::Higher)],
 };
 
 #[test]
@@ -522,7 +521,7 @@ fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let judges = [&judge; 3];
     let derivation =
-        Derivation { pipeline: "p", kind: &WITH_CASES, judges: &judges, settings: &Settings::new() };
+        Derivation { pipeline: "p", judging: &WITH_CASES, judges: &judges, settings: &Settings::new() };
     let case = |fact: &str| Map::from_iter([("fact".to_owned(), json!(fact))]);
     let subject = |model: usize, fact: &str| Subject {
         key: key(model, 0),

@@ -8,21 +8,25 @@
 //! Scores of an answer: `similarity`, the cosine; `near`, 1 from [`NEAR`] on; `supported`, 1 for entailment, 0 for
 //! contradiction and for what is not near.
 
+use domain::control::Better;
 use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};
 
 use crate::judging::{self, pair};
-use crate::kind::{Judgements, Kind, Stage, StageInput, Subject, delimited};
+use crate::kind::{Judgements, Judging, Kind, Stage, StageInput, Subject, delimited};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
-pub const KIND: Kind = Kind {
+pub static KIND: Kind = Kind {
     name: "compared-facts",
     about: "answers to fact extraction tasks, compared with the reference by an embedder and a classifier",
-    stages: &[STATEMENT, SIMILARITY, SUPPORT],
-    settings: &[],
-    conclude,
-    metrics,
+    judging: Some(&Judging {
+        stages: &[STATEMENT, SIMILARITY, SUPPORT],
+        settings: &[],
+        conclude,
+        metrics,
+        results: &[("supported", Better::Higher), ("near", Better::Higher), ("similarity", Better::Higher)],
+    }),
 };
 
 /// Cosine from which on an answer speaks of what it was asked about.

@@ -5,21 +5,25 @@
 //! Stage `review`: what it called PARTLY is put before the judge `reviewer`, who says ACCEPTABLE or UNACCEPTABLE.
 //! Scores of an answer: `grade`, 1 for what is correct or acceptable, 0 for the rest; `partly`, 1 where it was reviewed.
 
+use domain::control::Better;
 use domain::{FailureCause, Scores};
 use serde_json::Value;
 
 use crate::judging;
-use crate::kind::{Judgements, Kind, PromptTexts, Stage, StageInput, Subject, delimited};
+use crate::kind::{Judgements, Judging, Kind, PromptTexts, Stage, StageInput, Subject, delimited};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
-pub const KIND: Kind = Kind {
+pub static KIND: Kind = Kind {
     name: "judged-facts",
     about: "answers to fact extraction tasks, graded by a model and reviewed by a second one",
-    stages: &[GRADE, REVIEW],
-    settings: &[],
-    conclude,
-    metrics,
+    judging: Some(&Judging {
+        stages: &[GRADE, REVIEW],
+        settings: &[],
+        conclude,
+        metrics,
+        results: &[("grade", Better::Higher), ("partly", Better::Neither)],
+    }),
 };
 
 const GRADE: Stage = Stage {

@@ -11,13 +11,14 @@
 //! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and
 //! `by_nli`, `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
 
+use domain::control::Better;
 use domain::{FailureCause, Mean, Scores};
 use halu::metrics::{FactDecision, Fate, Filter};
 use halu::{Question, exercise, question, token_set};
 use serde_json::{Map, Value};
 
 use crate::judging;
-use crate::kind::{Judgements, Kind, Setting, Subject};
+use crate::kind::{Judgements, Judging, Kind, Setting, Subject};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
@@ -27,13 +28,28 @@ mod tests;
 mod windows;
 
 /// See the text of the module.
-pub const KIND: Kind = Kind {
+pub static KIND: Kind = Kind {
     name: "kghalubench",
     about: "overviews of entities of a knowledge graph, checked for what is made up",
-    stages: &[stages::FACTS, stages::ABSTAIN, stages::SIMILARITY, stages::NLI, stages::LLM, stages::EXPERT],
-    settings: &[THRESHOLD, COSINE_SHARE, WINDOW],
-    conclude,
-    metrics,
+    judging: Some(&Judging {
+        stages: &[
+            stages::FACTS,
+            stages::ABSTAIN,
+            stages::SIMILARITY,
+            stages::NLI,
+            stages::LLM,
+            stages::EXPERT,
+        ],
+        settings: &[THRESHOLD, COSINE_SHARE, WINDOW],
+        conclude,
+        metrics,
+        results: &[
+            ("accuracy", Better::Higher),
+            ("abstention", Better::Neither),
+            ("halu-bok", Better::Lower),
+            ("halu-dok", Better::Lower),
+        ],
+    }),
 };
 
 /// Similarity from which on an answer is about the entity (paper, A.3.1: the threshold of the highest F1).
