@@ -7,16 +7,19 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use domain::Backoff;
-use domain::control::{BenchmarkView, RunPhase};
+use coordinator::access::Access;
+use domain::control::{BenchmarkView, Control, RunPhase};
+use domain::{Backoff, RunId};
 use models::client::redirect_place;
 use models::{ClientOptions, HttpClient, SetupError};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use url::Url;
 
@@ -167,6 +170,46 @@ struct Notice<'a> {
 struct Blocked<'a> {
     reason: &'a str,
     models: Vec<&'a str>,
+}
+
+/// Between two looks at whether somebody is to be told something.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Tells whom it concerns what becomes of a benchmark on this machine, beside the work.
+pub struct Telling {
+    task: JoinHandle<()>,
+    notifier: Arc<tokio::sync::Mutex<Notifier>>,
+}
+
+impl Telling {
+    /// Begins to look; `None` where nobody is to be told.
+    pub fn start(access: &Arc<Access>, name: &RunId, notify: &Notify) -> anyhow::Result<Option<Self>> {
+        if notify.targets.is_empty() {
+            return Ok(None);
+        }
+        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
+        let (access, name, notifying) = (Arc::clone(access), name.clone(), Arc::clone(&notifier));
+        let task = tokio::spawn(async move {
+            let mut looks = tokio::time::interval(LOOK_EVERY);
+            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                looks.tick().await;
+                if let Ok(view) = access.view(&name).await
+                    && !view.phase.is_over()
+                {
+                    notifying.lock().await.look(&view).await;
+                }
+            }
+        });
+        Ok(Some(Self { task, notifier }))
+    }
+
+    /// Tells how it ended, after what is being told.
+    pub async fn finish(self, view: &BenchmarkView) {
+        let mut notifier = self.notifier.lock().await;
+        self.task.abort();
+        notifier.look_last(view).await;
+    }
 }
 
 /// Sends notices about a run to the targets.

@@ -1,89 +1,107 @@
-//! Executes a run from its configuration to its end, with a coordinator and a worker in one process.
-//!
-//! `start` opens a [`Session`] and runs it. A new run gets its folder only after its servers were checked; everything
-//! printed here goes to standard error. The run ends early if no model can be asked any more, or if records cannot be
-//! stored; what was stored stays, and `kgfleet resume` continues.
+//! Carries out a benchmark on this machine, from its configuration to its end, with a coordinator and a worker in one
+//! process. Nothing is asked and nothing is written before [`Session::run`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use coordinator::access::Access;
 use coordinator::configuration::{Configuration, Connector};
-use coordinator::planned::Planned;
+use coordinator::plan::Plan;
 use coordinator::{Coordinator, CoordinatorOptions, Proposal};
-use domain::control::{BenchmarkView, Control, RunPhase};
+use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
 use models::install_crypto;
+use packs::Pack;
 use results::RunManifest;
-use service_kit::shutdown::Stop;
-use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
-use worker::{Connect, TaskList, WorkerConfig};
+use worker::{Connect, TaskList};
 
 use crate::engine::answer_key::PackKey;
 use crate::engine::connect::{self, LocalConnect};
-use crate::engine::ending::RunSummary;
-use crate::engine::notify::{Notifier, Notify};
+use crate::engine::ending::LocalEnding;
+use crate::engine::judge_key::WithJudges;
+use crate::engine::notify::Telling;
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::engine::progress::ProgressLine;
-use crate::engine::worker::{Options, local_worker, start_worker, stuck};
-use crate::kit::exit_code::explained;
+use crate::engine::submit;
+use crate::engine::wait::{Judges, wait};
+use crate::engine::worker::{Options, local_worker};
+use crate::kit::exit_code::{explained, usage};
 use crate::place::targets::Targets;
 use crate::place::{folders, local, packs as material, trust};
 
-/// Interval between two checks of the progress.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// Interval between two looks at the run for notices.
-const NOTIFY_EVERY: Duration = Duration::from_secs(1);
-
-/// The task that sends notices, and its notifier.
-type Telling = (JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
-
-/// Selects a run.
+/// Selects a benchmark.
 #[derive(Clone, Debug)]
-pub enum WantedRun {
-    /// The unfinished run of this configuration, or a new one.
+pub enum WantedBenchmark {
+    /// The unfinished one of this configuration, or a new one.
     Configured(Configuration),
-    /// The run of this name.
+    /// The one of this name, as it is configured.
     Named(RunId),
-    /// The run of this name with another configuration: an equal one or, with `extend`, one that adds to it.
+    /// The one of this name with another configuration: an equal one or, with `extend`, one that adds to it.
     Changed {
-        run: RunId,
+        name: RunId,
         configuration: Configuration,
         /// Whether it may add models, tasks and iterations.
         extend: bool,
     },
 }
 
-/// A run that can be started or continued, and the coordinator of this process.
+/// How a benchmark is begun.
+enum Begin {
+    /// A run: proposed, so that everything about it is checked before it is written.
+    Run(Box<Proposal>),
+    /// A judged benchmark.
+    Judged(Box<WantedBenchmark>),
+}
+
+/// A benchmark that can be started or continued, and the coordinator of this process.
 pub struct Session {
     coordinator: Arc<Coordinator>,
     access: Arc<Access>,
-    proposal: Proposal,
+    configuration: Configuration,
+    plan: Plan,
+    tasks: TaskList,
+    begin: Begin,
     data_dir: PathBuf,
-    /// The addresses and files that the user agreed to.
+    /// What the user agreed that it contacts and reads.
     agreed: Targets,
+    /// Whether the user agrees to whatever a benchmark from elsewhere names.
+    trusts: bool,
 }
 
 impl Session {
-    /// Asks the coordinator of this process for the run. A new run is not written yet. A run that is given by name must
-    /// be the user's own, unless `trusts` makes it so; a run that is given by a configuration is the user's own.
-    pub async fn open(wanted: WantedRun, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
+    /// Asks the coordinator of this process for a benchmark; a new one is not written yet. One that is named by its name must
+    /// be the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
+    ///
+    /// # Errors
+    /// There is none of this name, it is foreign, or its configuration differs in what may not change.
+    pub async fn open(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
+        let found = match &wanted {
+            WantedBenchmark::Named(name) => local::find(name, &data_dir).await?,
+            WantedBenchmark::Configured(configuration) | WantedBenchmark::Changed { configuration, .. } => {
+                Some(configuration.clone()).filter(|configuration| configuration.pipeline.is_some())
+            }
+        };
+        match found {
+            Some(configuration) => Self::open_judged(wanted, configuration, data_dir, trusts).await,
+            None => Self::open_run(wanted, data_dir, trusts).await,
+        }
+    }
+
+    async fn open_run(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
         let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
         let access = coordinator.unnamed();
         let (agreed, proposal) = match &wanted {
-            WantedRun::Configured(configuration) => {
+            WantedBenchmark::Configured(configuration) => {
                 (Targets::of(configuration), access.propose(local::submission(configuration)?).await)
             }
-            WantedRun::Named(run) => {
+            WantedBenchmark::Named(run) => {
                 (trust::expect_own_run(run, &data_dir, trusts).await?, access.propose_existing(run).await)
             }
-            WantedRun::Changed { run, configuration, extend } => (
-                trust::expect_own_run(run, &data_dir, trusts).await?.and(Targets::of(configuration)),
-                access.propose_change(run, local::submission(configuration)?, *extend).await,
+            WantedBenchmark::Changed { name, configuration, extend } => (
+                trust::expect_own_run(name, &data_dir, trusts).await?.and(Targets::of(configuration)),
+                access.propose_change(name, local::submission(configuration)?, *extend).await,
             ),
         };
         let proposal = proposal.map_err(explained)?;
@@ -91,100 +109,157 @@ impl Session {
         for warning in proposal.warnings() {
             eprintln!("warning: {warning}");
         }
-        Ok(Self { coordinator, access, proposal, data_dir, agreed })
+        let planned = proposal.planned();
+        let tasks = material::build(&planned.pack, &planned.plan)?;
+        let (configuration, plan) = (planned.configuration.clone(), planned.plan.clone());
+        let begin = Begin::Run(Box::new(proposal));
+        Ok(Self { coordinator, access, configuration, plan, tasks, begin, data_dir, agreed, trusts })
     }
 
-    /// Starts the run, and notes that it is the user's own.
-    async fn begin(&self) -> anyhow::Result<BenchmarkView> {
-        trust::note_own(&self.manifest().run, &Targets::of(&self.planned().configuration));
-        Ok(self.access.begin(&self.proposal).await?)
-    }
-
-    /// The run's manifest, which for a new run is not written yet.
-    pub fn manifest(&self) -> &RunManifest {
-        self.proposal.manifest()
-    }
-
-    fn planned(&self) -> &Planned {
-        self.proposal.planned()
-    }
-
-    /// Executes all pending dialogues.
-    pub async fn run(self, options: &Options) -> anyhow::Result<RunSummary> {
-        install_crypto();
-        let (coordinator, access) = (&self.coordinator, &self.access);
-        let tasks = material::build(&self.planned().pack, &self.planned().plan)?;
-        let run = self.manifest().run.clone();
-        let connect: Arc<dyn Connect> =
-            Arc::new(LocalConnect::new(options.password.clone(), self.agreed.clone()));
-        // A new run gets its folder after its servers were checked; an existing one reports its pending dialogues.
-        let begun = if self.proposal.is_new() {
-            self.preflight(&*connect, &tasks, |_| true).await?;
-            let begun = self.begin().await;
-            let begun =
-                begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
-            eprintln!("starting run {run}");
-            begun
-        } else {
-            self.begin().await?;
-            if let Some(causes) = &options.retry {
-                access.retry(&run, causes).await?;
+    async fn open_judged(
+        wanted: WantedBenchmark,
+        configuration: Configuration,
+        data_dir: PathBuf,
+        trusts: bool,
+    ) -> anyhow::Result<Self> {
+        match &wanted {
+            WantedBenchmark::Changed { extend: false, .. } => {
+                return Err(usage!(
+                    "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
+                ));
             }
-            let begun = access.view(&run).await?;
-            let pending = |label: &ModelLabel| {
-                let model = begun.models.iter().find(|model| model.model == *label);
-                model.is_some_and(|model| model.units_pending > 0)
-            };
-            self.preflight(&*connect, &tasks, pending).await?;
-            eprintln!("continuing run {run}");
-            begun
-        };
+            WantedBenchmark::Named(name) | WantedBenchmark::Changed { name, .. } => {
+                trust::expect_own_judged(name, &data_dir, trusts).await?;
+            }
+            WantedBenchmark::Configured(_) => {}
+        }
+        let (pack, plan): (Arc<Pack>, Plan) = folders::plan(&configuration)?;
+        let tasks = material::build(&pack, &plan)?;
+        let agreed = Targets::of(&configuration);
+        let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
+        let (access, begin) = (coordinator.unnamed(), Begin::Judged(Box::new(wanted)));
+        Ok(Self { coordinator, access, configuration, plan, tasks, begin, data_dir, agreed, trusts })
+    }
+
+    /// The manifest of a run, which for a new one is not written yet; `None` for a judged benchmark, whose runs follow.
+    pub fn manifest(&self) -> Option<&RunManifest> {
+        match &self.begin {
+            Begin::Run(proposal) => Some(proposal.manifest()),
+            Begin::Judged(_) => None,
+        }
+    }
+
+    /// Executes all pending dialogues, until the benchmark is over or the user stops it, or until nothing can be asked: then a
+    /// judged one waits, if `waits` says so.
+    ///
+    /// # Errors
+    /// A check before the beginning failed; it is written by another process; records cannot be stored.
+    pub async fn run(mut self, options: &Options, waits: bool) -> anyhow::Result<LocalEnding> {
+        install_crypto();
+        let begun = self.start(options).await?;
+        let name = begun.run.clone();
         let mut progress = ProgressLine::new(&begun);
-        let telling = self.telling(&run, &options.notify)?;
-        let mut parked = Vec::new();
+        let telling = Telling::start(&self.access, &name, &options.notify)?;
+        let connect = self.connect(options);
+        let judges = Judges::of(&self.configuration, &connect);
+        let mut blocked = Vec::new();
         if begun.phase != RunPhase::Finished {
-            let simulator = self.simulator(&tasks, &begun).await?;
+            let simulator = self.simulator(&begun).await?;
             let worker = local_worker(&self.data_dir, simulator.as_ref(), connect, options)?;
-            let held = hold(coordinator, &run, worker, &mut progress).await;
+            let waited = wait(&self.coordinator, &name, worker, &mut progress, &judges, waits).await;
             if let Some(simulator) = simulator {
                 simulator.shutdown().await;
             }
-            parked = held?;
+            blocked = waited?;
         }
-        let view = access.view(&run).await?;
-        if let Some((telling, notifier)) = telling {
-            // What is being told is told first.
-            let mut notifier = notifier.lock().await;
-            telling.abort();
-            notifier.look_last(&view).await;
+        let view = self.access.view(&name).await?;
+        if let Some(telling) = telling {
+            telling.finish(&view).await;
         }
-        coordinator.close_logs().await;
+        self.coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view);
-        let (dir, manifest) = folders::open(&run, &self.data_dir)?;
-        let plan = self.planned().plan.clone();
-        Ok(RunSummary { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
+        let Self { configuration, plan, tasks, .. } = self;
+        Ok(LocalEnding { view, blocked, seconds: elapsed.as_secs_f64(), added, configuration, plan, tasks })
     }
 
-    /// Starts to send notices in the background, if there are targets.
-    fn telling(&self, run: &RunId, notify: &Notify) -> anyhow::Result<Option<Telling>> {
-        if notify.targets.is_empty() {
-            return Ok(None);
-        }
-        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
-        let (access, run, notifying) = (Arc::clone(&self.access), run.clone(), Arc::clone(&notifier));
-        let telling = tokio::spawn(async move {
-            let mut looks = tokio::time::interval(NOTIFY_EVERY);
-            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                looks.tick().await;
-                if let Ok(view) = access.view(&run).await
-                    && !view.phase.is_over()
-                {
-                    notifying.lock().await.look(&view).await;
-                }
+    /// Begins or continues it: from then on it is the user's own.
+    async fn start(&mut self, options: &Options) -> anyhow::Result<BenchmarkView> {
+        match &self.begin {
+            Begin::Run(proposal) => self.start_run(proposal, options).await,
+            Begin::Judged(wanted) => {
+                let wanted = WantedBenchmark::clone(wanted);
+                self.start_judged(wanted, options).await
             }
-        });
-        Ok(Some((telling, notifier)))
+        }
+    }
+
+    async fn start_run(&self, proposal: &Proposal, options: &Options) -> anyhow::Result<BenchmarkView> {
+        let (access, run, connect) = (&self.access, &proposal.manifest().run, self.connect(options));
+        let begin = async || {
+            trust::note_own(run, &Targets::of(&self.configuration));
+            access.begin(proposal).await
+        };
+        // A new run gets its folder after its servers were checked; an existing one reports its pending dialogues.
+        if proposal.is_new() {
+            self.preflight(&*connect, |_| true).await?;
+            let begun = begin().await;
+            let begun =
+                begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
+            eprintln!("starting run {run}");
+            return Ok(begun);
+        }
+        begin().await?;
+        if let Some(causes) = &options.retry {
+            access.retry(run, causes).await?;
+        }
+        let begun = access.view(run).await?;
+        let pending = |label: &ModelLabel| {
+            let model = begun.models.iter().find(|model| model.model == *label);
+            model.is_some_and(|model| model.units_pending > 0)
+        };
+        self.preflight(&*connect, pending).await?;
+        eprintln!("continuing run {run}");
+        Ok(begun)
+    }
+
+    async fn start_judged(
+        &mut self,
+        wanted: WantedBenchmark,
+        options: &Options,
+    ) -> anyhow::Result<BenchmarkView> {
+        if matches!(wanted, WantedBenchmark::Configured(_)) && self.configuration.reuse.is_none() {
+            // Judges are checked when they are needed: one GPU cannot serve all models at once.
+            self.preflight(&*self.connect(options), |_| true).await?;
+        }
+        let access = &self.access;
+        let submission = local::submission(&self.configuration)?;
+        let begun = match wanted {
+            WantedBenchmark::Configured(_) => access.submit(submission).await,
+            WantedBenchmark::Named(name) => access.command(&name, BenchmarkCommand::Resume).await,
+            WantedBenchmark::Changed { name, .. } => {
+                access.extend(&name, submission).await.inspect(submit::tell_changes)
+            }
+        };
+        let begun = begun.map_err(explained)?;
+        let name = &begun.run;
+        // One of this name may have been here, with more models than this configuration.
+        let whole = local::find(name, &self.data_dir).await?;
+        let whole = whole.ok_or_else(|| anyhow!("there is no benchmark {name}"))?;
+        let whole = Targets::of(&whole);
+        if !self.agreed.include(&whole) {
+            trust::expect_own(name, &whole, self.trusts)?;
+            self.agreed = self.agreed.clone().and(whole.clone());
+        }
+        trust::note_own(name, &whole);
+        if let Some(causes) = &options.retry {
+            access.retry(name, causes).await?;
+        }
+        eprintln!("benchmark {name}");
+        Ok(access.view(name).await?)
+    }
+
+    fn connect(&self, options: &Options) -> Arc<dyn Connect> {
+        Arc::new(LocalConnect::new(options.password.clone(), self.agreed.clone()))
     }
 
     /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all
@@ -192,15 +267,13 @@ impl Session {
     async fn preflight(
         &self,
         connect: &dyn Connect,
-        tasks: &TaskList,
         wanted: impl Fn(&ModelLabel) -> bool,
     ) -> anyhow::Result<()> {
-        let Planned { configuration, plan, .. } = self.planned();
-        let longest = LongestPrompt::of(plan, tasks, configuration.seed);
-        let asked = configuration.models.iter().filter(|spec| wanted(&spec.label));
+        let longest = LongestPrompt::of(&self.plan, &self.tasks, self.configuration.seed);
+        let asked = self.configuration.models.iter().filter(|spec| wanted(&spec.label));
         preflight::models(asked, connect, &longest).await?;
         // The process that writes to the folder will report that it cannot be written.
-        if let Ok((level, message)) = preflight::disk(&self.data_dir, plan.dialogues()).await
+        if let Ok((level, message)) = preflight::disk(&self.data_dir, self.plan.dialogues()).await
             && level != Level::Ok
         {
             eprintln!("warning: {message}");
@@ -208,66 +281,27 @@ impl Session {
         Ok(())
     }
 
-    /// A simulator for the simulated models; `None` if none of them has work.
-    async fn simulator(&self, tasks: &TaskList, begun: &BenchmarkView) -> anyhow::Result<Option<SimHandle>> {
-        let Planned { configuration, plan, .. } = self.planned();
-        let simulated = configuration.models.iter().zip(&plan.models).zip(&begun.models);
-        let iterations = simulated
-            .filter(|((spec, _), model)| spec.connector == Connector::Simulated && model.units_pending > 0)
-            .map(|((_, planned), _)| planned.most_iterations(plan.tasks.len()))
-            .max();
-        let Some(iterations) = iterations else { return Ok(None) };
+    /// A simulator for the simulated models and judges; `None` if none of them may be asked.
+    async fn simulator(&self, begun: &BenchmarkView) -> anyhow::Result<Option<SimHandle>> {
+        let Self { configuration, plan, tasks, .. } = self;
+        let has_judges = !configuration.judges.is_empty();
+        let simulated = configuration.models.iter().zip(&plan.models).filter(|(spec, _)| {
+            let mut models = begun.models.iter();
+            let is_pending = models.any(|model| model.model == spec.label && model.units_pending > 0);
+            spec.connector == Connector::Simulated && (has_judges || is_pending)
+        });
+        let of_models = simulated.map(|(_, planned)| planned.most_iterations(plan.tasks.len())).max();
+        // Simulated judges answer whoever was asked.
+        let Some(iterations) = of_models.or(has_judges.then(|| plan.most_iterations())) else {
+            return Ok(None);
+        };
         let mut key = PackKey::default();
         for (task, planned) in tasks.iter().zip(&plan.tasks) {
             key.learn(task, &planned.label, configuration.seed, iterations);
         }
-        connect::simulator(configuration, Arc::new(key)).await
-    }
-}
-
-/// Runs a worker until the run is finished, the user stops it, or no model can be asked any more. Returns the models that
-/// could not be asked, with the reasons.
-async fn hold(
-    coordinator: &Arc<Coordinator>,
-    run: &RunId,
-    worker: WorkerConfig,
-    progress: &mut ProgressLine,
-) -> anyhow::Result<Vec<(ModelLabel, String)>> {
-    let access = coordinator.unnamed();
-    let (stopper, mut working) = start_worker(coordinator, worker)?;
-    let mut looks = tokio::time::interval(LOOK_EVERY);
-    let mut parked = Vec::new();
-    loop {
-        tokio::select! {
-            ended = &mut working => {
-                ended??;
-                return Ok(parked);
-            }
-            _ = looks.tick() => {
-                let view = access.view(run).await?;
-                progress.at(&view);
-                if view.phase == RunPhase::Finished {
-                    stopper.at_least(Stop::Drain);
-                }
-                if let Some(trouble) = stuck(coordinator, &stopper) {
-                    working.await??;
-                    bail!(
-                        "run {run} stopped: records cannot be stored; what was stored is safe ({trouble}). Free space \
-                         or mend the disk, then `kgfleet resume {run}`"
-                    );
-                }
-                parked = all_parked(&view);
-                if !parked.is_empty() {
-                    stopper.at_least(Stop::Drain);
-                }
-            }
+        match has_judges {
+            true => connect::simulator(configuration, Arc::new(WithJudges(key))).await,
+            false => connect::simulator(configuration, Arc::new(key)).await,
         }
     }
-}
-
-/// The models with pending work, each with the reason why it cannot be asked; empty while any of them can be asked.
-fn all_parked(view: &BenchmarkView) -> Vec<(ModelLabel, String)> {
-    let unfinished = view.models.iter().filter(|model| model.scored + model.failed < model.planned);
-    let parked = unfinished.map(|model| Some((model.model.clone(), model.parked.clone()?)));
-    parked.collect::<Option<Vec<_>>>().unwrap_or_default()
 }

@@ -3,28 +3,27 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use domain::FailureCause;
+use coordinator::configuration::Configuration;
+use domain::{FailureCause, RunId};
 use halu::Weights;
 use report::hallucination::{ModelFacts, Study};
 use report::views::hallucination;
 use stages::kinds::kghalubench;
 
-use crate::engine::ending::RunSummary;
-use crate::engine::judged;
-use crate::engine::notify::{Notifier, Notify};
-use crate::engine::session::{Session, WantedRun};
+use crate::engine::ending::LocalEnding;
+use crate::engine::notify::Notify;
+use crate::engine::session::{Session, WantedBenchmark};
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::kghalubench as found;
 use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::runtime::block_on;
 use crate::kit::view;
 use crate::place::disclosure::{Disclosure, TextForm};
 use crate::place::remote::{MaybeRemote, Remote};
-use crate::place::{local, names};
+use crate::place::{folders, names};
 
 /// Options of every command that holds dialogues.
 #[derive(Debug, clap::Args)]
@@ -76,47 +75,10 @@ pub fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Rem
     Ok(named)
 }
 
-/// Continues a run or a judged benchmark of this machine.
-pub fn go_on(run: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
-    let run = names::of_folder(run, &common.data_dir)?;
-    if block_on(local::find(&run, &common.data_dir))?.is_some() {
-        return hold_judged(judged::WantedPipeline::Named(run), common, retry, true);
-    }
-    hold(WantedRun::Named(run), common, retry)
-}
-
-/// Carries out a judged benchmark, shows it, and prints its results.
-pub fn hold_judged(
-    wanted: judged::WantedPipeline,
-    common: Common,
-    retry: Option<Vec<FailureCause>>,
-    waits: bool,
-) -> anyhow::Result<ExitCode> {
-    let options = options(&common, retry);
-    let data_dir = common.data_dir.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
-        if !common.notify.targets.is_empty() {
-            Notifier::new(common.notify).look_last(&outcome.view).await;
-        }
-        anyhow::Ok(outcome)
-    })?;
-    let mut out = io::stdout().lock();
-    if common.json {
-        writeln!(out, "{}", serde_json::to_string(&outcome.view)?)?;
-    } else {
-        view::scores(&outcome.view, |_| None, &mut out)?;
-        if outcome.kind == kghalubench::KIND.name {
-            let reading = found::expect(outcome.view.run.as_str(), &data_dir, &mut |_, _, _, _| ())?;
-            let study = Study::of(&reading.found, &Weights::simulated()?, &ModelFacts::default());
-            writeln!(out)?;
-            hallucination::main(&[study]).write(&mut out)?;
-        }
-    }
-    drop(out);
-    judged::tell(&outcome);
-    Ok(outcome.exit_code())
+/// Continues a benchmark of this machine.
+pub fn go_on(name: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+    let name = names::of_folder(name, &common.data_dir)?;
+    hold(WantedBenchmark::Named(name), common, retry, true)
 }
 
 fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
@@ -134,67 +96,106 @@ fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
     }
 }
 
-/// Carries out a run, shows it, and writes its files.
-pub fn hold(wanted: WantedRun, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+/// Works a benchmark off, shows it, and writes its files. Where nothing can be asked, a judged one waits, if `waits` says so.
+pub fn hold(
+    wanted: WantedBenchmark,
+    common: Common,
+    retry: Option<Vec<FailureCause>>,
+    waits: bool,
+) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir, options.trusts_endpoints).await?;
+    let ending = runtime.block_on(async {
+        let session = Session::open(wanted, common.data_dir.clone(), options.trusts_endpoints).await?;
         // Fail now rather than after hours of work.
-        for format in common.exports.iter().flatten() {
-            export::check(*format, session.manifest(), &disclosure)?;
+        if let Some(manifest) = session.manifest() {
+            for format in common.exports.iter().flatten() {
+                export::check(*format, manifest, &disclosure)?;
+            }
         }
-        session.run(&options).await
+        session.run(&options, waits).await
     })?;
+    drop(runtime);
+    show(&ending, &common.data_dir, common.json)?;
+    tell(&ending);
+    if ending.view.is_complete() {
+        write_exports(&ending, &common.data_dir, common.exports, &disclosure)?;
+    }
+    Ok(ending.exit_code())
+}
+
+/// Prints the results.
+fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    if common.json {
-        writeln!(out, "{}", serde_json::to_string(&summary.view)?)?;
-    } else {
-        view::scores(&summary.view, |task| summary.score_of(task), &mut out)?;
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&ending.view)?)?;
+        return Ok(());
     }
-    drop(out);
-    tell(&summary);
-    if summary.is_complete() {
-        write_exports(&summary, common.exports, &disclosure)?;
+    view::scores(&ending.view, |task| ending.score_of(task), &mut out)?;
+    if ending.configuration.pipeline.as_deref() == Some(kghalubench::KIND.name) {
+        let reading = found::expect(ending.view.run.as_str(), data_dir, &mut |_, _, _, _| ())?;
+        let study = Study::of(&reading.found, &Weights::simulated()?, &ModelFacts::default());
+        writeln!(out)?;
+        hallucination::main(&[study]).write(&mut out)?;
     }
-    Ok(summary.exit_code())
+    Ok(())
 }
 
-fn tell(summary: &RunSummary) {
-    let run = &summary.manifest.run;
-    eprintln!(
-        "run {run}: {} dialogues scored, {} failed; {}",
-        summary.view.scored,
-        summary.view.failed,
-        summary.pace()
-    );
-    view::warn(&summary.view);
-    for (model, reason) in &summary.parked {
-        eprintln!("model `{model}` could not be asked any more: {reason}");
+/// Says on standard error how it ended, and what to do.
+fn tell(ending: &LocalEnding) {
+    let LocalEnding { view, blocked, .. } = ending;
+    eprintln!("{}: {} dialogues scored, {} failed; {}", view.run, view.scored, view.failed, ending.pace());
+    view::warn(view);
+    if view.is_complete() {
+        if view.failed > 0 {
+            eprintln!("`kgfleet retry {}` asks the failed ones again", view.run);
+        }
+        return;
     }
-    if !summary.is_complete() {
-        let why = if summary.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
-        eprintln!("{why}; `kgfleet resume {run}` goes on");
-    } else if summary.view.failed > 0 {
-        eprintln!("`kgfleet retry {run}` asks the failed ones again");
-    }
+    blocked.iter().for_each(|why| eprintln!("{why}"));
+    let why = if blocked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
+    eprintln!("{why}; `kgfleet resume {}` goes on", view.run);
 }
 
+/// Writes the files of all its runs: of one without judges those that are usual, of a judged one those that were named.
 fn write_exports(
-    summary: &RunSummary,
+    ending: &LocalEnding,
+    data_dir: &Path,
     formats: Option<Vec<ExportFormat>>,
     disclosure: &Disclosure,
 ) -> anyhow::Result<()> {
-    let formats = formats.unwrap_or_else(|| match disclosure.form(&summary.manifest) {
-        TextForm::Redacted => vec![ExportFormat::Csv],
-        TextForm::Clear | TextForm::Encrypted(_) => vec![ExportFormat::ResultJson, ExportFormat::Csv],
-    });
-    let source = ExportSource::open(summary.dir.clone(), summary.manifest.clone())?;
-    for format in formats {
-        let path =
-            summary.dir.exports().join(format.file_name(ExportForm::Long, &summary.manifest, disclosure));
-        export::tell(&path, source.write(format, ExportForm::Long, &path, disclosure)?);
+    let is_judged = !ending.view.runs.is_empty();
+    if is_judged && formats.is_none() {
+        return Ok(());
+    }
+    let runs = match is_judged {
+        true => ending.view.runs.iter().map(|run| &run.name).collect(),
+        false => vec![&ending.view.run],
+    };
+    for run in runs {
+        let (dir, manifest) = folders::open(run, data_dir)?;
+        let usual = || match disclosure.form(&manifest) {
+            TextForm::Redacted => vec![ExportFormat::Csv],
+            TextForm::Clear | TextForm::Encrypted(_) => vec![ExportFormat::ResultJson, ExportFormat::Csv],
+        };
+        let formats = formats.clone().unwrap_or_else(usual);
+        let source = ExportSource::open(dir.clone(), manifest.clone())?;
+        for format in formats {
+            let path = dir.exports().join(format.file_name(ExportForm::Long, &manifest, disclosure));
+            export::tell(&path, source.write(format, ExportForm::Long, &path, disclosure)?);
+        }
     }
     Ok(())
+}
+
+/// The configuration for judging the same answers with other judges.
+///
+/// # Errors
+/// The configuration is not a judged benchmark.
+pub fn again(base: &RunId, configuration: Configuration) -> anyhow::Result<Configuration> {
+    if configuration.pipeline.is_none() {
+        return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
+    }
+    Ok(Configuration { reuse: Some(base.to_string()), ..configuration })
 }

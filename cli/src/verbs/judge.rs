@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::configure::choose::Selection;
-use crate::engine::{judged, submit};
+use crate::engine::session::WantedBenchmark;
+use crate::engine::submit;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::runtime::block_on;
@@ -45,9 +46,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Some(remote) => remote.about(&arguments.pipeline, async |_, name| Ok(name.clone()))?,
     };
-    let configuration = judged::again(&name, configuration)?;
+    let configuration = start::again(&name, configuration)?;
     if let Some(remote) = remote {
         return submit::configuration(&remote, &configuration, arguments.common.json);
     }
-    start::hold_judged(judged::WantedPipeline::Configured(configuration), arguments.common, None, !arguments.no_wait)
+    start::hold(WantedBenchmark::Configured(configuration), arguments.common, None, !arguments.no_wait)
 }

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 
 use crate::configure::choose::{COMMAND_LINE, Selection};
-use crate::engine::judged;
-use crate::engine::session::WantedRun;
+use crate::engine::session::WantedBenchmark;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::{usage, Exit, ExitCode};
 use crate::place::names;
@@ -60,30 +59,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let configuration = configuration(&arguments)?;
     let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
     configuration.validate_local(&file).map_err(Exit::usage)?;
-    if configuration.pipeline.is_some() {
-        let wanted = match (arguments.resume, arguments.extend) {
-            (None, _) => judged::WantedPipeline::Configured(configuration),
-            (Some(name), true) => {
-                let name = names::of_folder(&name, &arguments.common.data_dir)?;
-                judged::WantedPipeline::Extended(name, configuration)
-            }
-            (Some(_), false) => {
-                return Err(usage!(
-                    "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
-                ));
-            }
-        };
-        return start::hold_judged(wanted, arguments.common, None, !arguments.no_wait);
-    }
     let wanted = match arguments.resume {
-        Some(run) => WantedRun::Changed {
-            run: names::of_folder(&run, &arguments.common.data_dir)?,
+        Some(name) => WantedBenchmark::Changed {
+            name: names::of_folder(&name, &arguments.common.data_dir)?,
             configuration,
             extend: arguments.extend,
         },
-        None => WantedRun::Configured(configuration),
+        None => WantedBenchmark::Configured(configuration),
     };
-    start::hold(wanted, arguments.common, None)
+    start::hold(wanted, arguments.common, None, !arguments.no_wait)
 }
 
 /// The configuration that the arguments describe.

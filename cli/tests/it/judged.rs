@@ -5,7 +5,7 @@ use queue::testing::free_port;
 use rustix::process::Signal;
 
 use crate::harness::process::{finish, kgfleet};
-use crate::harness::{Cluster, Data, NT_TASK};
+use crate::harness::{Cluster, Data, NT_TASK, RunOnDisk};
 
 const CONFIGURATION: &str = r#"
 name = "facts"
@@ -52,7 +52,12 @@ fn the_bundled_demo_prints_what_judges_said() {
     for words in ["ask", "grade", "review", "= grade", "sim-strong"] {
         assert!(finished.stdout.contains(words), "{finished}");
     }
-    assert!(finished.stderr.contains("60 dialogues judged"), "{finished}");
+    assert!(finished.stderr.contains("60 dialogues scored"), "{finished}");
+    // Files are written where they are asked for, one for each run.
+    let written = |run: &RunOnDisk| run.exported().count();
+    assert!(data.runs().iter().all(|run| written(run) == 0));
+    data.kgfleet(&["run", "judged-demo", "--export", "jsonl"]).expect(0);
+    assert!(data.runs().iter().all(|run| written(run) == 1));
 }
 
 #[test]

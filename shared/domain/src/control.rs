@@ -174,6 +174,12 @@ impl BenchmarkView {
         self.scored + self.failed
     }
 
+    /// Whether every planned dialogue has a record; of a judged benchmark, whether every stage is done, too.
+    pub fn is_complete(&self) -> bool {
+        let counts = self.runs.is_empty() && self.planned > 0 && self.done() == self.planned;
+        self.phase == RunPhase::Finished || counts
+    }
+
     /// Why remaining dialogues cannot be asked, with the models affected: the most frequent reason first.
     pub fn blocked(&self) -> Vec<(&str, Vec<&ModelLabel>)> {
         let mut reasons: Vec<(&str, Vec<&ModelLabel>)> = Vec::new();

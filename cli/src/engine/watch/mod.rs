@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use board::SILENCE;
 use domain::RunId;
-use domain::control::{BenchmarkView, Control, RunPhase};
+use domain::control::{BenchmarkView, Control};
 use follow::ViewFeed;
 
+use crate::engine::ending::exit_code;
 use crate::engine::notify::{Notifier, Notify};
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::view;
@@ -77,7 +78,7 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
             if !json {
                 end(&view, &mut out)?;
             }
-            return Ok(code(&view));
+            return Ok(exit_code(&view, false));
         }
     }
 }
@@ -88,13 +89,4 @@ fn end(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     view::scores(view, |_| None, out)?;
     view::warn(view);
     Ok(())
-}
-
-/// The exit code of a run that is over.
-fn code(view: &BenchmarkView) -> ExitCode {
-    match (view.phase, view.failed) {
-        (RunPhase::Cancelled, _) => ExitCode::Interrupted,
-        (_, 0) => ExitCode::Success,
-        _ => ExitCode::Unsatisfied,
-    }
 }

@@ -15,8 +15,9 @@ use tokio::time::Instant;
 
 use super::board::{WatchState, Wish};
 use super::draw::draw;
+use super::end;
 use super::follow::ViewFeed;
-use super::{code, end};
+use crate::engine::ending::exit_code;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::view;
 
@@ -72,7 +73,7 @@ pub async fn follow(control: &dyn Control, run: &RunId) -> anyhow::Result<ExitCo
     match ended {
         Ended::Over => {
             end(last, &mut out)?;
-            Ok(code(last))
+            Ok(exit_code(last, false))
         }
         Ended::Left => Ok(ExitCode::Success),
         Ended::Interrupted => Ok(ExitCode::Interrupted),

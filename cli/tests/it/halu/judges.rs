@@ -160,7 +160,7 @@ fn a_judge_that_answers_rubbish_leaves_answers_without_a_score() {
     let text = configuration(&pack(&data, 10, 1), 10, &[0.9, 0.1], 1.0);
     let file = data.write("rubbish.toml", with_judge_at(&text, "abstention", MODEL, &server.url()));
     let finished = data.kgfleet(&["run", file.to_str().unwrap()]).expect(1);
-    let name = finished.stderr.lines().find_map(|line| line.strip_prefix("pipeline ")).unwrap().to_owned();
+    let name = finished.stderr.lines().find_map(|line| line.strip_prefix("benchmark ")).unwrap().to_owned();
     finished.prints(&["In no number: 20 abstain (judge-unparseable)"]).says(&["kgfleet retry"]);
     for row in rows(&data, &name, "halu") {
         assert_eq!((row["scored"].as_u64(), row["not scored"].as_u64()), (Some(0), Some(10)), "{row}");
@@ -186,7 +186,7 @@ fn a_judge_that_nobody_serves_is_named_and_nothing_is_half_scored() {
     // Facts that the classifier finds entailed are decided; an answer with one that is not waits as a whole.
     let file = file.to_str().unwrap();
     let finished = data.kgfleet(&["run", file, "--no-wait"]);
-    let name = finished.stderr.lines().find_map(|line| line.strip_prefix("pipeline ")).unwrap().to_owned();
+    let name = finished.stderr.lines().find_map(|line| line.strip_prefix("benchmark ")).unwrap().to_owned();
     let rows = rows(&data, &name, "halu");
     let (scored, not) = (rows[0]["scored"].as_u64().unwrap(), rows[0]["not scored"].as_u64().unwrap());
     assert_eq!(scored + not, 6);
