@@ -87,7 +87,7 @@ mod tests {
     fn the_refusal_says_which_side_to_update() {
         assert_eq!(refusal_of_caller(Some(WIRE_VERSION)), None);
         let newer = refusal_of_caller(Some(WIRE_VERSION + 1)).unwrap();
-        assert!(newer.contains("wire version 2") && newer.ends_with("update the coordinator"), "{newer}");
+        assert!(newer.contains(&format!("wire version {}", WIRE_VERSION + 1)) && newer.ends_with("update the coordinator"), "{newer}");
         let older = refusal_of_caller(Some(0)).unwrap();
         assert!(older.ends_with("update the caller"), "{older}");
         assert!(refusal_of_caller(None).unwrap().contains("sends no wire version"));
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn an_answer_of_another_version_is_refused() {
-        let with = |version: &'static str| {
+        let with = |version: &str| {
             let mut metadata = MetadataMap::new();
-            metadata.insert(WIRE_VERSION_KEY, MetadataValue::from_static(version));
+            metadata.insert(WIRE_VERSION_KEY, version.parse().unwrap());
             check_answer(&metadata, "there").map_err(|e| e.message)
         };
-        assert_eq!(with("1"), Ok(()));
-        assert!(with("2").unwrap_err().ends_with("update this side"));
+        assert_eq!(with(&WIRE_VERSION.to_string()), Ok(()));
+        assert!(with(&(WIRE_VERSION + 1).to_string()).unwrap_err().ends_with("update this side"));
         assert!(with("0").unwrap_err().ends_with("update the coordinator"));
         assert!(with("one").unwrap_err().contains("no wire version"));
         assert_eq!(check_answer(&MetadataMap::new(), "there").unwrap_err().code, ErrorCode::Incompatible);
