@@ -49,9 +49,10 @@ async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
     let node = Node::start(&fake);
     let channel = channel(&node).await;
     let future = (WIRE_VERSION + 1).to_string();
+    let theirs = format!("the caller speaks wire version {future}");
     for method in ["/kgfleet.v1.ControlService/ListRuns", "/kgfleet.v1.WorkService/Register"] {
         for (version, advice) in [
-            (Some(future.as_str()), "the caller speaks wire version 2"),
+            (Some(future.as_str()), theirs.as_str()),
             (Some(future.as_str()), "update the coordinator"),
             (Some("0"), "update the caller"),
             (Some("latest"), "sends no wire version"),
