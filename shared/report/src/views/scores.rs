@@ -244,6 +244,8 @@ pub fn mean_of_model(model: &ModelView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::control::RowView;
+
     use super::*;
     use crate::dialogues::testing::matrix;
 
@@ -278,8 +280,25 @@ mod tests {
         for models in [2, 7] {
             let names: Vec<String> = (0..models).map(|n| format!("m{n}")).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let all = matrix(&names, &["ask", "= accuracy"], 2, |_, _, _| 0.5);
-            let shown = text(&Grid::of(&all).table());
+            let model = |name: &&str| ModelView { model: (*name).into(), ..ModelView::default() };
+            let rows = [("ask", RowKind::Stage), ("= accuracy", RowKind::Result)];
+            let cell = |row: &str, model: &str| CellView {
+                task: row.into(),
+                model: model.into(),
+                scored: 2,
+                planned: 2,
+                mean: Some(0.5),
+                ..CellView::default()
+            };
+            let view = BenchmarkView {
+                models: names.iter().map(model).collect(),
+                rows: rows
+                    .map(|(name, kind)| RowView { name: name.into(), kind, ..RowView::default() })
+                    .into(),
+                cells: rows.iter().flat_map(|(row, _)| names.iter().map(|name| cell(row, name))).collect(),
+                ..BenchmarkView::default()
+            };
+            let shown = text(&Grid::of_view(&view, |_| None).table());
             assert!(shown.contains("= accuracy") && !shown.contains("mean of tasks"), "{shown}");
         }
     }
