@@ -87,7 +87,11 @@ mod tests {
     fn the_refusal_says_which_side_to_update() {
         assert_eq!(refusal_of_caller(Some(WIRE_VERSION)), None);
         let newer = refusal_of_caller(Some(WIRE_VERSION + 1)).unwrap();
-        assert!(newer.contains(&format!("wire version {}", WIRE_VERSION + 1)) && newer.ends_with("update the coordinator"), "{newer}");
+        assert!(
+            newer.contains(&format!("wire version {}", WIRE_VERSION + 1))
+                && newer.ends_with("update the coordinator"),
+            "{newer}"
+        );
         let older = refusal_of_caller(Some(0)).unwrap();
         assert!(older.ends_with("update the caller"), "{older}");
         assert!(refusal_of_caller(None).unwrap().contains("sends no wire version"));
