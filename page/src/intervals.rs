@@ -1,14 +1,13 @@
-//! Confidence intervals of the mean scores of a run's models. They take many draws, so they are computed in the
-//! background, use at most a hundredth of the time, and may be older than the means.
+//! Confidence intervals of the mean scores of a run's models. They are computed in the background, use at most a hundredth of the time, and may be older than the means.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::access::Access;
+use coordinator::dialogues::ModelScores;
 use domain::{ModelLabel, RunId};
-use report::stats::Interval;
-use report::stats::bootstrap::{clustered_mean, seed_of};
+use report::stats::{Interval, TaskValues, ValueRange, estimate};
 
 /// Shortest time between two computations.
 const EVERY: Duration = Duration::from_secs(2);
@@ -63,14 +62,14 @@ impl Intervals {
                     None
                 }
                 Ok(scores) => {
-                    let draw = move || {
-                        let of = |of: coordinator::dialogues::ModelScores| {
-                            let seed = seed_of(&[of.model.as_str()]);
-                            Some((of.model, clustered_mean(&of.scores, seed)?))
+                    let compute = move || {
+                        let of = |of: ModelScores| {
+                            let estimate = estimate(&strata(&of.scores), ValueRange::SCORE)?;
+                            Some((of.model, estimate.interval))
                         };
                         scores.into_iter().filter_map(of).collect::<HashMap<_, _>>()
                     };
-                    tokio::task::spawn_blocking(draw).await.ok()
+                    tokio::task::spawn_blocking(compute).await.ok()
                 }
             };
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,4 +81,13 @@ impl Intervals {
             }
         });
     }
+}
+
+/// The scores task by task, each of which counts the same.
+fn strata(scores: &[((u32, u32), f64)]) -> Vec<TaskValues> {
+    let mut tasks: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+    for ((task, case), score) in scores {
+        tasks.entry(*task).or_default().push((*case, *score));
+    }
+    tasks.into_values().map(|values| TaskValues { weight: 1.0, values }).collect()
 }

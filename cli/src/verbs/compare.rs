@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_name = "MODEL")]
     b: Option<String>,
     /// Fail (exit code 1) where the second is worse than the first by more than this, for certain: where the whole 95 %
-    /// interval of the mean difference lies below -X.
+    /// interval of the mean difference of the tasks lies below -X. Says so where there are too few exercises to tell.
     #[arg(long, value_name = "X", value_parser = margin)]
     gate: Option<f64>,
     #[arg(long, value_enum, default_value = "text")]
@@ -69,16 +69,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     print(all, &compared, &arguments)?;
     let mut holds = true;
     for pair in &compared {
-        if let (Some(gate), Some(interval)) = (arguments.gate, pair.found.all.interval)
-            && interval.high < -gate
-        {
-            say(&format!(
-                "{}: the mean difference is below -{gate}: {:.3} to {:.3}",
-                pair.title(),
-                interval.low,
-                interval.high
-            ));
+        let (Some(gate), Some(estimate)) = (arguments.gate, &pair.found.all.estimate) else { continue };
+        let (low, high) = (estimate.interval.low, estimate.interval.high);
+        if high < -gate {
+            say(&format!("{}: the mean difference is below -{gate}: {low:.3} to {high:.3}", pair.title()));
             holds = false;
+        } else if let Some(times) = estimate.exercises_for(gate).filter(|_| low < -gate) {
+            say(&format!(
+                "{}: the mean difference is known within {:.3}; to be sure of a loss of {gate}, ask about {times} times as many \
+                 exercises of each task",
+                pair.title(),
+                estimate.reach()
+            ));
         }
     }
     if !holds {

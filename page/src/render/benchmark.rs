@@ -143,8 +143,8 @@ fn leaders(shown: &Shown) -> Markup {
         h2 { "Leader board so far" }
         (table(&board))
         @if !headline.intervals { p.note { "The first of the results below." } }
-        @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of the mean of all "
-            "dialogues, by drawing cases; it follows the run at some distance." } }
+        @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of it, for these tasks "
+            "with other exercises; it follows the run at some distance." } }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Statistics of dialogues: of a model on a task, and of a model over all tasks.
 
 use crate::stats::Summary;
-use crate::stats::bootstrap::Interval;
+use crate::stats::interval::Interval;
 
 /// Index of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
 pub type ColumnId = usize;
@@ -18,7 +18,7 @@ pub struct CellStatistics {
     pub planned: u64,
     /// Statistics of the headline scores; `None` if there are none.
     pub summary: Option<Summary>,
-    /// Around the mean, by drawing cases.
+    /// Of the mean, for other exercises of the task.
     pub interval: Option<Interval>,
     /// Dialogues without scores, by reason.
     pub unscored: Vec<(String, u64)>,
@@ -45,7 +45,7 @@ pub struct ColumnStatistics {
     pub tasks: usize,
     /// The mean of the means of its tasks: every task counts the same, however many dialogues it has.
     pub mean: Option<f64>,
-    /// Around the mean, by drawing cases within the tasks together.
+    /// Of the mean, for these tasks with other exercises.
     pub interval: Option<Interval>,
     pub dialogues: u64,
     pub planned: u64,

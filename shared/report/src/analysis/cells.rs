@@ -2,8 +2,8 @@
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
 use crate::stats::Summary;
-use crate::stats::bootstrap::{clustered_mean, seed_of};
 use crate::stats::describe::mean;
+use crate::stats::{TaskValues, ValueRange, estimate};
 use crate::summaries::{CellStatistics, ColumnStatistics};
 
 /// Every model on every task, tasks outermost; pairs without dialogues and plan are left out.
@@ -33,7 +33,6 @@ fn of(
 ) -> CellStatistics {
     let clustered: Vec<(u32, f64)> =
         dialogues.iter().filter_map(|dialogue| Some((dialogue.case, dialogue.headline?))).collect();
-    let seed = seed_of(&[&all.columns[column].model, &all.tasks[task].label]);
     let average = |of: &dyn Fn(&ReportedDialogue) -> Option<f64>| {
         let values: Vec<f64> = dialogues.iter().filter_map(|dialogue| of(dialogue)).collect();
         mean(&values)
@@ -44,7 +43,8 @@ fn of(
         task,
         planned,
         summary: Summary::of(clustered.iter().map(|(_, value)| *value)),
-        interval: clustered_mean(&clustered, seed),
+        interval: estimate(&[TaskValues { weight: 1.0, values: clustered }], ValueRange::SCORE)
+            .map(|estimate| estimate.interval),
         unscored: reasons.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
         rounds: average(&|dialogue| (dialogue.rounds > 0).then_some(f64::from(dialogue.rounds))),
         prompt_tokens: average(&|dialogue| dialogue.prompt_tokens.map(|tokens| tokens as f64)),
@@ -66,29 +66,28 @@ pub fn totals(all: &Dialogues) -> &[ColumnStatistics] {
 }
 
 fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> ColumnStatistics {
-    let mut by_task: Vec<Vec<f64>> = vec![Vec::new(); all.tasks.len()];
-    let mut clustered = Vec::new();
+    let mut by_task = vec![TaskValues { weight: 1.0, values: Vec::new() }; all.tasks.len()];
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for dialogue in dialogues {
         let Some(headline) = dialogue.headline else { continue };
-        by_task[dialogue.task].push(headline);
-        clustered.push((dialogue.case, headline));
+        by_task[dialogue.task].values.push((dialogue.case, headline));
         if let Some((begin, end)) = gain(all, dialogue) {
             first.push(begin);
             last.push(end);
         }
     }
-    let means: Vec<f64> = by_task.iter().filter_map(|values| mean(values)).collect();
+    let scores = |task: &TaskValues| task.values.iter().map(|(_, score)| *score).collect::<Vec<_>>();
+    let means: Vec<f64> = by_task.iter().filter_map(|task| mean(&scores(task))).collect();
     let rounds: Vec<f64> =
         dialogues.iter().filter(|d| d.rounds > 0).map(|dialogue| f64::from(dialogue.rounds)).collect();
     ColumnStatistics {
         column,
         tasks: means.len(),
         mean: mean(&means),
-        interval: clustered_mean(&clustered, seed_of(&[&all.columns[column].model])),
+        interval: estimate(&by_task, ValueRange::SCORE).map(|estimate| estimate.interval),
         dialogues: dialogues.len() as u64,
         planned: (0..all.tasks.len()).map(|task| all.planned(column, task)).sum(),
-        scored: clustered.len() as u64,
+        scored: by_task.iter().map(|task| task.values.len() as u64).sum(),
         rounds: mean(&rounds),
         prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
         completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),

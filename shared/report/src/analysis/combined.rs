@@ -1,10 +1,12 @@
 //! One number per model out of the categories of a [`Scheme`], and the categories themselves.
 
+use std::collections::BTreeMap;
+
 use super::scheme::{Scheme, SchemeValue, Weighting};
-use crate::dialogues::{ColumnId, Dialogues};
+use crate::dialogues::{ColumnId, Dialogues, TaskId};
 use crate::stats::Summary;
-use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
 use crate::stats::describe::mean;
+use crate::stats::{Estimate, TTest, TaskValues, ValueRange, estimate, interval, welch};
 
 /// A model in one category.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +29,8 @@ pub struct Combined {
     pub mean: Option<f64>,
     /// Standard deviation of the values with the weights of the mean, with n below.
     pub sd: Option<f64>,
-    /// Around the mean, by drawing cases. Only of pooled schemes.
-    pub interval: Option<Interval>,
+    /// How sure the mean is, for these tasks with other exercises.
+    pub estimate: Option<Estimate>,
     /// All values, for tests between models.
     pub values: Vec<f64>,
 }
@@ -57,21 +59,43 @@ fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
         }
         Weighting::Categories => weighted(&categories),
     };
-    let clustered: Vec<(u32, f64)> =
-        categories.iter().flatten().map(|found| (found.case, found.value)).collect();
-    let seed = seed_of(&[&all.columns[column].model, &scheme.name]);
-    let interval = match scheme.weighting {
-        Weighting::Pooled => clustered_mean(&clustered, seed),
-        Weighting::Categories => None,
-    };
+    let estimate = estimate(&strata(&categories, scheme.weighting), ValueRange::SCORE);
     Combined {
         column,
         categories: scores,
         n: values.len(),
         mean: mean.filter(|_| whole),
         sd: sd.filter(|_| whole),
-        interval: interval.filter(|_| whole),
+        estimate: estimate.filter(|_| whole),
         values,
+    }
+}
+
+/// The values of each category task by task, with the weights that they have in the mean.
+fn strata(categories: &[Vec<SchemeValue>], weighting: Weighting) -> Vec<TaskValues> {
+    let mut strata = Vec::new();
+    for category in categories {
+        let mut tasks: BTreeMap<TaskId, Vec<(u32, f64)>> = BTreeMap::new();
+        for found in category {
+            tasks.entry(found.task).or_default().push((found.case, found.value));
+        }
+        let whole = match weighting {
+            Weighting::Pooled => 1.0,
+            Weighting::Categories => category.len().max(1) as f64,
+        };
+        strata.extend(
+            tasks.into_values().map(|values| TaskValues { weight: values.len() as f64 / whole, values }),
+        );
+    }
+    strata
+}
+
+/// Whether the scores of two models differ, first less second. Pooled values are compared by Welch's test, as the journal
+/// article does; weighted ones by the errors of their weighted means.
+pub fn test(scheme: &Scheme, a: &Combined, b: &Combined) -> Option<TTest> {
+    match scheme.weighting {
+        Weighting::Pooled => welch(&a.values, &b.values),
+        Weighting::Categories => interval::difference(a.estimate.as_ref()?, b.estimate.as_ref()?),
     }
 }
 
@@ -110,6 +134,9 @@ mod tests {
         assert_eq!((pooled.n, pooled.mean), (16, Some(0.25)));
         let alike = &combined(&all, &scheme("categories"))[0];
         assert_eq!((alike.mean, alike.sd), (Some(0.5), Some(0.5)));
+        // Interval and test are of the number that is shown.
+        assert_eq!(alike.estimate.map(|estimate| estimate.mean), Some(0.5));
+        assert_eq!(pooled.estimate.map(|estimate| estimate.mean), Some(0.25));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Two models, or one model in two runs, dialogue by dialogue.
 //!
-//! Dialogues with the same task, case and number were asked the same, so their scores are compared as pairs. The overall
-//! interval draws cases, as every interval here does.
+//! Dialogues with the same task, case and number were asked the same, so their scores are compared as pairs. Interval and p
+//! are of the difference that is shown, by one [estimate]: over several tasks, of the mean of their differences.
 
 use std::collections::HashMap;
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId};
-use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
-use crate::stats::{TTest, Wilcoxon, effect, holm, paired_t, wilcoxon};
+use crate::stats::describe::{mean, variance};
+use crate::stats::{Estimate, TaskValues, ValueRange, Wilcoxon, effect, estimate, holm, wilcoxon};
+
+/// The least number of differences whose ranks can give a p below 0.05.
+const RANKED_MIN: usize = 6;
 
 /// Pairs of one task, or of all.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,17 +19,17 @@ pub struct Pairs {
     pub n: usize,
     /// Dialogues with a score on one side only.
     pub unpaired: usize,
-    /// Means of both sides over the pairs.
+    /// Means of both sides over the pairs; of all tasks, the means of the tasks' means.
     pub means: Option<(f64, f64)>,
     /// Second less first.
     pub difference: Option<f64>,
-    /// Of the difference, by drawing cases.
-    pub interval: Option<Interval>,
-    pub test: Option<TTest>,
+    /// How sure the difference is; `None` of fewer than two pairs.
+    pub estimate: Option<Estimate>,
+    /// Of the mean differences of exercises; `None` of fewer than [`RANKED_MIN`] that are not zero.
     pub ranks: Option<Wilcoxon>,
-    /// Mean difference in units of its deviation.
+    /// The difference in units of the deviation of differences within a task.
     pub effect: Option<f64>,
-    /// P of the t test corrected by Holm for all tasks.
+    /// P corrected by Holm for all tasks.
     pub corrected: Option<f64>,
 }
 
@@ -37,29 +40,31 @@ pub struct Comparison {
     pub all: Pairs,
 }
 
+/// A pair: the case, and the scores of both sides.
+type Pair = (u32, f64, f64);
+
 /// Compares two columns on the tasks that both have.
 pub fn compare(all: &Dialogues, a: ColumnId, b: ColumnId) -> Comparison {
-    let name = |column: ColumnId| all.columns[column].model.as_str();
-    let (mut every, mut tasks, mut unpaired) = (Vec::new(), Vec::new(), 0);
+    let (mut every, mut tasks, mut unpaired): (Vec<Vec<Pair>>, _, _) = (Vec::new(), Vec::new(), 0);
     for task in 0..all.tasks.len() {
         let (first, second) = (scored(all, a, task), scored(all, b, task));
         if first.is_empty() || second.is_empty() {
             continue;
         }
-        let mut pairs: Vec<(u32, f64, f64)> =
+        let mut pairs: Vec<Pair> =
             first.iter().filter_map(|(key, score)| Some((key.0, *score, *second.get(key)?))).collect();
         pairs.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)));
         let single = first.len() + second.len() - 2 * pairs.len();
-        let seed = seed_of(&[name(a), name(b), &all.tasks[task].label]);
-        tasks.push((task, sum_up(&pairs, single, seed)));
+        tasks.push((task, sum_up(std::slice::from_ref(&pairs), single)));
         unpaired += single;
-        every.extend(pairs);
+        every.push(pairs);
     }
-    let ps: Vec<f64> = tasks.iter().map(|(_, pairs)| pairs.test.map_or(f64::NAN, |test| test.p)).collect();
+    let p = |pairs: &Pairs| pairs.estimate.map_or(f64::NAN, |estimate| estimate.p);
+    let ps: Vec<f64> = tasks.iter().map(|(_, pairs)| p(pairs)).collect();
     for ((_, pairs), p) in tasks.iter_mut().zip(holm(&ps)) {
         pairs.corrected = Some(p).filter(|p| !p.is_nan());
     }
-    Comparison { tasks, all: sum_up(&every, unpaired, seed_of(&[name(a), name(b)])) }
+    Comparison { tasks, all: sum_up(&every, unpaired) }
 }
 
 /// The scores of a model on a task, by case and by how often the case had come before.
@@ -78,24 +83,43 @@ fn scored(all: &Dialogues, column: ColumnId, task: TaskId) -> HashMap<(u32, u32)
     found
 }
 
-fn sum_up(pairs: &[(u32, f64, f64)], unpaired: usize, seed: u64) -> Pairs {
-    let differences: Vec<f64> = pairs.iter().map(|(_, a, b)| b - a).collect();
-    let clustered: Vec<(u32, f64)> = pairs.iter().map(|(case, a, b)| (*case, b - a)).collect();
-    let mean = |of: fn(&(u32, f64, f64)) -> f64| {
-        crate::stats::describe::mean(&pairs.iter().map(of).collect::<Vec<_>>())
+/// Sums up the pairs of tasks, each of which counts the same.
+fn sum_up(tasks: &[Vec<Pair>], unpaired: usize) -> Pairs {
+    let tasks: Vec<&Vec<Pair>> = tasks.iter().filter(|pairs| !pairs.is_empty()).collect();
+    let over_tasks = |of: &dyn Fn(&Pair) -> f64| {
+        let of_task = |pairs: &&Vec<Pair>| mean(&pairs.iter().map(of).collect::<Vec<_>>());
+        mean(&tasks.iter().filter_map(of_task).collect::<Vec<_>>())
     };
-    let means = mean(|pair| pair.1).zip(mean(|pair| pair.2));
+    let means = over_tasks(&|pair| pair.1).zip(over_tasks(&|pair| pair.2));
+    let difference = means.map(|(a, b)| b - a);
+    let differences =
+        |pairs: &&Vec<Pair>| pairs.iter().map(|(case, a, b)| (*case, b - a)).collect::<Vec<_>>();
+    let strata: Vec<TaskValues> =
+        tasks.iter().map(|pairs| TaskValues { weight: 1.0, values: differences(pairs) }).collect();
+    let of_exercises: Vec<f64> = strata.iter().flat_map(|task| means_of_exercises(&task.values)).collect();
+    let variances = strata.iter().filter_map(|task| {
+        variance(&task.values.iter().map(|(_, difference)| *difference).collect::<Vec<_>>())
+    });
+    let within = mean(&variances.collect::<Vec<_>>());
     Pairs {
-        n: pairs.len(),
+        n: strata.iter().map(|task| task.values.len()).sum(),
         unpaired,
         means,
-        difference: means.map(|(a, b)| b - a),
-        interval: clustered_mean(&clustered, seed),
-        test: paired_t(&differences),
-        ranks: wilcoxon(&differences),
-        effect: effect::paired_d(&differences),
+        difference,
+        estimate: estimate(&strata, ValueRange::DIFFERENCE),
+        ranks: wilcoxon(&of_exercises).filter(|ranks| ranks.n >= RANKED_MIN),
+        effect: difference
+            .zip(within)
+            .and_then(|(difference, within)| effect::in_deviations(difference, within)),
         corrected: None,
     }
+}
+
+/// The mean of each exercise. The values come exercise by exercise.
+fn means_of_exercises(values: &[(u32, f64)]) -> Vec<f64> {
+    let of_exercise =
+        |values: &[(u32, f64)]| values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
+    values.chunk_by(|a, b| a.0 == b.0).map(of_exercise).collect()
 }
 
 #[cfg(test)]
@@ -113,12 +137,38 @@ mod tests {
         let found = compare(&all, 0, 1);
         assert_eq!((found.tasks.len(), found.all.n, found.all.unpaired), (2, 40, 0));
         let better = &found.tasks[0].1;
-        assert!(better.test.unwrap().p < 1e-9 && better.corrected.unwrap() < 1e-8);
-        assert!(better.interval.unwrap().low > 0.1);
+        assert!(better.estimate.unwrap().mean > 0.1 && better.corrected.is_some());
         let equal = &found.tasks[1].1;
-        assert_eq!((equal.test, equal.difference, equal.ranks), (None, Some(0.0), None));
+        assert_eq!((equal.difference, equal.ranks, equal.effect), (Some(0.0), None, None));
+        assert!(equal.estimate.unwrap().p > 0.99);
+        // Each task counts the same, and interval and p are of that number.
+        let difference = found.all.difference.unwrap();
+        assert!((difference - better.difference.unwrap() / 2.0).abs() < 1e-12);
+        assert!((found.all.estimate.unwrap().mean - difference).abs() < 1e-12);
         let back = compare(&all, 1, 0);
         assert!((back.all.difference.unwrap() + found.all.difference.unwrap()).abs() < 1e-12);
+    }
+
+    /// The second model loses 0.2 on every third task; the tasks and their cases differ by much more than that.
+    fn with_loss(tasks: usize) -> Comparison {
+        let labels: Vec<String> = (0..tasks).map(|task| format!("t{task}")).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let all = matrix(&["a", "b"], &labels, 20, |model, task, n| {
+            let score = 0.3 + 0.6 * task as f64 / tasks as f64 + f64::from(n % 5) / 50.0;
+            if model == 1 && task % 3 == 0 { score - 0.2 } else { score }
+        });
+        compare(&all, 0, 1)
+    }
+
+    #[test]
+    fn a_certain_loss_on_a_third_of_the_tasks_is_certain_over_all() {
+        let found = with_loss(27).all;
+        let interval = found.estimate.unwrap().interval;
+        assert!(interval.low < -0.066 && interval.high < -0.03, "{found:?}");
+        assert!(found.estimate.unwrap().p < 1e-4);
+        // With few tasks of five exercises, others might tell another story; how many would decide it is said.
+        let few = with_loss(3).all.estimate.unwrap();
+        assert!(few.interval.high > -0.01 && few.exercises_for(0.01).is_some(), "{few:?}");
     }
 
     #[test]

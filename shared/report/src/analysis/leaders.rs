@@ -1,12 +1,12 @@
 //! The group of models that lead: the best one, and those after it until the first that differs from it.
 //!
-//! As in the journal article: models in the order of their mean, each compared with the best by a two-sided test of Welch at
-//! 0.05, until the first difference. Models with fewer or more scattered values are harder to tell from the best, so a model
+//! As in the journal article: models in the order of their mean, each compared with the best by a two-sided test at 0.05,
+//! which is Welch's where the score is a mean of values, until the first difference. Models with fewer or more scattered values are harder to tell from the best, so a model
 //! further down may not differ either; it is outside of the group all the same. Beside it stands what is left after Holm's
 //! correction for all comparisons with the best.
 
 use super::ALPHA;
-use crate::stats::{TTest, holm, welch};
+use crate::stats::{TTest, holm};
 
 /// A model in the order of means.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,16 +24,14 @@ pub struct Rank {
     pub leads_corrected: bool,
 }
 
-/// Ranks samples by their means. Samples without values are left out; equal means keep their order.
-pub fn rank(samples: &[(f64, &[f64])]) -> Vec<Rank> {
-    let mut order: Vec<usize> =
-        (0..samples.len()).filter(|&at| samples[at].0.is_finite() && !samples[at].1.is_empty()).collect();
-    order.sort_by(|&a, &b| samples[b].0.total_cmp(&samples[a].0));
+/// Ranks items by their means; `test` compares the best with another one. Items whose mean is not finite are left out; equal
+/// means keep their order.
+pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<TTest>) -> Vec<Rank> {
+    let mut order: Vec<usize> = (0..means.len()).filter(|&at| means[at].is_finite()).collect();
+    order.sort_by(|&a, &b| means[b].total_cmp(&means[a]));
     let Some(&best) = order.first() else { return Vec::new() };
-    let tests: Vec<Option<TTest>> = order
-        .iter()
-        .map(|&at| if at == best { None } else { welch(samples[best].1, samples[at].1) })
-        .collect();
+    let tests: Vec<Option<TTest>> =
+        order.iter().map(|&at| if at == best { None } else { test(best, at) }).collect();
     let corrected = holm(&tests.iter().map(|test| test.map_or(f64::NAN, |test| test.p)).collect::<Vec<_>>());
     let mut leading = true;
     let ranked = order.iter().zip(tests).zip(corrected).map(|((&item, test), corrected)| {
@@ -41,7 +39,7 @@ pub fn rank(samples: &[(f64, &[f64])]) -> Vec<Rank> {
         let corrected = Some(corrected).filter(|p| !p.is_nan());
         Rank {
             item,
-            mean: samples[item].0,
+            mean: means[item],
             test,
             corrected,
             leads: leading,
@@ -54,6 +52,7 @@ pub fn rank(samples: &[(f64, &[f64])]) -> Vec<Rank> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::welch;
 
     #[test]
     fn the_group_ends_at_the_first_difference() {
@@ -65,11 +64,18 @@ mod tests {
         let few = [0.2, 1.0];
         let samples =
             [(0.5, &wide[..]), (0.905, &best), (0.805, &apart), (0.904, &near), (0.6, &few), (f64::NAN, &[])];
-        let ranked = rank(&samples);
+        let rank_all = |samples: &[(f64, &[f64])]| {
+            let means: Vec<f64> = samples.iter().map(|(mean, _)| *mean).collect();
+            rank(&means, |best, at| welch(samples[best].1, samples[at].1))
+        };
+        let ranked = rank_all(&samples);
         let order: Vec<(usize, bool)> = ranked.iter().map(|rank| (rank.item, rank.leads)).collect();
         assert_eq!(order, [(1, true), (3, true), (2, false), (4, false), (0, false)]);
         assert!(ranked[3].leads_corrected && !ranked[2].leads_corrected);
-        assert_eq!(rank(&[]), []);
-        assert_eq!(rank(&[(1.0, &[1.0, 1.0]), (1.0, &[1.0])]).iter().filter(|rank| rank.leads).count(), 2);
+        assert_eq!(rank_all(&[]), []);
+        assert_eq!(
+            rank_all(&[(1.0, &[1.0, 1.0]), (1.0, &[1.0])]).iter().filter(|rank| rank.leads).count(),
+            2
+        );
     }
 }

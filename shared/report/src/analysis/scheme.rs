@@ -3,7 +3,7 @@
 use domain::glob::Glob;
 use serde::Deserialize;
 
-use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
+use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId};
 
 /// The schemes that come with the program.
 const BUNDLED: &str = include_str!("../../schemes.toml");
@@ -99,6 +99,7 @@ pub fn named(schemes: &[Scheme], name: &str) -> Result<Scheme, SchemeError> {
 /// A value of a category, with the case that it is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemeValue {
+    pub task: TaskId,
     pub case: u32,
     pub value: f64,
 }
@@ -113,7 +114,8 @@ impl Category {
             let scores = parts.iter().filter(|(chosen, _)| chosen[dialogue.task]);
             scores
                 .filter_map(|(_, score)| {
-                    Some(SchemeValue { case: dialogue.case, value: all.score(dialogue, score)? })
+                    let (task, case) = (dialogue.task, dialogue.case);
+                    Some(SchemeValue { task, case, value: all.score(dialogue, score)? })
                 })
                 .collect()
         };

@@ -7,7 +7,6 @@ use super::text::{fitted, widest};
 use super::{colours, mixed};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
 use crate::stats::Summary;
-use crate::stats::bootstrap::seed_of;
 use domain::seed::SplitMix64;
 
 const ROW: f64 = 22.0;
@@ -60,7 +59,7 @@ pub fn of_task(all: &Dialogues, task: TaskId) -> Svg {
         svg.rect((x.at(summary.q1), middle - 7.0), (box_width, 14.0), colour, 0.3, &tip);
         svg.stroke((x.at(summary.median), middle - 7.0), (x.at(summary.median), middle + 7.0), colour, 2.0);
         // Always the same scatter, so that equal reports are equal files.
-        let mut random = SplitMix64::new(seed_of(&[name]));
+        let mut random = SplitMix64::new(seed_of(name));
         let places: Vec<(f64, f64)> =
             values.iter().map(|value| (x.at(*value), middle + (random.unit() - 0.5) * 13.0)).collect();
         svg.crosses(&places, 2.4, colour);
@@ -85,6 +84,11 @@ pub(super) fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A seed from a name, so that points lie in the same places whatever else is in a report.
+fn seed_of(name: &str) -> u64 {
+    name.bytes().chain([0]).fold(0x6b67_666c, |state, byte| SplitMix64::mix(state ^ u64::from(byte)))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use super::describe::{mean, variance};
 pub fn cohens_d(a: &[f64], b: &[f64]) -> Option<f64> {
     let (na, nb) = (a.len() as f64, b.len() as f64);
     let pooled = ((na - 1.0) * variance(a)? + (nb - 1.0) * variance(b)?) / (na + nb - 2.0);
-    let d = (mean(a)? - mean(b)?) / pooled.sqrt();
-    d.is_finite().then_some(d)
+    in_deviations(mean(a)? - mean(b)?, pooled)
 }
 
 /// Hedges' g: Cohen's d without its bias in small samples.
@@ -36,10 +35,13 @@ pub fn cliffs_delta(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(ahead / (a.len() * b.len()) as f64)
 }
 
-/// The effect of pairs: mean difference in units of the deviation of the differences.
-pub fn paired_d(differences: &[f64]) -> Option<f64> {
-    let d = mean(differences)? / variance(differences)?.sqrt();
-    d.is_finite().then_some(d)
+/// Deviation of values between 0 and 1 below which it is rounding: equal values differ in their last digits.
+const ROUNDING: f64 = 1e-9;
+
+/// A difference in units of the deviation of this variance. `None` where there is no spread.
+pub fn in_deviations(difference: f64, variance: f64) -> Option<f64> {
+    let deviation = variance.sqrt();
+    (deviation > ROUNDING).then(|| difference / deviation)
 }
 
 #[cfg(test)]
@@ -53,6 +55,10 @@ mod tests {
         assert_eq!(cliffs_delta(&[], &[1.0]), None);
         assert_eq!(cohens_d(&[1.0, 1.0], &[1.0, 1.0]), None);
         assert_eq!(cohens_d(&[1.0], &[1.0, 2.0]), None);
-        assert_eq!(paired_d(&[0.5, 0.5]), None);
+        // Equal differences, whose variance is rounding.
+        let equal: Vec<f64> = (1..20).map(|n| f64::from(n) * 0.1 + 0.7 - f64::from(n) * 0.1).collect();
+        assert_ne!(variance(&equal), Some(0.0));
+        assert_eq!(in_deviations(0.7, variance(&equal).unwrap()), None);
+        assert_eq!(cohens_d(&equal, &[0.1; 5]), None);
     }
 }

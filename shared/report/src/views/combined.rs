@@ -1,8 +1,8 @@
 //! The table of a scheme's combined scores, with the group of leading models.
 
-use crate::analysis::combined::{Combined, combined};
+use crate::analysis::combined::{Combined, combined, test};
 use crate::analysis::leaders::rank;
-use crate::analysis::scheme::Scheme;
+use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
@@ -21,11 +21,10 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
         let (scored, rest): (Vec<&Combined>, Vec<&Combined>) =
             columns.iter().map(|&column| &found[column]).partition(|found| found.mean.is_some());
         without.extend(rest.iter().map(|found| headings[found.column].as_str()));
-        let samples: Vec<(f64, &[f64])> =
-            scored.iter().map(|found| (found.mean.unwrap_or(f64::NAN), found.values.as_slice())).collect();
-        let has_rivals = samples.len() > 1;
+        let means: Vec<f64> = scored.iter().map(|found| found.mean.unwrap_or(f64::NAN)).collect();
+        let has_rivals = means.len() > 1;
         is_ranked |= has_rivals;
-        for rank in rank(&samples) {
+        for rank in rank(&means, |best, at| test(scheme, scored[best], scored[at])) {
             let found = scored[rank.item];
             let cells = [
                 Cell::from(if rank.leads && has_rivals { "*" } else { "" }),
@@ -34,8 +33,8 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
                 Cell::Count(found.n as u64),
                 Cell::number(found.mean, 3),
                 Cell::number(found.sd, 3),
-                Cell::number(found.interval.map(|interval| interval.low), 3),
-                Cell::number(found.interval.map(|interval| interval.high), 3),
+                Cell::number(found.estimate.map(|estimate| estimate.interval.low), 3),
+                Cell::number(found.estimate.map(|estimate| estimate.interval.high), 3),
                 Cell::p(rank.test.map(|test| test.p)),
                 Cell::p(rank.corrected),
             ];
@@ -45,13 +44,17 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
         }
     }
     if is_ranked {
-        table.notes.push(
-            "* leads: Welch's tests against the best, down to the first p < 0.05; p Holm: corrected for all comparisons \
-             with the best."
-                .to_owned(),
-        );
+        let tests = match scheme.weighting {
+            Weighting::Pooled => "Welch's tests of all values",
+            Weighting::Categories => "tests of the weighted means",
+        };
+        table.notes.push(format!(
+            "* leads: {tests} against the best, down to the first p < 0.05; p Holm: corrected for all comparisons with the best."
+        ));
     }
-    table.notes.push("sd: of all values, with n below.".to_owned());
+    table.notes.push(
+        "sd: of all values, with n below; low, high: 95 % interval of the score, for these tasks with other exercises.".to_owned(),
+    );
     for category in &scheme.categories {
         let tasks = category.tasks(all);
         let tasks = if tasks.is_empty() { "no task".to_owned() } else { tasks.join(", ") };

@@ -2,6 +2,7 @@
 
 use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
+use crate::stats::Estimate;
 use crate::table::{Cell, Table};
 
 /// A comparison with the names of both sides, first and second.
@@ -30,10 +31,14 @@ pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
     }
     table.total(row("all tasks", &compared.found.all));
     table.notes.push(
-        "Dialogues on the same question are pairs. difference: second less first; low, high: its 95 % bootstrap interval, \
-         cases drawn; p: paired t test; effect: mean difference in units of its deviation."
+        "Dialogues on the same question are pairs. difference: second less first, over all tasks the mean of theirs; low, \
+         high, p: its 95 % interval and test, for these tasks with other exercises; effect: in units of the deviation of \
+         differences within a task."
             .to_owned(),
     );
+    if let Some(note) = of_single(compared.found.all.estimate) {
+        table.notes.push(note);
+    }
     table
 }
 
@@ -52,6 +57,14 @@ pub fn long(all: &Dialogues, compared: &[Compared<'_>]) -> Table {
     table
 }
 
+/// What an interval over several tasks does not speak of.
+pub(crate) fn of_single(estimate: Option<Estimate>) -> Option<String> {
+    let single = estimate?.single;
+    (single > 0).then(|| {
+        format!("{single} tasks have one exercise: for these, intervals speak of other answers to it.")
+    })
+}
+
 fn row(name: &str, pairs: &Pairs) -> Vec<Cell> {
     vec![
         Cell::from(name),
@@ -59,9 +72,9 @@ fn row(name: &str, pairs: &Pairs) -> Vec<Cell> {
         Cell::number(pairs.means.map(|means| means.0), 3),
         Cell::number(pairs.means.map(|means| means.1), 3),
         Cell::number(pairs.difference, 3),
-        Cell::number(pairs.interval.map(|interval| interval.low), 3),
-        Cell::number(pairs.interval.map(|interval| interval.high), 3),
-        Cell::p(pairs.test.map(|test| test.p)),
+        Cell::number(pairs.estimate.map(|estimate| estimate.interval.low), 3),
+        Cell::number(pairs.estimate.map(|estimate| estimate.interval.high), 3),
+        Cell::p(pairs.estimate.map(|estimate| estimate.p)),
         Cell::p(pairs.corrected),
         Cell::p(pairs.ranks.map(|ranks| ranks.p)),
         Cell::number(pairs.effect, 2),

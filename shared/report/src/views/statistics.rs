@@ -41,7 +41,8 @@ pub fn by_task(all: &Dialogues) -> Table {
     }
     table
         .notes
-        .push("low, high: 95 % bootstrap interval of the mean, cases drawn; sd: of the sample.".to_owned());
+        .push("low, high: 95 % interval of the mean, for the same task with other exercises or, where it has one, for other \
+         answers to it; sd: of the sample.".to_owned());
     table
 }
 
@@ -81,7 +82,7 @@ pub fn by_model(all: &Dialogues) -> Table {
         ]);
     }
     table.notes.push(
-        "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums."
+        "low, high: 95 % interval of the mean of tasks, for these tasks with other exercises. first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums."
             .to_owned(),
     );
     table

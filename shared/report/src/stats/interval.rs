@@ -1,0 +1,237 @@
+//! Intervals and tests of a mean of tasks: stratified by task, clustered by exercise.
+//!
+//! Dialogues about one exercise resemble each other, so they are no independent values: what counts is how the means of
+//! exercises differ *within* a task. Differences between tasks are no noise, because a benchmark asks these tasks and no
+//! others. An interval therefore speaks of these tasks with other exercises; of a task with a single exercise, it speaks of
+//! other answers to that one. (E. Miller, "Adding Error Bars to Evals", 2024, sections 2.2 and 3.1: clustered standard errors.)
+//!
+//! The error is that of a cluster-robust variance for each task, added up with the weights of the tasks; the quantile is
+//! Student's, with the degrees of freedom of Satterthwaite (1946). Few exercises near an end of the scale would give intervals
+//! that are too short, or none: five right answers do not show that nothing is ever wrong. So one imaginary exercise at each
+//! end of the scale is added, shared by all tasks, as Agresti and Coull (1998) add trials to a proportion: it decides where
+//! there is little else, and vanishes among many tasks. `cargo bench -p report --bench coverage` measures how often intervals
+//! hold the truth.
+
+use super::hypothesis::{TTest, t_critical, t_p, t_test};
+
+/// Share of intervals that hold the truth.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// The values of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskValues {
+    /// What the task counts for; weights need not add up to 1.
+    pub weight: f64,
+    /// Values, each with the exercise that it is about.
+    pub values: Vec<(u32, f64)>,
+}
+
+/// The least and the greatest value that there can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueRange {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl ValueRange {
+    /// Of scores.
+    pub const SCORE: Self = Self { low: 0.0, high: 1.0 };
+    /// Of differences of scores.
+    pub const DIFFERENCE: Self = Self { low: -1.0, high: 1.0 };
+}
+
+/// An interval around a mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// A mean of tasks, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean of the tasks' means by their weights, as it is shown.
+    pub mean: f64,
+    /// At a confidence of [`CONFIDENCE`].
+    pub interval: Interval,
+    /// Two-sided p of the mean being zero: below 0.05 exactly where the interval leaves out zero.
+    pub p: f64,
+    /// How many tasks have a single exercise.
+    pub single: usize,
+    /// The mean towards the middle of the scale, by the imaginary exercises, and its standard error.
+    center: (f64, f64),
+    /// Degrees of freedom of the error.
+    freedom: f64,
+}
+
+impl Estimate {
+    /// Half the width of the interval.
+    pub fn reach(&self) -> f64 {
+        (self.interval.high - self.interval.low) / 2.0
+    }
+
+    /// How many times as many exercises bring the interval to this half width, about: errors fall with the root of their number.
+    /// `None` where it is as narrow already, or where no number would do.
+    pub fn exercises_for(&self, reach: f64) -> Option<u64> {
+        let times = (self.reach() / reach).powi(2).ceil();
+        (times > 1.0 && times.is_finite()).then_some(times as u64)
+    }
+}
+
+/// What one task adds to an estimate.
+struct Part {
+    mean: f64,
+    /// The mean towards the middle of the scale, by the imaginary exercises.
+    center: f64,
+    /// Variance of the center.
+    variance: f64,
+    /// Degrees of freedom of the variance.
+    freedom: f64,
+    is_single: bool,
+}
+
+/// Estimates the mean of these tasks; `None` of fewer than two values. It does not depend on the order of the values.
+pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
+    let filled: Vec<&TaskValues> = strata.iter().filter(|stratum| !stratum.values.is_empty()).collect();
+    let weights: f64 = filled.iter().map(|stratum| stratum.weight).sum();
+    if filled.iter().map(|stratum| stratum.values.len()).sum::<usize>() < 2 || weights <= 0.0 {
+        return None;
+    }
+    let imaginary = 1.0 / filled.len() as f64;
+    let (mut mean, mut center, mut variance, mut squares, mut single) = (0.0, 0.0, 0.0, 0.0, 0);
+    for stratum in filled {
+        let (weight, part) = (stratum.weight / weights, part(&stratum.values, imaginary, range));
+        let share = weight * weight * part.variance;
+        mean += weight * part.mean;
+        center += weight * part.center;
+        variance += share;
+        squares += share * share / part.freedom;
+        single += usize::from(part.is_single);
+    }
+    let (freedom, error) = (variance * variance / squares, variance.sqrt());
+    let reach = t_critical(freedom) * error;
+    let low = (center - reach).clamp(range.low, range.high).min(mean);
+    let high = (center + reach).clamp(range.low, range.high).max(mean);
+    let p = t_p(center / error, freedom);
+    Some(Estimate { mean, interval: Interval { low, high }, p, single, center: (center, error), freedom })
+}
+
+/// Whether two means differ, such as those of two models, as if they had nothing in common: where both were asked the same, this
+/// finds less than a comparison of pairs. First less second.
+pub fn difference(a: &Estimate, b: &Estimate) -> Option<TTest> {
+    let (va, vb) = (a.center.1.powi(2), b.center.1.powi(2));
+    let freedom = (va + vb).powi(2) / (va * va / a.freedom + vb * vb / b.freedom);
+    t_test(a.center.0 - b.center.0, (va + vb).sqrt(), freedom)
+}
+
+fn part(values: &[(u32, f64)], imaginary: f64, range: ValueRange) -> Part {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let exercises: Vec<&[(u32, f64)]> = sorted.chunk_by(|a, b| a.0 == b.0).collect();
+    let is_single = exercises.len() == 1;
+    // Each unit with its number of values and its mean: exercises or, of a single one, its values.
+    let units: Vec<(f64, f64)> = if is_single {
+        sorted.iter().map(|(_, value)| (1.0, *value)).collect()
+    } else {
+        let sum = |of: &[(u32, f64)]| of.iter().map(|(_, value)| value).sum::<f64>();
+        exercises.iter().map(|of| (of.len() as f64, sum(of) / of.len() as f64)).collect()
+    };
+    let (count, number) = (units.len() as f64, sorted.len() as f64);
+    let mean = sorted.iter().map(|(_, value)| value).sum::<f64>() / number;
+    let all = count + 2.0 * imaginary;
+    let center = (count * mean + imaginary * (range.low + range.high)) / all;
+    // Exercises that were asked more often count for more in the mean, and so in its error.
+    let of_units: f64 =
+        units.iter().map(|(size, value)| (size * count / number * (value - center)).powi(2)).sum();
+    let of_ends = imaginary * ((range.low - center).powi(2) + (range.high - center).powi(2));
+    // Imaginary exercises widen an interval; they are no evidence of how wide it is.
+    let freedom = (count - 1.0).max(2.0 * imaginary);
+    Part { mean, center, variance: (of_units + of_ends) / (all - 1.0) / all, freedom, is_single }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn task(values: impl IntoIterator<Item = (u32, f64)>) -> TaskValues {
+        TaskValues { weight: 1.0, values: values.into_iter().collect() }
+    }
+
+    fn width(strata: &[TaskValues]) -> f64 {
+        2.0 * estimate(strata, ValueRange::SCORE).unwrap().reach()
+    }
+
+    #[test]
+    fn exercises_that_differ_widen_the_interval_and_tasks_that_differ_do_not() {
+        // Five exercises, each always right or always wrong, against the same values spread over the exercises.
+        let apart = task((0..20).map(|n| (n % 5, if n % 5 < 3 { 1.0 } else { 0.0 })));
+        let alike = task((0..20).map(|n| (n / 4, if n % 5 < 3 { 1.0 } else { 0.0 })));
+        assert!(width(&[apart]) > 1.5 * width(&[alike]));
+        let level = |value: f64| task((0..20).map(move |n| (n % 5, value + f64::from(n % 5) / 100.0)));
+        let tasks = |values: [f64; 4]| values.map(level);
+        let (equal, far) = (width(&tasks([0.5; 4])), width(&tasks([0.1, 0.3, 0.6, 0.9])));
+        assert!(far < 1.5 * equal, "{far} {equal}");
+    }
+
+    #[test]
+    fn equal_cases_of_two_tasks_are_two_exercises() {
+        let one = task((0..20).map(|n| (n % 5, f64::from(n % 5) / 5.0)));
+        let turned = task((0..20).map(|n| (n % 5, 1.0 - f64::from(n % 5) / 5.0)));
+        // Pooled by their numbers, the exercises of both would all have the mean of 0.5.
+        assert!(width(&[one, turned]) > 0.2);
+    }
+
+    #[test]
+    fn many_right_answers_are_no_certainty_and_more_of_them_are_nearer_to_it() {
+        let right =
+            |exercises: u32| estimate(&[task((0..exercises).map(|n| (n, 1.0)))], ValueRange::SCORE).unwrap();
+        let (five, twenty) = (right(5), right(20));
+        assert_eq!((five.mean, five.interval.high), (1.0, 1.0));
+        assert!(five.interval.low < 0.7 && twenty.interval.low > 0.8, "{five:?} {twenty:?}");
+        assert_eq!(estimate(&[task([(0, 1.0)])], ValueRange::SCORE), None);
+        assert_eq!(estimate(&[], ValueRange::SCORE), None);
+        let none = estimate(&[task((0..9).map(|n| (n, 0.0)))], ValueRange::DIFFERENCE).unwrap();
+        assert!(none.p > 0.9 && none.interval.low < 0.0 && none.interval.high > 0.0, "{none:?}");
+    }
+
+    #[test]
+    fn of_one_exercise_other_answers_are_spoken_of() {
+        let found = estimate(&[task((0..20).map(|n| (7, f64::from(n % 2))))], ValueRange::SCORE).unwrap();
+        assert_eq!((found.single, found.mean), (1, 0.5));
+        assert!(found.interval.low > 0.2 && found.interval.high < 0.8, "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_its_mean_and_depends_on_no_order(
+            values in prop::collection::vec((0..3_usize, 0..6_u32, 0.0..1.0_f64), 2..60),
+        ) {
+            let strata = |values: &[(usize, u32, f64)]| -> Vec<TaskValues> {
+                (0..3).map(|at| task(values.iter().filter(|v| v.0 == at).map(|v| (v.1, v.2)))).collect()
+            };
+            let found = estimate(&strata(&values), ValueRange::SCORE).unwrap();
+            prop_assert!(0.0 <= found.interval.low && found.interval.low <= found.mean + 1e-12);
+            prop_assert!(found.mean <= found.interval.high + 1e-12 && found.interval.high <= 1.0 + 1e-12);
+            let mut turned = values.clone();
+            turned.reverse();
+            let again = estimate(&strata(&turned), ValueRange::SCORE).unwrap();
+            prop_assert!((again.interval.low - found.interval.low).abs() < 1e-9 && (again.p - found.p).abs() < 1e-9);
+        }
+
+        #[test]
+        fn a_difference_is_certain_where_its_interval_leaves_out_zero(
+            values in prop::collection::vec((0..6_u32, -1.0..1.0_f64), 2..60),
+        ) {
+            let found = estimate(&[task(values)], ValueRange::DIFFERENCE).unwrap();
+            // The mean as shown may lie beyond the end towards zero by the imaginary exercises; then it is no evidence.
+            if found.interval.low > 1e-9 || found.interval.high < -1e-9 {
+                prop_assert!(found.p < 0.05 + 1e-9, "{:?}", found);
+            }
+            if found.p < 0.05 - 1e-9 {
+                prop_assert!(found.interval.low > -1e-9 || found.interval.high < 1e-9, "{:?}", found);
+            }
+        }
+    }
+}
