@@ -8,6 +8,21 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Maximum message size in bytes: the longest record with its head. The sender refuses longer ones.
 pub const MESSAGE_BYTES: usize = domain::record::RECORD_BYTES_MAX + HEAD_BYTES;
 
+/// Maximum size of a request that names a run, a worker or a pack, in bytes. All requests of readers are such.
+pub const NAMING_BYTES: usize = 64 << 10;
+
+/// Maximum size of a request with a list of numbers, in bytes: some hundred thousand.
+pub const LIST_BYTES: usize = 1 << 20;
+
+/// Maximum size of a worker's registration, in bytes: what it serves and is.
+pub const REGISTRATION_BYTES: usize = 1 << 20;
+
+/// Maximum size of a worker's report, in bytes: twenty thousand entries in each of its lists.
+pub const REPORT_BYTES: usize = 16 << 20;
+
+/// Maximum size of a part of a submission, in bytes: the configuration with its head, or a chunk of a pack.
+pub const SUBMISSION_BYTES: usize = CONFIGURATION_BYTES + HEAD_BYTES;
+
 /// Maximum size of the records of one call in bytes: they must fit into a message, with its number and tags. Workers send
 /// at most 1 MiB, or one longer record.
 pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
@@ -88,8 +103,21 @@ pub const STALLED_WRITE: Duration = Duration::from_secs(30);
 /// Bytes of messages of one connection being received concurrently; more wait.
 pub const DECODE_BYTES: usize = 2 * MESSAGE_BYTES;
 
+/// Bytes of messages of all connections being received concurrently; more wait.
+pub const RECEIVED_BYTES: usize = 256 << 20;
+
+/// The part of [`RECEIVED_BYTES`] that only messages of at most [`NAMING_BYTES`] take, so that long ones do not hold up
+/// reports, renewals and questions.
+pub const RECEIVED_SMALL_BYTES: usize = 32 << 20;
+
+/// Bytes that HTTP/2 accepts on a connection before a call takes them: outside the two bounds above, once per connection.
+pub const WINDOW_BYTES: u32 = 256 << 10;
+
 /// Maximum time that a message may wait for that room.
 pub const ROOM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Maximum time between the first byte of a message and its last. Our clients do not wait longer for a batch.
+pub const MESSAGE_TIME: Duration = BATCH_TIMEOUT;
 
 /// Maximum size of the headers of a call, in bytes.
 pub const HEADER_BYTES: u32 = 16 << 10;

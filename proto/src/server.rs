@@ -30,6 +30,7 @@ use tonic::transport::Server;
 use tonic::{Response, Status};
 use tonic_health::ServingStatus;
 
+use self::budget::Received;
 use self::closing::{Closing, ServerPhase};
 use self::control::ControlHandlers;
 use self::guard::Guard;
@@ -39,7 +40,7 @@ pub use self::tls::{ServerTls, Tls};
 use self::work::WorkHandlers;
 use crate::limits::{
     CALLS_PER_CONNECTION, HEADER_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES,
-    SHUTDOWN_GRACE,
+    SHUTDOWN_GRACE, WINDOW_BYTES,
 };
 use crate::status::to_status;
 use crate::version;
@@ -150,12 +151,15 @@ pub async fn serve(
         .max_encoding_message_size(MESSAGE_BYTES);
 
     let identities = security.identities;
+    let received = Received::default();
     let mut server = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .max_concurrent_streams(CALLS_PER_CONNECTION)
         .http2_max_header_list_size(HEADER_BYTES)
-        .layer(tower::layer::layer_fn(move |inner| Guard::new(inner, identities.clone())));
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .layer(tower::layer::layer_fn(move |inner| Guard::new(inner, identities.clone(), received.clone())));
     let router = server
         .add_service(health_service)
         .add_service(reflection)

@@ -13,8 +13,8 @@ use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Bytes, Service, http};
 use tonic::{Request, Status};
 
-use super::access::{CallRoles, needed, words};
-use super::budget::Budgeted;
+use super::access::{CallRoles, Sends, needed, words};
+use super::budget::{Budgeted, Received};
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
@@ -27,11 +27,12 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Guard<S> {
     inner: S,
     identities: Identities,
+    received: Received,
 }
 
 impl<S> Guard<S> {
-    pub(super) fn new(inner: S, identities: Identities) -> Self {
-        Self { inner, identities }
+    pub(super) fn new(inner: S, identities: Identities, received: Received) -> Self {
+        Self { inner, identities, received }
     }
 }
 
@@ -47,11 +48,16 @@ fn denied(code: tonic::Code, message: String) -> Status {
 }
 
 impl<S> Guard<S> {
-    /// The caller, if allowed; `None` if the call is open to everybody.
-    fn admit(&self, request: &http::Request<Body>, peer: Option<&Peer>) -> Result<Option<Caller>, Status> {
+    /// What the call may send, and the caller, if allowed; `None` if the call is open to everybody.
+    fn admit(
+        &self,
+        request: &http::Request<Body>,
+        peer: Option<&Peer>,
+    ) -> Result<(Sends, Option<Caller>), Status> {
         let path = request.uri().path();
-        let access = needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
-        let CallRoles::Of(roles) = access else { return Ok(None) };
+        let (access, sends) =
+            needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
+        let CallRoles::Of(roles) = access else { return Ok((sends, None)) };
         let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
         let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
@@ -68,7 +74,7 @@ impl<S> Guard<S> {
             let message = format!("`{name}` may not call {call}: it needs the role {}", words(roles));
             return Err(denied(tonic::Code::PermissionDenied, message));
         }
-        Ok(Some(caller))
+        Ok((sends, Some(caller)))
     }
 }
 
@@ -90,8 +96,8 @@ where
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let peer = request.extensions().get::<Peer>().cloned();
-        let caller = match self.admit(&request, peer.as_ref()) {
-            Ok(caller) => caller,
+        let (sends, caller) = match self.admit(&request, peer.as_ref()) {
+            Ok(admitted) => admitted,
             Err(status) => {
                 if let Some(peer) = &peer {
                     tracing::warn!(peer = %peer.address, call = request.uri().path(), reason = status.message(), "refused");
@@ -100,13 +106,14 @@ where
             }
         };
         let mut call = None;
+        if let Some(Peer { line, .. }) = &peer {
+            let (room, received) = (line.room.clone(), &self.received);
+            request = request.map(|body| Body::new(Budgeted::new(body, sends, room, received)));
+            // A stranger's calls do not make the connection a known one.
+            call = caller.is_some().then(|| line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
+        }
         if let Some(caller) = caller {
             request.extensions_mut().insert(caller);
-            if let Some(Peer { line, .. }) = &peer {
-                call = Some(line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
-                let room = line.room.clone();
-                request = request.map(|body| Body::new(Budgeted::new(body, room)));
-            }
         }
         let answer = self.inner.call(request);
         Box::pin(async move { answer.await.map(|answer| answer.map(|body| Body::new(Held { body, call }))) })

@@ -7,10 +7,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::budget::DECODE_UNIT;
 use crate::limits::{DECODE_BYTES, IDLE_CONNECTION, SLOW_READER, UNKNOWN_PEER};
-
-/// Unit of the memory budget for decoding, in bytes.
-pub(super) const DECODE_UNIT: usize = 1024;
 
 /// One connection.
 #[derive(Debug)]
