@@ -13,7 +13,7 @@
 //! san = "pool.example.org"      # a DNS name or URI of its client certificate
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::caller::{Caller, CallerRole};
@@ -166,12 +166,17 @@ impl Table {
             return Err(IdentitiesError::Syntax(message));
         }
         let mut table = Self::default();
+        let mut seen = HashSet::new();
         for entry in file.identity {
             let wrong = |problem: &str| {
                 Err(IdentitiesError::Entry { name: entry.name.clone(), problem: problem.to_owned() })
             };
             if entry.name.is_empty() || entry.name == Caller::ANYONE {
                 return wrong("an identity needs a unique name");
+            }
+            if !seen.insert(entry.name.clone()) {
+                // Histories and records say who by name.
+                return wrong("another identity has the same name");
             }
             if entry.roles.is_empty() {
                 return wrong("it has no role; expected reader, operator or worker");
@@ -284,5 +289,8 @@ mod tests {
         }
         let twice = file("a", &file("a", "").replace("alice", "bob"));
         assert!(Identities::parse(&twice).unwrap_err().to_string().contains("same token"));
+        let namesakes = file("a", &file("b", ""));
+        let error = Identities::parse(&namesakes).unwrap_err().to_string();
+        assert!(error.contains("`alice`: another identity has the same name"), "{error}");
     }
 }
