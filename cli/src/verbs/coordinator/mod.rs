@@ -15,6 +15,7 @@ use history::EventLog;
 use page::{Login, Page, PublicUrl};
 use pod_costs::PodCosts;
 use proto::server::Security;
+use service_kit::descriptors;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, reached, Stop};
@@ -127,6 +128,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let (listener, bound) = bind(&arguments.listen).await?;
         let tracing = arguments.traces.start("kgfleet-coordinator", &bound.to_string())?;
         arguments.door.check(bound)?;
+        match descriptors::raise_limit() {
+            Ok(Some(most)) => tracing::info!(most, "open files and connections are bounded by this limit"),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+        }
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
         let alone = arguments.queue == MEMORY;
