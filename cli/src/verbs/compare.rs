@@ -118,13 +118,23 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
                 if found.is_empty() {
                     bail!(usage!("there is no model `{name}`; there are {}", headings.join(", ")));
                 }
+                let is_namesake = |a: &&ColumnId| {
+                    found.iter().any(|b| all.columns[**a].is_namesake_of(&all.columns[*b]))
+                };
+                let meant: Vec<_> = found.iter().filter(is_namesake).map(|&id| headings[id].as_str()).collect();
+                if !meant.is_empty() {
+                    bail!(usage!("`{name}` may be any of {}", meant.join(", ")));
+                }
             }
             // The first of the first, and the last of the second: with one model in two runs these are different columns.
             first.first().copied().zip(second.last().copied()).into_iter().collect()
         }
         (None, None) => {
             let ids = || 0..all.columns.len();
-            let twins = |&(a, b): &(ColumnId, ColumnId)| all.columns[a].name == all.columns[b].name;
+            let twins = |&(a, b): &(ColumnId, ColumnId)| {
+                let (a, b) = (&all.columns[a], &all.columns[b]);
+                a.name == b.name && !a.is_namesake_of(b)
+            };
             ids().flat_map(|a| ids().filter(move |b| a < *b).map(move |b| (a, b))).filter(twins).collect()
         }
         _ => bail!(usage!("--a and --b belong together")),

@@ -8,6 +8,7 @@ use anyhow::Context;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
+use report::dialogues::distinct;
 use report::hallucination::Study;
 use report::html::{self, ReportPage};
 use report::plot::{self, Svg};
@@ -96,10 +97,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         say(&format!("wrote {count} plots into {}", folder.display()));
     }
     if let Some(folder) = &arguments.cards {
-        for (column, heading) in all.headings().iter().enumerate() {
+        let names = distinct(all.headings().iter().map(|heading| file_name(heading)));
+        for (column, name) in names.iter().enumerate() {
             let mut text = Vec::new();
             card::write(all, column, &[&combined, &compass], &mut text)?;
-            write(folder, &format!("{}.md", file_name(heading)), &text)?;
+            write(folder, &format!("{name}.md"), &text)?;
         }
         say(&format!("wrote {} model cards into {}", all.columns.len(), folder.display()));
     }

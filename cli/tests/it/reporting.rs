@@ -157,6 +157,39 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     data.kgfleet(&["table", "nothing"]).expect(3).says(&["there is no run nothing"]);
 }
 
+#[test]
+fn models_with_one_name_are_told_apart() {
+    let data = Data::new();
+    let file = |name: &str, model: &str, score: f64| {
+        data.write(&format!("{name}_result.json"), result_file(model, [score, score], "She."))
+            .display()
+            .to_string()
+    };
+    let (first, second) = (file("a", "a/Llama-3-8B", 0.5), file("b", "b/Llama-3-8B", 0.75));
+    let shown = data.kgfleet(&["table", &first, &second, "--show", "models", "--format", "json"]).expect(0);
+    let table: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let models: Vec<&Value> = table["rows"].as_array().unwrap().iter().map(|row| &row["model"]).collect();
+    assert_eq!(models, ["b/Llama-3-8B", "a/Llama-3-8B"], "{table}");
+    let cards = data.path().join("cards");
+    let page = data.path().join("page.html").display().to_string();
+    data.kgfleet(&["report", &first, &second, "--out", &page, "--cards", cards.to_str().unwrap()]).expect(0);
+    assert_eq!(std::fs::read_dir(cards).unwrap().count(), 2);
+    let compare = |a, b| data.kgfleet(&["compare", &first, &second, "--a", a, "--b", b]);
+    compare("Llama-3-8B", "b/Llama-3-8B").expect(2).says(&["may be any of a/Llama-3-8B, b/Llama-3-8B"]);
+    compare("a/Llama-3-8B", "b/Llama-3-8B").expect(0);
+}
+
+#[test]
+fn the_same_dialogues_count_once() {
+    let data = Data::new();
+    let content = result_file("m", [0.5, 0.75], "She.");
+    let first = data.write("there_result.json", content.clone()).display().to_string();
+    let again = data.write("again_result.json", content).display().to_string();
+    let shown = data.kgfleet(&["table", &first, &again, "--show", "models", "--format", "json"]).expect(0);
+    let shown = shown.says(&["40 dialogues of ", "again_result.json are also in ", "there_result.json; they count once"]);
+    assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["rows"][0]["dialogues"], 40);
+}
+
 /// Every table of these inputs, and a report.
 #[track_caller]
 fn all_tables(data: &Data, inputs: &[&str], code: i32) -> String {
@@ -202,8 +235,11 @@ fn odd_inputs_give_tables_or_say_what_is_wrong() {
     compare.expect(2).says(&["no dialogue on the same question"]);
     // Scores that a task cannot give, and no numbers at all.
     let wild = file("wild", result_file("m", [7.0, -1.0], "She.").replace("-0.5", "\"NaN\""));
-    let shown = all_tables(&data, &[&wild], 0);
+    let shown = all_tables(&data, &[&wild], 4);
     assert!(shown.contains("score-out-of-range"), "{shown}");
+    data.kgfleet(&["table", &wild])
+        .expect(4)
+        .says(&["wild_result.json: record 0: score `f1` is 3.5, and lies outside 0 to 1"]);
     let infinite = file("infinite", result_file("m", [0.5, 0.5], "She.").replace("0.25", "1e999"));
     data.kgfleet(&["table", &infinite]).expect(4).says(&["number out of range"]);
     // Nothing in a file, and nothing in a run.

@@ -4,12 +4,14 @@
 //! model is one column, however many files its dialogues are in; and scores on different exercises never share a
 //! column. `input` fills this table; nothing here reads files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::iter::once;
 use std::sync::OnceLock;
 
 use domain::{RunId, Scores};
 use jiff::Timestamp;
 use results::names::Names;
+use tasks::{ScoreOutOfRange, TaskClass};
 
 use crate::summaries::{CellStatistics, ColumnStatistics};
 pub use crate::summaries::{ColumnId, TaskId};
@@ -80,6 +82,16 @@ pub struct Column {
     pub exercises: Exercises,
 }
 
+impl Column {
+    /// Whether the other column is of another model with the same name, from a source of the same kind. The name of a
+    /// model in a run is chosen by whoever runs it, so a published model and one in a run with the same name are the
+    /// same model.
+    pub fn is_namesake_of(&self, other: &Self) -> bool {
+        let of_run = |column: &Self| matches!(column.origin, Origin::Run(_));
+        self.name == other.name && self.model != other.model && of_run(self) == of_run(other)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedTask {
     pub label: String,
@@ -87,8 +99,18 @@ pub struct ReportedTask {
     pub class: String,
     /// The score that stands for a dialogue, such as `max.combined`; empty if the class is unknown.
     pub headline: String,
-    /// Whether its headline must be between 0 and 1; false for an unknown class.
-    unit: bool,
+    /// Its class, if it is known.
+    known: Option<TaskClass>,
+}
+
+impl ReportedTask {
+    /// Checks that scores lie in the ranges of the class. Nothing is known about the scores of an unknown class.
+    ///
+    /// # Errors
+    /// The first score that does not.
+    pub fn check(&self, scores: &Scores) -> Result<(), ScoreOutOfRange> {
+        self.known.map_or(Ok(()), |class| class.check(scores))
+    }
 }
 
 /// Whether a dialogue has scores.
@@ -192,7 +214,7 @@ pub(crate) struct Memo {
 /// The reason of a dialogue whose published evaluation raised an exception.
 pub const NO_SCORES_RECORDED: &str = "no-scores-recorded";
 
-/// The reason of a dialogue whose headline is outside the range of its class.
+/// The reason of a dialogue with a score outside the range that its class gives.
 pub const OUT_OF_RANGE: &str = "score-out-of-range";
 
 impl Dialogues {
@@ -213,8 +235,10 @@ impl Dialogues {
     pub fn task(&mut self, label: &str, class: &str, headline: &[&str]) -> TaskId {
         self.tasks.iter().position(|task| task.label == label).unwrap_or_else(|| {
             self.memo = Memo::default();
-            let (label, class, unit) = (label.to_owned(), class.to_owned(), is_unit(class));
-            self.tasks.push(ReportedTask { label, class, headline: headline.join("."), unit });
+            let version = TaskClass::version_of(class).unwrap_or_default();
+            let known = TaskClass::resolve(class, version).ok();
+            let (label, class) = (label.to_owned(), class.to_owned());
+            self.tasks.push(ReportedTask { label, class, headline: headline.join("."), known });
             self.tasks.len() - 1
         })
     }
@@ -261,9 +285,7 @@ impl Dialogues {
             Ok(scores) => {
                 (dialogue.shape, dialogue.values) = self.shapes.take(scores);
                 dialogue.headline = self.shapes.find(&dialogue, &task.headline);
-                let within =
-                    |value: f64| if task.unit { (0.0..=1.0).contains(&value) } else { value.is_finite() };
-                let outside = dialogue.headline.is_some_and(|value| !within(value));
+                let outside = task.check(scores).is_err();
                 outside.then(|| OUT_OF_RANGE.to_owned())
             }
         };
@@ -331,7 +353,8 @@ impl Dialogues {
         text.split_once('\u{1f}').map_or(text, |(_, case)| case)
     }
 
-    /// A heading for every column: its name, with origin or exercises where names are equal.
+    /// A heading for every column, no two equal: its name, with origin or exercises where names are equal, and the label
+    /// of the model where several models have one name, as `a/Llama-3-8B` and `b/Llama-3-8B` do.
     pub fn headings(&self) -> Vec<String> {
         let kinds = |of: fn(&Column) -> String| {
             let mut kinds: Vec<String> = self.columns.iter().map(of).collect();
@@ -357,12 +380,14 @@ impl Dialogues {
             {
                 marks.push(run.as_str());
             }
+            let shared = self.columns.iter().any(|other| other.is_namesake_of(column));
+            let name = if shared { &column.model } else { &column.name };
             match marks.as_slice() {
-                [] => column.name.clone(),
-                marks => format!("{} ({})", column.name, marks.join(", ")),
+                [] => name.clone(),
+                marks => format!("{name} ({})", marks.join(", ")),
             }
         };
-        self.columns.iter().map(heading).collect()
+        distinct(self.columns.iter().map(heading))
     }
 
     /// The sets of exercises with their columns, in order. Comparisons stay within one set.
@@ -441,6 +466,16 @@ pub fn count_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(&'a str
     counts
 }
 
+/// The texts, with a number behind each that stood before.
+pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let free = |text: String| {
+        let mut candidates = once(text.clone()).chain((2_u64..).map(|number| format!("{text} {number}")));
+        candidates.find(|candidate| taken.insert(candidate.clone())).unwrap_or(text)
+    };
+    texts.map(free).collect()
+}
+
 fn is_twin(a: &Column, b: &Column) -> bool {
     a.name == b.name && a.exercises == b.exercises && matches!(a.origin, Origin::Run(_))
 }
@@ -456,12 +491,6 @@ fn renumbered<T>(items: &[T], keep: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
     items.iter().map(number).collect()
 }
 
-/// Whether the headlines of a class lie between 0 and 1.
-fn is_unit(class: &str) -> bool {
-    let version = tasks::TaskClass::version_of(class).unwrap_or_default();
-    tasks::TaskClass::resolve(class, version).is_ok_and(|class| class.marks == tasks::Marks::UNIT)
-}
-
 #[cfg(test)]
 pub mod testing;
 
@@ -471,6 +500,19 @@ mod tests {
 
     use super::testing::{column, entry};
     use super::*;
+    use crate::names;
+
+    #[test]
+    fn models_with_one_name_have_two_headings() {
+        let mut all = Dialogues::default();
+        for model in ["a/Llama-3-8B", "b/Llama-3-8B", "c/Qwen"] {
+            let name = names::published(model);
+            all.column(Column { name, ..column(model, Origin::Published) });
+        }
+        assert_eq!(all.headings(), ["a/Llama-3-8B", "b/Llama-3-8B", "Qwen"]);
+        let texts = ["x", "x", "x 2"].map(str::to_owned);
+        assert_eq!(distinct(texts.into_iter()), ["x", "x 2", "x 2 2"]);
+    }
 
     #[test]
     fn a_headline_outside_its_range_is_no_score() {

@@ -1,7 +1,10 @@
 //! What a task class declares. Each class has a [`ClassSpec`] in the folder of its family; [`crate::families`] lists
 //! all of them.
 
+use std::ops::RangeInclusive;
+
 use domain::{Ask, PromptKind, Scores};
+use serde_json::Value;
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::graphs::GraphLibrary;
@@ -16,6 +19,9 @@ pub struct ClassSpec {
     pub headline: &'static [&'static str],
     /// The headline of a perfect answer and of an unreadable one.
     pub marks: Marks,
+    /// The scores that may lie outside [0, 1], by the last part of their path, each with its range. All other scores
+    /// of the class are shares.
+    pub wider: &'static [(&'static str, RangeInclusive<f64>)],
     /// The kind of question. For embedders and classifiers, the prompt is a JSON list of texts, and the answer a JSON
     /// object with what the verdict needs.
     pub asks: Ask,
@@ -47,6 +53,7 @@ impl ClassSpec {
             names,
             headline,
             marks: Marks::UNIT,
+            wider: &[],
             asks: Ask::Chat,
             answers,
             follow_ups: &[],
@@ -62,6 +69,44 @@ impl ClassSpec {
         let (first, rest) = self.headline.split_first()?;
         rest.iter().try_fold(scores.get(*first)?, |value, key| value.get(key))?.as_f64()
     }
+
+    /// Checks that every number among the scores of a dialogue lies in its range.
+    ///
+    /// # Errors
+    /// The first score that does not.
+    pub fn check(&self, scores: &Scores) -> Result<(), ScoreOutOfRange> {
+        scores.iter().try_for_each(|(name, value)| self.check_score(name, value))
+    }
+
+    fn check_score(&self, name: &str, value: &Value) -> Result<(), ScoreOutOfRange> {
+        if let Value::Object(parts) = value {
+            let checked = parts.iter().try_for_each(|(part, value)| self.check_score(part, value));
+            return checked
+                .map_err(|error| ScoreOutOfRange { path: format!("{name}.{}", error.path), ..error });
+        }
+        let Some(value) = value.as_f64() else { return Ok(()) };
+        let range = self.wider.iter().find(|(wide, _)| *wide == name).map_or(&SHARE, |(_, range)| range);
+        if (range.start() - ROUNDING..=range.end() + ROUNDING).contains(&value) {
+            return Ok(());
+        }
+        Err(ScoreOutOfRange { path: name.to_owned(), value, range: range.clone() })
+    }
+}
+
+/// The range of a score that is a share.
+const SHARE: RangeInclusive<f64> = 0.0..=1.0;
+
+/// How far outside its range a score may lie by rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// A score that its class cannot have given.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("score `{path}` is {value}, and lies outside {} to {}", range.start(), range.end())]
+pub struct ScoreOutOfRange {
+    /// The keys that lead to it, joined by dots.
+    pub path: String,
+    pub value: f64,
+    pub range: RangeInclusive<f64>,
 }
 
 /// Reads a case of a class.

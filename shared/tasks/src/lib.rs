@@ -19,7 +19,7 @@ pub mod task;
 pub mod text;
 pub mod wording;
 
-pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair};
+pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, ScoreOutOfRange};
 pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,

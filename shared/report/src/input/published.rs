@@ -1,6 +1,6 @@
 //! Result files of LLM-KG-Bench.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
@@ -32,31 +32,41 @@ pub fn read_documents(
     mut details: Option<&mut Details>,
 ) -> FileReading {
     let mut reading = FileReading::default();
-    for document in documents {
+    let mut seen = Seen::default();
+    for (place, document) in documents.iter().enumerate() {
         let mut file =
             File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
-        let (mut added, mut bad) = (0, Vec::new());
+        let (mut added, mut bad, mut repeated) = (0, Vec::new(), BTreeMap::<usize, u64>::new());
         let (protected, mut failed) = (document.is_protected(), None);
-        let read = document.read(|record| {
-            match record {
-                Ok(record) => match file.add(&record.record) {
-                    Ok(()) => {
-                        added += 1;
-                        if let Some(details) = details.as_deref_mut()
-                            && let Err(error) =
-                                details.push(DialogueDetail::of_result(&record.record), protected)
-                        {
-                            failed = Some(error);
-                            return ControlFlow::Break(());
-                        }
-                    }
-                    Err(problem) => {
-                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index));
-                    }
-                },
-                Err(error) => bad.push(error.to_string()),
+        let read = document.read(|read| {
+            let (index, record) = match read {
+                Ok(read) => (read.index, read.record),
+                Err(error) => {
+                    bad.push(error.to_string());
+                    return ControlFlow::Continue(());
+                }
+            };
+            if let Some(first) = seen.earlier(place, &record) {
+                *repeated.entry(first).or_default() += 1;
+                return ControlFlow::Continue(());
             }
-            ControlFlow::Continue(())
+            let in_record = |problem: String| format!("{}: record {index}: {problem}", document.name());
+            match file.add(&record) {
+                Ok(task) => {
+                    let checked = file.all.tasks[task].check(record.scores());
+                    bad.extend(checked.err().map(|error| in_record(error.to_string())));
+                }
+                Err(problem) => {
+                    bad.push(in_record(problem));
+                    return ControlFlow::Continue(());
+                }
+            }
+            added += 1;
+            let kept = details
+                .as_deref_mut()
+                .map(|details| details.push(DialogueDetail::of_result(&record), protected));
+            failed = kept.and_then(Result::err);
+            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         reading.file_errors.extend(read.err().map(|error| error.to_string()));
         reading.file_errors.extend(failed.map(|error| format!("{}: {error}", document.name())));
@@ -80,6 +90,11 @@ pub fn read_documents(
                 document.file_name()
             )));
         }
+        for (first, count) in repeated {
+            let (again, first) = (document.name(), documents[first].name());
+            all.warnings
+                .push(Warning(format!("{count} dialogues of {again} are also in {first}; they count once")));
+        }
         reading.dialogues += added;
         reading.record_errors.append(&mut bad);
     }
@@ -97,7 +112,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn add(&mut self, record: &ResultRecord) -> Result<(), String> {
+    fn add(&mut self, record: &ResultRecord) -> Result<TaskId, String> {
         let class = class_of(record.task_id(), record.task_version()).map_err(|error| error.to_string())?;
         let commit = record.fields().get("taskInfo").and_then(|info| info.get("gitCommit")?.as_str());
         let commit = commit.unwrap_or("unknown");
@@ -147,7 +162,27 @@ impl File<'_> {
             seconds: record.duration().and_then(parse_duration).map(|length| length.as_secs_f64()),
             attempt: 1,
         });
-        Ok(())
+        Ok(task)
+    }
+}
+
+/// The records of the documents read so far. The same results may lie in an archive and unpacked beside it.
+#[derive(Default)]
+struct Seen {
+    /// The document in which a record, known by its hash, was read first.
+    first: HashMap<u64, usize>,
+}
+
+impl Seen {
+    /// The earlier document that has this record of document `place`. Two records are the same if model, task, start,
+    /// duration and answers are.
+    fn earlier(&mut self, place: usize, record: &ResultRecord) -> Option<usize> {
+        let mut hasher = DefaultHasher::new();
+        (record.model().requested, record.task_label(), record.start_time(), record.duration())
+            .hash(&mut hasher);
+        record.answers().for_each(|answer| answer.hash(&mut hasher));
+        let first = *self.first.entry(hasher.finish()).or_insert(place);
+        (first != place).then_some(first)
     }
 }
 

@@ -110,6 +110,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let (mut columns, mut ids) =
         (HashMap::<ModelLabel, ColumnId>::new(), HashMap::<TaskLabel, TaskId>::new());
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
+    let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
     let parts = (!whole).then(|| records.records::<Part>(keys()).map(|read| Ok((read?.1, None))));
     let records = whole.then(|| {
@@ -150,6 +151,12 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
             sum.filter(|_| !part.rounds.is_empty())
         };
+        if let OutcomeHead::Scored(scores) = &part.outcome
+            && let Err(error) = all.tasks[id].check(scores)
+        {
+            outside += 1;
+            first_outside.get_or_insert_with(|| format!("{key}: {error}"));
+        }
         all.add(NewDialogue {
             column,
             task: id,
@@ -196,6 +203,12 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     if dialogues < manifest.planned_dialogues {
         let planned = manifest.planned_dialogues;
         all.warnings.push(Warning(format!("run {} has {dialogues} of {planned} dialogues", manifest.run)));
+    }
+    if let Some(first) = first_outside {
+        let run = &manifest.run;
+        all.warnings.push(Warning(format!(
+            "run {run} has {outside} dialogues with scores that cannot be; they count as not scored; the first is {first}"
+        )));
     }
     if scorers.len() > 1 {
         all.warnings

@@ -151,6 +151,24 @@ mod tests {
     }
 
     #[test]
+    fn a_score_outside_its_range_is_named() {
+        let check = |name: &str, scores: serde_json::Value| {
+            let class = TaskClass::resolve(name, TaskClass::version_of(name).unwrap()).unwrap();
+            class.check(scores.as_object().unwrap()).map_err(|error| error.to_string())
+        };
+        let queries = "Text2SparqlExecEvalListBeastiary";
+        assert_eq!(check(queries, json!({"0": {"combined": 1.0}, "max": {"combined": 0.0}})), Ok(()));
+        assert_eq!(
+            check(queries, json!({"0": {"combined": 1e6}, "max": {"combined": 1.0}})),
+            Err("score `0.combined` is 1000000, and lies outside 0 to 1".into())
+        );
+        assert!(check(queries, json!({"max": {"combined": -0.1}})).is_err());
+        assert_eq!(check("TurtleSampleGeneration", json!({"persons_relative_error": 3.5})), Ok(()));
+        assert!(check("TurtleSampleGeneration", json!({"persons_relative_error": -1.5})).is_err());
+        assert_eq!(check("TurtleErrorsStatic", json!({"diffRatio": -666.0})), Ok(()));
+    }
+
+    #[test]
     fn every_name_belongs_to_one_class_and_has_a_version() {
         let mut names: Vec<&str> = Vec::new();
         for spec in classes() {

@@ -57,6 +57,7 @@ struct FactExtract {
 
 /// Turn a fact sheet into a graph.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
+    wider: &[("parsableTripleRatio", 0.0..=f64::INFINITY)],
     published: Published { incomparable: &["diffRatioRaw"], ..Published::NOTHING },
     ..ClassSpec::new(
         &[("FactExtractStatic", &["1.0", "1.1"])],

@@ -29,6 +29,8 @@ const ANSWERS_MAX: usize = 2;
 pub(crate) const CLASS: ClassSpec = ClassSpec {
     follow_ups: &[PromptKind::Choice],
     judges: true,
+    // A task says what each choice is worth.
+    wider: &[("grade", f64::NEG_INFINITY..=f64::INFINITY)],
     ..ClassSpec::new(&[(NAME, &[VERSION])], &["grade"], AnswerForm::Text, |input, _, _| exercise(input))
 };
 

@@ -36,6 +36,7 @@ pub fn pair(left: &str, right: &str) -> String {
 const SIMILARITIES: ClassSpec = ClassSpec {
     // Texts that have nothing in common may have a cosine below 0.
     marks: Marks { full: 1.0, least: -1.0 },
+    wider: &[("cosine", -1.0..=1.0)],
     asks: Ask::Embed,
     judges: true,
     ..ClassSpec::new(&[(SIMILARITY, &[VERSION])], &["cosine"], AnswerForm::Text, |_, _, _| {
@@ -47,6 +48,8 @@ const OF_CLASSES: ClassSpec = ClassSpec {
     names: &[(CLASS, &[VERSION])],
     headline: &["grade"],
     marks: Marks::UNIT,
+    // A task says what each class is worth.
+    wider: &[("grade", f64::NEG_INFINITY..=f64::INFINITY)],
     asks: Ask::Classify,
     exercise: |input, _, _| classes(input),
     ..SIMILARITIES

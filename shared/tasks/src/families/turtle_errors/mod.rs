@@ -46,6 +46,7 @@ struct TurtleErrors {
 
 /// Repair a Turtle document in one answer.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
+    wider: &[("diffRatio", f64::NEG_INFINITY..=1.0), ("parsableTripleRatio", 0.0..=f64::INFINITY)],
     repair: Some(Repair { broken: "brokenTurtle", repaired: "optimalTurtle" }),
     ..ClassSpec::new(
         &[("TurtleErrorsStatic", &["2.0", "5.0"])],

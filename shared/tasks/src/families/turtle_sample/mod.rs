@@ -44,6 +44,7 @@ struct TurtleSample {
 /// Generate a graph of persons of a given size. The headline is a relative error: -1 is "nothing found".
 pub(crate) const CLASS: ClassSpec = ClassSpec {
     marks: Marks { full: 0.0, least: -1.0 },
+    wider: &[("persons_relative_error", -1.0..=f64::INFINITY)],
     ..ClassSpec::new(
         &[("TurtleSampleGeneration", &["1.0"]), ("SyntheticDatasetGeneration", &["1.0"])],
         &["persons_relative_error"],
