@@ -206,14 +206,17 @@ impl Metas {
 
     fn of_record(&self, record: &domain::Record) -> Option<TaskMeta> {
         let task = self.0.get(&record.key.task)?;
-        let data = &task.case(record.key.iteration).data.data;
+        let mut data = task.case(record.key.iteration).data.data.clone();
+        for key in task.class.published.case_keys {
+            data.entry(*key).or_insert(Value::Null);
+        }
         Some(TaskMeta {
             task_id: task.class_name.clone(),
             task_label: record.key.task.to_string(),
             version: task.version.clone(),
             task_parameter: task.parameters.clone(),
             git_commit: format!("kgfleet {}", record.provenance.kgfleet),
-            task_data: data.clone(),
+            task_data: data,
             target_size: None,
             estimated_size: task.class.published.estimated_size,
         })

@@ -156,7 +156,11 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
                 "name" => Sort::Name,
                 task => Sort::Task(task.to_owned()),
             };
-            return Ok(Grid::of(all).sorted(&sort, reverse).map_err(unknown)?.table());
+            let grid = Grid::of(all).sorted(&sort, reverse).map_err(unknown)?;
+            return Ok(match arguments.format {
+                TableFormat::Csv | TableFormat::Json => grid.long(),
+                TableFormat::Text | TableFormat::Md | TableFormat::Xlsx => grid.table(),
+            });
         }
         Show::Models => statistics::by_model(all),
         Show::Statistics => statistics::by_task(all),

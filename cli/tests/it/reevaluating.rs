@@ -208,6 +208,10 @@ fn a_pack_judges_its_own_records_with_its_named_graphs() {
     let run = data.run();
     let file = run.dir.exports().join(format!("{}_result.json", run.name()));
     let file = file.to_str().unwrap();
+    let records: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    for key in ["entityLabelMapping", "iris", "subGraph", "subSchema"] {
+        assert!(records[0]["taskData"].get(key).is_some(), "published cases have `{key}`");
+    }
 
     let without = data.kgfleet(&["reevaluate", file, "--json"]).expect(INFRASTRUCTURE);
     assert!(without.stderr.contains("`bestiary`"), "the graph is named: {}", without.stderr);

@@ -186,7 +186,11 @@ fn the_same_dialogues_count_once() {
     let first = data.write("there_result.json", content.clone()).display().to_string();
     let again = data.write("again_result.json", content).display().to_string();
     let shown = data.kgfleet(&["table", &first, &again, "--show", "models", "--format", "json"]).expect(0);
-    let shown = shown.says(&["40 dialogues of ", "again_result.json are also in ", "there_result.json; they count once"]);
+    let shown = shown.says(&[
+        "40 dialogues of ",
+        "again_result.json are also in ",
+        "there_result.json; they count once",
+    ]);
     assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["rows"][0]["dialogues"], 40);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
+use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::{Ruling, Stage, StageRecords, Subject, names};
 
 use crate::benchmarks::Benchmarks;
@@ -124,8 +124,9 @@ impl Benchmarks {
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
         for (ticket, record) in self.winners(&run).await? {
             let Some(uid) = uid(record.key.iteration as usize) else { continue };
-            let took = record.ended_at.duration_since(record.started_at).as_secs_f64();
-            stage.replies = (stage.replies.0 + 1, stage.replies.1 + took.max(0.0));
+            let answered = record.rounds.iter().map(|round| round.answered_at);
+            let time = DialogueTime::of(record.started_at, answered, record.ended_at);
+            stage.replies = (stage.replies.0 + 1, stage.replies.1 + time.dialogue_s);
             let ruling = match record.outcome {
                 Outcome::Scored { scores, infos } => Ruling::Scored { scores, infos },
                 Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),

@@ -2,7 +2,7 @@
 
 use axum::response::Html;
 use coordinator::dialogues::{DialogueLine, RecordView};
-use domain::{DialogueKey, ModelLabel, Outcome, RunId, TaskLabel};
+use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, RunId, TaskLabel};
 use maud::{Markup, html};
 use report::details::DialogueDetail;
 use report::html::dialogue::dialogue;
@@ -32,13 +32,15 @@ impl DialogueFacts {
             Outcome::Scored { .. } => "scored".to_owned(),
             Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => format!("no score: {cause}"),
         };
+        let answered = record.rounds.iter().map(|round| round.answered_at);
+        let time = DialogueTime::of(record.started_at, answered, record.ended_at);
         Self {
             case: record.provenance.task.case.clone(),
             outcome,
             worker: record.attempt.worker.to_string(),
             attempt: record.attempt.number,
             started: record.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-            took: duration(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+            took: duration(time.dialogue_s),
             redacted: view.redacted,
         }
     }

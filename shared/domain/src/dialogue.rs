@@ -74,6 +74,26 @@ pub struct Round {
     pub failed_calls: Vec<FailedCall>,
 }
 
+/// How long a dialogue took, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DialogueTime {
+    /// From its start to the last answer, as LLM-KG-Bench measures its `duration`; to its end if there is no answer.
+    pub dialogue_s: f64,
+    /// From the last answer to the end: the evaluation, and the wait for it.
+    pub evaluation_s: f64,
+}
+
+impl DialogueTime {
+    /// `answered` are the times at which answers were complete. A clock that was set back in between gives zero.
+    pub fn of(start: Timestamp, answered: impl IntoIterator<Item = Timestamp>, end: Timestamp) -> Self {
+        let last = answered.into_iter().last().unwrap_or(end);
+        // Divided once, so that a decimal fraction stays the nearest number to it.
+        let seconds =
+            |from: Timestamp, to: Timestamp| (to.duration_since(from).as_nanos() as f64 / 1e9).max(0.0);
+        Self { dialogue_s: seconds(start, last), evaluation_s: seconds(last, end) }
+    }
+}
+
 /// A model call that failed in transport and was retried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCall {
@@ -81,4 +101,26 @@ pub struct FailedCall {
     pub cause: crate::outcome::FailureCause,
     /// What the server or the network said, shortened.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialogue_ends_with_its_last_answer() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let time = |answers: &[i64], end| {
+            DialogueTime::of(at(10), answers.iter().map(|&second| at(second)), at(end))
+        };
+        assert_eq!(time(&[12, 15], 60), DialogueTime { dialogue_s: 5.0, evaluation_s: 45.0 });
+        let micros = |micros: i64| Timestamp::from_microsecond(micros).unwrap();
+        assert_eq!(DialogueTime::of(micros(1), [micros(2_000_000)], micros(2_000_000)).dialogue_s, 1.999_999);
+        assert_eq!(time(&[], 60), DialogueTime { dialogue_s: 50.0, evaluation_s: 0.0 });
+        assert_eq!(
+            time(&[9], 8),
+            DialogueTime { dialogue_s: 0.0, evaluation_s: 0.0 },
+            "the clock was set back"
+        );
+    }
 }

@@ -34,7 +34,7 @@ pub mod uid;
 
 pub use backoff::Backoff;
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
-pub use dialogue::{Answer, Prompt, PromptKind, Round};
+pub use dialogue::{Answer, DialogueTime, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
 pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use mean::Mean;

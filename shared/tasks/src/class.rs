@@ -149,11 +149,13 @@ pub struct Repair {
 pub struct Published {
     /// The estimated size that they state, in characters.
     pub estimated_size: Option<u64>,
+    /// Keys that every case has there and that a case of a pack may lack. What is exported has them, as null.
+    pub case_keys: &'static [&'static str],
     /// Scores that need a reference which was never published: they cannot be compared.
     pub incomparable: &'static [&'static str],
 }
 
 impl Published {
     /// For a class that is not from LLM-KG-Bench, or about which its files say nothing more.
-    pub const NOTHING: Self = Self { estimated_size: None, incomparable: &[] };
+    pub const NOTHING: Self = Self { estimated_size: None, case_keys: &[], incomparable: &[] };
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::{DialogueKey, ModelLabel, Outcome, Provenance, Record, TaskLabel, Usage};
+use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, Provenance, Record, TaskLabel, Usage};
 use jiff::Timestamp;
 use results::RunManifest;
 use results::export::Source;
@@ -44,6 +44,7 @@ struct AttemptPart {
 #[derive(Deserialize)]
 struct RoundPart {
     answer: AnswerPart,
+    answered_at: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +64,10 @@ pub enum ReadError {
 
 impl Part {
     fn of(record: &Record) -> Self {
-        let round = |round: &domain::Round| RoundPart { answer: AnswerPart { usage: round.answer.usage } };
+        let round = |round: &domain::Round| RoundPart {
+            answer: AnswerPart { usage: round.answer.usage },
+            answered_at: round.answered_at,
+        };
         Self {
             key: record.key.clone(),
             attempt: AttemptPart { number: record.attempt.number },
@@ -151,6 +155,8 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
             sum.filter(|_| !part.rounds.is_empty())
         };
+        let answered = part.rounds.iter().map(|round| round.answered_at);
+        let time = DialogueTime::of(part.started_at, answered, part.ended_at);
         if let OutcomeHead::Scored(scores) = &part.outcome
             && let Err(error) = all.tasks[id].check(scores)
         {
@@ -171,7 +177,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             rounds: part.rounds.len() as u32,
             prompt_tokens: tokens(|usage| usage.prompt_tokens),
             completion_tokens: tokens(|usage| usage.completion_tokens),
-            seconds: Some(part.ended_at.duration_since(part.started_at).as_secs_f64()),
+            seconds: Some(time.dialogue_s),
             attempt: part.attempt.number,
         });
         if !scorers.contains(&task.scorer) {

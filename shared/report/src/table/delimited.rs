@@ -14,12 +14,11 @@ impl Table {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(self.headings.iter().map(|heading| &heading.name))?;
         for row in self.body() {
-            let cells = row.iter().enumerate().map(|(column, cell)| match cell {
+            let cells = row.iter().map(|cell| match cell {
                 Cell::Empty => String::new(),
                 // A dash means that there is nothing, and spreadsheets take it for that.
                 Cell::Text(text) if text == "-" => text.clone(),
                 Cell::Text(text) => guard_formula(text).into_owned(),
-                Cell::Told(text, _) if !self.is_numeric(column) => guard_formula(text).into_owned(),
                 Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => {
                     cell.value().map(|value| value.to_string()).unwrap_or_default()
                 }

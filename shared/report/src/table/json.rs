@@ -8,14 +8,13 @@ impl Table {
     /// The table as JSON: numbers with all digits, `null` for unknown values, no total.
     pub fn to_json(&self) -> Value {
         let row = |cells: &Vec<Cell>| -> Map<String, Value> {
-            let cells = self.headings.iter().zip(cells).enumerate();
+            let cells = self.headings.iter().zip(cells);
             cells
-                .map(|(column, (heading, cell))| {
+                .map(|(heading, cell)| {
                     let value = match cell {
                         Cell::Empty => Value::Null,
                         Cell::Text(text) => json!(text),
                         Cell::Count(count) => json!(count),
-                        Cell::Told(text, _) if !self.is_numeric(column) => json!(text),
                         Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => json!(cell.value()),
                         Cell::Time(time) => json!(time.to_string()),
                     };

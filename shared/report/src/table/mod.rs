@@ -206,20 +206,6 @@ impl Table {
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
     }
-
-    /// Whether a file has numbers in this column and not texts.
-    fn is_numeric(&self, column: usize) -> bool {
-        let mut cells = self
-            .rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .filter(|cell| **cell != Cell::Empty)
-            .peekable();
-        cells.peek().is_some()
-            && cells.all(|cell| {
-                matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(_, Some(_)))
-            })
-    }
 }
 
 #[cfg(test)]
@@ -243,11 +229,5 @@ mod tests {
         assert_eq!(Cell::p(Some(1e-9)).shown(), "<0.0001");
         assert_eq!(Cell::small(Some(0.000_11), 5).shown(), "0.00011");
         assert_eq!(Cell::Number(f64::INFINITY, 2).value(), None);
-    }
-
-    #[test]
-    fn a_column_of_numbers_is_one_in_files() {
-        let table = example();
-        assert_eq!([0, 1, 2].map(|column| table.is_numeric(column)), [false, true, true]);
     }
 }

@@ -11,13 +11,18 @@ use crate::table::{Cell, Table};
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;
 
+/// Digits of a mean behind the point, for people.
+const DIGITS: usize = 3;
+
+const TITLE: &str = "Mean scores";
+
 /// Means by task and model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     tasks: Vec<TaskRow>,
     models: Vec<ModelColumn>,
     /// By task, then model.
-    cells: Vec<Vec<Cell>>,
+    cells: Vec<Vec<Score>>,
     /// Whether rows are tasks: a mean of stages and results says nothing.
     has_mean: bool,
     /// Below the table.
@@ -29,6 +34,29 @@ struct TaskRow {
     label: String,
     /// Its headline score, if known.
     score: Option<String>,
+}
+
+/// A model on a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Score {
+    mean: Option<f64>,
+    scored: u64,
+    failed: u64,
+    planned: u64,
+    /// The mean for people, with what it covers.
+    shown: String,
+}
+
+impl Score {
+    fn of(cell: &CellView) -> Self {
+        let CellView { mean, scored, failed, planned, .. } = *cell;
+        Self { mean, scored, failed, planned, shown: mean_of_cell(cell) }
+    }
+
+    /// Empty if nothing was planned and there are no dialogues.
+    fn cell(&self) -> Cell {
+        if self.planned == 0 { Cell::Empty } else { Cell::Told(self.shown.clone(), self.mean) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +93,7 @@ impl Grid {
         let row = |cells: &&[CellView]| {
             let of_model = |model: &ModelView| {
                 let cell = cells.iter().find(|cell| cell.model == model.model);
-                cell.map_or(Cell::Empty, |cell| Cell::Told(mean_of_cell(cell), cell.mean))
+                cell.map(Score::of).unwrap_or_default()
             };
             view.models.iter().map(of_model).collect()
         };
@@ -106,17 +134,14 @@ impl Grid {
         for (task, found) in all.tasks.iter().enumerate() {
             let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
             grid.tasks.push(TaskRow { label: found.label.clone(), score });
-            let views = (0..all.columns.len()).map(|column| cell(column, task));
-            grid.cells.push(
-                views.map(|view| or_nothing(Cell::Told(mean_of_cell(&view), view.mean), &view)).collect(),
-            );
+            grid.cells.push((0..all.columns.len()).map(|column| Score::of(&cell(column, task))).collect());
         }
         for (column, name) in headings.into_iter().enumerate() {
             // A task that a model was never to be asked is no gap.
             let asked: Vec<usize> = (0..all.tasks.len())
                 .filter(|&task| all.planned(column, task) > 0 || by_cell.contains_key(&(column, task)))
                 .collect();
-            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].value()));
+            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].mean));
             let set = sets.iter().position(|(_, columns)| columns.contains(&column)).unwrap_or_default();
             grid.models.push(ModelColumn { name, set, total: Cell::Told(mean.to_string(), mean.value) });
         }
@@ -159,7 +184,7 @@ impl Grid {
                     let known: Vec<&str> = self.tasks.iter().take(5).map(|row| row.label.as_str()).collect();
                     return Err(format!("there is no task `{task}`; there are {} …", known.join(", ")));
                 };
-                best(&mut order, &|at| self.cells[row][at].value());
+                best(&mut order, &|at| self.cells[row][at].mean);
             }
         }
         self.models = order.iter().map(|&at| self.models[at].clone()).collect();
@@ -172,8 +197,27 @@ impl Grid {
     /// The table: tasks as rows or, with many models, models as rows.
     pub fn table(&self) -> Table {
         let mut table = if self.models.len() > COLUMNS_MAX { self.turned() } else { self.upright() };
-        table.title = "Mean scores".to_owned();
+        table.title = TITLE.to_owned();
         table.notes.clone_from(&self.notes);
+        table
+    }
+
+    /// The table for programs: one row for each model on each task, in one shape for any number of models.
+    pub fn long(&self) -> Table {
+        let mut table =
+            Table::default().left(["model", "task", "score"]).right(["mean", "scored", "failed", "planned"]);
+        table.title = TITLE.to_owned();
+        table.notes.clone_from(&self.notes);
+        for (at, model) in self.models.iter().enumerate() {
+            for (task, scores) in self.tasks.iter().zip(&self.cells) {
+                let Score { mean, scored, failed, planned, .. } = scores[at];
+                let score = task.score.as_deref().map_or(Cell::Empty, Cell::from);
+                let mean = mean.map_or(Cell::Empty, |mean| Cell::Number(mean, DIGITS));
+                let counts = [scored, failed, planned].map(Cell::Count);
+                let names = [model.name.as_str(), task.label.as_str()].map(Cell::from);
+                table.row(names.into_iter().chain([score, mean]).chain(counts));
+            }
+        }
         table
     }
 
@@ -184,7 +228,7 @@ impl Grid {
         let score = |text: Option<&String>| named.then(|| Cell::from(text.cloned().unwrap_or_default()));
         for (task, cells) in self.tasks.iter().zip(&self.cells) {
             let head = [Some(Cell::from(task.label.as_str())), score(task.score.as_ref())];
-            table.row(head.into_iter().flatten().chain(cells.iter().cloned()));
+            table.row(head.into_iter().flatten().chain(cells.iter().map(Score::cell)));
         }
         if !self.has_mean {
             return table;
@@ -202,17 +246,12 @@ impl Grid {
             table.shortened(format!("{}{score}", task.label), (number + 1).to_string());
         }
         for (at, model) in self.models.iter().enumerate() {
-            let cells = self.cells.iter().map(|row| row[at].clone());
+            let cells = self.cells.iter().map(|row| row[at].cell());
             let total = has_mean.then(|| model.total.clone());
             table.row([Cell::from(model.name.as_str())].into_iter().chain(total).chain(cells));
         }
         table
     }
-}
-
-/// The cell; empty if nothing was planned and there are no dialogues.
-fn or_nothing(cell: Cell, view: &CellView) -> Cell {
-    if view.planned == 0 { Cell::Empty } else { cell }
 }
 
 /// The mean of a model on a task, with its coverage and failures.
@@ -273,6 +312,25 @@ mod tests {
         let by_name = Grid::of(&all).sorted(&Sort::Name, false).unwrap();
         assert_eq!(by_name, Grid::of(&all));
         assert_eq!(Grid::of(&all).sorted(&Sort::Mean, true).unwrap(), by_name, "the worst first");
+    }
+
+    #[test]
+    fn programs_get_one_shape_for_any_number_of_models() {
+        for models in [1, 7] {
+            let names: Vec<String> = (0..models).map(|n| format!("m{n}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let mut all = matrix(&names, &["s"], 2, |_, _, _| 0.5);
+            all.plan(0, 0, 4);
+            all.task("t", "RdfFriendCount", &["f1"]);
+            let mut out = Vec::new();
+            Grid::of(&all).long().write_csv(&mut out).unwrap();
+            let lines = String::from_utf8(out).unwrap();
+            let lines: Vec<&str> = lines.lines().take(3).collect();
+            assert_eq!(
+                lines,
+                ["model,task,score,mean,scored,failed,planned", "m0,s,f1,0.5,2,0,4", "m0,t,f1,,0,0,0"]
+            );
+        }
     }
 
     #[test]

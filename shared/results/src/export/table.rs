@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 
-use domain::{Attempt, DialogueKey, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage};
+use domain::{
+    Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
+};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,6 +32,7 @@ pub struct TableRecord {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct RoundUsage {
     answer: AnswerUsage,
+    answered_at: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -128,7 +131,7 @@ const LONG: [ColumnSpec; 5] = [
 ];
 
 /// The other columns of the wide form, before its scores.
-const WIDE: [ColumnSpec; 12] = [
+const WIDE: [ColumnSpec; 13] = [
     ("headline_score", ColumnKind::Text, "name of the score that stands for the dialogue"),
     ("headline", ColumnKind::Number, "that score"),
     ("rounds", ColumnKind::Integer, "prompts with an answer"),
@@ -139,7 +142,12 @@ const WIDE: [ColumnSpec; 12] = [
         "tokens of all answers; empty if the server did not report them",
     ),
     ("started_at", ColumnKind::Time, "start of the dialogue, UTC"),
-    ("seconds", ColumnKind::Number, "length of the dialogue"),
+    ("seconds", ColumnKind::Number, "from the start of the dialogue to its last answer"),
+    (
+        "evaluation_seconds",
+        ColumnKind::Number,
+        "from the last answer to the end: evaluation, and the wait for it",
+    ),
     ("seed", ColumnKind::Integer, "sampling seed"),
     ("worker", ColumnKind::Text, "worker"),
     ("attempt", ColumnKind::Integer, "attempt, from 1"),
@@ -286,6 +294,8 @@ fn of_dialogue<'r>(
         let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
         sum.filter(|_| !record.rounds.is_empty()).map_or(ExportCell::Empty, integer)
     };
+    let answered = record.rounds.iter().map(|round| round.answered_at);
+    let time = DialogueTime::of(record.started_at, answered, record.ended_at);
     [
         if name.is_empty() { ExportCell::Empty } else { ExportCell::Text(name) },
         value_at(&record.outcome, headline).map_or(ExportCell::Empty, ExportCell::Number),
@@ -293,7 +303,8 @@ fn of_dialogue<'r>(
         tokens(|usage| usage.prompt_tokens),
         tokens(|usage| usage.completion_tokens),
         ExportCell::Time(record.started_at),
-        ExportCell::Number(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+        ExportCell::Number(time.dialogue_s),
+        ExportCell::Number(time.evaluation_s),
         integer(record.provenance.seed),
         ExportCell::Text(record.attempt.worker.as_str()),
         ExportCell::Integer(record.attempt.number.into()),

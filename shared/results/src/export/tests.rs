@@ -79,11 +79,12 @@ fn csv_has_a_row_per_score_and_no_formulas() {
 fn the_wide_form_has_a_row_per_dialogue_and_a_column_per_score() {
     let run = run();
     let rows = csv_of(&wide(&run), WIDE);
-    let names = ["model", "headline_score", "headline", "message", "seconds", "prompt_tokens", "started_at"];
+    let names =
+        ["model", "headline_score", "headline", "message", "seconds", "evaluation_seconds", "started_at"];
     let found = cells(&rows, &names);
     let started = "2025-01-01T00:00:00.000001Z";
-    assert_eq!(found[0], ["m", "mean.recall", "1", "", "2.499999", "12", started]);
-    assert_eq!(found[1], ["m", "mean.recall", "", "no answer within 60 s", "2.499999", "12", started]);
+    assert_eq!(found[0], ["m", "mean.recall", "1", "", "1.999999", "0.5", started]);
+    assert_eq!(found[1], ["m", "mean.recall", "", "no answer within 60 s", "1.999999", "0.5", started]);
     let scores = cells(&rows, &["f1", "mean.recall"]);
     assert_eq!(scores[0], ["0.42857142857142855", "1"]);
     assert_eq!(scores[1], ["", ""]);

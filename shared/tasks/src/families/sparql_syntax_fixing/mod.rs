@@ -29,7 +29,11 @@ mod extract;
 pub(crate) const CLASS: ClassSpec = ClassSpec {
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: Some(Repair { broken: "testSparql", repaired: "refSparql" }),
-    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+    published: Published {
+        estimated_size: Some(2000),
+        case_keys: &["entityLabelMapping", "errorMessage"],
+        ..Published::NOTHING
+    },
     ..ClassSpec::new(
         &[("SparqlSyntaxFixingList", &["5.0", "5.1.2"]), ("SparqlSyntaxFixingListLcQuad", &["5.0", "5.1.2"])],
         &["max", "combined"],

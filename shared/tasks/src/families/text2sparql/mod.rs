@@ -41,30 +41,39 @@ enum Text2SparqlSet {
 
 /// Turn a question into a SPARQL query: one class per data set.
 pub(crate) const CLASSES: [ClassSpec; 6] = [
-    class(&[("Text2SparqlList", &["3.1.2"])], |input, graphs, compat| {
+    class(&[("Text2SparqlList", &["3.1.2"])], &[], |input, graphs, compat| {
         exercise(input, Text2SparqlSet::Generic, graphs, compat)
     }),
-    class(&[("Text2SparqlExecEvalListOrganizational", &["3.1.2"])], |input, graphs, compat| {
+    class(&[("Text2SparqlExecEvalListOrganizational", &["3.1.2"])], LABELS, |input, graphs, compat| {
         exercise(input, Text2SparqlSet::Organizational, graphs, compat)
     }),
-    class(&[("Text2SparqlExecEvalListOrgaNumerical", &["4.0"])], |input, graphs, compat| {
+    class(&[("Text2SparqlExecEvalListOrgaNumerical", &["4.0"])], LABELS, |input, graphs, compat| {
         exercise(input, Text2SparqlSet::OrgaNumerical, graphs, compat)
     }),
-    class(&[("Text2SparqlExecEvalListCoypuMini", &["3.0"])], |input, graphs, compat| {
+    class(&[("Text2SparqlExecEvalListCoypuMini", &["3.0"])], LABELS, |input, graphs, compat| {
         exercise(input, Text2SparqlSet::CoypuMini, graphs, compat)
     }),
-    class(&[("Text2SparqlExecEvalListBeastiary", &["2.4.2"])], |input, graphs, compat| {
-        exercise(input, Text2SparqlSet::Beastiary, graphs, compat)
-    }),
-    class(&[("Text2SparqlExecEvalListLcQuad", &["3.0"])], |input, graphs, compat| {
+    class(
+        &[("Text2SparqlExecEvalListBeastiary", &["2.4.2"])],
+        &["entityLabelMapping", "iris", "subGraph", "subSchema"],
+        |input, graphs, compat| exercise(input, Text2SparqlSet::Beastiary, graphs, compat),
+    ),
+    class(&[("Text2SparqlExecEvalListLcQuad", &["3.0"])], LABELS, |input, graphs, compat| {
         exercise(input, Text2SparqlSet::LcQuad, graphs, compat)
     }),
 ];
 
-const fn class(names: &'static [(&'static str, &'static [&'static str])], exercise: ReadCase) -> ClassSpec {
+/// The key that published cases have beside those that are read.
+const LABELS: &[&str] = &["entityLabelMapping"];
+
+const fn class(
+    names: &'static [(&'static str, &'static [&'static str])],
+    case_keys: &'static [&'static str],
+    exercise: ReadCase,
+) -> ClassSpec {
     ClassSpec {
         follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
-        published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+        published: Published { estimated_size: Some(2000), case_keys, ..Published::NOTHING },
         ..ClassSpec::new(names, &["max", "combined"], AnswerForm::Query, exercise)
     }
 }
