@@ -41,7 +41,7 @@ fn a_run_stands_beside_published_models_and_is_not_compared_with_them() {
     let csv = data.kgfleet(&["table", file, "--show", "preferences", "--format", "csv"]).expect(0);
     csv.prints(&[",RdfFriendCount-1\n", "GPT4o 2024/11,**TTL**\n"]);
     let json = data.kgfleet(&["table", "latest", "--format", "json", "--task", "*-nt-1"]).expect(0).json();
-    assert_eq!(json["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(json["rows"].as_array().unwrap().len(), 3, "a row for each model on the task");
 }
 
 #[test]
