@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use harness::RedisServer;
 use measure::{KGFLEET, Simulator, children, cpu, line, memory, watchers};
-use queue::testing::RedisServer;
 
 /// Models of the published matrix with 20 iterations of every task, and with 50.
 const PROPRIETARY: usize = 10;
@@ -113,10 +113,10 @@ impl Fleet {
     fn start_with(more: &[&str], guarded: bool) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]).expect("redis-server");
         let folder = tempfile::tempdir().expect("a folder");
-        let port = queue::testing::free_port();
+        let port = harness::free_port();
         let listen = format!("127.0.0.1:{port}");
         let data = folder.path().join("data");
-        let http_port = queue::testing::free_port();
+        let http_port = harness::free_port();
         let (http, queue) = (format!("127.0.0.1:{http_port}"), redis.url());
         let data = data.to_str().expect("UTF-8");
         let arguments =
@@ -348,7 +348,7 @@ fn run_with(addition: Addition, iterations: u32, collectors: &Collectors) -> Dur
         (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), iterations)).collect();
     let configuration = configuration(fleet.folder.path(), &models);
     let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
-    let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| queue::testing::free_port()).collect();
+    let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| harness::free_port()).collect();
     let worker = |(number, port): (usize, &u16)| {
         let http = format!("127.0.0.1:{port}");
         fleet.worker_with(number, &simulator.base_url, &[&["--http", &http], more].concat())

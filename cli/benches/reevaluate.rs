@@ -1,15 +1,15 @@
 //! Re-evaluation of six published models: `cargo bench -p cli --bench reevaluate`.
 //!
-//! The published data is not part of this repository: `test_support::Conformance` says where it is looked for. Prints
+//! The published data is not part of this repository: `harness::Conformance` says where it is looked for. Prints
 //! figures with the bound beside them and asserts nothing.
 
 mod measure;
 
 use std::process::Command;
 
+use harness::Conformance;
 use measure::{KGFLEET, line, timed};
 use serde_json::Value;
-use test_support::Conformance;
 
 fn main() {
     let Some(data) = Conformance::find() else { return };

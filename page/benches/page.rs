@@ -58,11 +58,18 @@ async fn measure() {
     let run = view.run;
     let mut workers = Vec::with_capacity(WORKERS);
     for number in 0..WORKERS {
-        let mut worker = Played::serving(&world.access, &format!("worker-{number}"), names.clone()).await;
+        let mut worker = Played::serving(
+            &world.access,
+            &format!("worker-{number}"),
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .await;
         worker.take(&world.access, 0).await;
         workers.push(worker);
     }
-    let mut worker = Played::serving(&world.access, "worker-0", names).await;
+    let mut worker =
+        Played::serving(&world.access, "worker-0", &names.iter().map(String::as_str).collect::<Vec<_>>())
+            .await;
     let text = "The answer is Ann, because she is known by most. ".repeat(20);
     loop {
         worker.take(&world.access, 2).await;

@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
-mod fake;
-
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +10,7 @@ use std::task::{Context, Poll};
 
 use domain::control::Control as _;
 use futures::future::join_all;
+use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use http_body::{Body as _, Frame};
 use prost::Message as _;
 use proto::limits::{MESSAGE_BYTES, NAMING_BYTES};
@@ -23,8 +22,6 @@ use tonic::body::Body;
 use tonic::codegen::{Bytes, Service as _, http};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
-
-use crate::fake::{Fake, Node};
 
 const ROLES: [&str; 3] = ["reader", "operator", "worker"];
 
@@ -75,7 +72,7 @@ fn identities() -> Identities {
     Identities::parse(&entries.concat()).unwrap()
 }
 
-async fn connection(node: &Node) -> Channel {
+async fn connection(node: &ScriptedServer) -> Channel {
     Endpoint::new(node.address()).unwrap().connect().await.unwrap()
 }
 
@@ -114,7 +111,7 @@ async fn outcome(channel: &Channel, role: &str, call: &str, pieces: mpsc::Unboun
 }
 
 /// The calls that a server describes.
-async fn described(node: &Node) -> BTreeSet<String> {
+async fn described(node: &ScriptedServer) -> BTreeSet<String> {
     use tonic_reflection::pb::v1::ServerReflectionRequest;
     use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
     use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -143,17 +140,17 @@ async fn described(node: &Node) -> BTreeSet<String> {
     calls
 }
 
-fn guarded() -> (Arc<Fake>, Node) {
-    let fake = Arc::new(Fake::default());
-    let node = Node::start_with(&fake, Security { identities: identities(), tls: None });
+fn guarded() -> (Arc<ScriptedCoordinator>, ScriptedServer) {
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start_with(&fake, Security { identities: identities(), tls: None });
     (fake, node)
 }
 
 #[tokio::test]
 async fn every_call_has_a_row() {
-    let fake = Arc::new(Fake::default());
+    let fake = Arc::new(ScriptedCoordinator::default());
     let rows: BTreeSet<String> = ROWS.iter().map(|(call, _)| (*call).to_owned()).collect();
-    assert_eq!(described(&Node::start(&fake)).await, rows);
+    assert_eq!(described(&ScriptedServer::start(&fake)).await, rows);
 }
 
 #[tokio::test]

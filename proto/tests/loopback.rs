@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
-mod fake;
+mod samples;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use domain::exchange::{
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer, call};
 use proto::limits::{BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES};
 use proto::{Client, ClientConfig};
 
-use crate::fake::{Fake, Node, call, delivery, grant, lease, material, run_view};
+use crate::samples::{dead_letter, delivery, grant, lease, material, run_view, worker_view};
 
 const WATCHDOG: Duration = Duration::from_secs(60);
 
@@ -29,7 +30,7 @@ fn test<F: Future<Output = ()>>(body: impl FnOnce() -> F) {
     runtime.block_on(async { tokio::time::timeout(WATCHDOG, body()).await.expect("the test hangs") });
 }
 
-fn client(node: &Node) -> Client {
+fn client(node: &ScriptedServer) -> Client {
     Client::connect_lazy(&ClientConfig::new(node.address())).unwrap()
 }
 
@@ -53,8 +54,8 @@ fn report() -> Report {
 #[test]
 fn every_call_of_a_worker_goes_through_with_equal_values() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
 
         let registration = Registration {
@@ -107,8 +108,8 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
 #[test]
 fn every_call_of_the_command_line_goes_through_with_equal_values() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         let run = RunId::new("r");
 
@@ -160,8 +161,8 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         assert_eq!(client.records(&run).collect::<Vec<_>>().await, items);
         assert_eq!(fake.heard(), [call("records", &run)]);
 
-        fake.will_return(vec![fake::worker_view()]);
-        assert_eq!(client.workers().await.unwrap(), [fake::worker_view()]);
+        fake.will_return(vec![worker_view()]);
+        assert_eq!(client.workers().await.unwrap(), [worker_view()]);
         assert_eq!(fake.heard(), ["workers"]);
 
         fake.will_return(());
@@ -169,8 +170,8 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         assert_eq!(fake.heard(), [call("drain_worker", &WorkerId::new("w"))]);
 
         for unit in [None, Some(0), Some(9)] {
-            fake.will_return(vec![fake::dead_letter()]);
-            assert_eq!(client.dead_letters(&run, unit).await.unwrap(), [fake::dead_letter()]);
+            fake.will_return(vec![dead_letter()]);
+            assert_eq!(client.dead_letters(&run, unit).await.unwrap(), [dead_letter()]);
             assert_eq!(fake.heard(), [call("dead_letters", &(&run, unit))]);
         }
 
@@ -187,8 +188,8 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
 #[test]
 fn errors_keep_their_code_and_their_words() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         let run = RunId::new("r");
         for code in ErrorCode::ALL {
@@ -234,8 +235,8 @@ fn without_a_coordinator_calls_are_unavailable_and_say_where_it_was_looked_for()
 #[test]
 fn records_are_answered_one_by_one_and_in_order() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         assert_eq!(client.deliver(Vec::new()).await.unwrap(), []);
         fake.refuse_iteration(2);
@@ -260,8 +261,8 @@ fn records_are_answered_one_by_one_and_in_order() {
 #[test]
 fn the_records_of_a_call_are_one_batch_and_too_long_ones_are_refused() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         let long = |iteration, bytes| Delivery { json: "x".repeat(bytes).into(), ..delivery(iteration) };
         let deliveries = vec![
@@ -287,8 +288,8 @@ fn the_records_of_a_call_are_one_batch_and_too_long_ones_are_refused() {
 #[test]
 fn a_name_that_is_missing_is_refused_by_the_server_and_spoils_no_other_record() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         let error = client.view(&RunId::new("")).await.unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (ErrorCode::Invalid, "RunReference.run is missing"));
@@ -305,9 +306,9 @@ fn a_name_that_is_missing_is_refused_by_the_server_and_spoils_no_other_record() 
 #[test]
 fn a_server_stores_so_many_batches_at_once_and_no_more() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
+        let fake = Arc::new(ScriptedCoordinator::default());
         let gate = fake.hold_deliveries();
-        let node = Node::start(&fake);
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         let total = 2 * BATCHES_IN_FLIGHT;
         let mut calls: Vec<_> = (0..total as u32)
@@ -333,9 +334,9 @@ fn a_server_stores_so_many_batches_at_once_and_no_more() {
 #[test]
 fn a_call_that_is_given_up_does_not_hold_the_others_up() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
+        let fake = Arc::new(ScriptedCoordinator::default());
         let gate = fake.hold_deliveries();
-        let node = Node::start(&fake);
+        let node = ScriptedServer::start(&fake);
         let client = client(&node);
         for i in 0..2 * BATCHES_IN_FLIGHT as u32 {
             // Polled until it waits for its answer, or for a place; then dropped.
@@ -357,8 +358,8 @@ fn a_call_that_is_given_up_does_not_hold_the_others_up() {
 #[test]
 fn the_stream_of_records_survives_a_coordinator_that_dies_and_comes_back() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
-        let node = Node::start(&fake);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start(&fake);
         let address = node.address();
         let client = client(&node);
         assert_eq!(client.deliver(vec![delivery(0)]).await.unwrap(), [Receipt::Stored]);
@@ -376,8 +377,8 @@ fn the_stream_of_records_survives_a_coordinator_that_dies_and_comes_back() {
             assert_eq!(call.await.unwrap().unwrap_err().code, ErrorCode::Unavailable);
         }
 
-        let fake = Arc::new(Fake::default());
-        let node = Node::start_on(&fake, listener);
+        let fake = Arc::new(ScriptedCoordinator::default());
+        let node = ScriptedServer::start_on(&fake, listener);
         assert_eq!(node.address(), address);
         // The broken connection may be noticed by the first call only; the caller repeats transient errors.
         let deliver = || async { client.deliver((1..4).map(delivery).collect()).await };
@@ -393,9 +394,9 @@ fn the_stream_of_records_survives_a_coordinator_that_dies_and_comes_back() {
 #[test]
 fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
+        let fake = Arc::new(ScriptedCoordinator::default());
         let gate = fake.hold_deliveries();
-        let mut node = Node::start(&fake);
+        let mut node = ScriptedServer::start(&fake);
         let client = client(&node);
         let in_hand = tokio::spawn({
             let client = client.clone();
@@ -422,9 +423,9 @@ fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
 #[test]
 fn a_call_that_does_not_end_is_cut_after_the_grace() {
     test(|| async {
-        let fake = Arc::new(Fake::default());
+        let fake = Arc::new(ScriptedCoordinator::default());
         let gate = fake.hold_deliveries();
-        let mut node = Node::start(&fake);
+        let mut node = ScriptedServer::start(&fake);
         let client = client(&node);
         let stuck = tokio::spawn({
             let client = client.clone();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
-mod fake;
+mod samples;
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use domain::control::Control as _;
 use domain::exchange::WorkExchange as _;
 use domain::{ErrorCode, RunId};
 use futures::StreamExt as _;
+use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use proto::server::{Identities, Security, ServerTls, Tls, hash_of_token};
 use proto::version::WIRE_VERSION_KEY;
 use proto::{Client, ClientConfig, WIRE_VERSION};
@@ -19,7 +20,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::fake::{Fake, Node, run_view};
+use crate::samples::{delivery, material, run_view};
 
 /// Calls a method with an empty message, naming a version of the wire or none.
 async fn call_with_version(
@@ -39,14 +40,14 @@ async fn call_with_version(
     Ok(())
 }
 
-async fn channel(node: &Node) -> Channel {
+async fn channel(node: &ScriptedServer) -> Channel {
     tonic::transport::Endpoint::new(node.address()).unwrap().connect().await.unwrap()
 }
 
 #[tokio::test]
 async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
-    let fake = Arc::new(Fake::default());
-    let node = Node::start(&fake);
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start(&fake);
     let channel = channel(&node).await;
     let future = (WIRE_VERSION + 1).to_string();
     let theirs = format!("the caller speaks wire version {future}");
@@ -71,8 +72,8 @@ async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
 
 #[tokio::test]
 async fn a_call_that_the_server_does_not_know_is_unimplemented() {
-    let fake = Arc::new(Fake::default());
-    let node = Node::start(&fake);
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start(&fake);
     let ours = WIRE_VERSION.to_string();
     let method = "/kgfleet.v1.ControlService/Levitate";
     let status = call_with_version(channel(&node).await, method, Some(&ours)).await.unwrap_err();
@@ -81,8 +82,8 @@ async fn a_call_that_the_server_does_not_know_is_unimplemented() {
 
 #[tokio::test]
 async fn health_is_told_until_the_end_begins() {
-    let fake = Arc::new(Fake::default());
-    let mut node = Node::start(&fake);
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let mut node = ScriptedServer::start(&fake);
     let mut health = HealthClient::new(channel(&node).await);
     for service in ["", "kgfleet.v1.WorkService", "kgfleet.v1.ControlService"] {
         let request = HealthCheckRequest { service: service.to_owned() };
@@ -104,8 +105,8 @@ async fn reflection_names_the_services() {
     use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
     use tonic_reflection::pb::v1::{ServerReflectionRequest, server_reflection_response::MessageResponse};
 
-    let fake = Arc::new(Fake::default());
-    let node = Node::start(&fake);
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start(&fake);
     let ask = ServerReflectionRequest {
         message_request: Some(MessageRequest::ListServices(String::new())),
         ..ServerReflectionRequest::default()
@@ -135,8 +136,8 @@ fn server_tls(client_ca: Option<&[u8]>) -> ServerTls {
 
 #[tokio::test]
 async fn with_mutual_tls_only_those_who_are_known_get_through() {
-    let fake = Arc::new(Fake::default());
-    let node = Node::start_with_tls(&fake, server_tls(Some(CA)));
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start_with_tls(&fake, server_tls(Some(CA)));
     let run = RunId::new("r");
     let known = ClientConfig {
         ca: Some(CA.to_vec()),
@@ -180,16 +181,16 @@ fn identities() -> String {
     .concat()
 }
 
-fn with_token(node: &Node, token: Option<&str>) -> Client {
+fn with_token(node: &ScriptedServer, token: Option<&str>) -> Client {
     let token = token.map(str::to_owned);
     Client::connect_lazy(&ClientConfig { token, ..ClientConfig::new(node.address()) }).unwrap()
 }
 
 #[tokio::test]
 async fn without_a_token_nobody_gets_anything_but_health() {
-    let fake = Arc::new(Fake::default());
+    let fake = Arc::new(ScriptedCoordinator::default());
     let known = Identities::parse(&identities()).unwrap();
-    let node = Node::start_with(&fake, Security { identities: known, tls: None });
+    let node = ScriptedServer::start_with(&fake, Security { identities: known, tls: None });
     for token in [None, Some(""), Some("token-nobody"), Some("token-operator ")] {
         let client = with_token(&node, token);
         let run = RunId::new("r");
@@ -203,7 +204,7 @@ async fn without_a_token_nobody_gets_anything_but_health() {
             client.run_material(&run).await.map(drop).unwrap_err(),
             client.pack("00").await.map(drop).unwrap_err(),
             client.deregister(&"w".into(), &"i".into()).await.unwrap_err(),
-            client.deliver(vec![fake::delivery(1)]).await.map(drop).unwrap_err(),
+            client.deliver(vec![delivery(1)]).await.map(drop).unwrap_err(),
         ];
         for refusal in refusals {
             assert_eq!(refusal.code, ErrorCode::Denied, "{refusal}");
@@ -217,9 +218,9 @@ async fn without_a_token_nobody_gets_anything_but_health() {
 
 #[tokio::test]
 async fn everybody_does_what_their_role_says() {
-    let fake = Arc::new(Fake::default());
+    let fake = Arc::new(ScriptedCoordinator::default());
     let known = Identities::parse(&identities()).unwrap();
-    let node = Node::start_with(&fake, Security { identities: known.clone(), tls: None });
+    let node = ScriptedServer::start_with(&fake, Security { identities: known.clone(), tls: None });
     let run = RunId::new("r");
     let denied = |result: Result<(), domain::ServiceError>, words: &str| {
         let error = result.unwrap_err();
@@ -232,12 +233,12 @@ async fn everybody_does_what_their_role_says() {
     denied(reader.run_material(&run).await.map(drop), "needs the role worker");
     let pool = with_token(&node, Some("token-pool"));
     denied(pool.list().await.map(drop), "needs the role reader or operator");
-    fake.will_return(fake::material());
+    fake.will_return(material());
     pool.run_material(&run).await.unwrap();
     let operator = with_token(&node, Some("token-operator"));
     fake.will_return(());
     operator.drain_worker(&"w".into()).await.unwrap();
-    denied(operator.deliver(vec![fake::delivery(1)]).await.map(drop), "needs the role worker");
+    denied(operator.deliver(vec![delivery(1)]).await.map(drop), "needs the role worker");
 
     // Who is struck off the list is out, also in the middle of a call.
     fake.will_show_and_wait(run_view());
@@ -256,10 +257,10 @@ async fn everybody_does_what_their_role_says() {
 
 #[tokio::test]
 async fn a_certificate_says_who_calls_as_a_token_does() {
-    let fake = Arc::new(Fake::default());
+    let fake = Arc::new(ScriptedCoordinator::default());
     let known = Identities::parse(&identities().replace("client.example.org", "worker")).unwrap();
     let tls = Tls::new(&server_tls(Some(CA)), true).unwrap();
-    let node = Node::start_with(&fake, Security { identities: known, tls: Some(tls.clone()) });
+    let node = ScriptedServer::start_with(&fake, Security { identities: known, tls: Some(tls.clone()) });
     let bare = ClientConfig { ca: Some(CA.to_vec()), ..ClientConfig::new(node.address()) };
     let identity = Some((CLIENT.0.to_vec(), CLIENT.1.to_vec()));
     let certified = ClientConfig { identity: identity.clone(), ..bare.clone() };
@@ -284,9 +285,9 @@ async fn a_certificate_says_who_calls_as_a_token_does() {
 async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    let fake = Arc::new(Fake::default());
+    let fake = Arc::new(ScriptedCoordinator::default());
     let known = Identities::parse(&identities()).unwrap();
-    let node = Node::start_with(&fake, Security { identities: known, tls: None });
+    let node = ScriptedServer::start_with(&fake, Security { identities: known, tls: None });
     let address = node.address().replace("http://", "");
     let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for bytes in

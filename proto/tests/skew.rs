@@ -2,22 +2,18 @@
 //! this version does not know.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
-#![allow(dead_code, reason = "the other tests use the rest of it")]
-
-mod fake;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::exchange::{Orders, Registered};
+use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use proto::WIRE_VERSION;
 use proto::version::WIRE_VERSION_KEY;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
-
-use crate::fake::{Fake, Node};
 
 /// Messages as the bytes that they are.
 #[derive(Default)]
@@ -75,8 +71,8 @@ async fn send(channel: &Channel, method: &'static str, bytes: Vec<u8>) -> Result
 
 #[tokio::test]
 async fn a_worker_of_frozen_bytes_or_of_the_future_is_served() {
-    let fake = Arc::new(Fake::default());
-    let node = Node::start(&fake);
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start(&fake);
     let channel = Endpoint::new(node.address()).unwrap().connect().await.unwrap();
     // Number 2047, three bytes: what a later version of the same wire may add.
     for future in [&[][..], &[0xfa, 0x7f, 3, 1, 2, 3]] {

@@ -1,11 +1,10 @@
 //! Published dialogues judged again: the scores must be the published ones.
 //!
-//! The data is not part of this repository: `test_support::Conformance` says where it is looked for.
+//! The data is not part of this repository: `crate::harness::Conformance` says where it is looked for.
 
 use serde_json::Value;
-use test_support::Conformance;
 
-use crate::harness::Data;
+use crate::harness::{Conformance, Data};
 
 /// The tasks in which published scores depend on rdflib's own time limits and errors.
 const UNBRIDGEABLE: [&str; 2] =
@@ -23,7 +22,9 @@ fn count(of: &Value, field: &str) -> u64 {
 
 #[test]
 fn the_current_classes_agree_with_the_published_scores() {
-    let Some(data) = Conformance::find() else { return };
+    let Some(data) = Conformance::find() else {
+        return;
+    };
     let graph = format!("beastiary={}", data.path("graphs/beastiary_kg.rdf.zip").display());
     let summary = evaluate(&data, "v3", &["--password", &data.password, "--graph", &graph]);
     assert_eq!((count(&summary, "dialogues"), count(&summary, "steps")), (3120, 3739));
@@ -56,7 +57,9 @@ const CLASSIC: [(&str, u64, u64); 5] = [
 
 #[test]
 fn the_classic_classes_agree_as_far_as_their_records_allow() {
-    let Some(data) = Conformance::find() else { return };
+    let Some(data) = Conformance::find() else {
+        return;
+    };
     let summary = evaluate(&data, "classic", &[]);
     let tasks = summary["tasks"].as_array().unwrap();
     assert_eq!(tasks.len(), CLASSIC.len());

@@ -83,7 +83,7 @@ fn a_full_disk_stops_the_run() {
     let folder = data.path().join("small");
     let Some(mount) = Mount::tmpfs(&folder, ROOM_KIB) else {
         // No tool is missing but a right, and the file size limit is tested in its place: this may skip anywhere.
-        test_support::skip_where_nothing_helps("this user cannot mount a small file system");
+        crate::harness::skip_where_nothing_helps("this user cannot mount a small file system");
         return;
     };
     let mut start = arguments(&server);

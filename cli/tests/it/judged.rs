@@ -1,11 +1,10 @@
 //! Judged benchmarks as their users meet them: on one machine, in a cluster whose parts are killed, with the same verdicts.
 
 use domain::control::{BenchmarkView, RunPhase};
-use queue::testing::free_port;
 use rustix::process::Signal;
 
 use crate::harness::process::{finish, kgfleet};
-use crate::harness::{Cluster, Data, NT_TASK, RunOnDisk};
+use crate::harness::{Cluster, Data, NT_TASK, RunOnDisk, free_port};
 
 const CONFIGURATION: &str = r#"
 name = "facts"

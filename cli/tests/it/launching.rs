@@ -4,11 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use queue::testing::free_port;
 use serde_json::Value;
 
 use crate::harness::process::finish;
-use crate::harness::{Cluster, Data, NT_TASK, Server};
+use crate::harness::{Cluster, Data, NT_TASK, Server, free_port};
 
 const UNSATISFIED: i32 = 1;
 const USAGE: i32 = 2;
@@ -64,7 +63,7 @@ fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
 
     let python = repository().join("target/chart-venv/bin/python");
     if !python.exists() {
-        test_support::skip("rendering the chart needs Helm's library: tests/setup installs it");
+        crate::harness::skip("rendering the chart needs Helm's library: tests/setup installs it");
         return;
     }
     let check = repository().join("helm/kgfleet/tests/check.py");

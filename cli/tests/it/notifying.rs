@@ -1,10 +1,9 @@
 //! `--notify`: events of a run are reported elsewhere.
 
-use queue::testing::wait_until;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Running, Server};
+use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Running, Server, wait_until};
 
 #[test]
 fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {

@@ -21,7 +21,7 @@ struct Watched {
 
 impl Watched {
     fn start() -> Self {
-        let (data, port) = (Data::new(), queue::testing::free_port());
+        let (data, port) = (Data::new(), crate::harness::free_port());
         let coordinator = coordinator(&data, port);
         let models = (0..MODELS)
             .map(|n| format!("[[models]]\nlabel = 'model-{n:02}'\nconnector = 'simulated'\n"))

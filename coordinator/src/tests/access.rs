@@ -10,6 +10,7 @@ use domain::glob::Glob;
 use domain::{ErrorCode, Record, RecordId};
 use futures::StreamExt;
 
+use super::ground::*;
 use super::worker::*;
 use crate::access::Access;
 

@@ -8,6 +8,7 @@ use domain::control::Control;
 use futures::poll;
 use queue::{MemoryStore, QueueOwner};
 
+use super::ground::*;
 use super::worker::*;
 use crate::options::Adopt;
 

@@ -8,6 +8,7 @@ use domain::control::{BenchmarkCommand, BenchmarkView, Control, HistoryEntry, Mo
 use domain::exchange::{Receipt, WorkExchange};
 use results::sink;
 
+use super::ground::*;
 use super::worker::*;
 use crate::CoordinatorOptions;
 

@@ -10,6 +10,7 @@ use domain::{DialogueKey, ErrorCode, FailureCause, RunId};
 use results::sink;
 use serde_json::json;
 
+use super::ground::*;
 use super::pipelines::killed_after;
 use super::worker::*;
 

@@ -6,6 +6,7 @@ use domain::control::{Control, RunPhase};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{ErrorCode, FailureCause};
 
+use super::ground::*;
 use super::worker::*;
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use domain::RunId;
 use domain::control::Control;
 use queue::{ManualClock, MemoryStore, QueueStore};
 
+use super::ground::*;
 use super::worker::*;
 
 /// A worker that holds some of a run.

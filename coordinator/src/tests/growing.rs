@@ -5,8 +5,8 @@ use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use serde_json::json;
 
+use super::ground::{Ground, Started};
 use super::pipelines::{Asked, ROUNDS_MAX, finish, killed_after, outcome, submission, work_off};
-use super::worker::{Ground, Started};
 
 /// Another task, more iterations, and fewer of them for one of the tasks.
 pub(super) fn more() -> Submission {

@@ -9,6 +9,7 @@ use domain::{Connector, ErrorCode, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::json;
 
+use super::ground::*;
 use super::worker::*;
 use crate::{CoordinatorOptions, Scope};
 
@@ -205,7 +206,7 @@ async fn a_name_belongs_to_one_process_and_a_restart_takes_it_over() {
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(4)).await.unwrap().run;
     assert_eq!(coordinator.register(registration("w", "one", &[])).await.unwrap().taken, None);
-    let mut one = Worker { instance: "one".into(), ..Worker::new("w") };
+    let mut one = Worker::new("w").instance("one");
     one.exchange(&coordinator, 1).await;
     let held = one.held.len();
     let refused = coordinator.register(registration("w", "two", &[])).await.unwrap().taken.unwrap();
@@ -227,7 +228,7 @@ async fn a_name_belongs_to_one_process_and_a_restart_takes_it_over() {
     assert_eq!(coordinator.deliver(vec![late]).await.unwrap(), [Receipt::Stored]);
     coordinator.deregister(&one.id, &one.instance).await.unwrap();
     assert_eq!(coordinator.workers().await.unwrap().len(), 1);
-    let mut three = Worker { instance: "three".into(), ..Worker::new("w") };
+    let mut three = Worker::new("w").instance("three");
     let mut asked = Vec::new();
     three.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 15);

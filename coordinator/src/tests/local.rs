@@ -9,6 +9,7 @@ use queue::MemoryStore;
 use results::{RunDir, RunManifest};
 use serde_json::json;
 
+use super::ground::*;
 use super::worker::*;
 use crate::{CoordinatorOptions, Scope};
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::WorkExchange;
-use queue::testing::RedisServer;
+use harness::RedisServer;
 use queue::{QueueStore, RedisOptions, RedisStore};
 
+use super::ground::*;
 use super::worker::*;
 use crate::Adopt;
 

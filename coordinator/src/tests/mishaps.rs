@@ -8,6 +8,7 @@ use domain::control::{BenchmarkCommand, Control, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use queue::QueueOwner;
 
+use super::ground::*;
 use super::worker::*;
 use crate::{Adopt, CoordinatorOptions};
 

@@ -6,6 +6,7 @@ mod cluster;
 mod extending;
 mod failures;
 mod generations;
+mod ground;
 mod growing;
 mod lifecycle;
 mod local;

@@ -16,7 +16,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use stages::RunName;
 
-use super::worker::{Ground, Started, Worker, keys};
+use super::ground::{Ground, Started};
+use super::worker::{Worker, keys};
 use crate::BenchmarkCopy;
 
 /// Rounds of tending and working after which a pipeline must be finished.

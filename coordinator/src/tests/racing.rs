@@ -11,6 +11,7 @@ use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::WorkExchange;
 use domain::{DialogueKey, FailureCause, RunId};
 
+use super::ground::*;
 use super::pipelines::Asked;
 use super::worker::*;
 use super::{extending, growing, pipelines};

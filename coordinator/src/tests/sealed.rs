@@ -4,6 +4,7 @@ use domain::FailureCause;
 use domain::control::{Control, RunPhase};
 use domain::exchange::{Receipt, WorkExchange};
 
+use super::ground::*;
 use super::worker::*;
 
 #[tokio::test]

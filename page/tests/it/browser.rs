@@ -36,7 +36,7 @@ impl Browser {
                 .is_ok_and(|s| s.success())
         });
         let Some(program) = found else {
-            test_support::skip("there is no chromium");
+            harness::skip("there is no chromium");
             return None;
         };
         let home = tempfile::tempdir().unwrap();

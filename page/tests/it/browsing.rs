@@ -100,7 +100,7 @@ fn axe() -> Option<String> {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe/node_modules/axe-core/axe.min.js");
     let found = std::fs::read_to_string(named.unwrap_or_else(beside)).ok();
     if found.is_none() {
-        test_support::skip("axe-core is not installed: tests/setup does it, or KGFLEET_AXE names axe.min.js");
+        harness::skip("axe-core is not installed: tests/setup does it, or KGFLEET_AXE names axe.min.js");
     }
     found
 }

@@ -1,4 +1,4 @@
-//! A coordinator with a queue in memory, a worker that is played, and visitors.
+//! A coordinator with a queue in memory, its page, and visitors of it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,11 +12,9 @@ use coordinator::access::Access;
 use coordinator::{Coordinator, CoordinatorOptions};
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, Submission};
-use domain::exchange::{
-    Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
-    WorkerStatus,
-};
-use domain::{DialogueKey, InstanceId, Record, RunId, WorkerId};
+use domain::exchange::{Delivery, Receipt, WorkExchange};
+use domain::{DialogueKey, InstanceId, RunId};
+use harness::played_worker::{PlayedWorker, keys, record};
 use packs::{Group, Header, Identity, Parts};
 use page::{Login, Page, PublicUrl};
 use serde_json::{Value, json};
@@ -255,65 +253,28 @@ fn protected_pack() -> Vec<u8> {
     packs::seal_quickly(&parts, &Identity::published().unwrap()).unwrap()
 }
 
-/// A worker that makes its records by hand.
-pub struct Played {
-    id: WorkerId,
-    instance: InstanceId,
-    serves: Vec<String>,
-    held: Vec<Grant>,
-    finished: Vec<LeaseId>,
-    reports: u64,
-}
+/// A worker that speaks to the coordinator of a [`World`].
+pub struct Played(PlayedWorker);
 
 impl Played {
     pub async fn start(access: &Access, name: &str) -> Self {
-        Self::serving(access, name, vec![MODEL.into(), "org/b".into()]).await
+        Self::serving(access, name, &[MODEL, "org/b"]).await
     }
 
     /// The same for these models.
-    pub async fn serving(access: &Access, name: &str, serves: Vec<String>) -> Self {
-        let played = Self {
-            id: name.into(),
-            instance: InstanceId::new("i"),
-            serves,
-            held: Vec::new(),
-            finished: Vec::new(),
-            reports: 0,
-        };
-        let registration = Registration {
-            worker: played.id.clone(),
-            instance: played.instance.clone(),
-            predecessors: Vec::new(),
-            kgfleet: "1".into(),
-            host: "host <b>".into(),
-        };
-        access.register(registration).await.unwrap();
-        played
+    pub async fn serving(access: &Access, name: &str, models: &[&str]) -> Self {
+        let mut played = PlayedWorker::new(name, models);
+        played.instance = InstanceId::new("i");
+        played.status.host = "host <b>".into();
+        access.register(played.registration()).await.unwrap();
+        Self(played)
     }
 
     /// Reports, each time something else, and takes up to this number of units.
     pub async fn take(&mut self, access: &Access, room: u32) {
-        self.reports += 1;
-        let ended = std::mem::take(&mut self.finished).into_iter().map(|lease| (lease, LeaseEnd::Finished));
-        let offer = |name: &String| Offer { serves: Serves::Model(name.clone()), room };
-        let report = Report {
-            worker: self.id.clone(),
-            instance: self.instance.clone(),
-            offers: self.serves.iter().map(offer).collect(),
-            held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
-            ended: ended.collect(),
-            parked: Vec::new(),
-            draining: false,
-            wait: Duration::ZERO,
-            status: WorkerStatus {
-                serves: self.serves.clone(),
-                host: "host <b>".into(),
-                dialogues: self.reports,
-                ..Default::default()
-            },
-        };
-        let orders = access.exchange(report).await.unwrap();
-        self.held.extend(orders.grants);
+        self.0.status.dialogues += 1;
+        let orders = access.exchange(self.0.report(room)).await.unwrap();
+        self.0.follow(&orders);
     }
 
     /// Answers everything it holds, and returns how many dialogues that were: outcome and text of each answer come from
@@ -324,23 +285,16 @@ impl Played {
         answer: impl Fn(&DialogueKey) -> (Value, String),
     ) -> usize {
         let mut answered = 0;
-        for grant in std::mem::take(&mut self.held) {
-            let keys = grant.iterations.iter().map(|iteration| DialogueKey {
-                model: grant.lease.model.clone(),
-                task: grant.task.clone(),
-                iteration: *iteration,
-            });
-            let records: Vec<Delivery> = keys
-                .map(|key| {
-                    let (outcome, text) = answer(&key);
-                    Delivery::of(grant.lease.run.clone(), &record(&grant.lease, &key, &outcome, &text))
-                        .unwrap()
-                })
-                .collect();
-            let receipts = access.deliver(records).await.unwrap();
+        for grant in std::mem::take(&mut self.0.held) {
+            let delivery = |key: &DialogueKey| {
+                let (outcome, text) = answer(key);
+                let record = record(&grant.lease, key, &outcome, &json!([round(&text)]));
+                Delivery::of(grant.lease.run.clone(), &record).unwrap()
+            };
+            let receipts = access.deliver(keys(&grant).iter().map(delivery).collect()).await.unwrap();
             assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
             answered += receipts.len();
-            self.finished.push(grant.lease);
+            self.0.finished.push(grant.lease);
         }
         answered
     }
@@ -354,32 +308,13 @@ pub fn failed(message: &str) -> Value {
     json!({"state": "failed", "cause": "timeout", "message": message})
 }
 
-fn record(lease: &LeaseId, key: &DialogueKey, outcome: &Value, answer: &str) -> Record {
-    let round = json!({
+fn round(answer: &str) -> Value {
+    json!({
         "prompt": {"kind": "first", "text": "Who knows whom?"},
         "prompted_at": "2025-01-01T00:00:00Z",
         "answer": {"text": answer},
         "answered_at": "2025-01-01T00:00:01Z",
-    });
-    serde_json::from_value(json!({
-        "key": key,
-        "attempt": {
-            "id": domain::RecordId::random(),
-            "generation": lease.generation,
-            "number": lease.attempt,
-            "worker": "played",
-        },
-        "started_at": "2025-01-01T00:00:00Z",
-        "ended_at": "2025-01-01T00:00:01Z",
-        "rounds": [round],
-        "outcome": outcome,
-        "provenance": {
-            "kgfleet": "0", "sampling": {}, "seed": 1,
-            "task": {"class": "c", "version": "1", "case": "case-1", "pack": "p", "pack_hash": "h", "scorer": "s"},
-            "model": {"connector": "played", "requested": "m"},
-        },
-    }))
-    .unwrap()
+    })
 }
 
 /// The path of a run's page.

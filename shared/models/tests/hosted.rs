@@ -5,25 +5,26 @@
 mod support;
 
 use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, Usage};
+use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{ChatModel, ChatRequest, Hosted, HostedConfig, HttpClient, Secret};
 use serde_json::json;
-use support::{Canned, Server, question, request};
+use support::{question, request};
 
 const KEY: &str = "sk-0123456789-very-secret";
 
-fn config(server: &Server, model: &str) -> HostedConfig {
+fn config(server: &CannedServer, model: &str) -> HostedConfig {
     HostedConfig { endpoint: Some(server.url.clone()), model: model.to_owned(), key: Secret::new(KEY) }
 }
 
-fn anthropic(server: &Server) -> Box<dyn ChatModel> {
+fn anthropic(server: &CannedServer) -> Box<dyn ChatModel> {
     Box::new(Hosted::anthropic(config(server, "claude-x"), &HttpClient::new()).unwrap())
 }
 
-fn gemini(server: &Server) -> Box<dyn ChatModel> {
+fn gemini(server: &CannedServer) -> Box<dyn ChatModel> {
     Box::new(Hosted::gemini(config(server, "gemini-x"), &HttpClient::new()).unwrap())
 }
 
-type Connector = fn(&Server) -> Box<dyn ChatModel>;
+type Connector = fn(&CannedServer) -> Box<dyn ChatModel>;
 
 /// Both connectors, by the same rules.
 const CONNECTORS: [Connector; 2] = [anthropic, gemini];
@@ -47,7 +48,7 @@ async fn anthropic_asks_and_reads() {
         "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "y"}, {"type": "text", "text": "es"}],
         "stop_reason": "end_turn", "stop_sequence": null,
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 5, "output_tokens": 6}});
-    let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+    let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
     let reply = anthropic(&server).complete(conversation()).await.unwrap();
     assert_eq!(reply.answer.text, "yes");
     assert_eq!(reply.answer.reasoning.as_deref(), Some("hm"));
@@ -81,7 +82,7 @@ async fn gemini_asks_and_reads() {
             "finishReason": "MAX_TOKENS", "index": 0}],
         "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 7, "totalTokenCount": 12},
         "modelVersion": "gemini-x-001"});
-    let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+    let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
     let reply = gemini(&server).complete(conversation()).await.unwrap();
     assert_eq!(reply.answer.text, "yes");
     assert_eq!(reply.answer.reasoning.as_deref(), Some("hm"));
@@ -118,7 +119,7 @@ async fn what_a_filter_withholds_is_an_empty_answer() {
         ),
         (CONNECTORS[1], json!({"candidates": [{"finishReason": "SAFETY"}]})),
     ] {
-        let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+        let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
         let reply = connector(&server).complete(question("?")).await.unwrap();
         assert_eq!(reply.answer.text, "");
         assert_eq!(reply.answer.finish_reason, Some(FinishReason::ContentFilter), "{body}");
@@ -129,7 +130,8 @@ async fn what_a_filter_withholds_is_an_empty_answer() {
 async fn refusals_keep_the_servers_delay_and_lose_the_key() {
     for connector in CONNECTORS {
         let error = format!(r#"{{"error":{{"type":"overloaded_error","message":"{KEY} must wait"}}}}"#);
-        let server = Server::start(vec![Canned::json(503, &error).header("retry-after", "4")]).await;
+        let server =
+            CannedServer::start(vec![CannedAnswer::json(503, &error).header("retry-after", "4")]).await;
         let model = connector(&server);
         let error = model.complete(question("?")).await.unwrap_err();
         let after = Some(std::time::Duration::from_secs(4));
@@ -144,7 +146,8 @@ async fn refusals_keep_the_servers_delay_and_lose_the_key() {
 #[tokio::test]
 async fn what_is_no_answer_is_a_fault_of_the_server() {
     for connector in CONNECTORS {
-        let server = Server::start(vec![Canned::json(200, "{}"), Canned::json(200, "<html>")]).await;
+        let server =
+            CannedServer::start(vec![CannedAnswer::json(200, "{}"), CannedAnswer::json(200, "<html>")]).await;
         let model = connector(&server);
         for _ in 0..2 {
             let error = model.complete(question("?")).await.unwrap_err();
@@ -156,7 +159,7 @@ async fn what_is_no_answer_is_a_fault_of_the_server() {
 #[tokio::test]
 async fn sampling_that_a_provider_does_not_have_is_refused_before_sending() {
     for connector in CONNECTORS {
-        let server = Server::start(vec![]).await;
+        let server = CannedServer::start(vec![]).await;
         let mut asked = question("?");
         asked.sampling.min_p = Some(0.1);
         let error = connector(&server).complete(asked).await.unwrap_err();

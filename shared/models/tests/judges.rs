@@ -3,23 +3,21 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{DialogueKey, FailureCause, RetryAdvice};
+use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
     CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
     EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, Secret, TextPair, VllmClassifier,
 };
 use serde_json::json;
-use support::{Canned, Server};
 
 /// What the server sent.
 macro_rules! captured {
     ($name:literal) => {
-        Canned::captured(include_str!(concat!("../testdata/vllm-0.32/", $name, ".http")))
+        CannedAnswer::captured(include_str!(concat!("../testdata/vllm-0.32/", $name, ".http")))
     };
 }
 
@@ -41,43 +39,44 @@ fn pairs(pairs: &[(&str, &str)]) -> ClassifyRequest {
     ClassifyRequest { pairs, deadline: Duration::from_secs(60), key: key(), round: 0 }
 }
 
-fn embedder(server: &Server) -> OpenAiEmbedder {
+fn embedder(server: &CannedServer) -> OpenAiEmbedder {
     let mut config = EmbedConfig::new(&server.url, "tiny-embedder");
     config.key = Some(Secret::new("hunter2"));
     OpenAiEmbedder::new(config, &HttpClient::new()).unwrap()
 }
 
-fn classifier(server: &Server) -> VllmClassifier {
+fn classifier(server: &CannedServer) -> VllmClassifier {
     VllmClassifier::new(ClassifyConfig::new(&server.url, "tiny-nli"), &HttpClient::new()).unwrap()
 }
 
-async fn embed(answer: Canned) -> Result<EmbedReply, CallError> {
-    let server = Server::start(vec![answer]).await;
+async fn embed(answer: CannedAnswer) -> Result<EmbedReply, CallError> {
+    let server = CannedServer::start(vec![answer]).await;
     embedder(&server).embed(texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"])).await
 }
 
 /// Classifies two pairs; all three texts have the tokens of the capture.
-async fn classify(answer: Canned) -> Result<ClassifyReply, CallError> {
+async fn classify(answer: CannedAnswer) -> Result<ClassifyReply, CallError> {
     let texts = [captured!("tokenize"), captured!("tokenize"), captured!("tokenize")];
     let server =
-        Server::start([vec![captured!("tokenize_nothing")], texts.into(), vec![answer]].concat_all()).await;
+        CannedServer::start([vec![captured!("tokenize_nothing")], texts.into(), vec![answer]].concat_all())
+            .await;
     classifier(&server).classify(pairs(&[("Marie Curie", "a"), ("Marie Curie", "b")])).await
 }
 
-/// `Canned` cannot be cloned, so slices' own `concat` does not do.
+/// `CannedAnswer` cannot be cloned, so slices' own `concat` does not do.
 trait ConcatAll {
-    fn concat_all(self) -> Vec<Canned>;
+    fn concat_all(self) -> Vec<CannedAnswer>;
 }
 
-impl<const N: usize> ConcatAll for [Vec<Canned>; N] {
-    fn concat_all(self) -> Vec<Canned> {
+impl<const N: usize> ConcatAll for [Vec<CannedAnswer>; N] {
+    fn concat_all(self) -> Vec<CannedAnswer> {
         self.into_iter().flatten().collect()
     }
 }
 
 #[tokio::test]
 async fn vectors_come_as_vllm_sends_them() {
-    let server = Server::start(vec![captured!("embeddings")]).await;
+    let server = CannedServer::start(vec![captured!("embeddings")]).await;
     let embedder = embedder(&server);
     let reply =
         embedder.embed(texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"])).await.unwrap();
@@ -108,7 +107,7 @@ async fn classes_come_as_vllm_sends_them() {
         captured!("tokenize_separator"),
         captured!("classify"),
     ];
-    let server = Server::start(script).await;
+    let server = CannedServer::start(script).await;
     let classifier = classifier(&server);
     // One text stands three times in the two pairs and is tokenized once.
     let request = pairs(&[("Marie</s>Curie<s>", "other"), ("Marie</s>Curie<s>", "Marie</s>Curie<s>")]);
@@ -139,7 +138,7 @@ async fn refusals_mean_what_they_mean_for_chat() {
         BadRequest, ContextExceeded, ModelNotFound, Overloaded, QuotaExhausted, RateLimited, Unauthorized,
     };
     const BUSY: RetryAdvice = RetryAdvice::RateLimited { after: Some(Duration::from_secs(7)) };
-    let of_embedder = |answer: Canned, expected: (FailureCause, RetryAdvice)| async move {
+    let of_embedder = |answer: CannedAnswer, expected: (FailureCause, RetryAdvice)| async move {
         let error = embed(answer).await.unwrap_err();
         assert_eq!((error.cause, error.retry), expected, "{error}");
     };
@@ -150,28 +149,28 @@ async fn refusals_mean_what_they_mean_for_chat() {
     of_embedder(captured!("unknown_model"), (ModelNotFound, RetryAdvice::No)).await;
     let limited =
         r#"{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}"#;
-    of_embedder(Canned::json(429, limited).header("retry-after", "7"), (RateLimited, BUSY)).await;
-    of_embedder(Canned::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
+    of_embedder(CannedAnswer::json(429, limited).header("retry-after", "7"), (RateLimited, BUSY)).await;
+    of_embedder(CannedAnswer::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
     let quota = r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
-    of_embedder(Canned::json(429, quota), (QuotaExhausted, RetryAdvice::No)).await;
+    of_embedder(CannedAnswer::json(429, quota), (QuotaExhausted, RetryAdvice::No)).await;
 
-    let of_classifier = |answer: Canned, expected: (FailureCause, RetryAdvice)| async move {
+    let of_classifier = |answer: CannedAnswer, expected: (FailureCause, RetryAdvice)| async move {
         let error = classify(answer).await.unwrap_err();
         assert_eq!((error.cause, error.retry), expected, "{error}");
     };
     of_classifier(captured!("classify_too_long"), (ContextExceeded, RetryAdvice::No)).await;
     of_classifier(captured!("classify_unknown_token"), (BadRequest, RetryAdvice::No)).await;
     of_classifier(captured!("unknown_model"), (ModelNotFound, RetryAdvice::No)).await;
-    of_classifier(Canned::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
+    of_classifier(CannedAnswer::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
 
-    let server = Server::start(vec![Canned::json(404, r#"{"detail":"Not Found"}"#)]).await;
+    let server = CannedServer::start(vec![CannedAnswer::json(404, r#"{"detail":"Not Found"}"#)]).await;
     let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (BadRequest, "/tokenize: Not Found"));
 }
 
 #[tokio::test]
 async fn what_cannot_be_asked_is_not_sent() {
-    let server = Server::start(vec![captured!("tokenize_nothing")]).await;
+    let server = CannedServer::start(vec![captured!("tokenize_nothing")]).await;
     let error = embedder(&server).embed(texts(&[])).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::BadRequest);
     let error = classifier(&server).classify(pairs(&[])).await.unwrap_err();
@@ -180,14 +179,15 @@ async fn what_cannot_be_asked_is_not_sent() {
 
     // 300 + 300 tokens do not fit into the 514 that the server told.
     let long = json!({"count": 300, "max_model_len": 514, "tokens": vec![9; 300]}).to_string();
-    let script = vec![captured!("tokenize_nothing"), Canned::json(200, &long), Canned::json(200, &long)];
-    let server = Server::start(script).await;
+    let script =
+        vec![captured!("tokenize_nothing"), CannedAnswer::json(200, &long), CannedAnswer::json(200, &long)];
+    let server = CannedServer::start(script).await;
     let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
     assert_eq!(error.message, "pair 0 has 604 tokens, the model's context 514");
 
     // A chat model's tokenizer ends a text with nothing.
-    let server = Server::start(vec![Canned::json(200, r#"{"count":1,"tokens":[1]}"#)]).await;
+    let server = CannedServer::start(vec![CannedAnswer::json(200, r#"{"count":1,"tokens":[1]}"#)]).await;
     let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
     assert!(error.message.contains("`tiny-nli` puts no separator"), "{error}");
 }
@@ -195,14 +195,14 @@ async fn what_cannot_be_asked_is_not_sent() {
 #[tokio::test]
 async fn vectors_of_another_length_than_before_are_refused() {
     let short = r#"{"data":[{"index":0,"embedding":[1.0]},{"index":1,"embedding":[2.0]}]}"#;
-    let server = Server::start(vec![captured!("embeddings"), Canned::json(200, short)]).await;
+    let server = CannedServer::start(vec![captured!("embeddings"), CannedAnswer::json(200, short)]).await;
     let embedder = embedder(&server);
     embedder.embed(texts(&["a", "b"])).await.unwrap();
     let error = embedder.embed(texts(&["a", "b"])).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::No));
     assert!(error.message.contains("1 numbers, not 64"), "{error}");
 
-    let server = Server::start(vec![captured!("embeddings")]).await;
+    let server = CannedServer::start(vec![captured!("embeddings")]).await;
     let mut config = EmbedConfig::new(&server.url, "tiny-embedder");
     config.dimensions = Some(32);
     let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
@@ -212,11 +212,11 @@ async fn vectors_of_another_length_than_before_are_refused() {
 
 #[tokio::test]
 async fn a_key_shows_nowhere() {
-    for answer in [Canned::json(400, "hunter2"), Canned::json(200, r#"{"data":"hunter2"}"#)] {
+    for answer in [CannedAnswer::json(400, "hunter2"), CannedAnswer::json(200, r#"{"data":"hunter2"}"#)] {
         let error = embed(answer).await.unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
-    let server = Server::start(vec![]).await;
+    let server = CannedServer::start(vec![]).await;
     assert!(!format!("{:?}", embedder(&server)).contains("hunter2"));
 }
 
@@ -248,14 +248,15 @@ async fn a_real_vllm_answers() {
 }
 
 /// What a server lists that serves these models, each under its name and from a folder of that name.
-fn listed(models: &[&str]) -> Canned {
+fn listed(models: &[&str]) -> CannedAnswer {
     let data: Vec<_> = models.iter().map(|model| json!({"id": model, "root": format!("/{model}")})).collect();
-    Canned::json(200, &json!({"data": data}).to_string())
+    CannedAnswer::json(200, &json!({"data": data}).to_string())
 }
 
 #[tokio::test]
 async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server() {
-    let server = Server::start(vec![captured!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
+    let server =
+        CannedServer::start(vec![captured!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
     let embedder = OpenAiEmbedder::new(EmbedConfig::new(&server.url, "nomic"), &HttpClient::new()).unwrap();
     let two = texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"]);
     let error = embedder.embed(two).await.unwrap_err();
@@ -269,7 +270,7 @@ async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server()
         captured!("classify"),
         listed(&["tiny-nli", "deberta"]),
     ];
-    let server = Server::start(script).await;
+    let server = CannedServer::start(script).await;
     let config = ClassifyConfig::new(&server.url, "deberta");
     let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
     let error = classifier.classify(pairs(&[("a", "b"), ("b", "a")])).await.unwrap_err();

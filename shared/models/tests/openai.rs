@@ -7,17 +7,18 @@ mod support;
 use std::time::Duration;
 
 use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role};
+use harness::canned_server::{CannedAnswer, CannedServer, StreamEnd, sse};
 use models::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE};
 use models::deadline::StallLimits;
 use models::{
     CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, RetryPolicy, Secret, complete_with_retry,
 };
 use serde_json::{Value, json};
-use support::{Canned, End, Server, question, request, sse};
+use support::{question, request};
 
 const KEY: &str = "sk-0123456789-very-secret";
 
-async fn model(server: &Server, change: impl FnOnce(&mut OpenAiConfig)) -> OpenAiCompatible {
+async fn model(server: &CannedServer, change: impl FnOnce(&mut OpenAiConfig)) -> OpenAiCompatible {
     let mut config = OpenAiConfig::new(&server.url, "tiny");
     config.key = Some(Secret::new(KEY));
     change(&mut config);
@@ -25,14 +26,14 @@ async fn model(server: &Server, change: impl FnOnce(&mut OpenAiConfig)) -> OpenA
 }
 
 /// Asks a streaming connector whose server gives this one answer.
-async fn ask(canned: Canned) -> Result<ChatReply, CallError> {
-    let server = Server::start(vec![canned]).await;
+async fn ask(canned: CannedAnswer) -> Result<ChatReply, CallError> {
+    let server = CannedServer::start(vec![canned]).await;
     model(&server, |_| ()).await.complete(question("hello")).await
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_without_a_word_is_named_with_its_status() {
-    let error = ask(Canned::json(422, " ")).await.unwrap_err().in_words();
+    let error = ask(CannedAnswer::json(422, " ")).await.unwrap_err().in_words();
     assert!(error.starts_with("HTTP 422 from http://127.0.0.1:"), "{error}");
     assert!(error.ends_with("/v1/chat/completions, without a message"), "{error}");
 }
@@ -46,19 +47,26 @@ fn last(reason: &str) -> String {
     json!({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": reason}]}).to_string()
 }
 
-fn whole(content: &Value, reason: &str) -> Canned {
+fn whole(content: &Value, reason: &str) -> CannedAnswer {
     let body = json!({"model": "tiny", "system_fingerprint": "fp", "usage": {"prompt_tokens": 5, "completion_tokens": 2},
         "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": reason}]});
-    Canned::json(200, &body.to_string())
+    CannedAnswer::json(200, &body.to_string())
 }
 
 const USAGE: &str = r#"{"model":"tiny","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3},"system_fingerprint":"fp"}"#;
 
 #[tokio::test]
 async fn a_stream_is_read_to_its_end() {
-    let server = Server::start(vec![
-        Canned::events(&[&delta(""), &delta("Grüße, "), &delta("Welt"), &last("stop"), USAGE, "[DONE]"]),
-        Canned::events(&[&delta("again"), &last("length"), "[DONE]"]),
+    let server = CannedServer::start(vec![
+        CannedAnswer::events(&[
+            &delta(""),
+            &delta("Grüße, "),
+            &delta("Welt"),
+            &last("stop"),
+            USAGE,
+            "[DONE]",
+        ]),
+        CannedAnswer::events(&[&delta("again"), &last("length"), "[DONE]"]),
     ])
     .await;
     let model = model(&server, |_| ()).await;
@@ -87,7 +95,7 @@ async fn a_stream_is_read_to_its_end() {
 
 #[tokio::test]
 async fn an_answer_in_one_piece_is_read() {
-    let server = Server::start(vec![whole(&json!("<think>hm</think>\nyes"), "stop")]).await;
+    let server = CannedServer::start(vec![whole(&json!("<think>hm</think>\nyes"), "stop")]).await;
     let model = model(&server, |config| {
         config.stream = false;
         config.send_seed = false;
@@ -119,15 +127,16 @@ async fn null_content_is_an_empty_answer() {
     assert_eq!(reply.answer.text, "");
     assert_eq!(reply.answer.finish_reason, Some(FinishReason::Length));
     let null = json!({"choices": [{"delta": {"content": null}, "finish_reason": "stop"}]}).to_string();
-    assert_eq!(ask(Canned::events(&[&null, "[DONE]"])).await.unwrap().answer.text, "");
+    assert_eq!(ask(CannedAnswer::events(&[&null, "[DONE]"])).await.unwrap().answer.text, "");
 }
 
 #[tokio::test]
 async fn reasoning_is_kept_apart_under_either_name() {
     for name in ["reasoning", "reasoning_content"] {
         let thought = json!({"choices": [{"delta": {name: "hm"}}]}).to_string();
-        let reply =
-            ask(Canned::events(&[&thought, &thought, &delta("yes"), &last("stop"), "[DONE]"])).await.unwrap();
+        let reply = ask(CannedAnswer::events(&[&thought, &thought, &delta("yes"), &last("stop"), "[DONE]"]))
+            .await
+            .unwrap();
         assert_eq!(reply.answer.text, "yes");
         assert_eq!(reply.answer.reasoning.as_deref(), Some("hmhm"));
     }
@@ -136,22 +145,26 @@ async fn reasoning_is_kept_apart_under_either_name() {
 #[tokio::test]
 async fn chunks_may_split_characters_and_events() {
     let bytes = [sse(&delta("日本語 😀")), sse(&last("stop")), sse("[DONE]")].concat();
-    let reply =
-        ask(Canned::stream(bytes.chunks(1).map(<[u8]>::to_vec).collect(), End::Proper)).await.unwrap();
+    let reply = ask(CannedAnswer::stream(bytes.chunks(1).map(<[u8]>::to_vec).collect(), StreamEnd::Proper))
+        .await
+        .unwrap();
     assert_eq!(reply.answer.text, "日本語 😀");
 }
 
 #[tokio::test]
 async fn half_answers_are_never_answers() {
     for (canned, part) in [
-        (Canned::stream(vec![sse(&delta("half"))], End::Cut), "broke off"),
-        (Canned::stream(vec![sse(&delta("half"))], End::Proper), "without a finish reason"),
+        (CannedAnswer::stream(vec![sse(&delta("half"))], StreamEnd::Cut), "broke off"),
+        (CannedAnswer::stream(vec![sse(&delta("half"))], StreamEnd::Proper), "without a finish reason"),
         (
-            Canned::stream(vec![sse(&delta("half")), b"data: {\"choices\"".to_vec()], End::Proper),
+            CannedAnswer::stream(
+                vec![sse(&delta("half")), b"data: {\"choices\"".to_vec()],
+                StreamEnd::Proper,
+            ),
             "without a finish",
         ),
-        (Canned::stream(vec![], End::Proper), "without a finish reason"),
-        (Canned::events(&[&delta("half"), &last("abort"), "[DONE]"]), "abort"),
+        (CannedAnswer::stream(vec![], StreamEnd::Proper), "without a finish reason"),
+        (CannedAnswer::events(&[&delta("half"), &last("abort"), "[DONE]"]), "abort"),
         (whole(&json!("half"), "abort"), "abort"),
     ] {
         let error = ask(canned).await.unwrap_err();
@@ -162,8 +175,8 @@ async fn half_answers_are_never_answers() {
 
 #[tokio::test]
 async fn an_answer_whose_finish_reason_came_is_complete_without_done() {
-    for end in [End::Proper, End::Cut] {
-        let stream = Canned::stream(vec![sse(&delta("yes")), sse(&last("stop"))], end);
+    for end in [StreamEnd::Proper, StreamEnd::Cut] {
+        let stream = CannedAnswer::stream(vec![sse(&delta("yes")), sse(&last("stop"))], end);
         assert_eq!(ask(stream).await.unwrap().answer.text, "yes");
     }
 }
@@ -173,14 +186,15 @@ async fn invalid_utf8_is_a_fault_of_transport() {
     let mut bytes = sse(&delta("xx"));
     let at = bytes.iter().position(|byte| *byte == b'x').unwrap();
     bytes[at] = 0xff;
-    let error = ask(Canned::stream(vec![bytes, sse(&last("stop"))], End::Proper)).await.unwrap_err();
+    let error =
+        ask(CannedAnswer::stream(vec![bytes, sse(&last("stop"))], StreamEnd::Proper)).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient));
 }
 
 #[tokio::test]
 async fn an_error_within_a_stream_is_that_error() {
     let event = r#"{"error":{"message":"engine is busy","type":"x","param":null,"code":503}}"#;
-    let error = ask(Canned::events(&[&delta("half"), event, "[DONE]"])).await.unwrap_err();
+    let error = ask(CannedAnswer::events(&[&delta("half"), event, "[DONE]"])).await.unwrap_err();
     assert_eq!((error.cause, error.status), (FailureCause::Overloaded, Some(503)));
 }
 
@@ -190,14 +204,14 @@ async fn stalls_are_noticed_wherever_they_happen() {
     let limits =
         StallLimits { first_token: Duration::from_millis(50), next_token: Duration::from_millis(50) };
     for chunks in [vec![], vec![comment.clone()], vec![sse(&delta("a"))], vec![sse(&delta("a")), comment]] {
-        let server = Server::start(vec![Canned::stream(chunks, End::Silence)]).await;
+        let server = CannedServer::start(vec![CannedAnswer::stream(chunks, StreamEnd::Silence)]).await;
         let error =
             model(&server, |config| config.stall = limits).await.complete(question("?")).await.unwrap_err();
         assert_eq!((error.cause, error.retry), (FailureCause::Timeout, RetryAdvice::Transient), "{error}");
     }
     // After the finish reason nothing more is needed.
     let chunks = vec![sse(&delta("a")), sse(&last("stop"))];
-    let server = Server::start(vec![Canned::stream(chunks, End::Silence)]).await;
+    let server = CannedServer::start(vec![CannedAnswer::stream(chunks, StreamEnd::Silence)]).await;
     let next_token = Duration::from_millis(50);
     let limits = StallLimits { next_token, ..StallLimits::default() };
     let reply = model(&server, |config| config.stall = limits).await.complete(question("?")).await.unwrap();
@@ -207,7 +221,7 @@ async fn stalls_are_noticed_wherever_they_happen() {
 #[tokio::test]
 async fn the_deadline_ends_a_hanging_call() {
     for stream in [true, false] {
-        let server = Server::start(vec![Canned::stream(vec![], End::Silence)]).await;
+        let server = CannedServer::start(vec![CannedAnswer::stream(vec![], StreamEnd::Silence)]).await;
         let mut asked = question("?");
         asked.deadline = Duration::from_millis(50);
         let error = model(&server, |config| config.stream = stream).await.complete(asked).await.unwrap_err();
@@ -225,16 +239,24 @@ async fn refusals_are_understood() {
     let model = r#"{"error":{"message":"The model `x` does not exist.","type":"NotFoundError","param":"model","code":404}}"#;
     let long = r#"{"error":{"message":"The prompt is too long","type":"BadRequestError","param":"input_tokens","code":400}}"#;
     for (canned, cause, retry) in [
-        (Canned::json(503, full), Overloaded, busy(None)),
-        (Canned::json(503, full).header("retry-after", "3"), Overloaded, busy(Some(Duration::from_secs(3)))),
-        (Canned::json(429, rate), RateLimited, busy(None)),
-        (Canned::json(429, rate).header("retry-after", "2"), RateLimited, busy(Some(Duration::from_secs(2)))),
-        (Canned::json(401, r#"{"error":"Unauthorized"}"#), Unauthorized, RetryAdvice::No),
-        (Canned::json(404, model), ModelNotFound, RetryAdvice::No),
-        (Canned::json(404, r#"{"detail":"Not Found"}"#), BadRequest, RetryAdvice::No),
-        (Canned::json(405, r#"{"detail":"Method Not Allowed"}"#), BadRequest, RetryAdvice::No),
-        (Canned::json(400, long), ContextExceeded, RetryAdvice::No),
-        (Canned::json(302, "").header("location", "http://127.0.0.1:1/"), BadRequest, RetryAdvice::No),
+        (CannedAnswer::json(503, full), Overloaded, busy(None)),
+        (
+            CannedAnswer::json(503, full).header("retry-after", "3"),
+            Overloaded,
+            busy(Some(Duration::from_secs(3))),
+        ),
+        (CannedAnswer::json(429, rate), RateLimited, busy(None)),
+        (
+            CannedAnswer::json(429, rate).header("retry-after", "2"),
+            RateLimited,
+            busy(Some(Duration::from_secs(2))),
+        ),
+        (CannedAnswer::json(401, r#"{"error":"Unauthorized"}"#), Unauthorized, RetryAdvice::No),
+        (CannedAnswer::json(404, model), ModelNotFound, RetryAdvice::No),
+        (CannedAnswer::json(404, r#"{"detail":"Not Found"}"#), BadRequest, RetryAdvice::No),
+        (CannedAnswer::json(405, r#"{"detail":"Method Not Allowed"}"#), BadRequest, RetryAdvice::No),
+        (CannedAnswer::json(400, long), ContextExceeded, RetryAdvice::No),
+        (CannedAnswer::json(302, "").header("location", "http://127.0.0.1:1/"), BadRequest, RetryAdvice::No),
     ] {
         let error = ask(canned).await.unwrap_err();
         assert_eq!((error.cause, error.retry), (cause, retry), "{error}");
@@ -245,8 +267,8 @@ async fn refusals_are_understood() {
 async fn a_huge_answer_is_cut_and_still_an_answer() {
     let piece = delta(&"x".repeat(1 << 20));
     let many = (ANSWER_BYTES_MAX >> 20) + 2;
-    let server = Server::start(vec![
-        Canned::stream(vec![sse(&piece); many], End::Silence),
+    let server = CannedServer::start(vec![
+        CannedAnswer::stream(vec![sse(&piece); many], StreamEnd::Silence),
         whole(&json!("x".repeat(ANSWER_BYTES_MAX + 1)), "stop"),
     ])
     .await;
@@ -274,16 +296,16 @@ async fn an_unreachable_endpoint_is_a_broken_connection() {
 async fn the_key_never_shows() {
     let quoting = format!(r#"{{"error":{{"message":"Incorrect key {KEY} given","code":401}}}}"#);
     for canned in [
-        Canned::json(401, &quoting),
-        Canned::json(500, &"x".repeat(490).add_key()),
-        Canned::events(&[&quoting]),
-        Canned::json(200, &format!(r#"{{"choices":"{KEY}"}}"#)),
+        CannedAnswer::json(401, &quoting),
+        CannedAnswer::json(500, &"x".repeat(490).add_key()),
+        CannedAnswer::events(&[&quoting]),
+        CannedAnswer::json(200, &format!(r#"{{"choices":"{KEY}"}}"#)),
     ] {
         let error = ask(canned).await.unwrap_err();
         let shown = format!("{error} {error:?} {:?}", error.to_failed_call(jiff::Timestamp::UNIX_EPOCH));
         assert!(!shown.contains("sk-0123"), "{shown}");
     }
-    let server = Server::start(vec![]).await;
+    let server = CannedServer::start(vec![]).await;
     let model = model(&server, |_| ()).await;
     assert!(!format!("{model:?} {:?}", model.identity()).contains(KEY));
 }
@@ -302,8 +324,8 @@ impl AddKey for String {
 #[tokio::test]
 async fn roles_are_folded_when_the_model_wants_it() {
     let refusal = r#"{"error":{"message":"Only user and assistant roles are supported!","code":400}}"#;
-    let server = Server::start(vec![
-        Canned::json(400, refusal),
+    let server = CannedServer::start(vec![
+        CannedAnswer::json(400, refusal),
         whole(&json!("one"), "stop"),
         whole(&json!("two"), "stop"),
     ])
@@ -323,7 +345,7 @@ async fn roles_are_folded_when_the_model_wants_it() {
 #[tokio::test]
 async fn a_refusal_that_folding_cannot_mend_is_final() {
     let refusal = r#"{"error":{"message":"Conversation roles must alternate user/assistant","code":400}}"#;
-    let server = Server::start(vec![Canned::json(400, refusal)]).await;
+    let server = CannedServer::start(vec![CannedAnswer::json(400, refusal)]).await;
     let error = model(&server, |_| ()).await.complete(question("?")).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::BadRequest);
     assert_eq!(server.asked().len(), 1);
@@ -332,7 +354,8 @@ async fn a_refusal_that_folding_cannot_mend_is_final() {
 #[tokio::test]
 async fn the_name_of_the_token_limit_is_learnt() {
     let refusal = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#;
-    let server = Server::start(vec![Canned::json(400, refusal), whole(&json!("yes"), "stop")]).await;
+    let server =
+        CannedServer::start(vec![CannedAnswer::json(400, refusal), whole(&json!("yes"), "stop")]).await;
     model(&server, |_| ()).await.complete(question("?")).await.unwrap();
     let body = &server.asked()[1].body;
     assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(4096), &Value::Null));
@@ -341,7 +364,8 @@ async fn the_name_of_the_token_limit_is_learnt() {
 #[tokio::test]
 async fn the_token_limit_is_cut_to_what_the_server_says_is_left() {
     let refusal = r#"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 4196 tokens (100 in the messages, 4096 in the completion).","code":400}}"#;
-    let server = Server::start(vec![Canned::json(400, refusal), whole(&json!("yes"), "stop")]).await;
+    let server =
+        CannedServer::start(vec![CannedAnswer::json(400, refusal), whole(&json!("yes"), "stop")]).await;
     let model = model(&server, |_| ()).await;
     model.complete(question("?")).await.unwrap();
     assert_eq!(server.asked()[1].body["max_tokens"], 3996);
@@ -350,15 +374,15 @@ async fn the_token_limit_is_cut_to_what_the_server_says_is_left() {
 
 #[tokio::test]
 async fn the_server_counts_where_the_context_may_be_short() {
-    let server = Server::start(vec![
-        Canned::json(
+    let server = CannedServer::start(vec![
+        CannedAnswer::json(
             200,
             r#"{"object":"list","data":[{"id":"other"},{"id":"tiny","root":"/m","max_model_len":5000}]}"#,
         ),
         whole(&json!("fits surely"), "stop"),
-        Canned::json(200, r#"{"count":1500,"max_model_len":5000,"tokens":[1,2]}"#),
+        CannedAnswer::json(200, r#"{"count":1500,"max_model_len":5000,"tokens":[1,2]}"#),
         whole(&json!("cut"), "stop"),
-        Canned::json(200, r#"{"count":5000,"max_model_len":5000,"tokens":[]}"#),
+        CannedAnswer::json(200, r#"{"count":5000,"max_model_len":5000,"tokens":[]}"#),
     ])
     .await;
     let model = model(&server, |_| ()).await;
@@ -380,11 +404,11 @@ async fn the_server_counts_where_the_context_may_be_short() {
 
 #[tokio::test]
 async fn health_and_probe_report_what_the_server_says() {
-    let server = Server::start(vec![
-        Canned::json(200, ""),
-        Canned::json(503, ""),
-        Canned::json(401, r#"{"error":"Unauthorized"}"#),
-        Canned::json(200, "<html>"),
+    let server = CannedServer::start(vec![
+        CannedAnswer::json(200, ""),
+        CannedAnswer::json(503, ""),
+        CannedAnswer::json(401, r#"{"error":"Unauthorized"}"#),
+        CannedAnswer::json(200, "<html>"),
     ])
     .await;
     let model = model(&server, |_| ()).await;
@@ -399,9 +423,11 @@ async fn health_and_probe_report_what_the_server_says() {
 async fn a_full_server_is_asked_again_and_the_refusal_kept() {
     let full =
         r#"{"error":{"message":"The engine is currently busy","type":"Service Unavailable","code":503}}"#;
-    let server =
-        Server::start(vec![Canned::json(503, full).header("retry-after", "0"), whole(&json!("yes"), "stop")])
-            .await;
+    let server = CannedServer::start(vec![
+        CannedAnswer::json(503, full).header("retry-after", "0"),
+        whole(&json!("yes"), "stop"),
+    ])
+    .await;
     let model = model(&server, |_| ()).await;
     let policy = RetryPolicy { delay_first: Duration::from_millis(1), ..RetryPolicy::default() };
     let (reply, failed) =
@@ -413,7 +439,7 @@ async fn a_full_server_is_asked_again_and_the_refusal_kept() {
 
 #[tokio::test]
 async fn a_connection_is_used_again() {
-    let server = Server::echo().await;
+    let server = CannedServer::echo().await;
     let model = model(&server, |_| ()).await;
     for _ in 0..3 {
         model.complete(question("?")).await.unwrap();
@@ -424,7 +450,7 @@ async fn a_connection_is_used_again() {
 
 #[tokio::test]
 async fn many_calls_at_once_get_their_own_answers() {
-    let server = Server::echo().await;
+    let server = CannedServer::echo().await;
     let model = model(&server, |_| ()).await;
     let calls = (0..256).map(|number| model.complete(question(&format!("question {number}"))));
     for (number, reply) in futures::future::join_all(calls).await.into_iter().enumerate() {
@@ -432,16 +458,16 @@ async fn many_calls_at_once_get_their_own_answers() {
     }
 }
 
-fn named(model: &Value) -> Canned {
+fn named(model: &Value) -> CannedAnswer {
     let choices = json!([{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}]);
-    Canned::json(200, &json!({"model": model, "choices": choices}).to_string())
+    CannedAnswer::json(200, &json!({"model": model, "choices": choices}).to_string())
 }
 
 #[tokio::test]
 async fn an_answer_of_another_model_is_a_fault_of_the_server() {
     let listed =
-        Canned::json(200, r#"{"data":[{"id":"tiny","root":"/tiny"},{"id":"large","root":"/large"}]}"#);
-    let server = Server::start(vec![named(&json!("large")), listed]).await;
+        CannedAnswer::json(200, r#"{"data":[{"id":"tiny","root":"/tiny"},{"id":"large","root":"/large"}]}"#);
+    let server = CannedServer::start(vec![named(&json!("large")), listed]).await;
     let error = model(&server, |_| ()).await.complete(question("hello")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::Transient));
     assert!(error.message.contains("tiny") && error.message.contains("large"), "{error}");
@@ -450,9 +476,9 @@ async fn an_answer_of_another_model_is_a_fault_of_the_server() {
 #[tokio::test]
 async fn a_second_name_of_the_same_model_is_learnt_from_the_server() {
     let listed =
-        Canned::json(200, r#"{"data":[{"id":"first","root":"/tiny"},{"id":"tiny","root":"/tiny"}]}"#);
+        CannedAnswer::json(200, r#"{"data":[{"id":"first","root":"/tiny"},{"id":"tiny","root":"/tiny"}]}"#);
     let first = || named(&json!("first"));
-    let server = Server::start(vec![first(), listed, first(), named(&Value::Null)]).await;
+    let server = CannedServer::start(vec![first(), listed, first(), named(&Value::Null)]).await;
     let model = model(&server, |_| ()).await;
     for _ in 0..3 {
         assert_eq!(model.complete(question("hello")).await.unwrap().answer.text, "yes");

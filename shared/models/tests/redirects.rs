@@ -7,20 +7,21 @@ mod support;
 use std::time::Duration;
 
 use domain::{DialogueKey, RetryAdvice};
+use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
     CallError, ChatModel, ClassifyConfig, ClassifyModel, ClassifyRequest, EmbedConfig, EmbedModel,
     EmbedRequest, Hosted, HostedConfig, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
     TextPair, VllmClassifier,
 };
-use support::{Canned, Server, question};
+use support::question;
 
 const KEY: &str = "hunter2-hunter2";
 
 /// A server that redirects everything to another one, below a path with the key that it was sent.
-async fn redirecting(elsewhere: &Server, status: u16) -> Server {
+async fn redirecting(elsewhere: &CannedServer, status: u16) -> CannedServer {
     let place = format!("{}/latest/meta-data/{KEY}?sesame={KEY}", elsewhere.url);
-    let answers = (0..3).map(|_| Canned::json(status, "<html>").header("location", &place));
-    Server::start(answers.collect()).await
+    let answers = (0..3).map(|_| CannedAnswer::json(status, "<html>").header("location", &place));
+    CannedServer::start(answers.collect()).await
 }
 
 fn key() -> DialogueKey {
@@ -29,7 +30,7 @@ fn key() -> DialogueKey {
 
 /// Fails unless the error says what to do about this redirect, once and for all.
 #[track_caller]
-fn told(error: CallError, status: u16, elsewhere: &Server) {
+fn told(error: CallError, status: u16, elsewhere: &CannedServer) {
     let words = error.in_words();
     assert!(words.contains(&format!("{}/latest/meta-data", elsewhere.url)), "{words}");
     assert!(words.contains("is not followed") && words.contains(&format!("HTTP {status}")), "{words}");
@@ -39,7 +40,7 @@ fn told(error: CallError, status: u16, elsewhere: &Server) {
 
 #[tokio::test]
 async fn nobody_follows_a_redirect_and_every_error_names_its_place() {
-    let elsewhere = Server::echo().await;
+    let elsewhere = CannedServer::echo().await;
     for status in [301, 302, 307, 308] {
         let server = || redirecting(&elsewhere, status);
         let chat = async |stream| {

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use domain::Iteration;
+use harness::Conformance;
 use packs::Pack;
 use packs::import::{GraphDocument, ImportSource};
 use rdf::RdfFormat;
@@ -16,7 +17,6 @@ use results::llmkgbench::source::read_single;
 use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
 use tasks::{CaseInput, Compat, Effort, Replayed, Task, families};
-use test_support::Conformance;
 
 /// The records of a file with their iterations, counted per task.
 fn dialogues(path: &Path, password: &str) -> Vec<(Iteration, ResultRecord)> {
@@ -66,7 +66,9 @@ fn compare_prompts(
 
 #[test]
 fn published_models_replay_through_an_imported_pack() {
-    let Some(data) = Conformance::find() else { return };
+    let Some(data) = Conformance::find() else {
+        return;
+    };
     let password = &data.password;
     let (_, graph) = read_single(&data.path("graphs/beastiary_kg.rdf.zip"), None).unwrap();
     let graphs = [GraphDocument {

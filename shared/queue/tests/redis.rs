@@ -5,24 +5,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use queue::testing::{Bench, RedisServer, SentinelServer, block_on, free_port};
+use harness::{RedisServer, SentinelServer, free_port, redis::bench};
+use queue::testing::{Bench, block_on};
 use queue::{
     Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions,
     RedisStore, RunRef, RunSpec, Transition, UnitId,
 };
 
 async fn open() -> Option<Bench> {
-    Bench::redis()
+    bench()
 }
 
 queue::conformance_suite!(open);
 
 #[test]
 fn random_sequences_agree_with_the_memory_model() {
-    if Bench::redis().is_some() {
-        queue::differential::compare_with_the_model(60, || {
-            Bench::redis().expect("a server, as a moment ago")
-        });
+    if bench().is_some() {
+        queue::differential::compare_with_the_model(60, || bench().expect("a server, as a moment ago"));
     }
 }
 
@@ -287,7 +286,7 @@ fn a_private_authority_is_trusted_through_its_file() {
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
         .output();
     if !made.is_ok_and(|made| made.status.success()) {
-        test_support::skip("openssl cannot make a certificate here");
+        harness::skip("openssl cannot make a certificate here");
         return;
     }
     let port = free_port().to_string();

@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use harness::Conformance;
 use report::Dialogues;
 use report::analysis::combined::{combined, test};
 use report::analysis::groups::{TaskGroup, compare};
 use report::analysis::{leaders, preference, scheme};
 use report::input::read_documents;
 use results::llmkgbench::discover;
-use test_support::Conformance;
 
 /// Published dialogues: six models on 26 tasks, 20 each.
 const DIALOGUES: usize = 3_120;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use harness::Conformance;
 use results::llmkgbench::{Document, ResultRecord, ResultWriter, discover, source};
 use serde_json::Value;
-use test_support::Conformance;
 
 /// Reads a document, writes its records back, and compares the texts byte for byte.
 fn records_and_identity(document: &Document, original: &[u8]) -> usize {
@@ -59,7 +59,9 @@ fn counts(folder: &Path, password: Option<&str>) -> BTreeMap<String, usize> {
 
 #[test]
 fn version_3_archives_read_and_write_back_byte_for_byte() {
-    let Some(data) = Conformance::find() else { return };
+    let Some(data) = Conformance::find() else {
+        return;
+    };
     let counts = counts(&data.path("v3"), Some(&data.password));
     assert_eq!(counts.len(), 6);
     assert!(counts.values().all(|&records| records == 520), "{counts:?}");
@@ -67,7 +69,9 @@ fn version_3_archives_read_and_write_back_byte_for_byte() {
 
 #[test]
 fn classic_archives_read_and_write_back_byte_for_byte() {
-    let Some(data) = Conformance::find() else { return };
+    let Some(data) = Conformance::find() else {
+        return;
+    };
     let counts = counts(&data.path("classic"), None);
     assert_eq!(counts.values().copied().collect::<Vec<_>>(), [140, 140, 639, 140], "{counts:?}");
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use domain::control::{Control, ExportItem};
 use domain::{DialogueKey, Record, RunId};
 use futures::TryStreamExt;
-use harness::{Cluster, Served};
+use harness::cluster::{Cluster, Served};
 
 /// Dialogues of a submission with this many iterations.
 const TASKS: u64 = 2;

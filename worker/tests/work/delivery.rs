@@ -1,18 +1,18 @@
 //! Records that the coordinator does not accept.
 
 use domain::FailureCause;
+use harness::failing_coordinator::{FailingCoordinator, FailingState, key};
+use harness::gated_model::GatedModel;
 use worker::{EvaluationMode, Stop, WorkerConfig};
 
-use crate::coordinator::{Coordinator, State, key};
-use crate::harness::{AtWork, config, model};
-use crate::model::Gate;
+use crate::at_work::{AtWork, config, model};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_record_gives_its_unit_back_and_parks_the_model() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..2);
     coordinator.change(|state| state.refuse = true);
-    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
     let state = coordinator.until("the unit is back", |state| !state.released.is_empty()).await;
     assert_eq!(state.finished, []);
     let state = coordinator.until("a parking", |state| !state.parked.is_empty()).await;
@@ -24,10 +24,10 @@ async fn a_refused_record_gives_its_unit_back_and_parks_the_model() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_say_whose_they_are() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", [5]);
-    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.stored[0].key, key("m", 5));
     assert!(!state.stored[0].json.contains('\n'));
     worker.stop(Stop::Drain);
@@ -36,14 +36,14 @@ async fn records_say_whose_they_are() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_worker_cannot_judge_goes_back_once_and_is_recorded_then() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", [0]);
-    let gate = Gate::answering().open();
+    let gate = GatedModel::answering().open();
     // Its evaluation processes end as soon as they begin.
     let evaluation = EvaluationMode::Sandbox { program: "/bin/false".into(), arguments: Vec::new() };
     let config = WorkerConfig { evaluation, ..config(gate.clone(), 1) };
     let worker = AtWork::start(config, &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!((state.released.len(), state.stored.len(), gate.calls()), (1, 1, 2));
     assert_eq!(state.stored[0].failure, Some(FailureCause::EvaluatorFailed));
     worker.stop(Stop::Drain);

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use harness::failing_coordinator::FailingCoordinator;
+use harness::gated_model::GatedModel;
 use worker::Stop;
 
-use crate::coordinator::Coordinator;
-use crate::harness::{AtWork, config, model};
-use crate::model::Gate;
+use crate::at_work::{AtWork, config, model};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn draining_gives_back_what_has_not_begun_and_finishes_the_rest() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..2);
     coordinator.unit("m", 2..4);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;
     coordinator
@@ -33,9 +33,9 @@ async fn draining_gives_back_what_has_not_begun_and_finishes_the_rest() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_outlasts_the_grace_period_is_stopped_and_given_back() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..2);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let mut config = config(gate.clone(), 2);
     config.grace = Duration::from_millis(1);
     let worker = AtWork::start(config, &coordinator);
@@ -49,9 +49,9 @@ async fn what_outlasts_the_grace_period_is_stopped_and_given_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_can_ask_for_the_end() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..2);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;
     coordinator.change(|state| state.drain = true);
@@ -65,9 +65,9 @@ async fn a_coordinator_can_ask_for_the_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_stop_waits_for_nothing() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..2);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;
     worker.stop(Stop::Drain);
@@ -79,9 +79,9 @@ async fn a_second_stop_waits_for_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_never_reached_its_coordinator_ends_at_once() {
-    let coordinator = Coordinator::new(Vec::new());
+    let coordinator = FailingCoordinator::new(Vec::new());
     coordinator.change(|state| state.away = true);
-    let worker = AtWork::start(config(Gate::answering(), 2), &coordinator);
+    let worker = AtWork::start(config(GatedModel::answering(), 2), &coordinator);
     coordinator.until("an attempt to register", |state| state.failed_calls > 0).await;
     worker.stop(Stop::Drain);
     assert_eq!(worker.ended().await.unwrap().dialogues, 0);

@@ -4,25 +4,25 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use domain::FailureCause;
+use harness::failing_coordinator::{FailingCoordinator, FailingState};
+use harness::gated_model::{GatedModel, failure};
 use models::ChatReply;
 use worker::Stop;
 
-use crate::coordinator::{Coordinator, State};
-use crate::harness::{AtWork, config, model};
-use crate::model::{Gate, failure};
+use crate::at_work::{AtWork, config, model};
 
 /// How long a test waits for what must come. Reached only where something is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn units_are_held_delivered_and_finished() {
-    let coordinator = Coordinator::new(vec![model("m"), model("n")]);
+    let coordinator = FailingCoordinator::new(vec![model("m"), model("n")]);
     coordinator.unit("m", 0..10);
     coordinator.unit("m", 10..20);
     coordinator.unit("n", 20..35);
-    let gate = Gate::answering().open();
+    let gate = GatedModel::answering().open();
     let worker = AtWork::start(config(gate.clone(), 4), &coordinator);
-    let state = coordinator.until("the end of all units", State::complete).await;
+    let state = coordinator.until("the end of all units", FailingState::complete).await;
     assert_eq!(state.by_key().into_iter().collect::<Vec<_>>(), (0..35).map(|i| (i, 1)).collect::<Vec<_>>());
     assert_eq!((state.finished.len(), state.released.len(), state.parked.len()), (3, 0, 0));
     let record: domain::Record = serde_json::from_str(&state.stored[0].json).unwrap();
@@ -40,9 +40,9 @@ async fn units_are_held_delivered_and_finished() {
 async fn no_more_run_at_once_than_the_limit_and_than_the_configuration_says() {
     let mut narrow = model("n");
     narrow.concurrency = Some(2);
-    let coordinator = Coordinator::new(vec![model("m"), narrow]);
+    let coordinator = FailingCoordinator::new(vec![model("m"), narrow]);
     coordinator.unit("n", 0..10);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let mut adapting = config(gate.clone(), 0);
     adapting.concurrency = None;
     let worker = AtWork::start(adapting, &coordinator);
@@ -52,16 +52,16 @@ async fn no_more_run_at_once_than_the_limit_and_than_the_configuration_says() {
         .await;
     assert_eq!(gate.calls(), 2);
     let _open = gate.clone().open();
-    coordinator.until("the end", State::complete).await;
+    coordinator.until("the end", FailingState::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_lease_stops_its_dialogues_and_delivers_nothing_new() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     let unit = coordinator.unit("m", 0..10);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
     gate.in_flight(3).await;
     // The lease keeper hears of it: the work loop waits for work.
@@ -79,16 +79,16 @@ async fn a_lost_lease_stops_its_dialogues_and_delivers_nothing_new() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
-    let coordinator = Coordinator::new(vec![model("m"), model("n")]);
+    let coordinator = FailingCoordinator::new(vec![model("m"), model("n")]);
     coordinator.unit("m", 0..10);
     coordinator.unit("m", 10..20);
     coordinator.unit("n", 20..30);
-    let gate = Gate::new(|request| match request.key.model.as_str() {
+    let gate = GatedModel::new(|request| match request.key.model.as_str() {
         "m" => Err(failure(FailureCause::Connection)),
         _ => Ok(ChatReply::text("here")),
     });
     let worker = AtWork::start(config(gate.clone().open(), 2), &coordinator);
-    let parked = |state: &State| !state.parked.is_empty() && state.stored.len() == 10;
+    let parked = |state: &FailingState| !state.parked.is_empty() && state.stored.len() == 10;
     let state = coordinator.until("a parking, and the other model's records", parked).await;
     assert_eq!(state.parked[0].model.as_str(), "m");
     assert_eq!(state.parked[0].parked_for.as_secs(), 60);
@@ -104,15 +104,15 @@ async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..4);
-    let gate = Gate::new(|request| match request.key.iteration {
+    let gate = GatedModel::new(|request| match request.key.iteration {
         1 => Err(failure(FailureCause::Connection)),
         2 => Err(failure(FailureCause::ContextExceeded)),
         _ => Ok(ChatReply::text("here")),
     });
     let worker = AtWork::start(config(gate.open(), 1), &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     let failure = |iteration| {
         state.stored.iter().find(|stored| stored.key.iteration == iteration).and_then(|stored| stored.failure)
     };
@@ -128,10 +128,10 @@ async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
 async fn calls_within_a_budget_ask_for_their_permits() {
     let mut limited = model("m");
     limited.calls_per_minute = Some(60);
-    let coordinator = Coordinator::new(vec![limited]);
+    let coordinator = FailingCoordinator::new(vec![limited]);
     coordinator.unit("m", 0..5);
-    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.permits, 5);
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
@@ -141,7 +141,7 @@ async fn calls_within_a_budget_ask_for_their_permits() {
 async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
     let mut unreachable = model("m");
     unreachable.connector = domain::Connector::Replay;
-    let coordinator = Coordinator::new(vec![unreachable]);
+    let coordinator = FailingCoordinator::new(vec![unreachable]);
     coordinator.unit("m", 0..5);
     let mut config = config(worker::Connectors::default(), 4);
     config.connectors = vec![domain::Connector::Replay];
@@ -156,9 +156,9 @@ async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_are_renewed_while_everything_else_of_the_worker_stands_still() {
     const THREADS: usize = 2;
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..10);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
     gate.in_flight(3).await;
     // Every thread of the worker's runtime is taken, as by evaluations on all processors.
@@ -181,7 +181,7 @@ async fn leases_are_renewed_while_everything_else_of_the_worker_stands_still() {
     }
     free.wait();
     let _open = gate.clone().open();
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!((state.by_key().len(), state.released.len()), (10, 0));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
 
-mod coordinator;
+mod at_work;
 mod delivery;
 mod ending;
-mod harness;
 mod leases;
-mod model;
 mod outages;
 mod servers;

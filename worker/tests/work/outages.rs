@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use domain::InstanceId;
 use domain::exchange::NameTaken;
+use harness::failing_coordinator::{FailingCoordinator, FailingState};
+use harness::gated_model::GatedModel;
 use worker::{Stop, WorkerError};
 
-use crate::coordinator::{Coordinator, State};
-use crate::harness::{AtWork, config, model, spooled};
-use crate::model::Gate;
+use crate::at_work::{AtWork, config, model, spooled};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_waits_for_its_coordinator() {
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..3);
     coordinator.change(|state| state.away = true);
-    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
     coordinator.until("an attempt to register", |state| state.failed_calls > 0).await;
     coordinator.change(|state| state.away = false);
-    coordinator.until("the end", State::complete).await;
+    coordinator.until("the end", FailingState::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }
@@ -26,9 +26,9 @@ async fn a_worker_waits_for_its_coordinator() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..10);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
     gate.in_flight(4).await;
     coordinator.change(|state| state.away = true);
@@ -38,7 +38,7 @@ async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
     coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
     assert_eq!((gate.calls(), coordinator.state().stored.len()), (10, 0));
     coordinator.change(|state| state.away = false);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     worker.stop(Stop::Drain);
     let report = worker.ended().await.unwrap();
@@ -51,10 +51,10 @@ async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_takes_work() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..6);
     coordinator.change(|state| state.full = true);
-    let gate = Gate::answering();
+    let gate = GatedModel::answering();
     let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
     gate.in_flight(6).await;
     gate.answer(4);
@@ -67,7 +67,7 @@ async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_ta
     coordinator.change(|state| state.full = false);
     gate.answer(2);
     let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     assert_eq!(state.stored.len(), 6);
     assert_eq!(gate.calls(), 8, "two were stopped and asked again, four were not");
@@ -78,17 +78,17 @@ async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_ta
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_spool_holds_the_work_back_until_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", 0..50);
     coordinator.change(|state| state.full = true);
-    let gate = Gate::answering().open();
+    let gate = GatedModel::answering().open();
     // The first record alone is longer than this.
     let worker = AtWork::start(spooled(config(gate.clone(), 2), dir.path(), 100), &coordinator);
     coordinator.until("several attempts to deliver", |state| state.failed_deliveries > 3).await;
     let calls = gate.calls();
     assert!(calls <= 2 * 2, "{calls} dialogues were begun with a full spool");
     coordinator.change(|state| state.full = false);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.stored.len(), 50);
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
@@ -97,19 +97,19 @@ async fn a_full_spool_holds_the_work_back_until_there_is_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn texts_of_protected_runs_do_not_touch_the_disk() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::new(vec![model("m")]);
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.protect();
     coordinator.unit("m", 0..4);
     coordinator.change(|state| state.full = true);
     let worker =
-        AtWork::start(spooled(config(Gate::answering().open(), 4), dir.path(), 1 << 20), &coordinator);
+        AtWork::start(spooled(config(GatedModel::answering().open(), 4), dir.path(), 1 << 20), &coordinator);
     coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
     for file in std::fs::read_dir(dir.path().join("worker")).unwrap() {
         let file = file.unwrap();
         assert!(file.file_name() == "instances" || file.metadata().unwrap().len() == 0, "{file:?}");
     }
     coordinator.change(|state| state.full = false);
-    coordinator.until("the end", State::complete).await;
+    coordinator.until("the end", FailingState::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }
@@ -122,8 +122,8 @@ fn taken_by(instance: &str) -> NameTaken {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_knows_only_the_process_before_this_one_is_told_who_follows_it() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::new(vec![model("m")]);
-    let gate = Gate::answering().open();
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
+    let gate = GatedModel::answering().open();
     let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
     coordinator.until("it is registered", |state| state.registered.len() == 1).await;
     worker.stop(Stop::Abort);
@@ -137,7 +137,7 @@ async fn a_coordinator_that_knows_only_the_process_before_this_one_is_told_who_f
     coordinator.until("it has its name again", |state| state.taken.is_none()).await;
     assert_eq!(coordinator.state().registered.len(), 3);
     coordinator.unit("m", 0..6);
-    coordinator.until("the end", State::complete).await;
+    coordinator.until("the end", FailingState::complete).await;
 
     // A process that it does not follow keeps the name.
     coordinator.change(|state| state.taken = Some(taken_by("stranger")));

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use domain::ModelSpec;
+use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use tokio::net::TcpListener;
 use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig, WorkerError};
 
-use crate::coordinator::{Coordinator, State};
-use crate::harness::AtWork;
+use crate::at_work::AtWork;
 
 async fn simulator(model: &str) -> SimHandle {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -33,12 +33,12 @@ fn config(endpoints: Vec<String>) -> WorkerConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_of_one_model_share_its_dialogues() {
     let (first, second) = (simulator("org/model").await, simulator("org/model").await);
-    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
     for unit in 0..4 {
         coordinator.unit("m", unit * 10..unit * 10 + 10);
     }
     let worker = AtWork::start(config(vec![first.base_url(), second.base_url()]), &coordinator);
-    let state = coordinator.until("the end", State::complete).await;
+    let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.stored.len(), 40);
     let asked: BTreeSet<String> = state
         .stored
@@ -58,7 +58,7 @@ async fn two_servers_of_one_model_share_its_dialogues() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_of_another_model_than_expected_ends_the_worker_with_what_to_do() {
     let server = simulator("org/other").await;
-    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
     let mut config = config(vec![server.base_url()]);
     config.expected_models = vec!["org/model".to_owned()];
     let error = AtWork::start(config, &coordinator).ended().await.unwrap_err();
@@ -75,7 +75,7 @@ async fn a_server_of_another_model_than_expected_ends_the_worker_with_what_to_do
 async fn a_server_that_comes_later_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("servers.json");
-    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
     coordinator.unit("m", 0..5);
     let mut config = config(Vec::new());
     config.endpoints = Endpoints::File(file.clone());
@@ -83,7 +83,7 @@ async fn a_server_that_comes_later_is_found() {
     coordinator.until("it is registered", |state| !state.registered.is_empty()).await;
     let server = simulator("org/model").await;
     std::fs::write(&file, format!("[\"{}\"]", server.base_url())).unwrap();
-    coordinator.until("the end", State::complete).await;
+    coordinator.until("the end", FailingState::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
     server.shutdown().await;

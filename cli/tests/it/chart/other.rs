@@ -59,7 +59,7 @@ fn a_slurm_job_serves_works_and_drains_when_its_time_is_up() {
     );
     let configuration = data.write("s.toml", configuration);
     let submitted = cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
-    let port = queue::testing::free_port() % 20_000 + 20_000;
+    let port = crate::harness::free_port() % 20_000 + 20_000;
     let path = format!("{}:{}", data.path().join("bin").display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(deploy().join("slurm/worker.sbatch"));
     shield(&mut command);

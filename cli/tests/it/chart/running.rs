@@ -28,7 +28,7 @@ fn rendered(data: &Data, network: &str) -> Option<Namespace> {
     let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = manifest.join(PYTHON);
     if !python.exists() {
-        test_support::skip("rendering the chart needs Helm's library: tests/setup installs it");
+        crate::harness::skip("rendering the chart needs Helm's library: tests/setup installs it");
         return None;
     }
     let coordinators = [format!("{network}.2"), format!("{network}.3")];
@@ -170,7 +170,7 @@ fn a_benchmark_on_the_charts_own_commands_survives_scaling_node_loss_and_upgrade
     let network = network();
     let Some(namespace) = rendered(&data, &network) else { return };
     if Command::new("redis-server").arg("--version").output().is_err() {
-        test_support::skip("no redis-server");
+        crate::harness::skip("no redis-server");
         return;
     }
     let redis = namespace.object("StatefulSet", "kgfleet-redis")["spec"]["template"]["spec"].clone();

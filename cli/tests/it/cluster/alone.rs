@@ -1,12 +1,11 @@
 //! A coordinator without Redis: its queue is in memory, and built again after a restart.
 
 use domain::control::RunPhase;
-use queue::testing::free_port;
 use rustix::process::Signal;
 use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 
 use super::winners;
-use crate::harness::{Cluster, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK};
+use crate::harness::{Cluster, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK, free_port};
 
 const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 const USAGE: i32 = 2;

@@ -67,7 +67,7 @@ impl Guarded {
         let cluster = Cluster::start()?;
         let tokens = cluster.data.path().join("tokens.toml").to_str().unwrap().to_owned();
         std::fs::write(&tokens, "").unwrap();
-        let coordinator = cluster.coordinator_with(queue::testing::free_port(), &["--tokens", &tokens]);
+        let coordinator = cluster.coordinator_with(crate::harness::free_port(), &["--tokens", &tokens]);
         Some(Self { cluster, coordinator, tokens })
     }
 

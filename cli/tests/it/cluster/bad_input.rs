@@ -77,7 +77,7 @@ fn a_redis_that_evicts_keys_is_refused() {
 #[test]
 fn a_coordinator_that_is_not_there_is_named() {
     let data = Data::new();
-    let url = format!("http://127.0.0.1:{}", queue::testing::free_port());
+    let url = format!("http://127.0.0.1:{}", crate::harness::free_port());
     for arguments in [&["status"][..], &["submit", "quick"], &["workers"]] {
         let arguments = [arguments, &["--coordinator", &url]].concat();
         data.kgfleet(&arguments).expect(INFRASTRUCTURE).says(&[&url]);
@@ -92,15 +92,15 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let folder = cluster.data.path().join("small");
     let Some(_mount) = Mount::tmpfs(&folder, ROOM_KIB) else {
         // No tool is missing but a right: this may skip anywhere.
-        test_support::skip_where_nothing_helps("this user cannot mount a small file system");
+        crate::harness::skip_where_nothing_helps("this user cannot mount a small file system");
         return;
     };
     let server = Server::start();
-    let port = queue::testing::free_port();
+    let port = crate::harness::free_port();
     let listen = format!("127.0.0.1:{port}");
     let redis = cluster.redis.url();
     let data_dir = folder.to_str().unwrap();
-    let page = format!("127.0.0.1:{}", queue::testing::free_port());
+    let page = format!("127.0.0.1:{}", crate::harness::free_port());
     let arguments =
         ["coordinator", "--listen", &listen, "--http", &page, "--queue", &redis, "--data-dir", data_dir];
     let mut process = cluster.data.start(&arguments);
@@ -114,7 +114,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     drop(file);
     let mut worker = cluster.worker("worker", &coordinator, &server);
     worker.until_it_says("the disk is full");
-    queue::testing::wait_until("readiness says why", || {
+    crate::harness::wait_until("readiness says why", || {
         http::get(&page, "/readyz").is_some_and(|(status, why)| status == 503 && why.contains("disk is full"))
     });
     let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);

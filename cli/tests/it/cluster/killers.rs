@@ -1,11 +1,10 @@
 //! A unit that kills every worker that works on it.
 
 use domain::control::RunPhase;
-use queue::testing::wait_until;
 use rustix::process::Signal;
 
 use super::winners;
-use crate::harness::{Cluster, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK};
+use crate::harness::{Cluster, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK, wait_until};
 
 /// One unit of each task.
 const ITERATIONS: u32 = 4;

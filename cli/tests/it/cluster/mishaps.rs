@@ -1,12 +1,11 @@
 //! Mistakes of people: records on a folder that is not there, runs removed while they are written, workers that do not
 //! come back.
 
-use queue::testing::RedisServer;
 use rustix::process::Signal;
 
 use super::{IN_FLIGHT, in_the_middle, winners};
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, NT_TASK, Running, Server};
+use crate::harness::{Cluster, Data, NT_TASK, RedisServer, Running, Server};
 
 const TASKS: [&str; 1] = [NT_TASK];
 const ITERATIONS: u32 = 20;

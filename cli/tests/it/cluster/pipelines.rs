@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use domain::control::{BenchmarkView, RunPhase};
-use queue::testing::free_port;
 use rustix::process::Signal;
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, Running};
+use crate::harness::{Cluster, Data, Running, free_port};
 
 /// A pipeline of simulated models with these tasks and iterations.
 fn configuration(tasks: &[&str], iterations: u32) -> String {

@@ -1,12 +1,10 @@
 //! A stand-in for the Kubernetes API is told which workers are busy.
 
-use queue::testing::free_port;
-
-use crate::harness::receiver::Request;
-use crate::harness::{Cluster, NT_TASK, Receiver, Server};
+use crate::harness::receiver::ReceivedRequest;
+use crate::harness::{Cluster, NT_TASK, Receiver, Server, free_port};
 
 /// What a request tells a pod of this name.
-fn told(request: &Request, pod: &str) -> Option<u32> {
+fn told(request: &ReceivedRequest, pod: &str) -> Option<u32> {
     let line = format!("PATCH /api/v1/namespaces/bench/pods/{pod} HTTP/1.1");
     if request.line.trim() != line {
         return None;
@@ -34,7 +32,7 @@ fn pods_of_busy_workers_cost_more_than_those_of_idle_ones() {
     let worker = cluster.worker("pool-7d9f-x2x4z", &coordinator, &server);
     let run = cluster.submit(&coordinator, &[NT_TASK], 8);
     server.gate().until_held(2);
-    let costs = |requests: &[Request]| -> Vec<u32> {
+    let costs = |requests: &[ReceivedRequest]| -> Vec<u32> {
         requests.iter().filter_map(|request| told(request, "pool-7d9f-x2x4z")).collect()
     };
     let busy = kubernetes.until(|requests| costs(requests).last().is_some_and(|cost| *cost > 0));

@@ -1,11 +1,10 @@
 //! Servers of a fleet that refuse some or all of their requests.
 
 use domain::control::ModelView;
-use queue::testing::{free_port, wait_until};
 use rustix::process::Signal;
 use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 
-use crate::harness::{Cluster, NT_TASK, Server};
+use crate::harness::{Cluster, NT_TASK, Server, free_port, wait_until};
 
 /// A key that is refused: nothing of that is repeated.
 const REFUSED: FaultKind = FaultKind::Status { code: 401, retry_after_s: None };

@@ -6,12 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use domain::control::RunPhase;
-use queue::testing::free_port;
 use rustix::process::Signal;
 
 use super::in_the_middle;
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, NT_TASK, Server};
+use crate::harness::{Cluster, Data, NT_TASK, Server, free_port};
 
 const TASKS: [&str; 1] = [NT_TASK];
 const ITERATIONS: u32 = 20;

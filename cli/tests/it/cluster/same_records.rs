@@ -43,7 +43,7 @@ fn one_machine_and_a_cluster_record_the_same() {
     let alone = records(&run.dir.exports().join(format!("{}.jsonl", run.name())));
     assert_eq!(alone.len(), DIALOGUES);
 
-    let simulator_port = queue::testing::free_port();
+    let simulator_port = crate::harness::free_port();
     let listen = format!("127.0.0.1:{simulator_port}");
     let simulator: Running =
         cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &listen]);

@@ -1,10 +1,11 @@
 //! A real Sentinel promotes a replica that lacks writes which the old primary had acknowledged.
 
 use history::{Event, Noted};
-use queue::testing::{RedisServer, SentinelServer, free_port, wait_until};
 
 use super::{now_ms, winners};
-use crate::harness::{Cluster, NT_TASK, Server, TURTLE_TASK};
+use crate::harness::{
+    Cluster, NT_TASK, RedisServer, SentinelServer, Server, TURTLE_TASK, free_port, wait_until,
+};
 
 const ITERATIONS: u32 = 40;
 const DIALOGUES: usize = 80;

@@ -1,9 +1,7 @@
 //! Causes each problem in docs/kubernetes.md's list "When something is wrong": the log, readiness and `kgfleet status`
 //! report it.
 
-use queue::testing::{free_port, wait_until};
-
-use crate::harness::{Cluster, Data, NT_TASK, Server, http};
+use crate::harness::{Cluster, Data, NT_TASK, Server, free_port, http, wait_until};
 
 const USAGE: i32 = 2;
 const INFRASTRUCTURE: i32 = 3;

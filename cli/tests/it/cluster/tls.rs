@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use queue::testing::{RedisServer, free_port};
-
-use crate::harness::{Data, Running};
+use crate::harness::{Data, RedisServer, Running, free_port};
 
 const INFRASTRUCTURE: i32 = 3;
 
@@ -43,7 +41,7 @@ fn redis_is_trusted_by_system_roots_and_asks_for_a_certificate() {
     let data = Data::new();
     let file = |name: &str| data.path().join(name);
     if !["redis", "fleet", "stranger"].iter().all(|name| certificate(data.path(), name)) {
-        test_support::skip("openssl cannot make a certificate here");
+        crate::harness::skip("openssl cannot make a certificate here");
         return;
     }
     let text = |name: &str| file(name).to_str().unwrap().to_owned();

@@ -2,12 +2,11 @@
 
 use domain::text::hex;
 use domain::{Outcome, Record};
-use queue::testing::free_port;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use super::{BENCHMARKS, Transcript};
-use crate::harness::{Cluster, Data, Finished};
+use crate::harness::{Cluster, Data, Finished, free_port};
 
 /// What a dialogue came to, whenever and wherever it was held.
 fn said(record: &Record) -> String {

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use domain::control::RunPhase;
-use queue::testing::free_port;
 
 use super::{configuration, pack, rows, with_skill};
-use crate::harness::{Cluster, Data, Finished};
+use crate::harness::{Cluster, Data, Finished, free_port};
 
 /// Questions of the assessment.
 const QUESTIONS: usize = 8;

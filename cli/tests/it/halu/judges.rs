@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use domain::Outcome;
-use queue::testing::free_port;
 
 use super::{configuration, pack, rows, view, with_judge_at, with_skill};
 use crate::harness::server::MODEL;
-use crate::harness::{Data, Server};
+use crate::harness::{Data, Server, free_port};
 
 /// Questions of the assessment.
 const QUESTIONS: usize = 100;

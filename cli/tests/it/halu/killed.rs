@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use domain::control::{BenchmarkView, RunPhase};
-use queue::testing::free_port;
 use rustix::process::Signal;
 
 use super::{configuration, pack, rows, with_skill};
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data};
+use crate::harness::{Cluster, Data, free_port};
 
 /// The stages, in order.
 const STAGES: [&str; 7] = ["ask", "facts", "abstain", "similarity", "nli", "llm", "expert"];

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::harness::{RedisServer, free_port};
 use domain::control::BenchmarkView;
-use queue::testing::{RedisServer, free_port};
 
 use super::process::{Finished, Running};
 use super::server::MODEL;

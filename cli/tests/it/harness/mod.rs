@@ -1,23 +1,23 @@
-//! What the tests share: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), a
-//! simulated server that tells what it was asked ([`server`]), a cluster of real processes around it ([`cluster`]), and texts that
-//! are kept to compare ([`kept_text`]).
+//! The binary as its users have it: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), a
+//! cluster of real processes ([`cluster`]), and texts that are kept to compare ([`kept_text`]). These parts lie here because cargo
+//! tells only these tests where the binary is. All others, which know no binary, are in `tests/harness`; those that the tests here
+//! use are named here again, so that there is one place to look.
 
 pub mod cluster;
 pub mod data;
-pub mod http;
 pub mod kept_text;
 pub mod process;
-pub mod proxy;
-pub mod receiver;
-pub mod server;
-pub mod terminal;
 
+pub use ::harness::proxy::Proxy;
+pub use ::harness::receiver::{self, Receiver};
+pub use ::harness::sim_server::{self as server, SimServer as Server};
+pub use ::harness::{
+    Conformance, RedisServer, SentinelServer, free_port, http, skip, skip_where_nothing_helps, terminal,
+    wait_until,
+};
 pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};
 pub use process::{Finished, Running};
-pub use proxy::Proxy;
-pub use receiver::Receiver;
-pub use server::Server;
 
 /// Four tasks that are quick to load and cheap to judge.
 pub const CHEAP_TASKS: [&str; 4] =

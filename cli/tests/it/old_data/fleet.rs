@@ -5,13 +5,12 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use domain::control::{BenchmarkView, RunPhase};
-use queue::testing::{RedisServer, free_port};
 
 use super::{
     EXACT, JUDGED, LEASE, NAME_OF_WORKER, QUEUE, archives, assert_exported, assert_kept, entries, opened,
 };
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, Running};
+use crate::harness::{Cluster, Data, RedisServer, Running, free_port};
 
 /// How long a queue may take to be filled.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::control::BenchmarkView;
-use queue::testing::free_port;
 use rustix::process::Signal;
 
 use super::{EXACT, JUDGED, LEASE, Left, NAME_OF_WORKER, QUEUE, archive};
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, Running};
+use crate::harness::{Cluster, Data, Running, free_port};
 
 /// How long a state may take to come.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,193 +1,14 @@
-//! Servers on loopback that give the answers set by a test.
+//! Requests of these tests.
 
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test server that cannot go on should say where")]
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, Request, State};
-use axum::response::Response;
 use domain::{DialogueKey, Message, Sampling};
-use futures::stream::{self, StreamExt};
 use models::{ChatRequest, Progress};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
-
-/// One answer of the server.
-pub(crate) struct Canned {
-    status: u16,
-    headers: Vec<(&'static str, String)>,
-    body: Body,
-}
-
-impl Canned {
-    /// A JSON answer.
-    pub(crate) fn json(status: u16, body: &str) -> Self {
-        Self {
-            status,
-            headers: vec![("content-type", "application/json".to_owned())],
-            body: Body::from(body.to_owned()),
-        }
-    }
-
-    /// An answer as it was captured from a server: status line, headers, empty line, body.
-    pub(crate) fn captured(text: &str) -> Self {
-        let (head, body) = text.split_once("\n\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Self::json(status, body.trim_end())
-    }
-
-    /// A stream that sends these chunks and ends as `end` says.
-    pub(crate) fn stream(chunks: Vec<Vec<u8>>, end: End) -> Self {
-        let chunks = stream::iter(chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk))));
-        let body = match end {
-            End::Proper => Body::from_stream(chunks),
-            End::Cut => {
-                let cut = stream::once(async {
-                    // The server flushes what it has whenever the body lets it wait; then comes the cut.
-                    tokio::task::yield_now().await;
-                    Err(std::io::Error::other("cut"))
-                });
-                Body::from_stream(chunks.chain(cut))
-            }
-            End::Silence => Body::from_stream(chunks.chain(stream::pending())),
-        };
-        Self {
-            status: 200,
-            headers: vec![("content-type", "text/event-stream; charset=utf-8".to_owned())],
-            body,
-        }
-    }
-
-    /// A stream of events, one chunk each, ended properly.
-    pub(crate) fn events(events: &[&str]) -> Self {
-        Self::stream(events.iter().map(|event| sse(event)).collect(), End::Proper)
-    }
-
-    /// The same answer with one more header.
-    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.to_owned()));
-        self
-    }
-}
-
-/// How a stream ends.
-#[derive(Clone, Copy)]
-pub(crate) enum End {
-    /// As HTTP wants it.
-    Proper,
-    /// The connection is cut.
-    Cut,
-    /// Never: nothing more comes.
-    Silence,
-}
-
-/// One event as bytes.
-pub(crate) fn sse(data: &str) -> Vec<u8> {
-    format!("data: {data}\n\n").into_bytes()
-}
-
-/// What the server was asked.
-#[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Value,
-    /// The client's side of the connection.
-    pub(crate) from: SocketAddr,
-}
-
-impl Asked {
-    /// The value of a header.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-}
-
-#[derive(Clone, Default)]
-struct Shared {
-    script: Arc<Mutex<VecDeque<Canned>>>,
-    /// Once the script is over, answer with the question itself.
-    echo: bool,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
-
-/// A server that gives its answers in order, whatever it is asked. It lives as long as the test's runtime.
-pub(crate) struct Server {
-    pub(crate) url: String,
-    shared: Shared,
-}
-
-impl Server {
-    /// Starts it on a free port.
-    pub(crate) async fn start(script: Vec<Canned>) -> Self {
-        Self::serve(Shared { script: Arc::new(Mutex::new(script.into())), ..Shared::default() }).await
-    }
-
-    /// Starts one that answers every chat with its last message, in one event.
-    pub(crate) async fn echo() -> Self {
-        Self::serve(Shared { echo: true, ..Shared::default() }).await
-    }
-
-    async fn serve(shared: Shared) -> Self {
-        let router = Router::new().fallback(answer).with_state(shared.clone());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
-        Self { url, shared }
-    }
-
-    /// All requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.shared.asked.lock().unwrap().clone()
-    }
-}
-
-async fn answer(
-    State(shared): State<Shared>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
-    let (head, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
-    let header = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
-        (name.to_string(), value.to_str().unwrap().to_owned())
-    };
-    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let canned = match shared.script.lock().unwrap().pop_front() {
-        Some(canned) => canned,
-        None if shared.echo => echo(&body),
-        None => Canned::json(500, r#"{"error":{"message":"the script is over"}}"#),
-    };
-    shared.asked.lock().unwrap().push(Asked {
-        method: head.method.to_string(),
-        path: head.uri.path().to_owned(),
-        headers: head.headers.iter().map(header).collect(),
-        body,
-        from,
-    });
-    let mut response = Response::builder().status(canned.status);
-    for (name, value) in canned.headers {
-        response = response.header(name, value);
-    }
-    response.body(canned.body).unwrap()
-}
-
-fn echo(body: &Value) -> Canned {
-    let said = body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
-    let event = json!({"choices": [{"delta": {"content": said}, "finish_reason": "stop"}]}).to_string();
-    Canned::events(&[&event, "[DONE]"])
-}
 
 /// A request with a generous deadline: tests that end by a limit set a small one themselves.
-pub(crate) fn request(messages: Vec<Message>) -> ChatRequest {
+pub fn request(messages: Vec<Message>) -> ChatRequest {
     ChatRequest {
         messages: messages.into(),
         sampling: Sampling::default(),
@@ -200,6 +21,6 @@ pub(crate) fn request(messages: Vec<Message>) -> ChatRequest {
 }
 
 /// A request of one message.
-pub(crate) fn question(text: &str) -> ChatRequest {
+pub fn question(text: &str) -> ChatRequest {
     request(vec![Message::user(text)])
 }

@@ -11,7 +11,7 @@ const PYTHON: &str = "target/chart-venv/bin/python";
 fn the_chart_renders_validates_and_keeps_to_its_policy() {
     let python = root().join(PYTHON);
     if !python.exists() {
-        test_support::skip("the chart's checks need Helm's library: tests/setup installs it");
+        harness::skip("the chart's checks need Helm's library: tests/setup installs it");
         return;
     }
     let checked =

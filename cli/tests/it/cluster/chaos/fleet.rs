@@ -9,7 +9,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use history::{Event, Noted};
-use queue::testing::free_port;
 use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
 use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
@@ -19,8 +18,8 @@ use super::parts::Part;
 use super::plan::{Fault, Planned};
 use super::redis::{Loss, Redis};
 use crate::disk_full::Mount;
-use crate::harness::Proxy;
 use crate::harness::server::MODEL;
+use crate::harness::{Proxy, free_port};
 
 const COORDINATORS: usize = 2;
 const WORKERS: usize = 3;

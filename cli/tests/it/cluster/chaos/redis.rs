@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use queue::testing::{RedisServer, SentinelServer, wait_until};
-
 use crate::cluster::now_ms;
-use crate::harness::Proxy;
+use crate::harness::{Proxy, RedisServer, SentinelServer, wait_until};
 
 const ARGUMENTS: [&str; 8] =
     ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0"];

@@ -2,12 +2,11 @@
 
 use std::process::Command;
 
-use queue::testing::{free_port, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::expected::{self, CAUSED_APART};
 use super::prometheus::Prometheus;
-use crate::harness::{Cluster, NT_TASK, Server, process};
+use crate::harness::{Cluster, NT_TASK, Server, free_port, process, wait_until};
 
 /// A model whose provider says that the quota is used up, one whose every answer is nested deeper than any limit, and one
 /// that says much. The last two take their time, so that there is a steady flow of records.

@@ -12,10 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use queue::testing::free_port;
 use rustix::process::{Signal, kill_process};
 
-use crate::harness::{Cluster, Running};
+use crate::harness::{Cluster, Running, free_port};
 use expected::{CAUSED_APART, EMPTY_BY_DESIGN, Question};
 use prometheus::{LOOK_EVERY, PATIENCE, Prometheus};
 

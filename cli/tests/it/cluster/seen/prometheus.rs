@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use queue::testing::free_port;
 use serde_json::Value;
 
-use crate::harness::{Running, http};
+use crate::harness::{Running, free_port, http};
 
 /// How long anything may take to show. Reached only if something is broken.
 pub const PATIENCE: Duration = Duration::from_secs(300);
@@ -53,7 +52,7 @@ impl Prometheus {
     /// `None`, said aloud, without Prometheus.
     pub fn start(folder: &Path, targets: &[u16]) -> Option<Self> {
         if Command::new("prometheus").arg("--version").output().is_err() {
-            test_support::skip("Prometheus is not installed");
+            crate::harness::skip("Prometheus is not installed");
             return None;
         }
         for file in ["rules.yml", "alerts.yml"] {

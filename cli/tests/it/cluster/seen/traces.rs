@@ -30,7 +30,7 @@ fn traced(iterations: u32, more: &[&str]) -> Option<Traced> {
     let url = receiver.url();
     let options = [&["--log-format", "json", "--otlp", &url], more].concat();
     let queue = cluster.redis.url();
-    let port = queue::testing::free_port();
+    let port = crate::harness::free_port();
     let arguments = cluster.coordinator_arguments(port, &[&["--queue", &queue], &options[..]].concat());
     let mut command = cluster.data.command(&arguments);
     let coordinator = cluster.coordinator_by(command.env("KGFLEET_LOG", "info,coordinator=debug"), port);

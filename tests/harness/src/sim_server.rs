@@ -1,4 +1,5 @@
-//! A simulated vLLM in the test's own process, so that the test sees every request and decides when it is answered.
+//! A simulated vLLM in the test's own process, behind a socket, so that the test sees every question and decides when it is
+//! answered.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -14,22 +15,22 @@ use vllm_sim::{
 pub const MODEL: &str = "sim";
 
 /// A running server. It stops when dropped.
-pub struct Server {
+pub struct SimServer {
     handle: SimHandle,
-    gate: Arc<Gate>,
+    gate: Arc<QuestionGate>,
     // Last: the server's tasks live on it.
     _runtime: Runtime,
 }
 
 /// Counts questions and, while closed, holds them back.
 #[derive(Default)]
-pub struct Gate {
-    state: Mutex<GateState>,
+pub struct QuestionGate {
+    state: Mutex<QuestionGateState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct GateState {
+struct QuestionGateState {
     closed: bool,
     /// Answers until the gate closes by itself.
     left: Option<usize>,
@@ -38,8 +39,8 @@ struct GateState {
     asked: Vec<u64>,
 }
 
-impl Gate {
-    fn state(&self) -> MutexGuard<'_, GateState> {
+impl QuestionGate {
+    fn state(&self) -> MutexGuard<'_, QuestionGateState> {
         self.state.lock().unwrap()
     }
 
@@ -92,14 +93,14 @@ impl Gate {
     }
 }
 
-impl Drop for Server {
+impl Drop for SimServer {
     fn drop(&mut self) {
         // Questions that still wait would keep the runtime from ending.
         self.gate.open();
     }
 }
 
-impl Server {
+impl SimServer {
     /// A server of [`MODEL`] whose every answer is some text.
     pub fn start() -> Self {
         Self::with(SimConfig::new(vec![ModelConfig::new(MODEL)]))
@@ -148,7 +149,7 @@ impl Server {
 
     fn serve(mut config: SimConfig, address: SocketAddr) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(QuestionGate::default());
         let passing = Arc::clone(&gate);
         let answers = move |ask: &SimAsk<'_>| {
             passing.pass(u64::try_from(ask.seed).unwrap());
@@ -174,7 +175,7 @@ impl Server {
     }
 
     /// Where its questions pass.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &QuestionGate {
         &self.gate
     }
 

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use domain::exchange::WorkExchange;
 use domain::{Connector, ModelSpec};
+use harness::failing_coordinator::FailingCoordinator;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use worker::{
     Connect, EvaluationMode, ExchangeFactory, SpoolConfig, Stop, Worker, WorkerConfig, WorkerError,
     WorkerReport,
 };
-
-use crate::coordinator::Coordinator;
 
 /// A model that the gate answers for.
 pub fn model(label: &str) -> ModelSpec {
@@ -46,7 +45,7 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    pub fn start(config: WorkerConfig, coordinator: &Coordinator) -> Self {
+    pub fn start(config: WorkerConfig, coordinator: &FailingCoordinator) -> Self {
         let (stop, stopped) = watch::channel(Stop::No);
         let coordinator = coordinator.clone();
         let connect: ExchangeFactory =

@@ -1,7 +1,6 @@
-//! A coordinator that remembers its calls and gives the answers set by the test, and a server for it.
-
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+//! A coordinator that remembers its calls and gives the answers set by the test, and a server for it that can die. It keeps no
+//! queue: what it answers to workers follows from nothing. One that hands out units is in
+//! [`failing_coordinator`](crate::failing_coordinator).
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -10,44 +9,40 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry,
-    ModelView, Pace, RunPhase, StrikeView, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
-    RunMaterial, TaskUse, WorkExchange, WorkerStatus,
+    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{
-    Connector, DialogueKey, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling, ServiceError,
-    WorkerId,
-};
+use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
 use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// A call as [`Fake`] remembers it.
+/// A call as [`ScriptedCoordinator`] remembers it.
 pub fn call(name: &str, arguments: &dyn Debug) -> String {
     format!("{name} {arguments:?}")
 }
 
+/// The coordinator. A call for which the test has set no answer fails the test, but for deliveries, which are stored.
 #[derive(Default)]
-pub struct Fake(Mutex<State>);
+pub struct ScriptedCoordinator(Mutex<Script>);
 
 #[derive(Default)]
-struct State {
+struct Script {
     heard: Vec<String>,
     next: Option<Result<Box<dyn Any + Send>, ServiceError>>,
     endless: Option<BenchmarkView>,
     stored: Vec<Delivery>,
     batches: Vec<Vec<u32>>,
     refused: Option<u32>,
-    gate: Option<Arc<Gate>>,
+    gate: Option<Arc<DeliveryGate>>,
 }
 
-impl Fake {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ScriptedCoordinator {
+    fn state(&self) -> MutexGuard<'_, Script> {
         self.0.lock().unwrap()
     }
 
@@ -86,8 +81,8 @@ impl Fake {
     }
 
     /// From now on deliveries wait at this gate.
-    pub fn hold_deliveries(&self) -> Arc<Gate> {
-        let gate = Arc::new(Gate::default());
+    pub fn hold_deliveries(&self) -> Arc<DeliveryGate> {
+        let gate = Arc::new(DeliveryGate::default());
         self.state().gate = Some(Arc::clone(&gate));
         gate
     }
@@ -105,8 +100,8 @@ impl Fake {
     }
 }
 
-#[tonic::async_trait]
-impl WorkExchange for Fake {
+#[async_trait::async_trait]
+impl WorkExchange for ScriptedCoordinator {
     async fn register(&self, registration: Registration) -> Reply<Registered> {
         self.reply(call("register", &registration))
     }
@@ -156,8 +151,8 @@ impl WorkExchange for Fake {
     }
 }
 
-#[tonic::async_trait]
-impl Control for Fake {
+#[async_trait::async_trait]
+impl Control for ScriptedCoordinator {
     async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.reply(call("submit", &submission))
     }
@@ -220,21 +215,21 @@ impl Control for Fake {
 }
 
 /// Holds deliveries until the test lets them through.
-pub struct Gate {
+pub struct DeliveryGate {
     entered: watch::Sender<usize>,
     passed: watch::Sender<usize>,
     tickets: Semaphore,
     inside: Mutex<(usize, usize)>,
 }
 
-impl Default for Gate {
+impl Default for DeliveryGate {
     fn default() -> Self {
         let (entered, passed) = (watch::Sender::new(0), watch::Sender::new(0));
         Self { entered, passed, tickets: Semaphore::new(0), inside: Mutex::default() }
     }
 }
 
-impl Gate {
+impl DeliveryGate {
     async fn pass(&self) {
         {
             let mut inside = self.inside.lock().unwrap();
@@ -272,7 +267,7 @@ impl Gate {
 }
 
 /// A server on a runtime of its own, so that it can die as a process does.
-pub struct Node {
+pub struct ScriptedServer {
     address: String,
     /// Keeps the port while a server dies and another one begins.
     port: Option<TcpListener>,
@@ -281,24 +276,24 @@ pub struct Node {
     serving: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
-impl Node {
-    pub fn start(fake: &Arc<Fake>) -> Self {
+impl ScriptedServer {
+    pub fn start(fake: &Arc<ScriptedCoordinator>) -> Self {
         Self::start_on(fake, TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    pub fn start_on(fake: &Arc<Fake>, port: TcpListener) -> Self {
+    pub fn start_on(fake: &Arc<ScriptedCoordinator>, port: TcpListener) -> Self {
         Self::start_as(fake, port, Security::none())
     }
 
-    pub fn start_with_tls(fake: &Arc<Fake>, tls: ServerTls) -> Self {
+    pub fn start_with_tls(fake: &Arc<ScriptedCoordinator>, tls: ServerTls) -> Self {
         Self::start_with(fake, Security::tls(&tls, Identities::anyone()).unwrap())
     }
 
-    pub fn start_with(fake: &Arc<Fake>, security: Security) -> Self {
+    pub fn start_with(fake: &Arc<ScriptedCoordinator>, security: Security) -> Self {
         Self::start_as(fake, TcpListener::bind("127.0.0.1:0").unwrap(), security)
     }
 
-    fn start_as(fake: &Arc<Fake>, port: TcpListener, security: Security) -> Self {
+    fn start_as(fake: &Arc<ScriptedCoordinator>, port: TcpListener, security: Security) -> Self {
         let scheme = if security.tls.is_some() { "https" } else { "http" };
         let address = format!("{scheme}://{}", port.local_addr().unwrap());
         port.set_nonblocking(true).unwrap();
@@ -336,121 +331,10 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
-    }
-}
-
-pub fn lease(unit: u64) -> LeaseId {
-    LeaseId { run: "r".into(), generation: 1 << 40, model: "tiny".into(), unit, attempt: 1 }
-}
-
-pub fn grant(unit: u64) -> Grant {
-    Grant {
-        lease: lease(unit),
-        task: "t".into(),
-        iterations: vec![0, 4],
-        lease_for: Duration::from_secs(30),
-        retry: Some(7),
-    }
-}
-
-pub fn delivery(iteration: u32) -> Delivery {
-    let key = DialogueKey { model: "tiny".into(), task: "t".into(), iteration };
-    let failure = iteration.is_multiple_of(3).then_some(FailureCause::Server);
-    Delivery { run: "r".into(), key, failure, json: format!("{{\"i\":{iteration}}}").into() }
-}
-
-pub fn material() -> RunMaterial {
-    let model = ModelSpec {
-        sampling: Sampling { temperature: Some(0.7), ..Sampling::default() },
-        skill: Some(0.1 + 0.2),
-        ..ModelSpec::new("tiny", Connector::Simulated)
-    };
-    RunMaterial {
-        run: "r".into(),
-        seed: u64::MAX,
-        pack_hash: "00ff".into(),
-        tasks: vec![TaskUse { label: "t".into(), pack_label: "p".into() }],
-        models: vec![model],
-        protected: true,
-        about: None,
-    }
-}
-
-pub fn run_view() -> BenchmarkView {
-    let model = ModelView {
-        model: "tiny".into(),
-        planned: 10,
-        scored: 5,
-        failed: 1,
-        units_pending: 2,
-        units_leased: 3,
-        units_dead: 4,
-        units_suspect: 1,
-        workers: 6,
-        parked: Some("quota".to_owned()),
-        pace: Pace::default(),
-        blocked: None,
-        mean: Mean::default(),
-    };
-    BenchmarkView {
-        run: "r".into(),
-        name: "quick".to_owned(),
-        phase: RunPhase::Active,
-        created_at: "2026-11-21T16:00:00.000000001Z".parse().unwrap(),
-        generation: 7,
-        planned: 10,
-        scored: 5,
-        failed: 1,
-        failures: vec![(FailureCause::Timeout, 1)],
-        rate: 0.1 + 0.2,
-        eta_s: Some(1e-300),
-        trouble: Some("slow".to_owned()),
-        models: vec![model],
-        cells: vec![CellView {
-            task: "t".into(),
-            model: "tiny".into(),
-            scored: 5,
-            failed: 1,
-            planned: 10,
-            mean: None,
-            missing: 2,
-        }],
-        tokens_per_second: 1e300,
-        refusals: Vec::new(),
-        notes: vec!["a note".to_owned()],
-        headline: Default::default(),
-        rows: Vec::new(),
-        runs: Vec::new(),
-        history: vec![HistoryEntry {
-            at: "2026-01-02T03:04:05Z".parse().unwrap(),
-            who: "alice".into(),
-            what: "submitted".into(),
-        }],
-    }
-}
-
-pub fn worker_view() -> WorkerView {
-    let status = WorkerStatus { serves: vec!["tiny".to_owned()], in_flight: 3, ..WorkerStatus::default() };
-    WorkerView { worker: "w".into(), status: Arc::new(status), seen_ms_ago: 12, draining: true }
-}
-
-pub fn dead_letter() -> DeadLetterView {
-    let strike = StrikeView {
-        worker: "w".into(),
-        attempt: 3,
-        cause: "lease expired".to_owned(),
-        at: "2026-11-21T16:00:00Z".parse().unwrap(),
-    };
-    DeadLetterView {
-        run: "r".into(),
-        unit: 9,
-        dialogues: vec![delivery(0).key],
-        strikes: vec![strike],
-        suspect: true,
     }
 }

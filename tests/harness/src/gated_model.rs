@@ -1,4 +1,5 @@
-//! A model whose answers wait until the test releases them.
+//! A model in this process whose answers wait until the test releases them. One behind a socket is in
+//! [`sim_server`](crate::sim_server).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ type Answer = dyn Fn(&ChatRequest) -> Result<ChatReply, CallError> + Send + Sync
 
 /// The model, and its connector.
 #[derive(Clone)]
-pub struct Gate {
+pub struct GatedModel {
     permits: Arc<Semaphore>,
     answer: Arc<Answer>,
     calls: Arc<AtomicUsize>,
@@ -22,7 +23,7 @@ pub struct Gate {
     identity: Arc<ModelIdentity>,
 }
 
-impl Gate {
+impl GatedModel {
     /// Answers what the function says, once it may.
     pub fn new(
         answer: impl Fn(&ChatRequest) -> Result<ChatReply, CallError> + Send + Sync + 'static,
@@ -82,7 +83,7 @@ impl Drop for Counted<'_> {
 }
 
 #[async_trait::async_trait]
-impl ChatModel for Gate {
+impl ChatModel for GatedModel {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.in_flight.send_modify(|calls| *calls += 1);
@@ -96,7 +97,7 @@ impl ChatModel for Gate {
     }
 }
 
-impl Connect for Gate {
+impl Connect for GatedModel {
     fn connect(
         &self,
         _ask: Ask,

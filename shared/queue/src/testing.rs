@@ -1,7 +1,4 @@
-//! Support for tests of any store: a store whose time the test controls.
-
-mod redis;
-mod sentinel;
+//! Support for tests of any store: a store whose time the test controls. Real Redis servers are started by `tests/harness`.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,8 +10,8 @@ use crate::clock::ManualClock;
 use crate::local::MemoryStore;
 use crate::store::QueueStore;
 
-pub use redis::{RedisServer, free_port, wait_until};
-pub use sentinel::SentinelServer;
+/// The client of Redis, for tests that talk to a server themselves: no other crate names it.
+pub use ::redis;
 
 /// Time controlled by a test.
 pub trait Time: Send + Sync {

@@ -1,12 +1,14 @@
-//! A real Sentinel for tests: started on a free port, stopped by its own process id when dropped.
+//! A real Sentinel: started on a free port, stopped by its own process id when dropped.
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use redis::FromRedisValue;
+use queue::testing::redis::FromRedisValue;
 use tempfile::TempDir;
 
-use super::redis::{ask, free_port, program, wait_until};
+use crate::ports::free_port;
+use crate::redis::{ask, program};
+use crate::waiting::wait_until;
 
 /// The name under which a [`SentinelServer`] knows its primary.
 const SERVICE: &str = "fleet";

@@ -1,21 +1,24 @@
-//! Real Redis servers for tests: started on a free port, stopped by their own process id when dropped.
+//! Real Redis servers: started on a free port, stopped by their own process id when dropped; and stores of the queue on them.
+//!
+//! Crates that test the queue alone use [`bench`] and [`cluster_bench`], which a test can let grow older.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, ready};
-use redis::{Cmd, FromRedisValue, Script};
+use queue::testing::redis::{Client, Cmd, Connection, FromRedisValue, RedisResult, Script, Value, cmd};
+use queue::testing::{Bench, Time};
+use queue::{RedisOptions, RedisStore};
 use tempfile::TempDir;
 
-use super::{Bench, Time};
-use crate::clock::millis;
-use crate::redis::{RedisOptions, RedisStore};
+use crate::ports::free_port;
+use crate::skip::skip;
+use crate::waiting::wait_until;
 
-/// How long a server may take to answer its first ping, or a cluster to form. Reached only if something is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take to let a client in. Reached only if something is broken.
+const CONNECT_MAX: Duration = Duration::from_secs(30);
 
 /// How long a test asks a server that may be unable to answer.
 const SOON: Duration = Duration::from_secs(1);
@@ -44,7 +47,7 @@ impl RedisServer {
     /// The same with variables in its environment.
     pub fn start_in(arguments: &[&str], environment: &[(String, String)]) -> Option<Self> {
         let Some(program) = program() else {
-            test_support::skip("neither redis-server nor valkey-server is installed");
+            skip("neither redis-server nor valkey-server is installed");
             return None;
         };
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
@@ -85,7 +88,7 @@ impl RedisServer {
     }
 
     /// Sends a command and waits.
-    pub fn send<T: FromRedisValue>(&self, command: &Cmd) -> T {
+    fn send<T: FromRedisValue>(&self, command: &Cmd) -> T {
         let mut connection = self.connection().expect("the server answers");
         command.query(&mut connection).expect("the server takes the command")
     }
@@ -135,19 +138,19 @@ impl RedisServer {
             ["CONFIG SET masteruser nobody", "CONFIG SET masterauth nothing", "CLIENT KILL TYPE master"]
         {
             // The last one answers with an error where the link is down already.
-            drop(self.ask::<redis::Value>(command));
+            drop(self.ask::<Value>(command));
         }
     }
 
-    fn connection(&self) -> redis::RedisResult<redis::Connection> {
-        redis::Client::open(self.url())?.get_connection_with_timeout(PATIENCE)
+    fn connection(&self) -> RedisResult<Connection> {
+        Client::open(self.url())?.get_connection_with_timeout(CONNECT_MAX)
     }
 
     /// Whether it answers; false if it ended instead.
     fn wait_until_ready(&mut self) -> bool {
         wait_until("redis-server answers", || {
             let ended = self.process.try_wait().expect("a child of ours").is_some();
-            ended || self.connection().is_ok_and(|mut c| redis::cmd("PING").query::<String>(&mut c).is_ok())
+            ended || self.connection().is_ok_and(|mut c| cmd("PING").query::<String>(&mut c).is_ok())
         });
         self.process.try_wait().expect("a child of ours").is_none()
     }
@@ -192,7 +195,7 @@ fn command(words: &str) -> Cmd {
 
 /// The answer of the server at an address to a command given as text; `None` if it does not answer in time.
 pub(super) fn ask<T: FromRedisValue>(url: &str, words: &str) -> Option<T> {
-    let mut connection = redis::Client::open(url).ok()?.get_connection_with_timeout(SOON).ok()?;
+    let mut connection = Client::open(url).ok()?.get_connection_with_timeout(SOON).ok()?;
     connection.set_read_timeout(Some(SOON)).ok()?;
     command(words).query(&mut connection).ok()
 }
@@ -204,24 +207,6 @@ pub(super) fn program() -> Option<PathBuf> {
     ["redis-server", "valkey-server"].into_iter().flat_map(files).find(|file| file.is_file())
 }
 
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
-}
-
-/// Polls until an event happens.
-///
-/// # Panics
-/// After thirty seconds.
-pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !happened() {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Advances the time of Redis servers: instead of waiting, everything stored in them is aged.
 struct RedisTime {
     urls: Vec<String>,
@@ -231,50 +216,47 @@ impl Time for RedisTime {
     fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
         let age = Script::new(include_str!("age.lua"));
         for url in &self.urls {
-            let mut connection = redis::Client::open(url.as_str())
-                .and_then(|client| client.get_connection())
-                .expect("a connection");
-            let aged: redis::RedisResult<()> = age.arg(millis(by)).invoke(&mut connection);
+            let mut connection =
+                Client::open(url.as_str()).and_then(|client| client.get_connection()).expect("a connection");
+            let aged: RedisResult<()> = age.arg(by.as_millis() as u64).invoke(&mut connection);
             aged.expect("everything grows older");
         }
         Box::pin(ready(()))
     }
 }
 
-impl Bench {
-    /// A Redis server for one test; `None` if there is no such program.
-    pub fn redis() -> Option<Self> {
-        let server = RedisServer::start()?;
-        let store = RedisStore::new(&RedisOptions::new(server.url())).expect("a fine address");
-        let time = RedisTime { urls: vec![server.url()] };
-        Some(Self { store: Arc::new(store), time: Arc::new(time), guard: Box::new(server) })
-    }
+/// A store on a Redis server for one test; `None`, said aloud, if there is no such program.
+pub fn bench() -> Option<Bench> {
+    let server = RedisServer::start()?;
+    let store = RedisStore::new(&RedisOptions::new(server.url())).expect("a fine address");
+    let time = RedisTime { urls: vec![server.url()] };
+    Some(Bench { store: Arc::new(store), time: Arc::new(time), guard: Box::new(server) })
+}
 
-    /// A Redis Cluster of two nodes, each with half of the slots. Call it within a runtime.
-    pub fn redis_cluster() -> Option<Self> {
-        let node = || {
-            // The usual bus port, port + 10000, may exceed the highest port.
-            let bus = free_port().to_string();
-            RedisServer::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus])
-        };
-        let nodes = [node()?, node()?];
-        for (node, slots) in nodes.iter().zip(["0 8191", "8192 16383"]) {
-            node.say::<()>(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
-        }
-        nodes[1].say::<()>("CONFIG SET cluster-node-timeout 2000");
-        nodes[0].say::<()>("CLUSTER SET-CONFIG-EPOCH 1");
-        nodes[1].say::<()>("CLUSTER SET-CONFIG-EPOCH 2");
-        let bus: String = nodes[1].say::<Vec<String>>("CONFIG GET cluster-port").remove(1);
-        nodes[0].say::<()>(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", nodes[1].port()));
-        for node in &nodes {
-            wait_until("the cluster agrees", || {
-                let info: String = node.say("CLUSTER INFO");
-                info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:2")
-            });
-        }
-        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
-        let store = RedisStore::new(&RedisOptions::new(url)).expect("a fine address");
-        let time = RedisTime { urls: nodes.iter().map(RedisServer::url).collect() };
-        Some(Self { store: Arc::new(store), time: Arc::new(time), guard: Box::new(nodes) })
+/// A store on a Redis Cluster of two nodes, each with half of the slots. Call it within a runtime.
+pub fn cluster_bench() -> Option<Bench> {
+    let node = || {
+        // The usual bus port, port + 10000, may exceed the highest port.
+        let bus = free_port().to_string();
+        RedisServer::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus])
+    };
+    let nodes = [node()?, node()?];
+    for (node, slots) in nodes.iter().zip(["0 8191", "8192 16383"]) {
+        node.say::<()>(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
     }
+    nodes[1].say::<()>("CONFIG SET cluster-node-timeout 2000");
+    nodes[0].say::<()>("CLUSTER SET-CONFIG-EPOCH 1");
+    nodes[1].say::<()>("CLUSTER SET-CONFIG-EPOCH 2");
+    let bus: String = nodes[1].say::<Vec<String>>("CONFIG GET cluster-port").remove(1);
+    nodes[0].say::<()>(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", nodes[1].port()));
+    for node in &nodes {
+        wait_until("the cluster agrees", || {
+            let info: String = node.say("CLUSTER INFO");
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:2")
+        });
+    }
+    let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
+    let store = RedisStore::new(&RedisOptions::new(url)).expect("a fine address");
+    let time = RedisTime { urls: nodes.iter().map(RedisServer::url).collect() };
+    Some(Bench { store: Arc::new(store), time: Arc::new(time), guard: Box::new(nodes) })
 }

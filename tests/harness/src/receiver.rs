@@ -20,7 +20,7 @@ pub struct Receiver {
 
 /// A request that was taken.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ReceivedRequest {
     /// Method and path.
     pub line: String,
     /// Its headers, a line each.
@@ -30,7 +30,7 @@ pub struct Request {
 
 #[derive(Default)]
 struct Taken {
-    requests: Mutex<Vec<Request>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     more: Condvar,
 }
 
@@ -58,14 +58,15 @@ impl Receiver {
     /// Paths and bodies of what it took so far.
     pub fn posts(&self) -> Vec<Post> {
         let taken = self.taken.requests.lock().unwrap();
-        let post =
-            |request: &Request| Some((request.line.split(' ').nth(1)?.to_owned(), request.body.clone()));
+        let post = |request: &ReceivedRequest| {
+            Some((request.line.split(' ').nth(1)?.to_owned(), request.body.clone()))
+        };
         taken.iter().filter_map(post).collect()
     }
 
     /// Waits until what was taken is so; all of it.
     #[track_caller]
-    pub fn until(&self, is_so: impl Fn(&[Request]) -> bool) -> Vec<Request> {
+    pub fn until(&self, is_so: impl Fn(&[ReceivedRequest]) -> bool) -> Vec<ReceivedRequest> {
         let taken = self.taken.requests.lock().unwrap();
         let (taken, late) =
             self.taken.more.wait_timeout_while(taken, WAIT_MAX, |taken| !is_so(taken)).unwrap();
@@ -97,7 +98,7 @@ fn take(stream: TcpStream, taken: &Taken, refused: &Mutex<usize>) -> Option<()> 
                 *left -= 1;
                 "503 Service Unavailable"
             } else {
-                taken.requests.lock().unwrap().push(Request { line: request, headers, body });
+                taken.requests.lock().unwrap().push(ReceivedRequest { line: request, headers, body });
                 taken.more.notify_all();
                 "200 OK"
             }

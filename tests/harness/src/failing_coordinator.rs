@@ -1,4 +1,4 @@
-//! A small coordinator for tests, whose failures are switched on and off.
+//! A small coordinator with a queue of its own, in this process, whose failures are switched on and off.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ struct Unit {
 
 /// What the coordinator knows and was told.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct FailingState {
     units: Vec<Unit>,
     models: Vec<ModelSpec>,
     protected: bool,
@@ -62,7 +62,7 @@ pub struct State {
     lose: Vec<u64>,
 }
 
-impl State {
+impl FailingState {
     /// Records by dialogue.
     pub fn by_key(&self) -> BTreeMap<Iteration, usize> {
         let mut counts = BTreeMap::new();
@@ -84,15 +84,15 @@ impl State {
 
 /// The coordinator; it may be shared by several workers.
 #[derive(Clone)]
-pub struct Coordinator {
-    state: Arc<Mutex<State>>,
+pub struct FailingCoordinator {
+    state: Arc<Mutex<FailingState>>,
     changed: Arc<watch::Sender<()>>,
 }
 
-impl Coordinator {
+impl FailingCoordinator {
     /// A run of these models.
     pub fn new(models: Vec<ModelSpec>) -> Self {
-        let state = State { models, ..State::default() };
+        let state = FailingState { models, ..FailingState::default() };
         Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(watch::channel(()).0) }
     }
 
@@ -115,7 +115,7 @@ impl Coordinator {
     }
 
     /// Changes what is so; everybody who waits looks again.
-    pub fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub fn change<T>(&self, change: impl FnOnce(&mut FailingState) -> T) -> T {
         let changed = change(&mut self.state.lock().unwrap());
         self.changed.send_replace(());
         changed
@@ -127,12 +127,12 @@ impl Coordinator {
     }
 
     /// What is so.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> FailingState {
         self.state.lock().unwrap().clone()
     }
 
     /// Waits until something is so.
-    pub async fn until(&self, what: &str, is_so: impl Fn(&State) -> bool) -> State {
+    pub async fn until(&self, what: &str, is_so: impl Fn(&FailingState) -> bool) -> FailingState {
         let mut changed = self.changed.subscribe();
         let wait = async {
             loop {
@@ -264,7 +264,7 @@ impl Coordinator {
 }
 
 #[async_trait::async_trait]
-impl WorkExchange for Coordinator {
+impl WorkExchange for FailingCoordinator {
     async fn register(&self, registration: Registration) -> Reply<Registered> {
         self.reach()?;
         let taken = self.change(|state| {
