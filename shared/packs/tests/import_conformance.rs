@@ -66,7 +66,7 @@ fn compare_prompts(
 
 #[test]
 fn published_models_replay_through_an_imported_pack() {
-    let Some(data) = Conformance::find() else {
+    let Some(data) = Conformance::for_proof("published_models_replay_through_an_imported_pack") else {
         return;
     };
     let password = &data.password;

@@ -59,7 +59,7 @@ fn counts(folder: &Path, password: Option<&str>) -> BTreeMap<String, usize> {
 
 #[test]
 fn version_3_archives_read_and_write_back_byte_for_byte() {
-    let Some(data) = Conformance::find() else {
+    let Some(data) = Conformance::for_proof("version_3_archives_read_and_write_back_byte_for_byte") else {
         return;
     };
     let counts = counts(&data.path("v3"), Some(&data.password));
@@ -69,7 +69,7 @@ fn version_3_archives_read_and_write_back_byte_for_byte() {
 
 #[test]
 fn classic_archives_read_and_write_back_byte_for_byte() {
-    let Some(data) = Conformance::find() else {
+    let Some(data) = Conformance::for_proof("classic_archives_read_and_write_back_byte_for_byte") else {
         return;
     };
     let counts = counts(&data.path("classic"), None);

@@ -1,5 +1,10 @@
-//! Where tests find published dialogues, which are not part of this repository.
+//! Where tests find published dialogues, which are not part of this repository, and which of them prove parity.
+//!
+//! A proof is a test that compares with published dialogues. All are named in `tests/proofs.txt`. Without the data they skip,
+//! aloud. With it, `tests/run` fails for a proof that did not run: each that begins adds its name to the file in [`PROVEN`].
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::skip::skip_where_nothing_helps;
@@ -10,6 +15,12 @@ pub const CONFORMANCE: &str = "KGFLEET_CONFORMANCE";
 /// The password of the published archives.
 pub const CONFORMANCE_PASSWORD: &str = "KGFLEET_CONFORMANCE_PASSWORD";
 
+/// A file that gets the name of every proof that has begun.
+pub const PROVEN: &str = "KGFLEET_TESTS_PROVEN";
+
+/// The names of all proofs, a line each.
+const PROOFS: &str = include_str!("../../proofs.txt");
+
 /// Published dialogues: result files with their scores, and their graphs.
 #[derive(Clone, Debug)]
 pub struct Conformance {
@@ -19,11 +30,26 @@ pub struct Conformance {
 }
 
 impl Conformance {
-    /// Finds the data in the folder that `KGFLEET_CONFORMANCE` names, else in `shared/conformance` beside the
-    /// repository. `None`, said aloud, if there is none.
+    /// The data for the proof of this name; `None`, said aloud, if there is none.
     ///
     /// # Panics
-    /// `KGFLEET_CONFORMANCE` names a folder that does not hold the data, or the data's password is not known.
+    /// The proof is not on the list, or as [`Self::find`] does.
+    pub fn for_proof(proof: &str) -> Option<Self> {
+        assert!(PROOFS.lines().any(|line| line == proof), "{proof} is missing in tests/proofs.txt");
+        let found = Self::find()?;
+        if let Some(file) = std::env::var_os(PROVEN) {
+            let opened = OpenOptions::new().create(true).append(true).open(&file);
+            let told = opened.and_then(|mut file| file.write_all(format!("{proof}\n").as_bytes()));
+            told.unwrap_or_else(|error| panic!("{}: {error}", Path::new(&file).display()));
+        }
+        Some(found)
+    }
+
+    /// Finds the data in the folder that `KGFLEET_CONFORMANCE` names, else in `shared/conformance` beside the
+    /// repository. `None`, said aloud, if there is no such folder.
+    ///
+    /// # Panics
+    /// The folder is there, or named, and does not hold the data, or the data's password is not known.
     pub fn find() -> Option<Self> {
         let named = std::env::var_os(CONFORMANCE).map(PathBuf::from);
         let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
@@ -31,6 +57,7 @@ impl Conformance {
         if !folder.join("v3").is_dir() {
             let missing = format!("no published dialogues in {}", folder.display());
             assert!(named.is_none(), "{missing}, which {CONFORMANCE} names");
+            assert!(!folder.exists(), "{missing}, although the folder is there");
             skip_where_nothing_helps(&format!("{missing}; {CONFORMANCE} names another folder"));
             return None;
         }
