@@ -16,6 +16,8 @@ mod exceptions;
 mod files;
 mod imports;
 mod kinds;
+mod limits;
+mod runner;
 mod source;
 mod types;
 mod workspace;
