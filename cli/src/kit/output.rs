@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use domain::text::with_causes;
-pub use report::table::{Align, Table, printable};
+pub use present::table::{Align, Table, printable};
 pub use report::words::{duration, figure};
 use serde_json::{Value, json};
 

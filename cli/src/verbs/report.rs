@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use present::figure::Svg;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::dialogues::distinct;
 use report::hallucination::Study;
 use report::html::{self, ReportPage};
-use report::plot::{self, Svg};
+use report::plot;
 use report::views::card;
 
 use crate::files::inputs::Inputs;

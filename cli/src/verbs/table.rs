@@ -8,7 +8,7 @@ use report::Dialogues;
 use report::analysis::groups::{self as task_groups, TaskGroup};
 use report::analysis::scheme::{self, Scheme};
 use report::hallucination::Study;
-use report::table::{printable, Table};
+use present::table::{printable, Table};
 use report::views::{combined, dialogues, groups, hallucination, preferences, statistics, Grid, Sort};
 
 use crate::files::inputs::Inputs;

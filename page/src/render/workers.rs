@@ -3,8 +3,8 @@
 use axum::response::Html;
 use domain::control::WorkerView;
 use maud::{Markup, html};
+use present::table::printable;
 use report::html::tables::table;
-use report::table::printable;
 use report::views::fleet;
 
 use super::frame::{form_token, frame, section};

@@ -2,8 +2,8 @@
 //!
 //! [`dialogues`] is the table that everything is computed from; [`input`] fills it from runs and from LLM-KG-Bench
 //! result files. [`stats`] has the statistical methods and knows no models; [`analysis`] applies them to models.
-//! [`table`] writes a table as text, Markdown, CSV, JSON and XLSX; [`views`] makes each table. [`plot`] draws, and
-//! [`html`] makes a page of everything; its parts also make the live page of a coordinator.
+//! [`views`] makes each table, [`plot`] draws, and [`html`] makes a page of everything; its parts also make the live page of a
+//! coordinator. How tables are written and what figures are drawn with is in `present`.
 //!
 //! Only [`input`] does IO, and it reads only what it is given. A new table is a file in [`views`], a new plot one in
 //! [`plot`].
@@ -18,7 +18,6 @@ pub mod names;
 pub mod plot;
 pub mod stats;
 pub mod summaries;
-pub mod table;
 pub mod views;
 pub mod words;
 

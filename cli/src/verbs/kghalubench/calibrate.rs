@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use halu::calibration::{calibrate, Observation};
-use report::table::{Cell, Table};
+use present::table::{Cell, Table};
 use serde_json::json;
 
 use crate::files::kghalubench::Whose;

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use halu::metrics::{Fate, Filter};
+use present::table::{Cell, Table};
 
 use super::sheet::{Item, PersonVerdict, Stratum};
-use crate::table::{Cell, Table};
 
 /// Thresholds of the similarity that are compared with the benchmark's own. The paper measured the last three.
 const THRESHOLDS: [f64; 5] = [0.65, 0.675, 0.70, 0.725, 0.75];

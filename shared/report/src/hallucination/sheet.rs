@@ -7,10 +7,10 @@ use std::io::Read;
 use domain::seed::SplitMix64;
 use halu::Assessment;
 use halu::metrics::{Fate, Filter};
+use present::table::{Cell, Table, printable};
 use sha2::{Digest, Sha256};
 
 use super::{JudgedQuestion, PipelineNumbers};
-use crate::table::{Cell, Table, printable};
 
 /// Characters of a text in a cell. Spreadsheets hold no more than 32 767.
 const CELL_CHARACTERS_MAX: usize = 30_000;

@@ -2,10 +2,10 @@
 //! that could mislead a reader are replaced by their names.
 
 use maud::{Markup, html};
+use present::table::steers;
 use serde_json::Value;
 
 use crate::details::DialogueDetail;
-use crate::table::steers;
 
 /// Maximum number of characters shown of a text, because browsers become slow at megabytes.
 pub const SHOWN_CHARS: usize = 100_000;

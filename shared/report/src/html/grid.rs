@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::printable;
+use present::table::printable;
 
 /// Formats of graphs that labels of tasks name.
 pub(super) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];

@@ -1,11 +1,11 @@
 //! The section about KGHaluBench: tables and figures of each judged benchmark.
 
 use maud::{Markup, PreEscaped, html};
+use present::table::printable;
 
 use super::tables::table;
 use crate::hallucination::Study;
 use crate::plot::hallucination as figures;
-use crate::table::printable;
 use crate::views::hallucination as views;
 
 /// The section; empty if there are no studies.

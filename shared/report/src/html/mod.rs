@@ -17,6 +17,8 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use present::figure;
+use present::table::steers;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -24,8 +26,6 @@ use crate::analysis::scheme::Scheme;
 use crate::details::Details;
 use crate::dialogues::Dialogues;
 use crate::hallucination::Study;
-use crate::plot;
-use crate::table::steers;
 
 const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("report.js"));
 
@@ -84,7 +84,7 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
         blocks: counts,
         dialogues: listed.collect(),
     };
-    let style = format!("{STYLE}{}", plot::style());
+    let style = format!("{STYLE}{}", figure::style());
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),

@@ -1,6 +1,8 @@
 //! The page from top to bottom: notes, ranking, then details.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use present::figure::Svg;
+use present::table::printable;
 
 use super::ReportPage;
 use super::grid::{self, FORMATS, GridHead, GridLine, Square, format_of};
@@ -8,9 +10,8 @@ use super::hallucination;
 use super::tables::table;
 use crate::analysis::cells;
 use crate::dialogues::{Dialogues, SourceInfo};
-use crate::plot::{self, Svg};
+use crate::plot;
 use crate::summaries::CellStatistics;
-use crate::table::printable;
 use crate::views::{combined, preferences, statistics};
 
 pub fn head(title: &str, policy: &str, style: &str) -> Markup {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::{Align, Cell, Table, TopPlace, printable};
+use present::table::{Align, Cell, Table, TopPlace, printable};
 
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {

@@ -1,13 +1,14 @@
 //! Box plots of one task over models, with single values and mean, as in the articles on LLM-KG-Bench, but horizontal,
 //! so that names are readable.
 
-use super::scale::{Scale, around, ticks};
-use super::svg::{Anchor, SIZE, Svg};
-use super::text::{fitted, widest};
+use domain::seed::SplitMix64;
+use present::figure::scale::{Scale, around, short, ticks};
+use present::figure::svg::{Anchor, SIZE, Svg};
+use present::figure::text::{fitted, widest};
+
 use super::{colours, mixed};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
 use crate::stats::Summary;
-use domain::seed::SplitMix64;
 
 const ROW: f64 = 22.0;
 const WIDTH: f64 = 900.0;
@@ -77,13 +78,6 @@ fn whiskers(values: &[f64], summary: &Summary) -> (f64, f64) {
     let reach = 1.5 * (summary.q3 - summary.q1);
     let within = values.iter().filter(|value| **value >= summary.q1 - reach && **value <= summary.q3 + reach);
     within.fold((summary.q1, summary.q3), |(low, high), value| (low.min(*value), high.max(*value)))
-}
-
-/// The label of a mark on an axis.
-pub(super) fn short(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 /// A seed from a name, so that points lie in the same places whatever else is in a report.

@@ -3,9 +3,11 @@
 
 use std::f64::consts::TAU;
 
-use super::svg::{Anchor, Svg};
-use super::text::fitted;
-use super::{PALETTE, mixed};
+use present::figure::PALETTE;
+use present::figure::svg::{Anchor, Svg};
+use present::figure::text::fitted;
+
+use super::mixed;
 use crate::analysis::combined::{CategoryScore, Combined, combined};
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{ColumnId, Dialogues};

@@ -1,9 +1,9 @@
 //! The effect of feedback: first answer and best answer, over tasks in which a model may correct itself.
 
-use super::boxes::short;
-use super::scale::{Scale, ticks};
-use super::svg::{Anchor, SIZE, Svg};
-use super::text::{fitted, widest};
+use present::figure::scale::{Scale, short, ticks};
+use present::figure::svg::{Anchor, SIZE, Svg};
+use present::figure::text::{fitted, widest};
+
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;

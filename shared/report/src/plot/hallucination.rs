@@ -2,13 +2,12 @@
 
 use halu::frequency::Frequency;
 use halu::metrics::Filter;
+use present::figure::PALETTE;
+use present::figure::bars::{Row, Stand, bars};
+use present::figure::scale::{Scale, short, ticks};
+use present::figure::svg::{Anchor, Svg};
+use present::figure::text::fitted;
 
-use super::PALETTE;
-use super::bars::{Row, Stand, bars};
-use super::boxes::short;
-use super::scale::{Scale, ticks};
-use super::svg::{Anchor, Svg};
-use super::text::fitted;
 use crate::hallucination::{ModelStudy, Study, frequency_words};
 
 /// Number of models in the bar chart of weighted accuracies, the best ones.

@@ -1,8 +1,9 @@
 //! Models × tasks: the mean of every cell as a colour and as a number.
 
+use present::figure::svg::{Anchor, SIZE, Svg};
+use present::figure::text::{fitted, widest};
+
 use super::mixed;
-use super::svg::{Anchor, SIZE, Svg};
-use super::text::{fitted, widest};
 use crate::analysis::cells::{statistics, totals};
 use crate::dialogues::Dialogues;
 

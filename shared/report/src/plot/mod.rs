@@ -1,31 +1,25 @@
-//! Plots as SVG. The layout is our own code: it draws only lines, boxes, circles and text.
+//! The plots of dialogues.
 //!
 //! Every plot is a function of dialogues. Its title says what it shows, and a legend below explains its marks. Every
 //! mark has its value in a tooltip. It follows the reader's choice of light or dark, and uses colours that people with
 //! a colour vision deficiency can distinguish (Okabe and Ito's palette, and a ramp from dark to light).
 
-mod bars;
 mod boxes;
 mod compass;
 mod gains;
 pub mod hallucination;
 mod heat;
-mod scale;
 mod scatter;
-mod svg;
-mod text;
 
 pub use boxes::of_task;
 pub use compass::{grid as compasses, overlay as compass};
 pub use gains::gains;
 pub use heat::heat;
 pub use scatter::{cost, sizes};
-pub use svg::{Ground, Svg, style};
+
+use present::figure::PALETTE;
 
 use crate::dialogues::Dialogues;
-
-/// Okabe and Ito's colours that are visible on light and on dark backgrounds.
-const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
 
 /// The colour of every column: one per family, in the order of their first appearance. They repeat from the eighth
 /// family on, so colour is never the only distinction.

@@ -1,9 +1,9 @@
 //! Scatter plots of models: score against size, and score against cost.
 
-use super::boxes::short;
-use super::scale::{Scale, decades, ticks};
-use super::svg::{Anchor, Svg};
-use super::text::{fitted, width};
+use present::figure::scale::{Scale, decades, short, ticks};
+use present::figure::svg::{Anchor, Svg};
+use present::figure::text::{fitted, width};
+
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;

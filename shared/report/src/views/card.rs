@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use present::table::{Table, printable};
+
 use super::{combined, preferences, statistics};
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Column, ColumnId, Dialogues, Origin};
-use crate::table::{Table, printable};
 
 /// Writes the card of a model.
 pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut dyn Write) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! The table of a scheme's combined scores, with the group of leading models.
 
+use present::table::{Cell, Table};
+
 use crate::analysis::combined::{Combined, combined, test};
 use crate::analysis::leaders::rank;
 use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
-use crate::table::{Cell, Table};
 
 /// One row per model within each set of exercises, best first. A star marks the models of the leading group; a model
 /// without others to compare with has none.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use present::table::{Cell, Table};
+
 use crate::dialogues::Dialogues;
-use crate::table::{Cell, Table};
 
 /// Every dialogue with its headline, every score, and why there are none.
 pub fn wide(all: &Dialogues) -> Table {

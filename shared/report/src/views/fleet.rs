@@ -2,8 +2,8 @@
 //! values.
 
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
+use present::table::{Cell, Table, printable};
 
-use crate::table::{Cell, Table, printable};
 use crate::words::{duration, figure};
 
 /// Maximum number of reasons in a line.

@@ -1,9 +1,10 @@
 //! Welch's tests between groups of tasks, as table 4 of Meyer et al. (2024) has them.
 
+use present::table::{Cell, Table};
+
 use crate::analysis::groups::{TaskGroup, compare};
 use crate::dialogues::Dialogues;
 use crate::stats::holm;
-use crate::table::{Cell, Table};
 
 /// Digits of p values, as in the published table.
 const P_PLACES: usize = 5;

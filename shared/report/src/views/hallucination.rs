@@ -2,9 +2,9 @@
 
 use halu::Date;
 use halu::metrics::{Filter, Spread};
+use present::table::{Cell, Table, TopPlace};
 
 use crate::hallucination::{ModelStudy, Replies, Study, frequency_words};
-use crate::table::{Cell, Table, TopPlace};
 
 /// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {

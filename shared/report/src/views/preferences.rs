@@ -1,8 +1,9 @@
 //! The tables of preferences: Turtle or JSON-LD.
 
+use present::table::{Cell, Table};
+
 use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
-use crate::table::{Cell, Table};
 
 /// The layout of the published `modelPreferences.csv`: a row per model, ordered by name, a column per task.
 pub fn published_layout(all: &Dialogues) -> Table {

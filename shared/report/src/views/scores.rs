@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use domain::control::{BenchmarkView, CellView, ModelView, RowKind};
 use domain::{Mean, TaskLabel};
+use present::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
-use crate::table::{Cell, Table};
 
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;

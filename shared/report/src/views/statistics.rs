@@ -1,9 +1,10 @@
 //! The statistics of every model on every task, and of every model over all tasks.
 
+use present::table::{Cell, Table};
+
 use crate::analysis::cells;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
-use crate::table::{Cell, Table};
 
 /// One row per task and model.
 pub fn by_task(all: &Dialogues) -> Table {

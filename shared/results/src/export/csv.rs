@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use csv::WriterBuilder;
+use present::table::guard_formula;
 
 use super::provenance::Provenances;
 use super::table::{ExportCell, Layout, TableRecord};
-use super::{ExportError, ExportSummary, guard_formula};
+use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
 /// Writes the table. Empty cells are empty, numbers have full precision, times are RFC 3339.

@@ -19,7 +19,6 @@ mod source;
 pub mod table;
 pub mod xlsx;
 
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
@@ -64,16 +63,6 @@ pub struct ExportSummary {
     pub dialogues: u64,
     /// Rows, or lines.
     pub rows: u64,
-}
-
-/// Makes a text safe for spreadsheets: a text that looks like a formula gets a leading apostrophe (OWASP, "CSV
-/// Injection"). Model names come from configurations and servers and cannot be trusted.
-pub fn guard_formula(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
-    }
 }
 
 #[cfg(test)]

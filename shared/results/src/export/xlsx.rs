@@ -1,25 +1,21 @@
 //! Both [`tables`](super::table) as an Excel workbook: a summary, the dialogues, the scores, and the list of
 //! provenances. Rows go to temporary files first, so that memory does not grow with their number.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
 use domain::Provenance;
-use jiff::Timestamp;
-use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+use present::table::xlsx::{cell_text, excel_time};
+use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use super::provenance::Provenances;
 use super::table::{ExportCell, Layout, TableRecord};
-use super::{ExportError, ExportSummary, guard_formula};
+use super::{ExportError, ExportSummary};
 use crate::RunManifest;
 use crate::log::LogError;
 
 /// Excel's maximum number of rows per sheet, including the heading. More rows go to further sheets.
 pub const SHEET_ROWS: u32 = 1_048_576;
-
-/// Excel's maximum number of characters in a cell. Longer texts are cut.
-const CELL_CHARACTERS: usize = 32_767;
 
 /// Excel's format of dates.
 const DATE: &str = "yyyy-mm-dd hh:mm:ss";
@@ -205,21 +201,4 @@ fn write_provenances(sheet: &mut Worksheet, provenances: &Provenances) -> Result
         }
     }
     Ok(())
-}
-
-/// A text as Excel takes it: no formula, and not too long.
-pub fn cell_text(text: &str) -> Cow<'_, str> {
-    let guarded = guard_formula(text);
-    match guarded.char_indices().nth(CELL_CHARACTERS) {
-        Some((end, _)) => Cow::Owned(guarded[..end].to_owned()),
-        None => guarded,
-    }
-}
-
-/// A time as Excel knows it: without a zone, so in UTC, to the millisecond.
-///
-/// # Errors
-/// Excel has no times before 1900 and after 9999.
-pub fn excel_time(time: Timestamp) -> Result<ExcelDateTime, XlsxError> {
-    ExcelDateTime::parse_from_str(&time.strftime("%Y-%m-%dT%H:%M:%S%.3f").to_string())
 }

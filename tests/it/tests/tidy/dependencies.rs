@@ -4,8 +4,9 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "domain",
+    "present",
     "named-files",
     "proto",
     "service-kit",

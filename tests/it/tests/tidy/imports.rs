@@ -34,7 +34,6 @@ const FOLDERS: [(&str, &[&str]); 4] = [
             "stats",
             "words.rs",
             "names.rs",
-            "table",
             ".",
             "dialogues",
             "analysis",

@@ -59,6 +59,13 @@ pub fn decades((low, high): (f64, f64)) -> Vec<f64> {
     all.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
 }
 
+/// The label of a mark on an axis.
+pub fn short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

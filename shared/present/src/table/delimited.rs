@@ -2,9 +2,8 @@
 //! values are empty. Titles, notes and totals are left out. How a kind of [`Cell`] is written is decided in one
 //! `match`; a new kind is added there.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
-
-use results::export::guard_formula;
 
 use super::{Cell, Table};
 
@@ -32,6 +31,16 @@ impl Table {
     /// The rows without the total.
     pub(super) fn body(&self) -> &[Vec<Cell>] {
         &self.rows[..self.rows.len() - usize::from(self.total && !self.rows.is_empty())]
+    }
+}
+
+/// Makes a text safe for spreadsheets: a text that looks like a formula gets a leading apostrophe (OWASP, "CSV
+/// Injection"). Model names come from configurations and servers and cannot be trusted.
+pub fn guard_formula(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

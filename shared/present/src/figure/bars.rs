@@ -1,8 +1,7 @@
 //! Bar charts with one row per name: several bars side by side, or the parts of one bar.
 
 use super::PALETTE;
-use super::boxes::short;
-use super::scale::{Scale, ticks};
+use super::scale::{Scale, short, ticks};
 use super::svg::{Anchor, SIZE, Svg};
 use super::text::{fitted, widest, width};
 

@@ -6,8 +6,9 @@ mod json;
 mod markdown;
 mod sort;
 mod text;
-mod xlsx;
+pub mod xlsx;
 
+pub use delimited::guard_formula;
 pub use text::{printable, steers};
 pub use xlsx::write_workbook;
 

@@ -22,26 +22,9 @@ const RULES: &str = "\
 .kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}\
 .kgf .halo{stroke:var(--paper);stroke-width:3;stroke-linejoin:round;paint-order:stroke}";
 
-/// The background of a picture that cannot follow its reader's choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
-    Light,
-    Dark,
-}
-
 /// The style of plots, light or dark as the reader prefers. A page with plots contains it once.
 pub fn style() -> String {
     format!(".kgf{{{LIGHT}}}@media(prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
-}
-
-/// The style for one background, in plain CSS without variables.
-fn style_on(ground: Ground) -> String {
-    let colours = match ground {
-        Ground::Light => LIGHT,
-        Ground::Dark => DARK,
-    };
-    let pairs = colours.split(';').filter_map(|pair| pair.split_once(':'));
-    pairs.fold(RULES.to_owned(), |rules, (name, colour)| rules.replace(&format!("var({name})"), colour))
 }
 
 /// Which point of a text is at its position.
@@ -73,16 +56,6 @@ impl Svg {
     /// The drawing as a file.
     pub fn document(&self) -> String {
         self.write(&format!("<style>{}</style>", style()))
-    }
-
-    /// The drawing as a file for programs that convert it to pixels, with the colours of one background.
-    pub fn on(&self, ground: Ground) -> String {
-        self.write(&format!("<style>{}</style>", style_on(ground)))
-    }
-
-    /// Width and height, in pixels.
-    pub fn size(&self) -> (f64, f64) {
-        (self.width.round(), self.height.round())
     }
 
     /// The drawing as a part of a page that contains [`style`].
@@ -262,19 +235,6 @@ mod tests {
             );
             assert!(!written.contains(['\u{fffe}', '\u{ffff}']), "no XML: {written}");
             assert_eq!(written.matches("&lt;script&gt;").count(), 4, "label, title, text and tooltip");
-        }
-    }
-
-    #[test]
-    fn a_picture_has_the_colours_of_its_ground_and_no_variables() {
-        let svg = Svg::new(10.4, 9.6, "t");
-        assert_eq!(svg.size(), (10.0, 10.0));
-        for (ground, paper, other) in
-            [(Ground::Light, "fill:#fff", "#16181b"), (Ground::Dark, "fill:#16181b", "#1a1a1a")]
-        {
-            let written = svg.on(ground);
-            assert!(written.contains(paper) && !written.contains(other), "{written}");
-            assert!(!written.contains("var(") && !written.contains("@media"), "{written}");
         }
     }
 }

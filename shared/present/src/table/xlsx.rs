@@ -1,11 +1,15 @@
 //! Tables as the sheets of an Excel workbook.
 
+use std::borrow::Cow;
 use std::io::{Seek, Write};
 
-use results::export::xlsx::{cell_text, excel_time};
-use rust_xlsxwriter::{Format, FormatUnderline, Workbook, Worksheet, XlsxError};
+use jiff::Timestamp;
+use rust_xlsxwriter::{ExcelDateTime, Format, FormatUnderline, Workbook, Worksheet, XlsxError};
 
-use super::{Align, Cell, Table, TopPlace};
+use super::{Align, Cell, Table, TopPlace, guard_formula};
+
+/// Excel's maximum number of characters in a cell. Longer texts are cut.
+const CELL_CHARACTERS: usize = 32_767;
 
 /// Maximum number of characters in the name of a sheet, in Excel.
 const SHEET_NAME_CHARACTERS: usize = 31;
@@ -94,6 +98,23 @@ fn sheet_name(title: &str, number: usize) -> String {
         "" => format!("table {}", number + 1),
         name => format!("{} {name}", number + 1),
     }
+}
+
+/// A text as Excel takes it: no formula, and not too long.
+pub fn cell_text(text: &str) -> Cow<'_, str> {
+    let guarded = guard_formula(text);
+    match guarded.char_indices().nth(CELL_CHARACTERS) {
+        Some((end, _)) => Cow::Owned(guarded[..end].to_owned()),
+        None => guarded,
+    }
+}
+
+/// A time as Excel knows it: without a zone, so in UTC, to the millisecond.
+///
+/// # Errors
+/// Excel has no times before 1900 and after 9999.
+pub fn excel_time(time: Timestamp) -> Result<ExcelDateTime, XlsxError> {
+    ExcelDateTime::parse_from_str(&time.strftime("%Y-%m-%dT%H:%M:%S%.3f").to_string())
 }
 
 #[cfg(test)]

@@ -1,0 +1,14 @@
+//! Figures as SVG. The layout is our own code: it draws only lines, boxes, circles and text.
+//!
+//! A figure follows the reader's choice of light or dark, and uses colours that people with a colour vision deficiency can
+//! distinguish (Okabe and Ito's palette).
+
+pub mod bars;
+pub mod scale;
+pub mod svg;
+pub mod text;
+
+pub use svg::{Svg, style};
+
+/// Okabe and Ito's colours that are visible on light and on dark backgrounds.
+pub const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
