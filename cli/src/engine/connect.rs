@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
+use benchmarks::{Stage, kinds};
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::Ask;
 use models::{ChatModel, Replay};
-use stages::{Stage, kinds};
 use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
 use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};

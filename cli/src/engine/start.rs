@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use benchmarks::kinds::kghalubench;
+use benchmarks::kinds::kghalubench::numbers::Weights;
+use benchmarks::kinds::kghalubench::show::tables as hallucination;
+use benchmarks::kinds::kghalubench::show::{ModelFacts, Study};
 use coordinator::configuration::Configuration;
 use domain::{FailureCause, RunId};
-use halu::Weights;
-use report::hallucination::{ModelFacts, Study};
-use report::views::hallucination;
-use stages::kinds::kghalubench;
 
 use crate::engine::ending::LocalEnding;
 use crate::engine::notify::Notify;

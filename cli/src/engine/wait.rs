@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use benchmarks::names::ASK;
 use coordinator::Coordinator;
 use coordinator::configuration::Configuration;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control};
 use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use service_kit::shutdown::Stop;
-use stages::names::ASK;
 use worker::{Connect, WorkerConfig};
 
 use crate::engine::connect;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use benchmarks::kinds::kghalubench::show::PipelineNumbers;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
-use report::hallucination::PipelineNumbers;
 use report::input::read_documents;
 use results::llmkgbench::discover;
 

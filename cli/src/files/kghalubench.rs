@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use benchmarks::kinds::kghalubench;
+use benchmarks::kinds::kghalubench::draw::exercise;
+use benchmarks::kinds::kghalubench::numbers::Weights;
+use benchmarks::kinds::kghalubench::numbers::metrics::Fate;
+use benchmarks::kinds::kghalubench::show::{
+    JudgedQuestion, ModelFacts, ModelFound, PipelineNumbers, Replies, Study,
+};
+use benchmarks::{Judgements, Subject};
 use coordinator::{BenchmarkCopy, BenchmarkReading, ModelReading};
 use domain::{DialogueKey, RunId};
-use halu::metrics::Fate;
-use halu::{Weights, exercise};
-use report::hallucination::{JudgedQuestion, ModelFacts, ModelFound, PipelineNumbers, Replies, Study};
-use stages::kinds::kghalubench;
-use stages::{Judgements, Subject};
 
 use crate::files::tables::parsed;
 use crate::kit::exit_code::{explained, usage};

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use present::table::{Table, printable, write_workbook};
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
-use report::views::sources;
+use report::tables::sources;
 
 use crate::kit::exit_code::usage;
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use benchmarks::RunName;
 use coordinator::configuration::Configuration;
 use coordinator::{BenchmarkCopy, Coordinator, CoordinatorOptions};
 use domain::RunId;
 use domain::control::{BenchmarkView, Control, Submission};
 use results::{RunDir, Sink};
-use stages::RunName;
 
 use crate::kit::exit_code::explained;
 use crate::kit::runtime::block_on;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use benchmarks::RunName;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control, RunLine};
 use jiff::Timestamp;
 use results::run_dir::FoundRun;
 use results::{RunDir, Sink};
-use stages::RunName;
 
 use crate::kit::exit_code::{explained, usage};
 use crate::place::local;

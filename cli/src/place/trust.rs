@@ -16,9 +16,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use benchmarks::RunName;
 use domain::RunId;
 use results::manifest::hash;
-use stages::RunName;
 
 use crate::kit::exit_code::usage;
 use crate::kit::output::{printable, say};

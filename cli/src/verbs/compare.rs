@@ -6,7 +6,7 @@ use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
-use report::views::comparison::{self, Compared};
+use report::tables::comparison::{self, Compared};
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};

@@ -10,10 +10,10 @@ use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::dialogues::distinct;
-use report::hallucination::Study;
+use benchmarks::kinds::kghalubench::show::{figures as figures_of, Study};
 use report::html::{self, ReportPage};
-use report::plot;
-use report::views::card;
+use report::figures;
+use report::tables::card;
 
 use crate::files::inputs::Inputs;
 use crate::files::kghalubench::StudyFiles;
@@ -112,24 +112,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Every plot with the name of its file.
 fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
     let mut plots = vec![
-        ("heat".to_owned(), plot::heat(all)),
-        ("gains".to_owned(), plot::gains(all)),
-        ("cost".to_owned(), plot::cost(all)),
-        ("sizes".to_owned(), plot::sizes(all)),
-        ("compasses".to_owned(), plot::compasses(all, compass)),
+        ("heat".to_owned(), figures::heat(all)),
+        ("gains".to_owned(), figures::gains(all)),
+        ("cost".to_owned(), figures::cost(all)),
+        ("sizes".to_owned(), figures::sizes(all)),
+        ("compasses".to_owned(), figures::compasses(all, compass)),
     ];
     let columns: Vec<usize> = (0..all.columns.len()).collect();
-    plots.push(("compass".to_owned(), plot::compass(all, compass, &columns)));
+    plots.push(("compass".to_owned(), figures::compass(all, compass, &columns)));
     let tasks = all.tasks.iter().enumerate();
     plots
-        .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), plot::of_task(all, id))));
+        .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), figures::of_task(all, id))));
     plots
 }
 
 /// The figures of a pipeline, with the names of their files.
 fn figures(study: &Study) -> Vec<(String, Svg)> {
     let named = |(name, svg)| (format!("{}_{name}", file_name(&study.pipeline)), svg);
-    plot::hallucination::all(study).into_iter().map(named).collect()
+    figures_of::all(study).into_iter().map(named).collect()
 }
 
 /// A name that every file system takes.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use results::RunDir;
 use results::run_dir::FoundRun;
 use serde_json::json;
-use stages::RunName;
+use benchmarks::RunName;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{explain, Table};

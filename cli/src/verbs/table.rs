@@ -7,9 +7,9 @@ use clap::ValueEnum;
 use report::Dialogues;
 use report::analysis::groups::{self as task_groups, TaskGroup};
 use report::analysis::scheme::{self, Scheme};
-use report::hallucination::Study;
+use benchmarks::kinds::kghalubench::show::{tables as hallucination, Study};
 use present::table::{printable, Table};
-use report::views::{combined, dialogues, groups, hallucination, preferences, statistics, Grid, Sort};
+use report::views::{combined, dialogues, groups, preferences, statistics, Grid, Sort};
 
 use crate::files::inputs::Inputs;
 use crate::files::kghalubench::StudyFiles;

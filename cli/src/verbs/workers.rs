@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use domain::control::Control;
-use report::views::fleet;
+use report::tables::fleet;
 
 use crate::kit::exit_code::{explained, ExitCode};
 use crate::kit::runtime::block_on;

@@ -1,9 +1,9 @@
 //! The runs that ask the models under test. They grow with the pipeline: a task or an iteration more is a new revision of
 //! their manifests.
 
+use benchmarks::names;
 use domain::{ErrorCode, ModelSpec, RunId};
 use results::RunManifest;
-use stages::names;
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::JudgedBenchmark;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use benchmarks::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 use domain::control::RunPhase;
 use domain::{About, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
-use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use benchmarks::{Derivation, Judging, RunName, kinds, names};
 use domain::control::RunPhase;
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use jiff::Timestamp;
 use results::manifest::Alteration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stages::{Derivation, Judging, RunName, kinds, names};
 
 use crate::benchmarks::Benchmarks;
+use crate::benchmarks::summary::ModelSummary;
 use crate::errors::{Result, conflict, internal, not_found};
 use crate::plan::configuration::Configuration;
 use crate::records::store::{CHANGES_MAX, PIPELINES, Revised};
-
-use crate::benchmarks::summary::ModelSummary;
 
 /// Version of the documents that are written, and the newest that is read.
 const VERSION: u32 = 1;
@@ -168,7 +167,7 @@ impl JudgedBenchmark {
 
     /// The judge of each stage, in the order of the kind.
     pub(crate) fn judges(&self) -> Result<Vec<&ModelSpec>> {
-        let judge = |stage: &stages::Stage| {
+        let judge = |stage: &benchmarks::Stage| {
             let judge = self.configuration.judges.get(stage.judge);
             judge.ok_or_else(|| {
                 conflict(format!("pipeline {}: nobody is named for the judge `{}`", self.name, stage.judge))

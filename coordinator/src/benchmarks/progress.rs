@@ -1,9 +1,9 @@
 //! How far a judged benchmark is: the runs of its stages, and what is known of each model.
 
+use benchmarks::derive::StageProgress;
+use benchmarks::{JudgedDialogue, ModelReport, StageRecords, Subject};
 use domain::control::RunPhase;
 use domain::{DialogueKey, FailureCause, ModelLabel, RunId};
-use stages::derive::StageProgress;
-use stages::{JudgedDialogue, ModelReport, StageRecords, Subject};
 
 use crate::records::store::RunStateFile;
 

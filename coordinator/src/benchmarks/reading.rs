@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use benchmarks::{Derivation, Judgements, Judging, Subject};
 use domain::control::RunPhase;
 use domain::{ModelSpec, RunId, ServiceError};
 use packs::Pack;
-use stages::{Derivation, Judgements, Judging, Subject};
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::JudgedBenchmark;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use benchmarks::{Ruling, Stage, StageRecords, Subject, names};
 use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
-use stages::{Ruling, Stage, StageRecords, Subject, names};
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::JudgedBenchmark;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use benchmarks::RunName;
 use bytes::Bytes;
 use domain::control::{RunPhase, Submission};
 use domain::{Connector, ErrorCode, ModelSpec, RunId, ServiceError};
 use results::RunManifest;
 use results::manifest::hash;
-use stages::RunName;
 
 use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, conflict, invalid, not_found};

@@ -1,9 +1,9 @@
 //! What came out of a pipeline for a model, as the sink keeps it: a status that reads it needs no log.
 
+use benchmarks::JudgedDialogue;
+use benchmarks::report::JudgedOutcome;
 use domain::{FailureCause, Mean, ModelLabel};
 use serde::{Deserialize, Serialize};
-use stages::JudgedDialogue;
-use stages::report::JudgedOutcome;
 
 use crate::benchmarks::progress::{ModelProgress, StageRunStates};
 

@@ -210,8 +210,8 @@ impl Configuration {
             }
             return Ok(());
         };
-        let known = || stages::kinds::judged().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
-        let Some(kind) = stages::kinds::find(Some(name)) else {
+        let known = || benchmarks::kinds::judged().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let Some(kind) = benchmarks::kinds::find(Some(name)) else {
             return wrong("pipeline".to_owned(), format!("is `{name}`; known are: {}", known()));
         };
         for stage in kind.stages() {

@@ -6,6 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
+use benchmarks::RunName;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{
     BenchmarkCommand, BenchmarkView, Control, ExportItem, RowKind, RunLine, RunPhase, Submission,
@@ -14,7 +15,6 @@ use domain::exchange::{Delivery, LeaseId, Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::{Value, json};
-use stages::RunName;
 
 use super::ground::{Ground, Started};
 use super::worker::{Worker, keys};

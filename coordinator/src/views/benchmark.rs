@@ -1,10 +1,10 @@
 //! The view of a judged benchmark: models under test as columns, stages as rows of progress, then the results.
 
+use benchmarks::names;
 use domain::control::{
     BenchmarkView, Better, CellView, HeadlineView, ModelView, RowKind, RowView, RunLine, RunPhase,
 };
 use domain::{ModelLabel, ModelSpec, RunId, TaskLabel};
-use stages::names;
 
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{StageRunStates, is_finished};

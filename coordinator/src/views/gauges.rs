@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use benchmarks::names::RunName;
 use domain::control::{CellView, Pace, RunPhase};
 use metrics::gauge;
 use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
-use stages::names::RunName;
 
 use crate::fleet::workers::RegisteredWorkers;
 use crate::health::Health;

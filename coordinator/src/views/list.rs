@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use benchmarks::RunName;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 use jiff::Timestamp;
 use results::RunManifest;
-use stages::RunName;
 
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;

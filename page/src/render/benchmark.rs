@@ -1,16 +1,16 @@
 //! One benchmark: how far it is, who leads, where it stands in every row, what failed.
 
-use axum::response::Html;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use axum::response::Html;
 use domain::RunId;
 use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunPhase};
 use maud::{Markup, html};
 use present::table::{Cell, Table, printable};
 use report::html::grid::{GridHead, GridLine, Square, grid};
 use report::html::tables::{linked, table};
-use report::views::fleet;
+use report::tables::fleet;
 use report::views::scores::mean_of_model;
 use report::words::figure;
 

@@ -1,11 +1,10 @@
 //! The list of benchmarks.
 
 use axum::response::Html;
-
 use domain::control::BenchmarkView;
 use maud::{Markup, html};
 use report::html::tables::linked;
-use report::views::fleet;
+use report::tables::fleet;
 
 use super::frame::{frame, section};
 use super::paths::path_of;

@@ -5,7 +5,7 @@ use domain::control::WorkerView;
 use maud::{Markup, html};
 use present::table::printable;
 use report::html::tables::table;
-use report::views::fleet;
+use report::tables::fleet;
 
 use super::frame::{form_token, frame, section};
 use crate::section::{PageState, Section};

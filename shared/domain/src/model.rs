@@ -128,3 +128,39 @@ impl ModelSpec {
         key.only_at.is_none_or(|at| endpoint.starts_with(at)).then_some(key.variable)
     }
 }
+
+/// Largest size that is accepted in a name, in billions of parameters.
+const STATED_SIZE_MAX: f64 = 10_000.0;
+
+/// Billions of parameters that a name states: the last `7B`, `0.5b` or `8x7B` in it, each a word of its own.
+pub fn stated_size(name: &str) -> Option<f64> {
+    let words = name.split(|c: char| !c.is_alphanumeric() && c != '.');
+    let billions = |word: &str| {
+        let number = word.strip_suffix(['B', 'b'])?;
+        let product = number.split('x').map(|factor| factor.parse::<f64>().ok());
+        product.reduce(|a, b| Some(a? * b?)).flatten().filter(|size| *size > 0.0 && *size < STATED_SIZE_MAX)
+    };
+    words.filter_map(billions).next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_that_names_state() {
+        let sizes = [
+            ("Llama-3.1-8B", Some(8.0)),
+            ("meta-llama/Llama-3.3-70B-Instruct", Some(70.0)),
+            ("Qwen2-57B-A14B", Some(57.0)),
+            ("mixtral-8x7b", Some(56.0)),
+            ("Qwen2.5-0.5B", Some(0.5)),
+            ("Claude 3.5 Haiku", None),
+            ("sim-strong", None),
+            ("NaNB infB -3B", Some(3.0)),
+        ];
+        for (name, expected) in sizes {
+            assert_eq!(stated_size(name), expected, "{name}");
+        }
+    }
+}

@@ -1,6 +1,4 @@
-//! Names of models for people, with their families and sizes.
-//!
-//! Everything is read from the name: a size is known only if the name states it, such as `8B` in `Llama-3.1-8B`.
+//! Names of models for people, with their families. Everything is read from the name.
 
 /// Names of published models as in the published tables.
 const PUBLISHED: [(&str, &str); 10] = [
@@ -15,9 +13,6 @@ const PUBLISHED: [(&str, &str); 10] = [
     ("o1-mini-2024-09-12", "GPTo1-mini 2024/09"),
     ("o1-preview-2024-09-12", "GPTo1-pre 2024/09"),
 ];
-
-/// Largest size that is accepted in a name, in billions of parameters.
-const SIZE_MAX: f64 = 10_000.0;
 
 /// The name of a published model as in the published tables; of any other model, its name without folders.
 pub fn published(requested: &str) -> String {
@@ -42,36 +37,12 @@ pub fn family(name: &str) -> String {
     }
 }
 
-/// Billions of parameters that a name states: the last `7B`, `0.5b` or `8x7B` in it, each a word of its own.
-pub fn size(name: &str) -> Option<f64> {
-    let words = name.split(|c: char| !c.is_alphanumeric() && c != '.');
-    let billions = |word: &str| {
-        let number = word.strip_suffix(['B', 'b'])?;
-        let product = number.split('x').map(|factor| factor.parse::<f64>().ok());
-        product.reduce(|a, b| Some(a? * b?)).flatten().filter(|size| *size > 0.0 && *size < SIZE_MAX)
-    };
-    words.filter_map(billions).next_back()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_say_families_and_sizes() {
-        let sizes = [
-            ("Llama-3.1-8B", Some(8.0)),
-            ("meta-llama/Llama-3.3-70B-Instruct", Some(70.0)),
-            ("Qwen2-57B-A14B", Some(57.0)),
-            ("mixtral-8x7b", Some(56.0)),
-            ("Qwen2.5-0.5B", Some(0.5)),
-            ("Claude 3.5 Haiku", None),
-            ("sim-strong", None),
-            ("NaNB infB -3B", Some(3.0)),
-        ];
-        for (name, expected) in sizes {
-            assert_eq!(size(name), expected, "{name}");
-        }
+    fn names_say_families() {
         let families = [
             ("Meta-Llama-3-8B", "Llama"),
             ("Qwen2.5-Coder-32B", "Qwen"),

@@ -8,7 +8,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
-use report::views::fleet;
+use report::tables::fleet;
 
 use super::board::{List, WatchState};
 use crate::kit::output::{duration, figure, printable};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use halu::calibration::{calibrate, Observation};
+use benchmarks::kinds::kghalubench::numbers::calibration::{Observation, calibrate};
 use present::table::{Cell, Table};
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use domain::Backoff;
-use halu::{GraphError, Select};
+use benchmarks::kinds::kghalubench::draw::{GraphError, Select};
 use models::HttpClient;
 use models::client::{redirect_place, redirect_words};
 use reqwest::{Client, Response, StatusCode};

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::TaskLabel;
-use halu::{exercise, Date};
-use halu::assessment::{self, Assessment, Recipe, Unfillable};
-use halu::frequency::{Frequency, Groups};
+use benchmarks::kinds::kghalubench::draw::{Date, exercise};
+use benchmarks::kinds::kghalubench::draw::assessment::{Assessment, Recipe, Unfillable, self};
+use benchmarks::kinds::kghalubench::draw::frequency::{Frequency, Groups};
 use packs::{seal_file, Group, Header, PackError, Parts};
 use serde_json::json;
 
@@ -120,7 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// error.
 fn as_exit_code(error: Unfillable) -> anyhow::Error {
     match error {
-        Unfillable::Graph(halu::GraphError::Endpoint(_)) => error.into(),
+        Unfillable::Graph(benchmarks::kinds::kghalubench::draw::GraphError::Endpoint(_)) => error.into(),
         error => Exit::usage(error),
     }
 }

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use halu::exercise;
-use report::hallucination::{agreement, JudgedQuestion};
-use report::hallucination::sheet::{self, Item, SheetTexts};
-use stages::Subject;
-use stages::kinds::kghalubench;
+use benchmarks::kinds::kghalubench::draw::exercise;
+use benchmarks::kinds::kghalubench::show::{agreement, JudgedQuestion};
+use benchmarks::kinds::kghalubench::show::sheet::{self, Item, SheetTexts};
+use benchmarks::Subject;
+use benchmarks::kinds::kghalubench;
 
 use crate::files::kghalubench::Whose;
 use crate::files::tables::{self, TableFormat};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{anyhow, Context};
-use halu::{world, Dump, Endpoint, KnowledgeGraph, Mapping};
+use benchmarks::kinds::kghalubench::draw::{Dump, Endpoint, KnowledgeGraph, Mapping, world};
 use rdf::RdfFormat;
 
 use crate::kit::exit_code::{usage, Exit};

@@ -10,7 +10,7 @@ use domain::{RunId, ServiceError};
 use domain::control::{BenchmarkView, Control, RunLine, RunPhase, Submission};
 use proto::client::Client;
 use serde_json::Value;
-use stages::names;
+use benchmarks::names;
 
 use crate::kit::exit_code::explained;
 use super::plan::ModelOnGpus;

@@ -12,7 +12,7 @@ use anyhow::Context;
 use coordinator::configuration::Configuration;
 use domain::control::Submission;
 use serde_json::{json, Value};
-use stages::kinds;
+use benchmarks::kinds;
 
 use crate::configure::choose::Selection;
 use crate::engine::submit;

@@ -1,7 +1,6 @@
 //! Models × tasks as a table of colours: the mean of every pair, and how much of its plan is done.
 
 use maud::{Markup, html};
-
 use present::table::printable;
 
 /// Formats of graphs that labels of tasks name.

@@ -1,12 +1,10 @@
 //! The section about KGHaluBench: tables and figures of each judged benchmark.
 
+use benchmarks::kinds::kghalubench::show::{Study, figures, tables as views};
 use maud::{Markup, PreEscaped, html};
 use present::table::printable;
 
 use super::tables::table;
-use crate::hallucination::Study;
-use crate::plot::hallucination as figures;
-use crate::views::hallucination as views;
 
 /// The section; empty if there are no studies.
 pub fn section(studies: &[Study]) -> Markup {

@@ -17,6 +17,7 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use benchmarks::kinds::kghalubench::show::Study;
 use present::figure;
 use present::table::steers;
 use serde::Serialize;
@@ -25,7 +26,6 @@ use sha2::{Digest, Sha256};
 use crate::analysis::scheme::Scheme;
 use crate::details::Details;
 use crate::dialogues::Dialogues;
-use crate::hallucination::Study;
 
 const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("report.js"));
 
@@ -121,6 +121,9 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use benchmarks::kinds::kghalubench::numbers::Weights;
+    use benchmarks::kinds::kghalubench::show::{ModelFacts, ModelFound, PipelineNumbers};
+
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
@@ -167,10 +170,9 @@ mod tests {
 
     #[test]
     fn a_pipeline_has_its_section_and_its_names_are_text() {
-        let mut found = crate::hallucination::testing::found();
-        found.models[0].model = "<img src=x>\u{202e}".to_owned();
-        let study =
-            [Study::of(&found, &halu::Weights::default(), &crate::hallucination::ModelFacts::default())];
+        let hostile = ModelFound { model: "<img src=x>\u{202e}".to_owned(), ..ModelFound::default() };
+        let found = PipelineNumbers { models: vec![hostile], ..PipelineNumbers::default() };
+        let study = [Study::of(&found, &Weights::default(), &ModelFacts::default())];
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
         let all = Dialogues::default();

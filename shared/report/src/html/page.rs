@@ -10,7 +10,7 @@ use super::hallucination;
 use super::tables::table;
 use crate::analysis::cells;
 use crate::dialogues::{Dialogues, SourceInfo};
-use crate::plot;
+use crate::figures;
 use crate::summaries::CellStatistics;
 use crate::views::{combined, preferences, statistics};
 
@@ -189,16 +189,16 @@ fn plots(report: &ReportPage<'_>) -> Markup {
     let figure = |svg: &Svg| html! { div.scroll tabindex="0" role="region" aria-label=(printable(svg.title())) { (PreEscaped(svg.inline())) } };
     html! {
         section #plots { h2 { "Plots" }
-            (figure(&plot::compasses(all, report.compass)))
-            details { summary { "Heat map" } (figure(&plot::heat(all))) }
-            details { summary { "First answer and best answer" } (figure(&plot::gains(all))) }
-            details { summary { "Score and cost" } (figure(&plot::cost(all))) }
+            (figure(&figures::compasses(all, report.compass)))
+            details { summary { "Heat map" } (figure(&figures::heat(all))) }
+            details { summary { "First answer and best answer" } (figure(&figures::gains(all))) }
+            details { summary { "Score and cost" } (figure(&figures::cost(all))) }
             @if all.columns.iter().any(|column| column.size.is_some()) {
-                details { summary { "Score and size" } (figure(&plot::sizes(all))) }
+                details { summary { "Score and size" } (figure(&figures::sizes(all))) }
             }
             @for (id, task) in all.tasks.iter().enumerate() {
                 details.task data-task=(printable(&task.label)) data-format=[format_of(&task.label)] {
-                    summary { (printable(&task.label)) } (figure(&plot::of_task(all, id)))
+                    summary { (printable(&task.label)) } (figure(&figures::of_task(all, id)))
                 }
             }
         }

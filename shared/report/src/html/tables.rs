@@ -1,7 +1,6 @@
 //! Tables as HTML. Each cell has its value beside its text, for the script to sort by.
 
 use maud::{Markup, html};
-
 use present::table::{Align, Cell, Table, TopPlace, printable};
 
 /// A table with its notes.

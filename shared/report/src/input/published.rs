@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
+use domain::model::stated_size;
 use jiff::tz::TimeZone;
 use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
@@ -128,7 +129,7 @@ impl File<'_> {
         let column = self.all.column(Column {
             model: requested.to_owned(),
             family: names::family(&name),
-            size: names::size(&name),
+            size: stated_size(&name),
             name,
             origin,
             exercises,

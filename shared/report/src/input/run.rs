@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use domain::model::stated_size;
 use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, Provenance, Record, TaskLabel, Usage};
 use jiff::Timestamp;
 use results::RunManifest;
@@ -105,7 +106,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             model: model.to_owned(),
             name: model.to_owned(),
             family: names::family(model),
-            size: names::size(model),
+            size: stated_size(model),
             origin: Origin::Run(manifest.run.clone()),
             exercises: exercises.clone(),
         })

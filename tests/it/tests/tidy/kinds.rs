@@ -8,19 +8,14 @@ use crate::source::sources;
 use crate::workspace::root;
 
 /// Where the kinds are.
-const KINDS: &str = "shared/stages/src/kinds";
+const KINDS: &str = "shared/benchmarks/src/kinds";
 
 /// Other words for kinds.
 const ALIASES: [&str; 2] = ["halu", "hallucination"];
 
-/// Where words of kinds belong: the kinds, what they are made of, their command, their bundled packs.
-const HOMES: [&str; 5] = [
-    KINDS,
-    "shared/halu/src/",
-    "cli/src/verbs/kghalubench/",
-    "cli/src/files/kghalubench.rs",
-    "shared/packs/src/",
-];
+/// Where words of kinds belong: the kinds, their command, their bundled packs.
+const HOMES: [&str; 4] =
+    [KINDS, "cli/src/verbs/kghalubench/", "cli/src/files/kghalubench.rs", "shared/packs/src/"];
 
 /// Questions whether something is a run or a judged benchmark.
 const FORKS: [&str; 5] =
@@ -33,7 +28,7 @@ const FORKS_HOME: &str = "coordinator/src/benchmarks/";
 /// of the file and `{C}` the same as a type would have it.
 const REGISTRIES: [(&str, &str, &str); 4] = [
     ("cli/src/verbs", "cli/src/verbs/mod.rs", "= {};"),
-    (KINDS, "shared/stages/src/kinds/mod.rs", "&{}::KIND"),
+    (KINDS, "shared/benchmarks/src/kinds/mod.rs", "&{}::KIND"),
     ("shared/models/src/*/", "worker/src/connect.rs", "Connector::{C}"),
     ("shared/report/src/views", "cli/src/verbs/table.rs", "{}::"),
 ];

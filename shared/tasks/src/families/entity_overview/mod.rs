@@ -1,7 +1,7 @@
 //! EntityOverview: an overview of an entity that must state three facts about it (KGHaluBench, 3.1.4). Answers have no
 //! score here: judges score them in the judged benchmark `kghalubench`.
 //!
-//! Fields of a case: those of a question of the crate `halu`, of which only `name` and `facts` are used here.
+//! Fields of a case: those of a question of KGHaluBench (`shared/benchmarks`), of which only `name` and `facts` are used here.
 //! Placeholder of the first prompt: `question`. Infos: `characters` and `words` of the answer.
 
 use domain::Infos;

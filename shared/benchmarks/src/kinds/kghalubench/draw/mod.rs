@@ -1,0 +1,25 @@
+//! Which questions are asked about a knowledge graph, and how they are worded.
+//!
+//! [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF, [`endpoint`] from a SPARQL endpoint,
+//! [`world`] invents one. [`assessment`] draws questions, [`question`] words them, [`exercise`] makes a task of them.
+
+pub mod assessment;
+mod date;
+pub mod dump;
+pub mod endpoint;
+pub mod exercise;
+pub mod frequency;
+pub mod graph;
+pub mod mapping;
+pub mod question;
+pub mod simulated;
+mod statements;
+pub mod world;
+
+pub use assessment::{Assessment, Recipe, Unfillable};
+pub use date::{Date, DateError};
+pub use dump::Dump;
+pub use endpoint::{Endpoint, Select};
+pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
+pub use mapping::Mapping;
+pub use question::Question;

@@ -1,0 +1,243 @@
+//! Learns the weights of [`difficulty`](crate::kinds::kghalubench::numbers::difficulty) from answers that were judged (paper, A.2.3).
+//!
+//! The paper searched for a machine learning pipeline; here the weights of the statistics are a linear model with a penalty
+//! and without negative weights, which is reproducible and can be read.
+
+use std::collections::BTreeMap;
+
+use domain::seed::SplitMix64;
+
+use crate::kinds::kghalubench::draw::assessment::Assessment;
+use crate::kinds::kghalubench::draw::graph::Statistics;
+use crate::kinds::kghalubench::draw::question::Question;
+use crate::kinds::kghalubench::numbers::difficulty::{Difficulty, mean, normalise};
+use crate::kinds::kghalubench::numbers::metrics::Fate;
+use crate::kinds::kghalubench::numbers::rank;
+use crate::kinds::kghalubench::numbers::weights::Weights;
+
+/// Share of each model's questions from which weights are learnt. The others validate them.
+pub const TRAINING_SHARE: f64 = 0.7;
+
+/// Penalty on the squares of the weights, per observation, with standardised statistics: enough for statistics with the
+/// same information to share a weight.
+const PENALTY: f64 = 0.01;
+
+/// Rounds of coordinate descent. Seven weights converge within some tens of rounds.
+const ROUNDS: u32 = 200;
+
+/// An answer that was judged.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Who answered.
+    pub model: String,
+    /// Index of the assessment among those given.
+    pub assessment: usize,
+    /// Index of the question in it.
+    pub question: usize,
+    /// The outcome of the question.
+    pub fate: Fate,
+}
+
+/// Learnt weights, and how well they predict answers that they were not learnt from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    pub weights: Weights,
+    /// Number of scored observations that the weights were learnt from.
+    pub training: usize,
+    /// Number of scored observations in the validation part.
+    pub validation: usize,
+    /// Spearman's rho between estimated difficulty and points, on the validation part; negative if the weights predict
+    /// anything.
+    pub spearman: Option<f64>,
+    /// Kendall's tau-b, likewise.
+    pub kendall: Option<f64>,
+}
+
+/// Why nothing can be learnt.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrationError {
+    /// Too few observations.
+    #[error(
+        "{scored} scored answers are too few to learn from and to check with; at least {least} are needed"
+    )]
+    TooFew {
+        /// Observations with a score.
+        scored: usize,
+        /// How many there must be.
+        least: usize,
+    },
+    /// An observation names a question that no assessment has.
+    #[error(
+        "an answer of {model} belongs to question {question} of assessment {assessment}, which does not exist"
+    )]
+    NoSuchQuestion {
+        /// Who answered.
+        model: String,
+        /// Index of the assessment.
+        assessment: usize,
+        /// Index of the question.
+        question: usize,
+    },
+}
+
+/// Minimum number of scored observations.
+pub const OBSERVATIONS_MIN: usize = 20;
+
+/// Learns weights from one part of the observations and validates them on the other; `seed` decides the split.
+///
+/// # Errors
+/// See [`CalibrationError`].
+pub fn calibrate(
+    assessments: &[Assessment],
+    observations: &[Observation],
+    source: impl Into<String>,
+    seed: u64,
+) -> Result<Calibration, CalibrationError> {
+    let mut scored = Vec::with_capacity(observations.len());
+    for observation in observations {
+        let found = assessments.get(observation.assessment);
+        let question = found.and_then(|assessment| assessment.questions.get(observation.question));
+        let Some(question) = question else {
+            return Err(CalibrationError::NoSuchQuestion {
+                model: observation.model.clone(),
+                assessment: observation.assessment,
+                question: observation.question,
+            });
+        };
+        if observation.fate.points().is_some() {
+            scored.push((observation, question));
+        }
+    }
+    if scored.len() < OBSERVATIONS_MIN {
+        return Err(CalibrationError::TooFew { scored: scored.len(), least: OBSERVATIONS_MIN });
+    }
+    let (training, validation) = split(scored, seed);
+    let weights = Weights {
+        source: source.into(),
+        statistics: statistic_weights(&training),
+        types: type_weights(&training),
+        relations: relation_weights(&training),
+        ..Weights::default()
+    };
+    let weights = weights.rounded();
+    let difficulty = Difficulty::new(&weights, assessments);
+    let estimate = |(observation, question): &(&Observation, &Question)| {
+        let about_another = observation.fate == Fate::Hallucinated;
+        let estimated =
+            difficulty.of(observation.assessment, observation.question, question, about_another)?;
+        Some((estimated, f64::from(observation.fate.points()?)))
+    };
+    let pairs: Vec<(f64, f64)> = validation.iter().filter_map(estimate).collect();
+    let (spearman, kendall) = (rank::spearman(&pairs), rank::kendall(&pairs));
+    Ok(Calibration { weights, training: training.len(), validation: pairs.len(), spearman, kendall })
+}
+
+type Judged<'a> = (&'a Observation, &'a Question);
+
+/// Splits each model's observations at random.
+fn split(scored: Vec<Judged<'_>>, seed: u64) -> (Vec<Judged<'_>>, Vec<Judged<'_>>) {
+    let mut by_model: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
+    for judged in scored {
+        by_model.entry(&judged.0.model).or_default().push(judged);
+    }
+    let mut random = SplitMix64::new(seed);
+    let (mut training, mut validation) = (Vec::new(), Vec::new());
+    for mut judged in by_model.into_values() {
+        for last in (1..judged.len()).rev() {
+            judged.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+        }
+        let rest = judged.split_off((judged.len() as f64 * TRAINING_SHARE).round() as usize);
+        training.extend(judged);
+        validation.extend(rest);
+    }
+    (training, validation)
+}
+
+/// The share of points of a question.
+fn score(fate: Fate) -> f64 {
+    fate.share().unwrap_or(0.0)
+}
+
+/// Fits the share of points to the standardised logarithms of the statistics by coordinate descent, weights not below 0. The
+/// largest weight is 1.
+fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
+    let rows: Vec<[f64; 7]> = training.iter().map(|(_, question)| question.statistics.logarithms()).collect();
+    let count = rows.len().max(1) as f64;
+    let scores: Vec<f64> = training.iter().map(|(observation, _)| score(observation.fate)).collect();
+    let mean_score = mean(scores.iter()).unwrap_or(0.0);
+    let mut rest: Vec<f64> = scores.iter().map(|score| score - mean_score).collect();
+    let columns: [(Vec<f64>, f64); 7] = std::array::from_fn(|statistic| standardised(&rows, statistic));
+    let mut weights = [0.0_f64; 7];
+    for _ in 0..ROUNDS {
+        for (weight, (column, _)) in weights.iter_mut().zip(&columns) {
+            let square: f64 = column.iter().map(|x| x * x).sum::<f64>() / count;
+            let along: f64 = column.iter().zip(&rest).map(|(x, rest)| x * rest).sum::<f64>() / count;
+            let better = ((along + square * *weight) / (square + PENALTY)).max(0.0);
+            let change = better - *weight;
+            *weight = better;
+            for (rest, x) in rest.iter_mut().zip(column) {
+                *rest -= change * x;
+            }
+        }
+    }
+    // Back to the scale of the logarithms.
+    for (weight, (_, deviation)) in weights.iter_mut().zip(&columns) {
+        *weight = if *deviation > 0.0 { *weight / deviation } else { 0.0 };
+    }
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    let relative = |weight: f64| if largest > 0.0 { weight / largest } else { 0.0 };
+    Statistics::NAMES
+        .iter()
+        .zip(weights)
+        .map(|(name, weight)| ((*name).to_owned(), relative(weight)))
+        .collect()
+}
+
+/// A column less its mean, divided by its standard deviation, and that deviation. A constant column is all 0.
+fn standardised(rows: &[[f64; 7]], column: usize) -> (Vec<f64>, f64) {
+    let values: Vec<f64> = rows.iter().map(|row| row[column]).collect();
+    let mean = mean(values.iter()).unwrap_or(0.0);
+    let variance =
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
+    let deviation = variance.sqrt();
+    let divisor = if deviation > 0.0 { deviation } else { 1.0 };
+    (values.iter().map(|value| (value - mean) / divisor).collect(), deviation)
+}
+
+fn type_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
+    let scores =
+        training.iter().map(|(observation, question)| (question.type_id.clone(), score(observation.fate)));
+    normalised_means(scores)
+}
+
+/// Mean score of each relation of each type, normalised within the type.
+fn relation_weights(training: &[Judged<'_>]) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let mut by_type: BTreeMap<&str, Vec<(String, f64)>> = BTreeMap::new();
+    for (observation, question) in training {
+        let scores = by_type.entry(&question.type_id).or_default();
+        for (number, fact) in question.facts.iter().enumerate() {
+            let score = match &observation.fate {
+                Fate::Aligned(facts) => f64::from(u8::from(facts[number].correct)),
+                fate => score(*fate),
+            };
+            scores.push((fact.relation_id.clone(), score));
+        }
+    }
+    by_type.into_iter().map(|(id, scores)| (id.to_owned(), normalised_means(scores.into_iter()))).collect()
+}
+
+fn normalised_means(scores: impl Iterator<Item = (String, f64)>) -> BTreeMap<String, f64> {
+    let mut by_name: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, score) in scores {
+        by_name.entry(name).or_default().push(score);
+    }
+    let means = by_name.into_iter().filter_map(|(name, scores)| Some((name, mean(scores.iter())?)));
+    let mut means: BTreeMap<String, f64> = means.collect();
+    let least = means.values().copied().fold(f64::INFINITY, f64::min);
+    let most = means.values().copied().fold(f64::NEG_INFINITY, f64::max);
+    for value in means.values_mut() {
+        *value = normalise(*value, least, most);
+    }
+    means
+}

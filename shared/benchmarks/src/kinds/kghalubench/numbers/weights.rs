@@ -1,0 +1,200 @@
+//! What a calibration learns, as a file that people can read and change.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::kinds::kghalubench::draw::graph::Statistics;
+
+/// Steepness of the sigmoid of difficulties. The paper calls it a parameter and gives no value.
+pub const STEEPNESS: f64 = 5.0;
+
+/// Share of the type's weight in an entity's popularity; the rest is its relevance. The paper combines the two without
+/// saying how.
+pub const TYPE_SHARE: f64 = 0.5;
+
+/// Decimal places of a weight in files.
+const PLACES: i32 = 4;
+
+/// Weights that come with the program.
+const SIMULATED: &str = include_str!("simulated.weights.toml");
+
+/// The weights of difficulty. All values of `types` and `relations` are in [0, 1]: normalised mean scores, so a high
+/// value means an easy type or relation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    /// The runs that they were learnt from, for people.
+    pub source: String,
+    /// Steepness of the sigmoid, above 0.
+    #[serde(default = "steepness")]
+    pub steepness: f64,
+    /// Share of the type's weight in an entity's popularity, in [0, 1].
+    #[serde(default = "type_share")]
+    pub type_share: f64,
+    /// Weights of the logarithms of the statistics, by name; not below 0.
+    pub statistics: BTreeMap<String, f64>,
+    /// Weights of types, by IRI.
+    pub types: BTreeMap<String, f64>,
+    /// Weights of relations, by IRI of the type, then by IRI of the relation.
+    pub relations: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+fn steepness() -> f64 {
+    STEEPNESS
+}
+
+fn type_share() -> f64 {
+    TYPE_SHARE
+}
+
+/// Why weights cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// Not TOML of this shape.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value is out of bounds.
+    #[error("`{name}` {problem}")]
+    Value {
+        /// The value, with its path.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Default for Weights {
+    /// No weights: every type and relation counts as unknown.
+    fn default() -> Self {
+        Self {
+            source: String::new(),
+            steepness: STEEPNESS,
+            type_share: TYPE_SHARE,
+            statistics: BTreeMap::new(),
+            types: BTreeMap::new(),
+            relations: BTreeMap::new(),
+        }
+    }
+}
+
+impl Weights {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is no file of weights, or a weight is out of bounds.
+    pub fn parse(text: &str) -> Result<Self, WeightsError> {
+        let weights: Self = toml::from_str(text).map_err(|error| WeightsError::Syntax(error.to_string()))?;
+        weights.check()?;
+        Ok(weights)
+    }
+
+    /// The weights that come with the program, learnt from simulated models on an invented graph. They have no values
+    /// for types and relations of other graphs.
+    ///
+    /// # Errors
+    /// None: a test reads them.
+    pub fn simulated() -> Result<Self, WeightsError> {
+        Self::parse(SIMULATED)
+    }
+
+    fn check(&self) -> Result<(), WeightsError> {
+        let wrong = |name: String, problem: String| Err(WeightsError::Value { name, problem });
+        if !(self.steepness.is_finite() && self.steepness > 0.0) {
+            return wrong("steepness".to_owned(), format!("is {}; it must be above 0", self.steepness));
+        }
+        for (name, value) in &self.statistics {
+            if !Statistics::NAMES.contains(&name.as_str()) {
+                let known = Statistics::NAMES.join(", ");
+                return wrong(format!("statistics.{name}"), format!("is no statistic; known are {known}"));
+            }
+            if !(value.is_finite() && *value >= 0.0) {
+                return wrong(format!("statistics.{name}"), format!("is {value}; it must be 0 or more"));
+            }
+        }
+        let types = self.types.iter().map(|(name, value)| (format!("types.{name}"), *value));
+        let relations = self.relations.iter().flat_map(|(id, weights)| {
+            weights.iter().map(move |(name, value)| (format!("relations.{id}.{name}"), *value))
+        });
+        let share = ("type_share".to_owned(), self.type_share);
+        for (name, value) in types.chain(relations).chain([share]) {
+            if !(0.0..=1.0).contains(&value) {
+                return wrong(name, format!("is {value}; it must be between 0 and 1"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounded to the decimal places of files, so that writing and reading changes nothing.
+    #[must_use]
+    pub fn rounded(mut self) -> Self {
+        let unit = 10_f64.powi(PLACES);
+        let relations = self.relations.values_mut().flat_map(BTreeMap::values_mut);
+        for value in self.statistics.values_mut().chain(self.types.values_mut()).chain(relations) {
+            *value = (*value * unit).round() / unit;
+        }
+        self
+    }
+
+    /// The text of a file with these weights.
+    ///
+    /// # Errors
+    /// None for weights that were read or learnt: they can be written as TOML.
+    pub fn to_toml(&self) -> Result<String, WeightsError> {
+        toml::to_string_pretty(self).map_err(|error| WeightsError::Syntax(error.to_string()))
+    }
+
+    /// The beginning of a hash of the file: identifies the weights beside numbers that were computed with them.
+    ///
+    /// # Errors
+    /// See [`Weights::to_toml`].
+    pub fn fingerprint(&self) -> Result<String, WeightsError> {
+        let digest = Sha256::digest(self.to_toml()?);
+        Ok(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_survive_their_file() {
+        let mut weights = Weights { source: "a \"test\"".to_owned(), ..Weights::default() };
+        weights.statistics.insert("page_views".to_owned(), 0.123_456_7);
+        weights.relations.insert("https://e.example/T".to_owned(), [("r".to_owned(), 1.0)].into());
+        let weights = weights.rounded();
+        assert_eq!(weights.statistics["page_views"], 0.1235);
+        let read = Weights::parse(&weights.to_toml().unwrap()).unwrap();
+        assert_eq!(read, weights);
+        assert_eq!(read.fingerprint().unwrap(), weights.fingerprint().unwrap());
+        assert_ne!(read.fingerprint().unwrap(), Weights::default().fingerprint().unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_a_weight_is_named() {
+        let empty = "source = ''\n[statistics]\n[types]\n[relations]\n";
+        Weights::parse(empty).unwrap();
+        for (from, to, name) in [
+            ("[statistics]", "[statistics]\npage_views = -1.0", "statistics.page_views"),
+            ("[statistics]", "[statistics]\nviews = 1.0", "statistics.views"),
+            ("[types]", "[types]\nt = 1.5", "types.t"),
+            ("[types]", "[types]\nt = nan", "types.t"),
+            ("[relations]", "[relations.t]\nr = -0.5", "relations.t.r"),
+            ("source = ''", "source = ''\nsteepness = 0.0", "steepness"),
+            ("source = ''", "source = ''\ntype_share = 2.0", "type_share"),
+            ("[types]", "[kinds]", "kinds"),
+        ] {
+            let error = Weights::parse(&empty.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_weights_that_come_with_the_program_can_be_read() {
+        let weights = Weights::simulated().unwrap();
+        assert!(weights.source.contains("simulated") && weights.types.len() == 20);
+    }
+}

@@ -1,0 +1,267 @@
+//! Measures how far judges agree with people, stage by stage.
+//!
+//! A sheet contains as many items of a rare stage as of a frequent one. So each row is weighted by the number of items
+//! of its stratum per annotated row, and the results are estimates for the whole benchmark.
+
+use std::collections::BTreeMap;
+
+use present::table::{Cell, Table};
+
+use super::sheet::{Item, PersonVerdict, Stratum};
+use crate::kinds::kghalubench::numbers::metrics::{Fate, Filter};
+
+/// Thresholds of the similarity that are compared with the benchmark's own. The paper measured the last three.
+const THRESHOLDS: [f64; 5] = [0.65, 0.675, 0.70, 0.725, 0.75];
+
+/// How often judges and people agree, as estimated numbers of items of the benchmark.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Confusion {
+    /// Both say yes.
+    pub both: f64,
+    /// Only the judge does.
+    pub judge_only: f64,
+    /// Only the person does.
+    pub person_only: f64,
+    /// Neither does.
+    pub neither: f64,
+    /// Number of rows of the sheet.
+    pub rows: u64,
+}
+
+impl Confusion {
+    fn add(&mut self, weight: f64, judge: bool, person: bool) {
+        self.rows += 1;
+        *match (judge, person) {
+            (true, true) => &mut self.both,
+            (true, false) => &mut self.judge_only,
+            (false, true) => &mut self.person_only,
+            (false, false) => &mut self.neither,
+        } += weight;
+    }
+
+    fn total(&self) -> f64 {
+        self.both + self.judge_only + self.person_only + self.neither
+    }
+
+    /// The share of items affirmed by the judge that people affirm too.
+    pub fn precision(&self) -> Option<f64> {
+        ratio(self.both, self.both + self.judge_only)
+    }
+
+    /// The share of items affirmed by people that the judge affirms too.
+    pub fn recall(&self) -> Option<f64> {
+        ratio(self.both, self.both + self.person_only)
+    }
+
+    /// The harmonic mean of precision and recall.
+    pub fn f1(&self) -> Option<f64> {
+        ratio(2.0 * self.both, 2.0 * self.both + self.judge_only + self.person_only)
+    }
+
+    /// The share of items on which both agree.
+    pub fn agreement(&self) -> Option<f64> {
+        ratio(self.both + self.neither, self.total())
+    }
+
+    /// Cohen's kappa: agreement beyond that of random answers with the same frequencies. `None` if all answers are yes,
+    /// or all no.
+    pub fn kappa(&self) -> Option<f64> {
+        let total = self.total();
+        let observed = self.agreement()?;
+        let (judge, person) = ((self.both + self.judge_only) / total, (self.both + self.person_only) / total);
+        let expected = judge * person + (1.0 - judge) * (1.0 - person);
+        ratio(observed - expected, 1.0 - expected)
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > f64::EPSILON).then(|| part / whole)
+}
+
+/// One line of the comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgreementLine {
+    /// The stage, or several together.
+    pub stage: &'static str,
+    /// What yes means.
+    pub yes: &'static str,
+    /// The threshold of the similarity, if it matters.
+    pub threshold: Option<f64>,
+    /// The counts.
+    pub confusion: Confusion,
+}
+
+/// The answers of judge and person about an item; `None` if the item does not count.
+type Said<'s> = dyn Fn(&Item, PersonVerdict) -> Option<(bool, bool)> + 's;
+
+/// Compares verdicts of people with those of the judges. `all` are the items of the benchmark, `threshold` is its own.
+pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> Vec<AgreementLine> {
+    let weights = weights(all, said);
+    let weight = |item: &Item| weights.get(&item.stratum).copied().unwrap_or(0.0);
+    let over = |of: &Said<'_>| {
+        let mut confusion = Confusion::default();
+        for (item, verdict) in said {
+            if let Some((judge, person)) = of(item, *verdict) {
+                confusion.add(weight(item), judge, person);
+            }
+        }
+        confusion
+    };
+    let line = |stage, yes, threshold, confusion| AgreementLine { stage, yes, threshold, confusion };
+    let mut lines = vec![line(
+        "abstain",
+        "the model abstains",
+        None,
+        over(&|item, verdict| {
+            let judge = item.answer.fate == Fate::Abstained;
+            item.fact.is_none().then_some((judge, verdict == PersonVerdict::Abstained))
+        }),
+    )];
+    let mut thresholds = THRESHOLDS.to_vec();
+    if !thresholds.contains(&threshold) {
+        thresholds.push(threshold);
+        thresholds.sort_by(f64::total_cmp);
+    }
+    lines.extend(thresholds.into_iter().map(|threshold| {
+        let confusion = over(&|item, verdict| {
+            let similarity = item.answer.similarity.filter(|_| item.fact.is_none())?;
+            (verdict != PersonVerdict::Abstained)
+                .then_some((similarity < threshold, verdict == PersonVerdict::Other))
+        });
+        line("similarity", "the answer is about another entity", Some(threshold), confusion)
+    }));
+    let stated = "the fact is stated";
+    let fact = |of: &dyn Fn(Filter, bool) -> Option<bool>| {
+        over(&|item, verdict| {
+            let Fate::Aligned(facts) = &item.answer.fate else { return None };
+            let decision = facts.get(item.fact?)?;
+            Some((of(decision.by, decision.correct)?, verdict == PersonVerdict::Stated))
+        })
+    };
+    // What a filter says follows from who decided: it passes on what it does not decide.
+    lines.push(line("nli", stated, None, fact(&|by, _| Some(by == Filter::Nli))));
+    lines.push(line(
+        "llm",
+        stated,
+        None,
+        fact(&|by, correct| match by {
+            Filter::Nli => None,
+            Filter::Llm => Some(correct),
+            Filter::Expert => Some(true),
+        }),
+    ));
+    lines.push(line("expert", stated, None, fact(&|by, correct| (by == Filter::Expert).then_some(correct))));
+    lines.push(line("all filters", stated, None, fact(&|_, correct| Some(correct))));
+    lines
+}
+
+/// Number of items of the benchmark that one row of each stratum stands for.
+fn weights(all: &[Item], said: &[(Item, PersonVerdict)]) -> BTreeMap<Stratum, f64> {
+    let mut rows: BTreeMap<Stratum, f64> = BTreeMap::new();
+    said.iter().for_each(|(item, _)| *rows.entry(item.stratum).or_default() += 1.0);
+    let population = |stratum: &Stratum| all.iter().filter(|item| item.stratum == *stratum).count() as f64;
+    rows.into_iter().map(|(stratum, rows)| (stratum, population(&stratum) / rows)).collect()
+}
+
+/// The comparison as a table.
+pub fn table(lines: &[AgreementLine]) -> Table {
+    let mut table = Table::default()
+        .left(["stage", "yes means"])
+        .right(["threshold", "rows", "precision", "recall", "F1", "agreement", "kappa"])
+        .titled("Agreement with people");
+    for line in lines {
+        let confusion = &line.confusion;
+        table.row([
+            Cell::from(line.stage),
+            Cell::from(line.yes),
+            Cell::number(line.threshold, 3),
+            Cell::Count(confusion.rows),
+            Cell::number(confusion.precision(), 4),
+            Cell::number(confusion.recall(), 4),
+            Cell::number(confusion.f1(), 4),
+            Cell::number(confusion.agreement(), 4),
+            Cell::number(confusion.kappa(), 4),
+        ]);
+    }
+    table.notes.push(
+        "Rows count by how many items of the pipeline they stand for. nli, llm, expert: what the stage itself says of the facts \
+         that reach it; similarity: answers that neither side calls an abstention."
+            .to_owned(),
+    );
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::kghalubench::show::sheet::items;
+    use crate::kinds::kghalubench::show::testing::found;
+
+    #[test]
+    fn the_numbers_of_a_table_of_fifty() {
+        let confusion = Confusion { both: 20.0, judge_only: 5.0, person_only: 10.0, neither: 15.0, rows: 50 };
+        let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-12;
+        assert!(near(confusion.precision(), 0.8) && near(confusion.recall(), 2.0 / 3.0));
+        assert!(near(confusion.f1(), 40.0 / 55.0) && near(confusion.agreement(), 0.7));
+        assert!(near(confusion.kappa(), 0.4));
+        let one_sided = Confusion { both: 9.0, rows: 9, ..Confusion::default() };
+        assert_eq!((one_sided.agreement(), one_sided.kappa()), (Some(1.0), None));
+        assert_eq!(Confusion::default().f1(), None);
+    }
+
+    /// The verdict of a person who agrees with the judges.
+    fn as_judged(item: &Item) -> PersonVerdict {
+        match (&item.answer.fate, item.fact) {
+            (Fate::Abstained | Fate::NotScored, _) => PersonVerdict::Abstained,
+            (Fate::Hallucinated, _) => PersonVerdict::Other,
+            (Fate::Aligned(_), None) => PersonVerdict::Same,
+            (Fate::Aligned(facts), Some(fact)) if facts[fact].correct => PersonVerdict::Stated,
+            _ => PersonVerdict::NotStated,
+        }
+    }
+
+    fn line(lines: &[AgreementLine], stage: &str, threshold: Option<f64>) -> Confusion {
+        lines.iter().find(|line| line.stage == stage && line.threshold == threshold).unwrap().confusion
+    }
+
+    #[test]
+    fn who_sees_it_as_the_judges_do_agrees_with_them_in_the_end() {
+        let all = items(&found());
+        let said: Vec<_> = all.iter().map(|item| (item.clone(), as_judged(item))).collect();
+        let lines = compare(&all, &said, 0.7);
+        assert_eq!(line(&lines, "abstain", None).agreement(), Some(1.0));
+        assert_eq!(line(&lines, "all filters", None).agreement(), Some(1.0));
+        // Twelve answers about the entity, one fact of each decided by each filter; the classifier misses those that
+        // the others find stated.
+        let nli = line(&lines, "nli", None);
+        assert_eq!((nli.rows, nli.both, nli.judge_only, nli.person_only), (36, 12.0, 0.0, 20.0));
+        let llm = line(&lines, "llm", None);
+        assert_eq!((llm.rows, llm.both, llm.judge_only), (24, 20.0, 2.0), "what the expert overrules");
+    }
+
+    #[test]
+    fn a_row_counts_for_those_that_were_not_drawn() {
+        let all = items(&found());
+        let one = |stratum: Stratum| all.iter().find(|item| item.stratum == stratum).unwrap();
+        let said = [
+            (one(Stratum::Abstained).clone(), PersonVerdict::Abstained),
+            (one(Stratum::Aligned).clone(), PersonVerdict::Abstained),
+        ];
+        let abstain = line(&compare(&all, &said, 0.7), "abstain", None);
+        // Two abstentions and twelve aligned answers.
+        assert_eq!((abstain.both, abstain.person_only, abstain.rows), (2.0, 12.0, 2));
+    }
+
+    #[test]
+    fn another_threshold_is_judged_by_the_similarities() {
+        let all = items(&found());
+        let said: Vec<_> = all.iter().map(|item| (item.clone(), as_judged(item))).collect();
+        let lines = compare(&all, &said, 0.8);
+        // All similarities are below 0.7.
+        let strict = line(&lines, "similarity", Some(0.8));
+        assert_eq!((strict.person_only, strict.neither), (0.0, 0.0));
+        assert!(strict.recall() == Some(1.0) && strict.precision().unwrap() < 0.5);
+        assert_eq!(lines.iter().filter(|line| line.stage == "similarity").count(), THRESHOLDS.len() + 1);
+        assert_eq!(table(&lines).rows().len(), lines.len());
+    }
+}

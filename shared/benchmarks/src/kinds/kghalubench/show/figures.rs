@@ -1,0 +1,240 @@
+//! The figures of KGHaluBench.
+
+use present::figure::PALETTE;
+use present::figure::bars::{Row, Stand, bars};
+use present::figure::scale::{Scale, short, ticks};
+use present::figure::svg::{Anchor, Svg};
+use present::figure::text::fitted;
+
+use crate::kinds::kghalubench::draw::frequency::Frequency;
+use crate::kinds::kghalubench::numbers::metrics::Filter;
+use crate::kinds::kghalubench::show::{ModelStudy, Study, frequency_words};
+
+/// Number of models in the bar chart of weighted accuracies, the best ones.
+pub const TOP_MODELS: usize = 10;
+
+/// Number of parts into which the range of difficulty is divided.
+const BINS: usize = 10;
+
+/// Minimum number of questions in a part; parts with fewer are not drawn.
+const BIN_MIN: usize = 5;
+
+/// All figures of a pipeline, each with a name for its file.
+pub fn all(study: &Study) -> Vec<(&'static str, Svg)> {
+    vec![
+        ("weighted-accuracy", weighted(study)),
+        ("hallucinations", hallucinations(study)),
+        ("answers", fates(study)),
+        ("wrong-facts", wrong_facts(study)),
+        ("deciding-stages", filters(study)),
+        ("difficulty", difficulty(study)),
+        ("types", types(study)),
+    ]
+}
+
+/// Weighted accuracy of the best models.
+pub fn weighted(study: &Study) -> Svg {
+    let mut models: Vec<&ModelStudy> = study.models.iter().collect();
+    let value = |model: &ModelStudy| model.metrics.weighted_accuracy();
+    let mean = |model: &ModelStudy| value(model).map_or(f64::NEG_INFINITY, |spread| spread.mean);
+    models.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+    models.truncate(TOP_MODELS);
+    let row = |model: &&ModelStudy| {
+        let spread = value(model);
+        Row {
+            name: model.model.clone(),
+            values: vec![spread.map(|spread| spread.mean)],
+            deviations: vec![spread.and_then(|spread| spread.standard_deviation)],
+        }
+    };
+    let rows: Vec<Row> = models.iter().map(row).collect();
+    let note = format!(
+        "the best models, under weights {}; line: standard deviation over assessments",
+        study.weights
+    );
+    bars("Weighted accuracy", &["Wa"], &rows, Stand::Beside, &note)
+}
+
+/// Both rates of hallucination, ordered by the size of the model.
+pub fn hallucinations(study: &Study) -> Svg {
+    let mut models: Vec<&ModelStudy> = study.models.iter().collect();
+    let size = |model: &ModelStudy| model.size.unwrap_or(f64::INFINITY);
+    models.sort_by(|a, b| size(a).total_cmp(&size(b)));
+    let row = |model: &&ModelStudy| {
+        let counts = &model.metrics.counts;
+        of_values(&model.model, vec![counts.breadth_hallucination(), counts.depth_hallucination()])
+    };
+    let rows: Vec<Row> = models.iter().map(row).collect();
+    let note = "smaller models first, those of unknown size last";
+    bars("Hallucinations", &["Halu_BOK: other entity", "Halu_DOK: wrong facts"], &rows, Stand::Beside, note)
+}
+
+/// Outcomes of answers.
+pub fn fates(study: &Study) -> Svg {
+    let rows = of_models(study, |model| {
+        let counts = &model.metrics.counts;
+        shares(&[counts.aligned, counts.hallucinated, counts.abstained], counts.scored)
+    });
+    bars("Answers", &["aligned", "other entity", "abstained"], &rows, Stand::Stacked, "of scored questions")
+}
+
+/// Number of wrong facts in answers about the entity.
+pub fn wrong_facts(study: &Study) -> Svg {
+    let rows = of_models(study, |model| {
+        let counts = &model.metrics.counts;
+        shares(&counts.by_wrong_facts, counts.aligned)
+    });
+    let names = ["0 wrong facts", "1", "2", "3"];
+    bars("Wrong facts", &names, &rows, Stand::Stacked, "of answers about the entity")
+}
+
+/// Which filter decided about facts.
+pub fn filters(study: &Study) -> Svg {
+    let rows = of_models(study, |model| {
+        Filter::ALL.into_iter().map(|filter| model.metrics.counts.decided(filter)).collect()
+    });
+    bars(
+        "Deciding stages",
+        &Filter::ALL.map(Filter::stage),
+        &rows,
+        Stand::Stacked,
+        "facts of answers about the entity",
+    )
+}
+
+/// The types of the questions' entities, by frequency in the graph.
+pub fn types(study: &Study) -> Svg {
+    let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
+    let questions: u64 = study.types.iter().map(|of_type| of_type.questions).sum();
+    let row = |of_type: &crate::kinds::kghalubench::show::TypeStudy| {
+        let share = of_type.questions as f64 / questions.max(1) as f64;
+        of_values(&of_type.name, groups.map(|group| (group == of_type.frequency).then_some(share)).to_vec())
+    };
+    let rows: Vec<Row> = study.types.iter().map(row).collect();
+    bars("Types of entities", &groups.map(frequency_words), &rows, Stand::Stacked, "share of the questions")
+}
+
+/// Mean points of questions against their estimated difficulty, a line for each model.
+pub fn difficulty(study: &Study) -> Svg {
+    const WIDTH: f64 = 900.0;
+    const HEIGHT: f64 = 520.0;
+    const LEFT: f64 = 60.0;
+    const TOP: f64 = 44.0;
+    const BOTTOM: f64 = 430.0;
+    let right = WIDTH - 190.0;
+    let mut svg = Svg::new(WIDTH, HEIGHT, "Difficulty and score");
+    let (x, y) = (Scale::linear((0.0, 1.0), (LEFT, right)), Scale::linear((0.0, 1.0), (BOTTOM, TOP)));
+    for tick in ticks((0.0, 1.0)) {
+        svg.line((LEFT, y.at(tick)), (right, y.at(tick)), "faint");
+        svg.text((LEFT - 8.0, y.at(tick) + 4.0), Anchor::End, 11.0, "soft", &short(tick));
+        svg.line((x.at(tick), TOP), (x.at(tick), BOTTOM), "faint");
+        svg.text((x.at(tick), BOTTOM + 16.0), Anchor::Middle, 11.0, "soft", &short(tick));
+    }
+    let axis = format!("estimated difficulty, under weights {}", study.weights);
+    svg.text(((LEFT + right) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", &axis);
+    svg.turned_text(
+        (18.0, (TOP + BOTTOM) / 2.0),
+        -90.0,
+        Anchor::Middle,
+        11.0,
+        "soft",
+        "mean share of points",
+    );
+    let mut line = TOP;
+    for (number, model) in study.models.iter().enumerate() {
+        let colour = PALETTE[number % PALETTE.len()];
+        let means = binned(&model.points);
+        let places: Vec<(f64, f64)> =
+            means.iter().map(|(hard, score, _)| (x.at(*hard), y.at(*score))).collect();
+        let look = format!("stroke=\"{colour}\" stroke-width=\"1.5\" fill=\"none\"");
+        if places.len() > 1 {
+            svg.outline(&places, false, &look, &model.model);
+        }
+        for ((hard, score, questions), place) in means.iter().zip(&places) {
+            let tip =
+                format!("{}: difficulty {hard:.2}, points {score:.3}, {questions} questions", model.model);
+            svg.circle(*place, 4.0, Some(colour), &tip);
+        }
+        if line < BOTTOM {
+            svg.circle((right + 14.0, line), 4.0, Some(colour), "");
+            let name = fitted(&model.model, 11.0, WIDTH - right - 32.0);
+            svg.text((right + 22.0, line + 4.0), Anchor::Start, 11.0, "", &name);
+            line += 16.0;
+        }
+    }
+    let correlation = match study.correlation {
+        (Some(spearman), Some(kendall)) => {
+            format!("Spearman's rho {spearman:.3}, Kendall's tau-b {kendall:.3}")
+        }
+        _ => "no correlation can be computed".to_owned(),
+    };
+    let note = format!(
+        "each point: a tenth of the range of difficulty, with {BIN_MIN} questions or more; {correlation}"
+    );
+    svg.legend(&[&note]);
+    svg
+}
+
+/// Mean difficulty, mean score and number of the questions in each part of the range.
+fn binned(points: &[(f64, f64)]) -> Vec<(f64, f64, usize)> {
+    let mut bins: Vec<Vec<(f64, f64)>> = vec![Vec::new(); BINS];
+    for (hard, score) in points {
+        bins[((hard * BINS as f64) as usize).min(BINS - 1)].push((*hard, *score));
+    }
+    let mean = |bin: &Vec<(f64, f64)>, of: fn(&(f64, f64)) -> f64| {
+        bin.iter().map(of).sum::<f64>() / bin.len() as f64
+    };
+    let told = bins.iter().filter(|bin| bin.len() >= BIN_MIN);
+    told.map(|bin| (mean(bin, |point| point.0), mean(bin, |point| point.1), bin.len())).collect()
+}
+
+fn of_models(study: &Study, values: impl Fn(&ModelStudy) -> Vec<Option<f64>>) -> Vec<Row> {
+    study.models.iter().map(|model| of_values(&model.model, values(model))).collect()
+}
+
+fn of_values(name: &str, values: Vec<Option<f64>>) -> Row {
+    Row { name: name.to_owned(), values, deviations: Vec::new() }
+}
+
+fn shares(counts: &[u32], whole: u32) -> Vec<Option<f64>> {
+    let share = |count: &u32| (whole > 0).then(|| f64::from(*count) / f64::from(whole));
+    counts.iter().map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::kghalubench::numbers::Weights;
+    use crate::kinds::kghalubench::show::ModelFacts;
+    use crate::kinds::kghalubench::show::testing::found;
+
+    #[test]
+    fn every_figure_names_the_models_or_types_and_escapes_them() {
+        let mut found = found();
+        found.models[0].model = "<b>weak</b>\u{202e}".to_owned();
+        let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
+        for (name, svg) in all(&study) {
+            let text = svg.document();
+            let of_models = name != "types";
+            assert!(text.contains("&lt;b&gt;weak") == of_models, "{name}");
+            let weighs = ["weighted-accuracy", "difficulty"].contains(&name);
+            assert_eq!(text.contains(&format!("under weights {}", study.weights)), weighs, "{name}");
+            assert!(!text.contains("<b>") && !text.contains('\u{202e}'), "{name}");
+        }
+    }
+
+    #[test]
+    fn parts_of_few_questions_are_left_out() {
+        let points: Vec<(f64, f64)> = (0..6).map(|_| (0.25, 0.5)).chain([(0.95, 1.0)]).collect();
+        assert_eq!(binned(&points), [(0.25, 0.5, 6)]);
+        assert_eq!(binned(&[(1.0, 1.0); 5]), [(1.0, 1.0, 5)]);
+    }
+
+    #[test]
+    fn a_pipeline_without_answers_has_empty_figures() {
+        let mut found = found();
+        found.models.clear();
+        let study = Study::of(&found, &Weights::default(), &ModelFacts::default());
+        assert!(all(&study).iter().any(|(_, svg)| svg.document().contains("There are no values.")));
+    }
+}
