@@ -26,6 +26,8 @@ mod launching;
 mod moving;
 mod notifying;
 mod old_data;
+mod packing;
+mod protected;
 mod quick_run;
 mod reevaluating;
 mod reference;

@@ -1,19 +1,14 @@
 //! `kgfleet pack` as people call it: its exit codes, and what stands on standard output.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
+use crate::harness::process::kgfleet;
+
 fn pack(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kgfleet"))
-        .current_dir(folder)
-        .arg("pack")
-        .args(arguments)
-        .output()
-        .unwrap()
+    kgfleet().current_dir(folder).arg("pack").args(arguments).output().unwrap()
 }
 
 /// Standard output of a call that ends with this exit code.

@@ -1,16 +1,16 @@
 //! A run on protected exercises leaves no text of a prompt or an answer in plaintext, unless the user asked for it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use packs::{Group, Header, Identity, Parts};
 use results::llmkgbench::discover;
 use serde_json::{Value, json};
+
+use crate::harness::process::kgfleet;
 
 const MARSH: &str = "@prefix : <http://marsh.example/> .\n:quillmere a :Reedbed ; :hosts :bittern , :spoonbill .\n\
                      :tarnholm a :Reedbed ; :hosts :avocet .\n";
@@ -46,13 +46,7 @@ impl Lab {
     }
 
     fn call(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_kgfleet"))
-            .current_dir(self.0.path())
-            .env_remove("KGFLEET_DATA_DIR")
-            .env_remove("KGFLEET_PASSWORD")
-            .args(arguments)
-            .output()
-            .unwrap()
+        kgfleet().current_dir(self.0.path()).args(arguments).output().unwrap()
     }
 
     /// Standard output and standard error of a call that ends with this exit code.
