@@ -120,6 +120,19 @@ fn from_endpoint(data: &Data, url: &str, cache: &str, more: &[&str]) -> Finished
 }
 
 #[test]
+fn what_a_command_of_a_test_writes_where_it_is_started_is_not_in_the_checkout() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let data = Data::new();
+    let (mapping, out) = (data.write("museum.toml", MAPPING), data.path().join("museum.kgpack"));
+    let (mapping, out, url) =
+        (mapping.to_str().unwrap(), out.to_str().unwrap(), format!("http://{nobody}/sparql"));
+    let arguments = ["halu", "generate", "--kg", &url, "--attempts", "1", "--mapping", mapping, "--out", out];
+    data.kgfleet(&arguments).expect(3);
+    assert!(data.path().join("halu-cache").is_dir(), "the folder for answers of endpoints");
+    assert!(!Path::new(env!("CARGO_MANIFEST_DIR")).join("halu-cache").exists());
+}
+
+#[test]
 fn an_endpoint_that_does_not_answer_is_given_up_and_nothing_is_written() {
     // It accepts connections and says nothing.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

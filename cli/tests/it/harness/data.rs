@@ -39,7 +39,8 @@ impl Data {
     /// `kgfleet` with these arguments in this folder.
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = process::kgfleet();
-        command.args(arguments).env("KGFLEET_DATA_DIR", self.path()).env("XDG_STATE_HOME", self.state());
+        command.args(arguments).current_dir(self.path());
+        command.env("KGFLEET_DATA_DIR", self.path()).env("XDG_STATE_HOME", self.state());
         command
     }
 

@@ -16,6 +16,8 @@ pub fn kgfleet() -> Command {
 /// Takes away what would change the behaviour of a `kgfleet` below this command.
 pub fn shield(command: &mut Command) {
     command.stdin(Stdio::null());
+    // Nor into the checkout: what a command writes where it is started is for nobody to keep.
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     // Nothing is written into the home of who runs the tests. Tests of several commands have a folder each, see `Data`.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     for name in [
