@@ -35,5 +35,6 @@ mod refusing;
 mod reporting;
 mod resuming;
 mod retrying;
+mod verbs;
 mod watching;
 mod wrong_inputs;
