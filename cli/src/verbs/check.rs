@@ -144,7 +144,9 @@ async fn of_model(
             let message = "has no endpoint of its own: a worker beside its server will ask it";
             findings.add(Level::Ok, what, message);
         }
-        _ => findings.of(&what, preflight::model(model, connect, longest).await),
+        Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini | Connector::Simulated => {
+            findings.of(&what, preflight::model(model, connect, longest).await);
+        }
     }
 }
 

@@ -68,6 +68,9 @@ const WRAPPED: [(&str, &[&str]); 4] = [
     ("queue", &["redis", "deadpool-redis"]),
 ];
 
+/// The feature by which a member lends tests what production must not have.
+const SUPPORT: &str = "test-support";
+
 /// What tests of several members share.
 const HARNESS: &str = "harness";
 
@@ -103,4 +106,21 @@ fn wrapped_crates_are_named_by_their_wrapper_only() {
     }
     let rdf = members.iter().find(|member| member.name == "rdf").unwrap();
     assert!(rdf.dependencies.iter().any(|dependency| dependency == "oxrdf"), "the names are those of today");
+}
+
+#[test]
+fn what_breaks_promises_for_tests_is_in_no_program() {
+    // Each of these features has what a test needs to take a safeguard away, or to call what nobody else may.
+    let mut known = 0;
+    for member in members() {
+        known += usize::from(member.features.iter().any(|feature| feature == SUPPORT));
+        let of_tests = member.folder.starts_with("tests/");
+        assert!(
+            of_tests || !member.features_of_others.contains(&SUPPORT.to_owned()),
+            "{}: the feature `{SUPPORT}` is for [dev-dependencies]",
+            member.name
+        );
+        assert!(!member.features_by_default.contains(&SUPPORT.to_owned()), "{}", member.name);
+    }
+    assert!(known >= 4, "members have the feature `{SUPPORT}`");
 }

@@ -68,6 +68,33 @@ fn kinds_are_named_at_home() {
 }
 
 #[test]
+fn whoever_distinguishes_connectors_names_them_all() {
+    // So the compiler lists the places to look at for one more.
+    let (mut found, mut matches) = (Vec::new(), 0);
+    for source in sources() {
+        let mut open: Option<String> = None;
+        for (number, line) in source.code.lines().enumerate() {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let head = line.split_once("match ").filter(|_| line.ends_with('{'));
+            if head.is_some_and(|(_, of)| of.to_lowercase().contains("connector")) {
+                matches += 1;
+                open = Some(indent.to_owned());
+            } else if let Some(of) = &open {
+                let arm = line.strip_prefix(of.as_str()).and_then(|rest| rest.strip_prefix("    "));
+                if arm.is_some_and(|arm| arm.starts_with("_ ")) {
+                    found.push(format!("{}:{}", source.path, number + 1));
+                }
+                if indent == of && line.trim_start().starts_with('}') {
+                    open = None;
+                }
+            }
+        }
+    }
+    assert!(matches >= 4, "places that distinguish connectors are found: {matches}");
+    assert!(found.is_empty(), "name every connector instead of `_`: {found:?}");
+}
+
+#[test]
 fn benchmarks_have_no_forks() {
     let mut found = Found::default();
     for source in sources().into_iter().filter(|source| !source.path.starts_with(FORKS_HOME)) {

@@ -23,6 +23,11 @@ pub struct Member {
     pub dependencies: Vec<String>,
     /// What its library and binary depend on: not its tests, benchmarks or build script.
     pub dependencies_of_code: Vec<String>,
+    /// Its features, and those that are on unless somebody turns them off.
+    pub features: Vec<String>,
+    pub features_by_default: Vec<String>,
+    /// The features that its library and binary ask of others.
+    pub features_of_others: Vec<String>,
     /// The root files of its libraries, binaries, tests, benchmarks and examples.
     pub roots: Vec<PathBuf>,
 }
@@ -48,6 +53,16 @@ pub fn members() -> Vec<Member> {
                 .iter()
                 .filter(|dependency| dependency["kind"].is_null())
                 .map(|dependency| text(&dependency["name"]))
+                .collect(),
+            features: package["features"].as_object().unwrap().keys().cloned().collect(),
+            features_by_default: match package["features"]["default"].as_array() {
+                Some(features) => features.iter().map(text).collect(),
+                None => Vec::new(),
+            },
+            features_of_others: list("dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .flat_map(|dependency| dependency["features"].as_array().unwrap().iter().map(text))
                 .collect(),
             roots: list("targets").iter().map(|target| text(&target["src_path"]).into()).collect(),
         }
