@@ -23,6 +23,7 @@ use crate::queue::measured::Measured;
 use crate::queue::signal::WorkSignal;
 use crate::queue_owner::Ownership;
 use crate::records::loaded::LoadedRuns;
+use crate::records::named_models::NamedModels;
 use crate::records::packs::Packs;
 use crate::records::store::Store;
 use crate::runs::Runs;
@@ -86,6 +87,7 @@ impl Coordinator {
             signal: Arc::clone(&signal),
             logs,
         });
+        let named = Arc::new(NamedModels::default());
         let benchmarks = Arc::new(Benchmarks {
             health: Arc::clone(&health),
             store: Arc::clone(&store),
@@ -93,6 +95,7 @@ impl Coordinator {
             loaded: Arc::clone(&loaded),
             runs: Arc::clone(&runs),
             attended: Attended::default(),
+            named: Arc::clone(&named),
         });
         let fleet = Arc::new(Fleet::new(
             options.clone(),
@@ -102,6 +105,7 @@ impl Coordinator {
             Arc::clone(&loaded),
             Arc::clone(&queue),
             Arc::clone(&signal),
+            Arc::clone(&benchmarks),
         ));
         let views = Arc::new(Views::new(
             options.clone(),
@@ -127,6 +131,7 @@ impl Coordinator {
             benchmarks: Arc::clone(&benchmarks),
             views: Arc::clone(&views),
             ownership: Arc::clone(&ownership),
+            named,
         });
         if tending.options.tends {
             tokio::spawn(tending::rounds(Arc::downgrade(&tending), tending.options.tend_every));

@@ -17,6 +17,7 @@ use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::queue_owner::Ownership;
 use crate::records::loaded::LoadedRuns;
+use crate::records::named_models::NamedModels;
 use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::views::{Views, gauges};
@@ -105,6 +106,7 @@ pub(crate) struct Tending {
     pub benchmarks: Arc<Benchmarks>,
     pub views: Arc<Views>,
     pub ownership: Arc<Ownership>,
+    pub named: Arc<NamedModels>,
     pub memory: RoundMemory,
 }
 
@@ -157,6 +159,7 @@ impl Tending {
             self.discover(&statuses, is_thorough).await?;
         }
         for run in self.loaded.live() {
+            self.named.add(run.id(), run.manifest.revision, &run.models);
             let tended = self.runs.tend(&run, statuses.get(run.id()), reaps).await;
             if let Err(error) = &tended {
                 tracing::warn!(run = %run.id(), %error, "the run cannot be tended now");
@@ -179,18 +182,30 @@ impl Tending {
         let mut names: Vec<RunId> =
             statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
         if thorough {
-            names.extend(self.store.names().await?);
+            let found = self.store.sink.runs().await?;
+            found.iter().filter_map(|found| found.manifest.as_ref().ok()).for_each(|manifest| {
+                self.named.add_manifest(manifest);
+            });
+            names.extend(found.into_iter().map(|found| found.dir.run()));
+            self.named.keep_left_out(|run| names.contains(run));
         }
         for name in names {
             match self.loaded.get(&name) {
-                Some(run) if run.is_attended() && !run.phase().is_over() => continue,
+                Some(run) if run.is_attended() && !run.phase().is_over() => {
+                    self.named.let_in(&name);
+                    continue;
+                }
                 _ => {}
             }
             let state = match self.store.state(&name).await {
                 Ok(Some(state)) if state.fleet && !state.phase.is_over() => state,
-                Ok(_) => continue,
+                Ok(_) => {
+                    self.named.let_in(&name);
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(run = %name, %error, "the run's state cannot be read");
+                    self.leave_out(&name).await;
                     continue;
                 }
             };
@@ -203,13 +218,23 @@ impl Tending {
                     // A run that was over when it was loaded was resumed.
                     run.attend();
                     run.set_phase(state.phase);
+                    self.named.let_in(&name);
                     self.signal.touch();
                 }
                 // Reported once when loading was tried, and shown to users.
-                Err(error) => tracing::debug!(run = %name, %error, "left out"),
+                Err(error) => {
+                    tracing::debug!(run = %name, %error, "left out");
+                    self.leave_out(&name).await;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Notes that a run which may have work cannot be loaded.
+    async fn leave_out(&self, name: &RunId) {
+        let manifest = self.store.manifest(name).await.ok().flatten();
+        self.named.leave_out(name, manifest.as_ref());
     }
 
     /// Whether this coordinator can work.

@@ -43,6 +43,7 @@ fn report(worker: usize, room: u32, finished: Vec<LeaseId>) -> Report {
         draining: false,
         wait: Duration::ZERO,
         status: WorkerStatus { serves, ..WorkerStatus::default() },
+        until: None,
     }
 }
 

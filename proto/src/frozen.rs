@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use domain::control::{
     BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, ExportItem, HeadlineView,
-    HistoryEntry, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
+    HistoryEntry, ModelNeed, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView,
+    WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered,
-    Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Departure, Grant, LeaseEnd, LeaseId, Offer, Orders, Outlook, Parking, RateBudget, Receipt,
+    Registered, Registration, Report, RunMaterial, Serves, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
@@ -149,6 +150,7 @@ fn reports() {
             draining: true,
             wait: Duration::from_secs(20),
             status: status(),
+            until: None,
         },
     );
 }
@@ -164,7 +166,45 @@ fn orders() {
     };
     frozen::<_, wire::Orders>(
         "orders",
-        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, superseded: None },
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, ..Orders::default() },
+    );
+}
+
+#[test]
+fn workers_that_end_when_nothing_is_left() {
+    let status = WorkerStatus {
+        pool: "large".into(),
+        node: "h100-3".into(),
+        gpus: 8,
+        phase: Some(WorkerPhase::Loading),
+        phase_s: 90,
+        loaded_s: Some(1_200),
+        ..status()
+    };
+    frozen::<_, wire::WorkerStatus>("v2/worker_status_of_a_pool", status.clone());
+    let report = Report {
+        worker: "node-1-a".into(),
+        instance: "i".into(),
+        offers: Vec::new(),
+        held: Vec::new(),
+        ended: BTreeMap::new(),
+        parked: Vec::new(),
+        draining: false,
+        wait: Duration::ZERO,
+        status,
+        until: Some(Until { expects: vec!["large".into()] }),
+    };
+    frozen::<_, wire::Report>("v2/report_until", report);
+    for outlook in Outlook::ALL {
+        let orders = Orders { noted: true, outlook: Some(outlook), ..Orders::default() };
+        frozen::<_, wire::Orders>(&format!("v2/orders_{outlook}"), orders);
+    }
+    let why = "done".to_owned();
+    let leaving = wire::WorkerReference { worker: "node-1-a".into(), instance: "i".into(), why };
+    assert_eq!(Departure::named(&thawed("v2/deregister", leaving).why), Some(Departure::Done));
+    frozen::<_, wire::ModelNeed>(
+        "v2/model_need",
+        ModelNeed { model: "large".into(), outlook: Outlook::Work, dialogues: 520, rate: 2.5, workers: 1 },
     );
 }
 

@@ -1,19 +1,18 @@
 //! Every type survives the round trip over the wire; all other input is an error and never a panic.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
     BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, ExportItem, HeadlineView,
-    HistoryEntry, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
+    HistoryEntry, ModelNeed, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView,
+    WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, NotAsked, Offer, Orders, Parking, RateBudget, Receipt,
-    Registered, Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseId, Offer, Outlook, RateBudget, Receipt, Registered, Registration, Report,
+    RunMaterial, TaskUse,
 };
-use domain::reach::{KeyReach, Place, Reach};
 use domain::{
     About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
     ServiceError, TaskLabel,
@@ -27,6 +26,10 @@ use prost::Message;
 use crate::convert::{self, ConversionError};
 use crate::fuzzing::read_as_anything;
 use crate::wire;
+
+mod work;
+
+use work::{name_taken, orders, report, status};
 
 fn name() -> impl Strategy<Value = String> {
     "[a-zA-Z0-9 ü/._-]{1,12}"
@@ -59,106 +62,6 @@ fn key() -> impl Strategy<Value = DialogueKey> {
         model: model.as_str().into(),
         task: task.as_str().into(),
         iteration,
-    })
-}
-
-fn lease() -> impl Strategy<Value = LeaseId> {
-    (name(), any::<u64>(), name(), any::<u64>(), 1..=u32::MAX).prop_map(
-        |(run, generation, model, unit, attempt)| LeaseId {
-            run: run.as_str().into(),
-            generation,
-            model: model.as_str().into(),
-            unit,
-            attempt,
-        },
-    )
-}
-
-fn offer() -> impl Strategy<Value = Offer> {
-    let serves = prop_oneof![name().prop_map(Serves::Model), connector().prop_map(Serves::Connector)];
-    (serves, any::<u32>()).prop_map(|(serves, room)| Offer { serves, room })
-}
-
-fn parking() -> impl Strategy<Value = Parking> {
-    (name(), name(), duration(), words()).prop_map(|(run, model, parked_for, reason)| Parking {
-        run: run.as_str().into(),
-        model: model.as_str().into(),
-        parked_for,
-        reason,
-    })
-}
-
-prop_compose! {
-    fn status()(
-        texts in (words(), words(), vec(words(), 0..3), option::of(words())),
-        numbers in any::<(u32, u32, u64, u64)>(),
-    ) -> WorkerStatus {
-        let (kgfleet, host, serves, trouble) = texts;
-        let (in_flight, limit, dialogues, unacknowledged) = numbers;
-        let place = Place::parse("https://h.example.org:8443/v1").expect("an address");
-        let key = KeyReach { name: "house".into(), connector: Connector::Gemini, places: vec![place.clone()] };
-        let reach = (limit % 2 == 0).then(|| Reach { keys: vec![key], places: vec![place] });
-        let (lacks, sandbox) = (serves.clone(), serves.clone());
-        let not_asked = |model: &String| NotAsked {
-            run: "r".into(),
-            model: format!("m{model}").as_str().into(),
-            reason: model.clone(),
-        };
-        let not_asked = serves.iter().map(not_asked).collect();
-        WorkerStatus {
-            kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble,
-            parked_records: unacknowledged / 2,
-            reach,
-            lacks,
-            sandbox,
-            not_asked,
-        }
-    }
-}
-
-prop_compose! {
-    fn report()(
-        worker in name(),
-        instance in words(),
-        offers in vec(offer(), 0..3),
-        leases in (vec(lease(), 0..3), vec(lease(), 0..3), vec(lease(), 0..3)),
-        parked in vec(parking(), 0..3),
-        draining in any::<bool>(),
-        wait in duration(),
-        status in status(),
-    ) -> Report {
-        let (held, finished, released) = leases;
-        let mut ended: BTreeMap<_, _> = released.into_iter().map(|lease| (lease, LeaseEnd::Released)).collect();
-        ended.extend(finished.into_iter().map(|lease| (lease, LeaseEnd::Finished)));
-        let instance = instance.as_str().into();
-        Report { worker: worker.as_str().into(), instance, offers, held, ended, parked, draining, wait, status }
-    }
-}
-
-fn grant() -> impl Strategy<Value = Grant> {
-    (lease(), name(), vec(any::<u32>(), 1..5), duration(), option::of(any::<u64>())).prop_map(
-        |(lease, task, iterations, lease_for, retry)| Grant {
-            lease,
-            task: task.as_str().into(),
-            iterations,
-            lease_for,
-            retry,
-        },
-    )
-}
-
-fn orders() -> impl Strategy<Value = Orders> {
-    (vec(grant(), 0..3), vec(lease(), 0..3), any::<bool>(), any::<bool>(), option::of(name_taken())).prop_map(
-        |(grants, lost, noted, drain, superseded)| Orders { grants, lost, noted, drain, superseded },
-    )
-}
-
-fn name_taken() -> impl Strategy<Value = NameTaken> {
-    (words(), words(), duration(), duration()).prop_map(|(instance, host, silent_for, free_in)| NameTaken {
-        instance: instance.as_str().into(),
-        host,
-        silent_for,
-        free_in,
     })
 }
 
@@ -498,6 +401,16 @@ proptest! {
     fn worker_views(worker in name(), status in status(), seen_ms_ago in any::<u64>(), draining in any::<bool>()) {
         let (worker, status) = (worker.as_str().into(), Arc::new(status));
         there_and_back::<_, wire::WorkerView>(WorkerView { worker, status, seen_ms_ago, draining })?;
+    }
+
+    #[test]
+    fn needs(
+        model in name(),
+        outlook in proptest::sample::select(Outlook::ALL.to_vec()),
+        (dialogues, workers) in any::<(u64, u64)>(),
+        rate in 0.0..1e9,
+    ) {
+        there_and_back::<_, wire::ModelNeed>(ModelNeed { model, outlook, dialogues, rate, workers })?;
     }
 
     #[test]

@@ -41,6 +41,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("ControlService/ListDeadLetters", &["reader", "operator"]),
     ("ControlService/RequeueDeadLetters", &["operator"]),
     ("ControlService/Check", &["reader", "operator"]),
+    ("ControlService/GetNeeds", &["reader", "operator"]),
     ("WorkService/Register", &["worker"]),
     ("WorkService/Exchange", &["worker"]),
     ("WorkService/DeliverRecords", &["worker"]),

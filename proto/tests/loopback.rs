@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{BenchmarkCommand, Control as _, ExportItem, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, Control as _, ExportItem, ModelNeed, RunPhase, Submission};
 use domain::exchange::{
-    Delivery, LeaseEnd, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
-    WorkExchange as _, WorkerStatus,
+    Delivery, Departure, LeaseEnd, Offer, Orders, Outlook, RateBudget, Receipt, Registered, Registration,
+    Report, Serves, Until, WorkExchange as _, WorkerPhase, WorkerStatus,
 };
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
@@ -47,7 +47,13 @@ fn report() -> Report {
         parked: Vec::new(),
         draining: false,
         wait: Duration::from_millis(1),
-        status: WorkerStatus { host: "here".into(), ..WorkerStatus::default() },
+        status: WorkerStatus {
+            host: "here".into(),
+            phase: Some(WorkerPhase::Loading),
+            phase_s: 7,
+            ..WorkerStatus::default()
+        },
+        until: Some(Until { expects: vec!["large".into()] }),
     }
 }
 
@@ -77,6 +83,7 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
             noted: true,
             drain: true,
             superseded: None,
+            outlook: Some(Outlook::Later),
         };
         fake.will_return(orders.clone());
         assert_eq!(client.exchange(report()).await.unwrap(), orders);
@@ -100,8 +107,8 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         }
 
         fake.will_return(());
-        client.deregister(&WorkerId::new("w"), &"this".into()).await.unwrap();
-        assert_eq!(fake.heard(), [call("deregister", &WorkerId::new("w"))]);
+        client.deregister(&WorkerId::new("w"), &"this".into(), Some(Departure::Surplus)).await.unwrap();
+        assert_eq!(fake.heard(), [call("deregister", &(WorkerId::new("w"), Some(Departure::Surplus)))]);
     });
 }
 
@@ -128,6 +135,12 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         fake.will_return(vec![run_view(), run_view()]);
         assert_eq!(client.list().await.unwrap(), [run_view(), run_view()]);
         assert_eq!(fake.heard(), ["list"]);
+
+        let need =
+            ModelNeed { model: "m".into(), outlook: Outlook::Held, dialogues: 7, rate: 0.5, workers: 2 };
+        fake.will_return(vec![need.clone()]);
+        assert_eq!(client.needs(&["m".to_owned()]).await.unwrap(), [need]);
+        assert_eq!(fake.heard(), [call("needs", &["m"])]);
 
         fake.will_return(run_view());
         assert_eq!(client.view(&run).await.unwrap(), run_view());

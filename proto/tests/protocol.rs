@@ -200,10 +200,11 @@ async fn without_a_token_nobody_gets_anything_but_health() {
             client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
             client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
             client.check().await.map(drop).unwrap_err(),
+            client.needs(&[]).await.map(drop).unwrap_err(),
             client.drain_worker(&"w".into()).await.unwrap_err(),
             client.run_material(&run).await.map(drop).unwrap_err(),
             client.pack("00").await.map(drop).unwrap_err(),
-            client.deregister(&"w".into(), &"i".into()).await.unwrap_err(),
+            client.deregister(&"w".into(), &"i".into(), None).await.unwrap_err(),
             client.deliver(vec![delivery(1)]).await.map(drop).unwrap_err(),
         ];
         for refusal in refusals {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Orders, Registered};
+use domain::exchange::{Orders, Outlook, Registered};
 use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use proto::WIRE_VERSION;
 use proto::version::WIRE_VERSION_KEY;
@@ -90,4 +90,22 @@ async fn a_worker_of_frozen_bytes_or_of_the_future_is_served() {
     let heard = fake.heard();
     assert!(heard.len() == 4 && heard.iter().all(|call| call.contains("node-1-a")), "{heard:?}");
     assert_eq!((&heard[0], &heard[1]), (&heard[2], &heard[3]), "fields of the future change nothing");
+}
+
+#[tokio::test]
+async fn a_worker_that_waits_for_the_end_is_heard_and_one_of_before_is_told_no_outlook() {
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start(&fake);
+    let channel = Endpoint::new(node.address()).unwrap().connect().await.unwrap();
+    let of_today =
+        |name: &str| std::fs::read(format!("{}/testdata/v2/{name}.bin", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let call = "/kgfleet.v1.WorkService/Exchange";
+    fake.will_return(Orders { noted: true, outlook: Some(Outlook::Done), ..Orders::default() });
+    assert_eq!(send(&channel, call, of_today("report_until")).await.unwrap(), of_today("orders_done"));
+    // A coordinator of before answers without one; a worker of before does not ask for it.
+    fake.will_return(Orders::default());
+    send(&channel, call, frozen("report")).await.unwrap();
+    let heard = fake.heard();
+    assert!(heard[0].contains(r#"until: Some(Until { expects: ["large"] })"#), "{heard:?}");
+    assert!(heard[1].contains("until: None"), "{heard:?}");
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::WorkerStatus;
+use domain::exchange::{WorkerPhase, WorkerStatus};
 use domain::{Connector, WorkerId};
 use models::{RetryPolicy, Secret};
 
@@ -15,6 +15,7 @@ use crate::discovery::Endpoints;
 use crate::keys::Keyring;
 use crate::readiness::Readiness;
 use crate::runs::EvaluationMode;
+use crate::until_done::EndRules;
 
 /// Settings of one worker.
 #[derive(Clone)]
@@ -57,6 +58,14 @@ pub struct WorkerConfig {
     pub connect: Arc<dyn Connect>,
     /// Readiness of the worker.
     pub readiness: Readiness,
+    /// When it ends by itself, because its models have no work left; `None` if never.
+    pub until_done: Option<EndRules>,
+    /// The pool that it was started for, for people; empty if none.
+    pub pool: String,
+    /// The machine of its server, for people; empty if unknown.
+    pub node: String,
+    /// GPUs of its server, for people; 0 if unknown.
+    pub gpus: u32,
 }
 
 /// Configuration of the spool.
@@ -95,6 +104,10 @@ impl WorkerConfig {
             deadlines: Deadlines::default(),
             connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
+            until_done: None,
+            pool: String::new(),
+            node: String::new(),
+            gpus: 0,
         }
     }
 
@@ -103,6 +116,10 @@ impl WorkerConfig {
         WorkerStatus {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.host.clone(),
+            pool: self.pool.clone(),
+            node: self.node.clone(),
+            gpus: self.gpus,
+            phase: Some(WorkerPhase::Loading),
             reach: self.keys.as_ref().map(|keys| keys.reach().clone()),
             sandbox: self.sandbox.clone(),
             lacks: self.keys.as_ref().map(|keys| keys.lacks().to_vec()).unwrap_or_default(),

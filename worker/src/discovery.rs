@@ -8,10 +8,11 @@ use std::time::Duration;
 use models::http::api_base;
 use models::{OpenAiCompatible, OpenAiConfig, Secret};
 use serde::Deserialize;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::own_server::ServerState;
 use crate::servers::News;
 use crate::vllm::ServerLoad;
 use domain::Backoff;
@@ -32,13 +33,15 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const ENDPOINTS_MAX: usize = 256;
 
 /// Where to find servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Endpoints {
     /// These addresses, such as `http://127.0.0.1:8000/v1`.
     Listed(Vec<String>),
     /// The addresses in a file that may change: a JSON list, a JSON object with the list as `endpoints`, or one
     /// address per line, with `#` before comments.
     File(PathBuf),
+    /// The server that this worker started itself, at changing addresses.
+    Own(watch::Receiver<ServerState>),
 }
 
 /// Discovers servers until it is dropped.
@@ -95,6 +98,27 @@ impl Search {
                 // The probes live as long as this task.
                 self.news.closed().await;
             }
+            Endpoints::Own(mut states) => loop {
+                let state = states.borrow_and_update().clone();
+                match state {
+                    ServerState::Started { endpoint } => self.follow(vec![endpoint]).await,
+                    ServerState::Restarting { reason } => {
+                        self.follow(Vec::new()).await;
+                        self.tell(News::Restarting { reason }).await;
+                    }
+                    ServerState::Lost { reason } => {
+                        self.follow(Vec::new()).await;
+                        self.tell(News::Lost { reason }).await;
+                    }
+                }
+                tokio::select! {
+                    () = self.news.closed() => return,
+                    changed = states.changed() => if changed.is_err() {
+                        // Whoever started it is gone: it stays as it was.
+                        return self.news.closed().await;
+                    },
+                }
+            },
             Endpoints::File(path) => loop {
                 match read(&path).await {
                     Ok(listed) if listed.is_empty() => {

@@ -35,8 +35,15 @@ pub struct Keeper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The result of a renewal: the report that was sent, and the answer.
-pub type RenewalReply = (Report, Orders);
+/// The result of a renewal.
+pub struct RenewalReply {
+    /// The report that was sent.
+    pub report: Report,
+    /// When it was sent.
+    pub asked: Instant,
+    /// The answer.
+    pub orders: Orders,
+}
 
 impl Keeper {
     /// Starts renewing, at least every `report_every`, and every third of the shortest lease.
@@ -112,7 +119,7 @@ async fn renew(
                 (renewed, next) = (began, None);
                 backoff.reset();
                 // A full channel means that the work loop is behind; see the constant.
-                let _ = replies.try_send((report, orders));
+                let _ = replies.try_send(RenewalReply { report, asked: began, orders });
             }
             Err(error) => {
                 metrics::exchange_failed(error.code);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::exchange::{Offer, Parking, Registration, Report, Serves, WorkerStatus};
+use domain::exchange::{Offer, Parking, Registration, Report, Serves, Until, WorkerStatus};
 
 use crate::slots::Slots;
 
@@ -19,6 +19,8 @@ pub struct Ledger {
     pub status: WorkerStatus,
     /// Whether the worker is stopping.
     pub draining: bool,
+    /// Set if the worker ends when its models have no work left.
+    pub until: Option<Until>,
     parked: Vec<Parking>,
 }
 
@@ -31,6 +33,7 @@ impl Ledger {
             serves: Vec::new(),
             status,
             draining: false,
+            until: None,
             parked: Vec::new(),
         }
     }
@@ -47,6 +50,7 @@ impl Ledger {
             draining: self.draining,
             wait,
             status: self.status.clone(),
+            until: self.until.clone(),
         }
     }
 

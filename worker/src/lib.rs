@@ -3,7 +3,8 @@
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
 //! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
 //! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
-//! cannot be asked, [`outbox::queue`] for the delivery of records. [`worker`] starts the parts that do the IO: the work
+//! cannot be asked, [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of
+//! records. [`worker`] starts the parts that do the IO: the work
 //! loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`]
 //! provide tasks, evaluators and models.
 
@@ -23,6 +24,7 @@ pub mod material;
 pub mod metrics;
 mod name;
 pub mod outbox;
+pub mod own_server;
 pub mod pairs;
 pub mod rate;
 pub mod readiness;
@@ -30,6 +32,7 @@ pub mod runs;
 pub mod servers;
 pub mod slots;
 mod trace;
+pub mod until_done;
 mod vllm;
 mod work;
 pub mod worker;
@@ -45,7 +48,9 @@ pub use keeper::ExchangeFactory;
 pub use keys::{Keyring, KeyringError};
 pub use limiter::Limiter;
 pub use material::EVALUATOR_COMMAND;
+pub use own_server::{OwnServer, ServerCommand, ServerState};
 pub use readiness::Readiness;
 pub use runs::{EvaluationMode, scorer};
 pub use service_kit::{Stop, StopReceiver};
+pub use until_done::{EndRules, IdleAfter};
 pub use worker::{Worker, WorkerError, WorkerReport};

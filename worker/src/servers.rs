@@ -92,6 +92,10 @@ pub enum News {
     },
     /// No address is known, and why.
     NoAddresses { reason: String },
+    /// The server that the worker started itself has ended, and starts again.
+    Restarting { reason: String },
+    /// The server that the worker started itself has ended for good.
+    Lost { reason: String },
 }
 
 /// A server serves none of the models that it is expected to serve.
@@ -137,6 +141,10 @@ pub struct Servers {
     /// The model behind each name when it was first seen.
     roots: BTreeMap<String, String>,
     no_addresses: Option<String>,
+    /// Why the worker's own server ended, until it answers again.
+    restarting: Option<String>,
+    /// Why it does not start again.
+    lost: Option<String>,
 }
 
 impl Servers {
@@ -153,7 +161,7 @@ impl Servers {
     pub fn apply(&mut self, news: News, now: Instant) -> Result<(), WrongModel> {
         match news {
             News::Listed { endpoint, models } => {
-                self.no_addresses = None;
+                (self.no_addresses, self.restarting) = (None, None);
                 self.listed(endpoint, models)?;
             }
             News::Unreachable { endpoint, reason } => {
@@ -180,6 +188,8 @@ impl Servers {
                 }
             }
             News::NoAddresses { reason } => self.no_addresses = Some(reason),
+            News::Restarting { reason } => self.restarting = Some(reason),
+            News::Lost { reason } => self.lost = Some(reason),
         }
         self.servers.retain(|key, server| match key {
             ServerKey::Found { endpoint, .. } => {
@@ -385,8 +395,37 @@ impl Servers {
         sights
     }
 
+    /// Whether no server has answered yet, so that all of them may be loading.
+    pub fn are_loading(&self) -> bool {
+        self.endpoints.values().all(|endpoint| endpoint.models.is_none())
+    }
+
+    /// Whether no address of a server is known.
+    pub fn has_none(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
+    /// Whether any server answers.
+    pub fn any_answers(&self) -> bool {
+        let answers = |endpoint: &Endpoint| endpoint.models.is_some() && endpoint.silent_since.is_none();
+        self.endpoints.values().any(answers)
+    }
+
+    /// Why the worker's own server ended, until it answers again.
+    pub fn own_trouble(&self) -> Option<String> {
+        self.lost.clone().or_else(|| self.restarting.clone())
+    }
+
+    /// Why the worker's own server has ended for good, if so.
+    pub fn lost(&self) -> Option<String> {
+        self.lost.clone()
+    }
+
     /// The current problem, if any.
     pub fn trouble(&self) -> Option<String> {
+        if let Some(trouble) = self.own_trouble() {
+            return Some(trouble);
+        }
         let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
         endpoints.or_else(|| self.no_addresses.clone())
     }

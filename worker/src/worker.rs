@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{NameTaken, Registered, Registration, WorkExchange};
-use domain::{ServiceError, WorkerId};
+use domain::exchange::{Departure, NameTaken, Registered, Registration, WorkExchange};
+use domain::{ErrorCode, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::outbox::{OpenSpool, Outbox};
 use crate::runs::HeldRuns;
 use crate::servers::WrongModel;
 use crate::slots::SlotCounts;
+use crate::until_done::{COORDINATOR_WAIT_MAX, Ending};
 use crate::work::{LoopInputs, Work};
 use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
@@ -33,7 +34,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 const NAME_MARGIN: Duration = Duration::from_secs(5);
 
 /// Summary of a worker's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerReport {
     /// Dialogues that ended here, including failed ones.
     pub dialogues: u64,
@@ -41,6 +42,8 @@ pub struct WorkerReport {
     pub tally: SlotCounts,
     /// Unacknowledged records. If there is a spool, the next worker with this name sends them.
     pub unacknowledged: u64,
+    /// Why it ended by itself; `None` if it was told to end.
+    pub ended: Option<Ending>,
 }
 
 /// Why a worker cannot run.
@@ -66,6 +69,12 @@ pub enum WorkerError {
     /// The coordinator refuses this worker.
     #[error("the coordinator refuses this worker: {0}")]
     Refused(ServiceError),
+    /// No coordinator answered for [`COORDINATOR_WAIT_MAX`].
+    #[error("no coordinator answers for {} s: {error}", COORDINATOR_WAIT_MAX.as_secs())]
+    NoCoordinator {
+        /// The latest answer.
+        error: ServiceError,
+    },
     /// The machine lacks resources.
     #[error("cannot start the lease keeper: {0}")]
     Keeper(std::io::Error),
@@ -101,8 +110,11 @@ impl Worker {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: config.host.clone(),
         };
+        // One that keeps records waits for whom to give them to.
+        let keeps_records = spool.as_ref().is_some_and(|spool| !spool.recovered.records.is_empty());
+        let patience = config.until_done.filter(|_| !keeps_records).map(|_| COORDINATOR_WAIT_MAX);
         let registered = tokio::select! {
-            registered = register(&*exchange, registration.clone()) => registered?,
+            registered = register(&*exchange, registration.clone(), patience) => registered?,
             () = asked_to_end(&mut stop) => return Ok(WorkerReport::default()),
         };
         tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
@@ -126,17 +138,23 @@ impl Worker {
         drop(keeper);
         let unacknowledged = work.unacknowledged();
         let superseded = work.superseded();
+        let because = work.ended_because();
         work.close().await;
         if let Some(by) = superseded {
             return Err(WorkerError::NameTaken { worker, by });
         }
-        match tokio::time::timeout(ANSWER_MAX, exchange.deregister(&worker, &instance.id)).await {
+        let why = match (&ended, &because) {
+            (Err(_), _) => Departure::Failed,
+            (Ok(_), Some(ending)) => ending.why,
+            (Ok(_), None) => Departure::Drained,
+        };
+        match tokio::time::timeout(ANSWER_MAX, exchange.deregister(&worker, &instance.id, Some(why))).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the coordinator was not told of the end"),
             Err(_) => tracing::warn!("the coordinator was not told of the end in time"),
         }
         let tally = ledger.lock().slots.tally();
-        Ok(WorkerReport { dialogues: ended?, tally, unacknowledged })
+        Ok(WorkerReport { dialogues: ended?, tally, unacknowledged, ended: because })
     }
 }
 
@@ -174,11 +192,15 @@ async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instanc
 }
 
 /// Registers. Waits for an unreachable coordinator, and for another process with the same name, which may be dead:
-/// until its registration would have ended. Any sign of life of it ends the wait.
+/// until its registration would have ended. Any sign of life of it ends the wait. An unreachable coordinator ends it after
+/// `patience`, if given.
 async fn register(
     exchange: &dyn WorkExchange,
     registration: Registration,
+    patience: Option<Duration>,
 ) -> Result<Registered, WorkerError> {
+    let began = Instant::now();
+    let is_over = || patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut backoff = Backoff::default();
     let mut give_up = None;
     loop {
@@ -191,10 +213,17 @@ async fn register(
                 tracing::warn!(worker = %registration.worker, "{by}; waiting for it to fall silent");
             }
             Ok(Ok(registered)) => return Ok(registered),
+            Ok(Err(error)) if error.code.is_transient() && is_over() => {
+                return Err(WorkerError::NoCoordinator { error });
+            }
             Ok(Err(error)) if error.code.is_transient() => {
                 tracing::warn!(%error, "the coordinator cannot be reached; trying again");
             }
             Ok(Err(error)) => return Err(WorkerError::Refused(error)),
+            Err(_) if is_over() => {
+                let error = ServiceError::new(ErrorCode::Unavailable, "it does not answer");
+                return Err(WorkerError::NoCoordinator { error });
+            }
             Err(_) => tracing::warn!("the coordinator does not answer; trying again"),
         }
         tokio::time::sleep(backoff.next_delay()).await;

@@ -61,6 +61,7 @@ pub async fn work(
             draining: false,
             wait: WAIT,
             status: WorkerStatus::default(),
+            until: None,
         };
         let Ok(orders) = client.exchange(report).await else {
             tokio::time::sleep(PAUSE).await;

@@ -77,7 +77,7 @@ pub fn start_worker(
     worker: WorkerConfig,
 ) -> anyhow::Result<(StopSender, JoinHandle<Result<WorkerReport, WorkerError>>)> {
     let (stopper, stop) = shutdown::channel();
-    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+    shutdown::on_signals(stopper.clone(), |wanted, _| match wanted {
         Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
         _ => say("dropping the dialogues in flight"),
     })?;

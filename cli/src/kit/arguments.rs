@@ -2,11 +2,18 @@
 
 use std::time::Duration;
 
+use worker::IdleAfter;
+
 /// A time in seconds, above 0.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let given: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     let time = Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
+}
+
+/// A time in seconds, or `auto`.
+pub fn idle_after(text: &str) -> Result<IdleAfter, String> {
+    if text == "auto" { Ok(IdleAfter::Auto) } else { seconds(text).map(IdleAfter::Exactly) }
 }
 
 /// Dialogues in flight; `None` to adapt to the server.

@@ -4,26 +4,45 @@ use domain::{ErrorCode, ServiceError};
 
 /// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum ExitCode {
     /// Success.
-    Success = 0,
+    Success,
     /// The command ran, but the result is not the demanded one: dialogues failed, agreement is below the bound, a check found
     /// something.
-    Unsatisfied = 1,
+    Unsatisfied,
     /// Invalid command line or configuration; nothing was started.
-    Usage = 2,
+    Usage,
     /// An external failure: files, servers, disks. Results so far are kept.
-    Infrastructure = 3,
+    Infrastructure,
     /// Some input could not be used; the rest was processed.
-    BadInput = 4,
+    BadInput,
+    /// A worker has no work now, but there may be later; the number is its own choice.
+    Later(u8),
     /// Interrupted by the user; `kgfleet resume` continues.
-    Interrupted = 130,
+    Interrupted,
+    /// Ended by SIGTERM before its work was done.
+    Terminated,
+}
+
+impl ExitCode {
+    /// What the shell sees.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Unsatisfied => 1,
+            Self::Usage => 2,
+            Self::Infrastructure => 3,
+            Self::BadInput => 4,
+            Self::Later(number) => number,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
 }
 
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
-        Self::from(code as u8)
+        Self::from(code.number())
     }
 }
 

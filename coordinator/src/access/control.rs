@@ -2,7 +2,8 @@
 
 use domain::caller::CallerRole;
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, ModelNeed, Submission,
+    WorkerView,
 };
 use domain::exchange::Reply;
 use domain::{FailureCause, RunId, WorkerId};
@@ -109,6 +110,11 @@ impl Control for Access {
         let requeued = self.parts.benchmarks.requeue(name, units).await?;
         self.note(name, format!("gave {requeued} units another chance")).await;
         Ok(requeued)
+    }
+
+    async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>> {
+        self.serves()?;
+        self.parts.fleet.needs(models).await
     }
 
     async fn check(&self) -> Reply<Vec<String>> {

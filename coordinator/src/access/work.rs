@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use domain::caller::CallerRole;
 use domain::exchange::{
-    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
+    Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
+    WorkExchange,
 };
 use domain::{InstanceId, RunId, WorkerId};
 
@@ -22,7 +23,9 @@ impl WorkExchange for Access {
 
     async fn exchange(&self, report: Report) -> Reply<Orders> {
         self.own(&report.worker)?;
-        let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
+        let expects = report.until.as_ref().map_or(0, |until| until.expects.len());
+        let lists =
+            [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len(), expects];
         if let Some(most) = lists.into_iter().find(|items| *items > ITEMS_PER_REPORT_MAX) {
             return Err(invalid(format!("a report names {most} things; {ITEMS_PER_REPORT_MAX} may be")));
         }
@@ -54,9 +57,14 @@ impl WorkExchange for Access {
         self.parts.fleet.take_rate(budget, permits).await
     }
 
-    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()> {
+    async fn deregister(
+        &self,
+        worker: &WorkerId,
+        instance: &InstanceId,
+        why: Option<Departure>,
+    ) -> Reply<()> {
         self.own(worker)?;
         self.serves()?;
-        self.parts.fleet.deregister(worker, instance).await
+        self.parts.fleet.deregister(worker, instance, why).await
     }
 }

@@ -1,9 +1,10 @@
 //! The judged benchmarks that a coordinator tends, and what it remembers of them. All of it can be read again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use domain::RunId;
+use domain::control::RunPhase;
+use domain::{ModelSpec, RunId};
 
 use crate::benchmarks::progress::ModelProgress;
 
@@ -25,6 +26,20 @@ struct KnownBenchmark {
     shared: Option<u32>,
     /// By the slug of the model's label: the revision of the pipeline's manifest that the run that asks it was compared with.
     asked: BTreeMap<String, u32>,
+    /// By the slug of the model's label: models under test that have answered everything.
+    answered: BTreeSet<String>,
+    /// `None` until it was looked after once.
+    asks: Option<BenchmarkAsks>,
+}
+
+/// Whom a benchmark that is not over still asks.
+#[derive(Clone, Debug)]
+pub(crate) struct BenchmarkAsks {
+    pub phase: RunPhase,
+    /// Its judges: questions for them may be derived until it is over.
+    pub judges: Vec<ModelSpec>,
+    /// Its models under test that have not answered everything.
+    pub unanswered: Vec<ModelSpec>,
 }
 
 impl Attended {
@@ -61,6 +76,31 @@ impl Attended {
     /// Notes the state of a model.
     pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelProgress) {
         self.lock().entry(name.clone()).or_default().models.insert(model, state);
+    }
+
+    /// Notes whether a model under test has answered everything, by the slug of its label.
+    pub(crate) fn note_answered(&self, name: &RunId, model: &str, answered: bool) {
+        let mut known = self.lock();
+        let known = known.entry(name.clone()).or_default();
+        match answered {
+            true => drop(known.answered.insert(model.to_owned())),
+            false => drop(known.answered.remove(model)),
+        }
+    }
+
+    /// Whether a model under test has answered everything, as last seen.
+    pub(crate) fn has_answered(&self, name: &RunId, model: &str) -> bool {
+        self.lock().get(name).is_some_and(|known| known.answered.contains(model))
+    }
+
+    /// Notes whom a benchmark still asks.
+    pub(crate) fn note_asks(&self, name: &RunId, asks: BenchmarkAsks) {
+        self.lock().entry(name.clone()).or_default().asks = Some(asks);
+    }
+
+    /// Whom the benchmarks that are not over still ask; `None` for those that were not looked after yet.
+    pub(crate) fn asks(&self) -> Vec<Option<BenchmarkAsks>> {
+        self.lock().values().map(|known| known.asks.clone()).collect()
     }
 
     /// Whether the runs about cases are there, as a revision of the manifest wants them.

@@ -11,6 +11,7 @@ use results::RunManifest;
 use serde_json::{Map, Value};
 
 use crate::benchmarks::Benchmarks;
+use crate::benchmarks::attended::BenchmarkAsks;
 use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
@@ -19,6 +20,9 @@ use crate::plan::configuration::{Configuration, TaskChoice};
 use crate::plan::planned::Planned;
 use crate::plan::{Plan, PlannedTask};
 use crate::runs::life::GoesOn;
+
+/// The revision under which the models of benchmarks that are over are remembered, whatever theirs is.
+const ANY_REVISION: u32 = 0;
 
 /// The state of a model according to the records.
 pub(crate) struct ModelRead {
@@ -37,6 +41,23 @@ impl Benchmarks {
                 let state = self.judged_state(&name).await?;
                 if state.fleet && !state.phase.is_over() {
                     self.attended.add(&name);
+                } else if !self.named.has_read(&name, ANY_REVISION) {
+                    match self.find_judged(&name).await {
+                        Ok(over) => {
+                            self.named.add(&name, ANY_REVISION, over.iter().flat_map(JudgedBenchmark::asks));
+                        }
+                        Err(error) if error.code.is_transient() => return Err(error),
+                        // One that cannot be read names nobody.
+                        Err(_) => self.named.add(&name, ANY_REVISION, []),
+                    }
+                }
+            }
+        }
+        if self.store.is_shared() {
+            // An object store is searched rarely; the runs of a benchmark that another coordinator began are found at once.
+            for run in self.loaded.live() {
+                if let Some(RunName { pipeline, .. }) = RunName::read(run.id()) {
+                    self.attended.add(&RunId::new(pipeline));
                 }
             }
         }
@@ -53,16 +74,19 @@ impl Benchmarks {
         let _turn = self.attended.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
         let (revision, state) = self.revised_judged_state(name).await?;
-        if state.removed || state.phase != RunPhase::Active {
-            if state.phase.is_over() {
-                self.attended.forget(name);
-            }
+        if state.removed || state.phase.is_over() {
+            self.attended.forget(name);
             return Ok(());
         }
         let Some(pipeline) = self.find_judged(name).await? else {
             self.attended.forget(name);
             return Ok(());
         };
+        self.named.add(name, pipeline.manifest.revision, pipeline.asks());
+        if state.phase != RunPhase::Active {
+            self.note_asks(&pipeline, state.phase);
+            return Ok(());
+        }
         let chain = self.chain_of(&pipeline).await?;
         self.tend_shared(&chain).await?;
         let mut done = true;
@@ -76,6 +100,7 @@ impl Benchmarks {
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
+        self.note_asks(&pipeline, state.phase);
         if !done {
             return Ok(());
         }
@@ -90,6 +115,18 @@ impl Benchmarks {
             tracing::info!(pipeline = %name, "finished");
         }
         Ok(())
+    }
+
+    /// Notes whom a benchmark still asks, as far as its models were looked at.
+    fn note_asks(&self, pipeline: &JudgedBenchmark, phase: RunPhase) {
+        let answers =
+            |model: &&ModelSpec| !self.attended.has_answered(&pipeline.name, &names::slug(&model.label));
+        let asks = BenchmarkAsks {
+            phase,
+            judges: pipeline.configuration.judges.values().cloned().collect(),
+            unanswered: pipeline.configuration.models.iter().filter(answers).cloned().collect(),
+        };
+        self.attended.note_asks(&pipeline.name, asks);
     }
 
     /// Creates the runs about cases that are missing: they need no answer.
@@ -131,12 +168,16 @@ impl Benchmarks {
         model: &ModelSpec,
     ) -> Result<Option<ModelProgress>> {
         let pipeline = &chain[0];
+        let slug = names::slug(&model.label);
         let runs = self.find_stages(chain, model).await?;
+        let answered = !runs[0].is_empty() && runs[0].iter().all(|(_, state)| is_finished(state.as_ref()));
+        self.attended.note_answered(&pipeline.name, &slug, answered);
         if runs[0].is_empty() && chain.len() == 1 {
             self.create_ask(pipeline, model).await?;
             return Ok(None);
         }
         if chain.len() == 1 && self.grow_ask(pipeline, model).await? {
+            self.attended.note_answered(&pipeline.name, &slug, false);
             return Ok(None); // Its states are other ones now.
         }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
@@ -147,10 +188,9 @@ impl Benchmarks {
                 self.runs.begin(&run, GoesOn::Named).await?;
             }
         }
-        if !runs[0].iter().all(|(_, state)| is_finished(state.as_ref())) || runs[0].is_empty() {
+        if !answered {
             return Ok(None);
         }
-        let slug = names::slug(&model.label);
         if let Some(known) = self.attended.known(&pipeline.name, &slug)
             && known.runs == runs
         {

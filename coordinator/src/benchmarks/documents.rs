@@ -176,6 +176,11 @@ impl JudgedBenchmark {
         self.judging.stages.iter().map(judge).collect()
     }
 
+    /// Every model that it may ask: those under test, and its judges.
+    pub(crate) fn asks(&self) -> impl Iterator<Item = &ModelSpec> {
+        self.configuration.models.iter().chain(self.configuration.judges.values())
+    }
+
     /// The derivation of its runs.
     pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
         Derivation {

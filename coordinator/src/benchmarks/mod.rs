@@ -27,6 +27,7 @@ use std::sync::Arc;
 use crate::benchmarks::attended::Attended;
 use crate::health::Health;
 use crate::records::loaded::LoadedRuns;
+use crate::records::named_models::NamedModels;
 use crate::records::packs::Packs;
 use crate::records::store::Store;
 use crate::runs::Runs;
@@ -39,4 +40,5 @@ pub(crate) struct Benchmarks {
     pub loaded: Arc<LoadedRuns>,
     pub runs: Arc<Runs>,
     pub attended: Attended,
+    pub named: Arc<NamedModels>,
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::exchange::{
-    LeaseEnd, LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
+    Departure, LeaseEnd, LeaseId, NameTaken, Offer, Orders, Outlook, RateBudget, Registered, Registration,
+    Report, Serves, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::limits::{FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, PREDECESSORS_MAX, WORKER_INFO_BYTES_MAX};
@@ -108,6 +109,10 @@ impl Fleet {
             let pause = self.options.backlog_for.max(Duration::from_millis(20)).min(until - now);
             // Wait for a change in this process, or as long as one elsewhere may go unnoticed.
             let _ = tokio::time::timeout(pause, changes.changed()).await;
+        }
+        if report.until.is_some() {
+            let holds = !report.held.is_empty() || !orders.grants.is_empty();
+            orders.outlook = Some(if holds { Outlook::Work } else { self.outlook_for(&report).await });
         }
         Ok(orders)
     }
@@ -270,7 +275,12 @@ impl Fleet {
 
     /// Returns the units of a worker that has ended, so that nobody waits for its leases to expire. If another process has its
     /// name by now, it holds nothing.
-    pub(crate) async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
+    pub(crate) async fn deregister(
+        &self,
+        worker: &WorkerId,
+        instance: &InstanceId,
+        why: Option<Departure>,
+    ) -> Result<()> {
         if !self.health.note_queue(self.queue.raw().deregister(worker, instance).await)? {
             return Ok(());
         }
@@ -282,7 +292,8 @@ impl Fleet {
             let released = self.release(&run, &left).await;
             self.health.apart(run.id(), released)?;
         }
-        tracing::info!(%worker, "deregistered");
+        let why = why.map_or("", Departure::as_str);
+        tracing::info!(%worker, why, "deregistered");
         Ok(())
     }
 
@@ -315,8 +326,11 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
     let mut concerns: BTreeMap<RunId, Concern> = BTreeMap::new();
     for of_run in &snapshot.runs {
         let models = &of_run.run.models;
-        let matched =
-            report.offers.iter().flat_map(|offer| models_of(offer, models, report.status.reach.as_ref(), 0));
+        let reach = report.status.reach.as_ref();
+        let matched = report.offers.iter().flat_map(|offer| models_of(offer, models, reach, 0));
+        // A worker whose servers are silent may hold leases of what they serve.
+        let expected = expected(report);
+        let matched = matched.chain(expected.iter().flat_map(|offer| models_of(offer, models, reach, 0)));
         let matched: BTreeSet<ModelLabel> = matched.map(|model| models[model].label.clone()).collect();
         if !matched.is_empty() {
             concerns.entry(of_run.run.id().clone()).or_default().models = matched;
@@ -332,6 +346,12 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
         }
     }
     concerns
+}
+
+/// What the servers of a worker serve, or will serve, according to it.
+pub(crate) fn expected(report: &Report) -> Vec<Offer> {
+    let expects = report.until.iter().flat_map(|until| &until.expects);
+    expects.map(|name| Offer { serves: Serves::Model(name.clone()), room: 0 }).collect()
 }
 
 /// The holder of a name, for the worker that wanted it.

@@ -27,7 +27,7 @@ fn may_go(serves: &Serves, spec: &ModelSpec, reach: Option<&Reach>) -> bool {
     }
 }
 
-fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
+pub(crate) fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
     match serves {
         Serves::Model(name) => {
             matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated)

@@ -2,12 +2,14 @@
 //!
 //! `exchange` answers the reports of workers, `grants` finds units for the room that they offer, by `matching` models and
 //! servers. `backlog` reads the `snapshot` of the queue that all of them share, `workers` what is known of them, `reservations`
-//! keeps some free for suspects.
+//! keeps some free for suspects. `outlook` says what models have left, to
+//! workers that end when there is nothing.
 
 pub(crate) mod backlog;
 pub(crate) mod exchange;
 pub(crate) mod grants;
 pub mod matching;
+pub(crate) mod outlook;
 pub(crate) mod reservations;
 pub(crate) mod snapshot;
 pub(crate) mod workers;
@@ -15,6 +17,7 @@ pub(crate) mod workers;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::benchmarks::Benchmarks;
 use crate::errors::Result;
 use crate::fleet::reservations::SuspectReservations;
 use crate::fleet::snapshot::BacklogReading;
@@ -35,6 +38,7 @@ pub(crate) struct Fleet {
     loaded: Arc<LoadedRuns>,
     queue: Arc<QueueClient>,
     signal: Arc<WorkSignal>,
+    benchmarks: Arc<Benchmarks>,
     /// The latest snapshot of the queue's counts.
     latest: tokio::sync::Mutex<Option<BacklogReading>>,
     reservations: Mutex<SuspectReservations>,
@@ -44,6 +48,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
+    #[expect(clippy::too_many_arguments, reason = "it hands out what all of them have")]
     pub(crate) fn new(
         options: CoordinatorOptions,
         clock: Uptime,
@@ -52,6 +57,7 @@ impl Fleet {
         loaded: Arc<LoadedRuns>,
         queue: Arc<QueueClient>,
         signal: Arc<WorkSignal>,
+        benchmarks: Arc<Benchmarks>,
     ) -> Self {
         Self {
             options,
@@ -61,6 +67,7 @@ impl Fleet {
             loaded,
             queue,
             signal,
+            benchmarks,
             latest: tokio::sync::Mutex::default(),
             reservations: Mutex::default(),
             statuses: Statuses::default(),

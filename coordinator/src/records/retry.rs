@@ -7,7 +7,7 @@
 use domain::{Iteration, ModelLabel, TaskLabel};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::numbering::Numbering;
+use crate::plan::numbering::{Numbering, Slot};
 use crate::records::dialogues::DialogueTable;
 
 /// A retry of failed dialogues.
@@ -35,6 +35,31 @@ impl Retry {
     /// Its name in the sink; names are in the order of tickets.
     pub(crate) fn name(&self) -> String {
         format!("{:020}", self.asked)
+    }
+}
+
+/// What of a run is to be asked again although it has a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rework {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Something: its retries have not been read since it was asked for.
+    Unread,
+    /// These dialogues, each with the ticket of its retry, according to this revision of the run's state.
+    Read { revision: u32, asked: Vec<(Slot, u64)> },
+}
+
+impl Rework {
+    /// What is pending according to a revision of the state.
+    pub(crate) fn read(revision: u32, pending: &[u64]) -> Self {
+        let asked = pending.iter().copied().enumerate().filter(|(_, asked)| *asked > 0).collect();
+        Self::Read { revision, asked }
+    }
+
+    /// Whether this is what the revision of the state says.
+    pub(crate) fn is_of(&self, state: u32) -> bool {
+        matches!(self, Self::Read { revision, .. } if *revision == state)
     }
 }
 

@@ -27,6 +27,7 @@ use crate::records::log_handle::LogHandle;
 use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
 use crate::records::remarks::{Remark, Remarks};
+use crate::records::retry::Rework;
 
 /// A loaded run.
 pub(crate) struct Run {
@@ -88,12 +89,24 @@ struct State {
     damaged: u64,
     /// Dialogues whose records this coordinator found to be lost, by what the queue remembered.
     lost: u64,
+    rework: Rework,
+}
+
+/// What a model of a run has left to ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModelLeft {
+    /// Dialogues without a record.
+    pub unrecorded: u64,
+    /// Dialogues with a record that are to be asked again.
+    pub again: u64,
 }
 
 struct Table {
     aggregate: DialogueTable,
     /// By model, in the order of the plan.
     rates: Vec<Rate>,
+    /// Dialogues with a record, by model.
+    recorded: Vec<u64>,
     remarks: Remarks,
     /// The seals, as far as they were read.
     seals: Seals,
@@ -144,10 +157,12 @@ impl Run {
                 trouble: None,
                 damaged: 0,
                 lost: 0,
+                rework: Rework::Nothing,
             }),
             table: Mutex::new(Table {
                 aggregate: DialogueTable::new(layout.slots()),
                 rates: vec![Rate::default(); plan.models.len()],
+                recorded: vec![0; plan.models.len()],
                 remarks: Remarks::new(plan.models.len()),
                 seals: Seals::default(),
                 folded: Ends::new(),
@@ -232,6 +247,38 @@ impl Run {
         let lost = (lost > 0).then(|| format!("the records of {lost} dialogues are lost"));
         let told: Vec<String> = [damaged, lost].into_iter().flatten().collect();
         (!told.is_empty()).then(|| format!("{}: what has no record is asked again", told.join(", ")))
+    }
+
+    /// What of it is to be asked again.
+    pub(crate) fn rework(&self) -> Rework {
+        self.state().rework.clone()
+    }
+
+    /// Notes what of it is to be asked again.
+    pub(crate) fn set_rework(&self, rework: Rework) {
+        self.state().rework = rework;
+    }
+
+    /// What each model has left, in the order of the plan; `None` if that cannot be said before its retries are read.
+    pub(crate) fn left(&self) -> Option<Vec<ModelLeft>> {
+        let rework = self.rework();
+        let table = self.lock_table();
+        let planned = self.plan.models.iter().map(|model| model.dialogues(self.plan.tasks.len()));
+        let unrecorded =
+            planned.zip(&table.recorded).map(|(planned, recorded)| planned.saturating_sub(*recorded));
+        let mut left: Vec<ModelLeft> =
+            unrecorded.map(|unrecorded| ModelLeft { unrecorded, again: 0 }).collect();
+        match rework {
+            Rework::Nothing => {}
+            Rework::Unread => return None,
+            Rework::Read { asked, .. } => {
+                for (slot, asked) in asked {
+                    let (model, ..) = self.layout.place(slot);
+                    left[model].again += u64::from(table.aggregate.is_to_ask_again(slot, asked));
+                }
+            }
+        }
+        Some(left)
     }
 
     /// Whether the queue holds every unit of the plan that is needed.
@@ -323,8 +370,9 @@ impl Run {
             table.aggregate.note(ticket, generation);
             let Some((slot, row)) = row else { continue };
             let row = DialogueRow { late: table.seals.is_late(place, ticket), ..row };
+            let (model, ..) = self.layout.place(slot);
+            table.recorded[model] += u64::from(table.aggregate.get(slot).is_none());
             if table.aggregate.fold(slot, row) {
-                let (model, ..) = self.layout.place(slot);
                 table.remarks.counts(slot, model, &remark);
                 if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
                     rate.add(now, 1, remark.tokens);

@@ -122,11 +122,6 @@ impl Store {
         Ok(found.filter_map(std::future::ready).collect().await)
     }
 
-    /// The names of all runs.
-    pub(crate) async fn names(&self) -> Result<Vec<RunId>> {
-        Ok(self.sink.runs().await?.into_iter().map(|found| found.dir.run()).collect())
-    }
-
     /// The manifest of a run; `None` if there is none.
     pub(crate) async fn manifest(&self, run: &RunId) -> Result<Option<RunManifest>> {
         match self.sink.manifest(run).await.map_err(ServiceError::from) {

@@ -8,6 +8,7 @@ use history::Event;
 use results::RunManifest;
 
 use crate::errors::{Result, conflict};
+use crate::records::retry::Rework;
 use crate::records::run::Run;
 use crate::records::store::{CHANGES_MAX, Revised, RunStateFile};
 use crate::runs::Runs;
@@ -102,6 +103,9 @@ impl Runs {
         }
         if !self.health.note_sink(self.store.revise_state(run.id(), after, state).await)? {
             return Ok(false);
+        }
+        if state.rework {
+            run.set_rework(Rework::Unread);
         }
         let (mut told, mut state) = (after + 1, state.clone());
         for _ in 0..CHANGES_MAX {

@@ -8,6 +8,7 @@ use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 use crate::errors::Result;
 use crate::queue::queued_unit::new_unit;
 use crate::records::dialogues::DialogueTable;
+use crate::records::retry::Rework;
 use crate::records::run::Run;
 use crate::records::store::{Revised, RunStateFile};
 use crate::runs::Runs;
@@ -71,6 +72,11 @@ impl Runs {
         }
         let counts = self.queue.call(run, |queue, at| async move { queue.counts(&at).await }).await?;
         self.loaded.follow(run).await?;
+        match state.rework {
+            true if run.rework().is_of(revision) => {}
+            true => run.set_rework(Rework::read(revision, &self.pending_retries(run).await?)),
+            false => run.set_rework(Rework::Nothing),
+        }
         let to_do = state.rework && counts.iter().any(|counts| counts.pending + counts.leased > 0);
         if to_do || !run.table(DialogueTable::is_complete) {
             // Somebody asked for more while another coordinator was finishing it.

@@ -37,7 +37,7 @@ async fn a_worker_identity_acts_under_its_own_names_only() {
     for refusal in [
         pool.register(registration("victim")).await.map(drop).unwrap_err(),
         pool.exchange(victim.report(0)).await.map(drop).unwrap_err(),
-        pool.deregister(&"victim".into(), &"i".into()).await.unwrap_err(),
+        pool.deregister(&"victim".into(), &"i".into(), None).await.unwrap_err(),
     ] {
         assert!(refusal.code == ErrorCode::Denied && refusal.message.contains("`victim`"), "{refusal}");
     }

@@ -226,7 +226,7 @@ async fn a_name_belongs_to_one_process_and_a_restart_takes_it_over() {
     let grant = one.held[0].clone();
     let late = scored(&grant.lease, &keys(&grant)[0]);
     assert_eq!(coordinator.deliver(vec![late]).await.unwrap(), [Receipt::Stored]);
-    coordinator.deregister(&one.id, &one.instance).await.unwrap();
+    coordinator.deregister(&one.id, &one.instance, None).await.unwrap();
     assert_eq!(coordinator.workers().await.unwrap().len(), 1);
     let mut three = Worker::new("w").instance("three");
     let mut asked = Vec::new();
@@ -262,7 +262,7 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     of_a.draining = true;
     of_a.released = vec![of_a.held.remove(0).lease];
     of_a.exchange(&coordinator, 0).await;
-    coordinator.deregister(&of_a.id, &of_a.instance).await.unwrap();
+    coordinator.deregister(&of_a.id, &of_a.instance, None).await.unwrap();
     let view = coordinator.view(&run).await.unwrap();
     assert_eq!(view.models[0].units_leased, 0);
     assert_eq!(coordinator.view(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);

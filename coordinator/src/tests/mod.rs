@@ -12,6 +12,7 @@ mod lifecycle;
 mod local;
 mod losses;
 mod mishaps;
+mod outlook;
 mod pipelines;
 mod racing;
 mod sealed;

@@ -47,6 +47,11 @@ impl Worker {
         Self { played: PlayedWorker::new(name, &["org/a", "b"]), room: 7 }
     }
 
+    /// One that ends when these models have nothing left.
+    pub fn until(name: &str, models: &[&str]) -> Self {
+        Self { played: PlayedWorker::until(name, models), room: 7 }
+    }
+
     /// The same as a process of this id.
     pub fn instance(mut self, instance: &str) -> Self {
         self.instance = instance.into();

@@ -1,7 +1,8 @@
 //! The command line's calls.
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, ModelNeed, Submission,
+    WorkerView,
 };
 use domain::exchange::Reply;
 use domain::{FailureCause, RunId, WorkerId};
@@ -85,7 +86,7 @@ impl Control for Client {
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
-        let reference = wire::WorkerReference { worker: worker.to_string(), instance: String::new() };
+        let reference = wire::WorkerReference { worker: worker.to_string(), ..Default::default() };
         let request = self.line.request(CALL_TIMEOUT, reference);
         let wire::Done {} =
             self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
@@ -112,6 +113,12 @@ impl Control for Client {
         let request = self.line.request(LONG_CALL_TIMEOUT, wire::CheckRequest {});
         let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().check(request)).await?;
         Ok(answer.warnings)
+    }
+
+    async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>> {
+        let request = self.line.request(CALL_TIMEOUT, wire::NeedsRequest { models: models.to_vec() });
+        let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_needs(request)).await?;
+        all(answer.needs).map_err(refuse_answer)
     }
 }
 

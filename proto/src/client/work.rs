@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
+    Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
+    WorkExchange,
 };
 use domain::{InstanceId, RunId, WorkerId};
 
@@ -60,8 +61,15 @@ impl WorkExchange for Client {
         wait_from_wire(answer).map_err(refuse_answer)
     }
 
-    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()> {
-        let reference = wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string() };
+    async fn deregister(
+        &self,
+        worker: &WorkerId,
+        instance: &InstanceId,
+        why: Option<Departure>,
+    ) -> Reply<()> {
+        let why = why.map_or_else(String::new, |why| why.to_string());
+        let reference =
+            wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string(), why };
         let request = self.line.request(CALL_TIMEOUT, reference);
         let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.work.clone().deregister(request)).await?;
         Ok(())

@@ -3,12 +3,12 @@
 //! variant has is an error, never another variant.
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, HeadlineView, HistoryEntry, ModelView,
-    Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, HeadlineView, HistoryEntry, ModelNeed,
+    ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, NameTaken, NotAsked, Orders, Parking, Registered, Registration, TaskUse,
-    WorkerStatus,
+    Delivery, Grant, LeaseId, NameTaken, NotAsked, Orders, Outlook, Parking, Registered, Registration,
+    TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, RunId, ServiceError};
 
@@ -24,6 +24,10 @@ numbered! {
     RowKind => RowKind { Task, Stage, Result }
 
     Better => Better { Higher, Lower, Neither }
+
+    WorkerPhase => WorkerPhase { Loading, Serving, Idle, Ending }
+
+    Outlook => Outlook { Unknown, Work, Surplus, Held, Later, Done }
 
     BenchmarkCommand => RunCommand { Pause, Resume, Cancel }
 
@@ -45,14 +49,16 @@ mirrored! {
 
     WorkerStatus => WorkerStatus {
         kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
-        sandbox, not_asked,
+        sandbox, not_asked, pool, node, gpus, phase, phase_s, loaded_s,
     }
 
     NotAsked => NotAsked { run, model, reason }
 
     Parking => Parking { run, model, parked_for, reason }
 
-    Orders => Orders { grants, lost, noted, drain, superseded }
+    Orders => Orders { grants, lost, noted, drain, superseded, outlook }
+
+    Until => Until { expects }
 
     Grant => Grant { lease, task, iterations: given, lease_for, retry }
 
@@ -104,6 +110,8 @@ mirrored! {
     DeadLetterView => DeadLetter { run, unit, dialogues, strikes, suspect }
 
     StrikeView => Strike { worker, attempt, cause, at }
+
+    ModelNeed => ModelNeed { model: given, outlook, dialogues, rate, workers }
 }
 
 required_message! {

@@ -28,6 +28,7 @@ impl From<Report> for wire::Report {
             draining: report.draining,
             wait: report.wait.to_wire(),
             status: report.status.to_wire(),
+            until: report.until.to_wire(),
         }
     }
 }
@@ -51,6 +52,7 @@ impl TryFrom<wire::Report> for Report {
             draining: report.draining,
             wait: OnWire::from_wire("Report.wait", report.wait)?,
             status: OnWire::from_wire("Report.status", report.status)?,
+            until: OnWire::from_wire("Report.until", report.until)?,
         })
     }
 }

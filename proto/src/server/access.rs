@@ -61,6 +61,7 @@ const TABLE: &[(&str, CallRoles, Sends)] = &[
     ("/kgfleet.v1.ControlService/ListDeadLetters", READ, NAMING),
     ("/kgfleet.v1.ControlService/RequeueDeadLetters", STEER, Sends::One(LIST_BYTES)),
     ("/kgfleet.v1.ControlService/Check", READ, NAMING),
+    ("/kgfleet.v1.ControlService/GetNeeds", READ, NAMING),
     ("/kgfleet.v1.WorkService/Register", WORK, Sends::One(REGISTRATION_BYTES)),
     ("/kgfleet.v1.WorkService/Exchange", WORK, Sends::One(REPORT_BYTES)),
     ("/kgfleet.v1.WorkService/DeliverRecords", WORK, Sends::Many(MESSAGE_BYTES)),

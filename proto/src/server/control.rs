@@ -172,6 +172,14 @@ impl ControlService for ControlHandlers {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::CheckReport { warnings: control.check().await? }) }).await
     }
+
+    async fn get_needs(&self, request: Request<wire::NeedsRequest>) -> Answer<wire::Needs> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async {
+            Ok(wire::Needs { needs: every(control.needs(&request.into_inner().models).await?) })
+        })
+        .await
+    }
 }
 
 /// Assembles a submission, with the name of the run that it extends.

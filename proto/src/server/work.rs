@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
+use domain::exchange::{Departure, RateBudget, Registration, Report, WorkExchange};
 use domain::{InstanceId, RunId, WorkerId};
 use futures::{StreamExt as _, stream};
 use tonic::{Request, Status, Streaming};
@@ -97,9 +97,10 @@ impl WorkService for WorkHandlers {
     async fn deregister(&self, request: Request<wire::WorkerReference>) -> Answer<wire::Done> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
-            let wire::WorkerReference { worker, instance } = request.into_inner();
+            let wire::WorkerReference { worker, instance, why } = request.into_inner();
             let worker = required("WorkerReference.worker", worker).map_err(refuse_request)?;
-            exchange.deregister(&WorkerId::new(worker), &InstanceId::new(instance)).await?;
+            let (worker, instance) = (WorkerId::new(worker), InstanceId::new(instance));
+            exchange.deregister(&worker, &instance, Departure::named(&why)).await?;
             Ok(wire::Done {})
         })
         .await

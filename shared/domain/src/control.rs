@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
-use crate::exchange::{Reply, WorkerStatus};
+use crate::exchange::{Outlook, Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
 use crate::outcome::FailureCause;
@@ -66,6 +66,25 @@ pub trait Control: Send + Sync + 'static {
 
     /// Whether the coordinator and its dependencies are ready for a long run: warnings, worst first.
     async fn check(&self) -> Reply<Vec<String>>;
+
+    /// What these models have left, by the names that their servers give them; with none given, every model that an
+    /// unfinished run or judged benchmark names.
+    async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>>;
+}
+
+/// What a model has left, over all runs and judged benchmarks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelNeed {
+    /// The name that its servers give it.
+    pub model: String,
+    /// As a worker that holds nothing is told.
+    pub outlook: Outlook,
+    /// Dialogues of active runs without a record, and those to be asked again.
+    pub dialogues: u64,
+    /// Dialogues per second over the last minute, of all its servers together.
+    pub rate: f64,
+    /// Registered workers that serve it.
+    pub workers: u64,
 }
 
 /// A benchmark to start.

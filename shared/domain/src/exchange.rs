@@ -52,8 +52,9 @@ pub trait WorkExchange: Send + Sync + 'static {
     /// before asking again. Repetition: takes more permits.
     async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>>;
 
-    /// Signs off a worker that holds nothing any more. Repetition: harmless.
-    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()>;
+    /// Signs off a worker that holds nothing any more, and says why it ends. Repetition: harmless.
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId, why: Option<Departure>)
+    -> Reply<()>;
 }
 
 /// A worker's first message.
@@ -150,6 +151,58 @@ pub struct Report {
     pub wait: Duration,
     /// For people.
     pub status: WorkerStatus,
+    /// Set if the worker ends when its models have no work left: it is told their outlook.
+    pub until: Option<Until>,
+}
+
+/// What a worker waits for that ends when its models have no work left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Until {
+    /// Models that its servers serve, or will serve once they are loaded, by name.
+    pub expects: Vec<String>,
+}
+
+named! {
+    /// What a worker's models have left, over all runs and judged benchmarks.
+    pub enum Outlook {
+        /// It cannot be said now.
+        Unknown = "unknown",
+        /// Something is left.
+        Work = "work",
+        /// What is left is held by other workers.
+        Surplus = "surplus",
+        /// What is left is paused.
+        Held = "held",
+        /// Nothing now, but there may be later: a judge's stage has not begun, or no run names the models yet.
+        Later = "later",
+        /// Nothing, ever, unless somebody asks for more.
+        Done = "done",
+    }
+}
+
+named! {
+    /// Why a worker ends.
+    pub enum Departure {
+        /// Its models have no work left.
+        Done = "done",
+        /// Other workers hold what is left.
+        Surplus = "surplus",
+        /// What is left is paused.
+        Held = "held",
+        /// Its models have no work now.
+        Later = "later",
+        /// It was told to end.
+        Drained = "drained",
+        /// It cannot go on.
+        Failed = "failed",
+    }
+}
+
+impl Departure {
+    /// The reason of this name; `None` for those of later versions.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|why| why.as_str() == name)
+    }
 }
 
 /// Models that a worker can ask.
@@ -209,6 +262,32 @@ pub struct WorkerStatus {
     pub sandbox: Vec<String>,
     /// Models that it does not ask for a while, the first few: those of its own servers, and all others that it parked.
     pub not_asked: Vec<NotAsked>,
+    /// The pool that it was started for; empty if none.
+    pub pool: String,
+    /// The machine of its server; empty if it does not say.
+    pub node: String,
+    /// GPUs of its server; 0 if it does not say.
+    pub gpus: u32,
+    /// What it is doing; `None` if it does not say.
+    pub phase: Option<WorkerPhase>,
+    /// Whole seconds since it began to do that.
+    pub phase_s: u64,
+    /// Whole seconds from its start until its first server answered; `None` until then.
+    pub loaded_s: Option<u64>,
+}
+
+named! {
+    /// What a worker is doing.
+    pub enum WorkerPhase {
+        /// No server of it has answered yet.
+        Loading = "loading",
+        /// Dialogues are in flight.
+        Serving = "serving",
+        /// It waits for work.
+        Idle = "idle",
+        /// It takes no more work and ends.
+        Ending = "ending",
+    }
 }
 
 /// A model of a run that a worker serves and does not ask for a while.
@@ -232,6 +311,8 @@ pub struct Orders {
     pub drain: bool,
     /// Another process has taken over its name and leases: it must deliver its records and end.
     pub superseded: Option<NameTaken>,
+    /// What its models have left; only for reports with [`Report::until`].
+    pub outlook: Option<Outlook>,
 }
 
 /// A leased unit for a worker.

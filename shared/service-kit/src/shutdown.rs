@@ -14,6 +14,15 @@ pub enum Stop {
     Abort,
 }
 
+/// A signal that asks for a shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
 /// Requests a shutdown, which cannot be revoked.
 #[derive(Clone, Debug)]
 pub struct StopSender(watch::Sender<Stop>);
@@ -44,21 +53,25 @@ pub async fn reached(mut receiver: StopReceiver, wanted: Stop) {
 }
 
 /// Turns SIGINT and SIGTERM into shutdown requests: the first drains, the second aborts, further ones change nothing.
-/// Each is also passed to `say`, to print a message.
+/// Each is also passed to `say` with its signal, to print a message.
 ///
 /// # Errors
 /// The handlers cannot be installed.
-pub fn on_signals(sender: StopSender, say: impl Fn(Stop) + Send + 'static) -> std::io::Result<()> {
+pub fn on_signals(
+    sender: StopSender,
+    say: impl Fn(Stop, StopSignal) + Send + 'static,
+) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn(async move {
         for wanted in [Stop::Drain, Stop::Abort] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            let signal = tokio::select! {
+                _ = interrupt.recv() => StopSignal::Interrupt,
+                _ = terminate.recv() => StopSignal::Terminate,
+            };
+            // First, so that whoever is stopped finds it said.
+            say(wanted, signal);
             sender.at_least(wanted);
-            say(wanted);
         }
     });
     Ok(())
@@ -95,13 +108,14 @@ mod tests {
         let (sender, receiver) = channel();
         let said = Arc::new(Mutex::new(Vec::new()));
         let hear = Arc::clone(&said);
-        on_signals(sender, move |stop| hear.lock().unwrap().push(stop)).unwrap();
-        for (signal, expected) in [("-TERM", Stop::Drain), ("-INT", Stop::Abort)] {
+        on_signals(sender, move |stop, signal| hear.lock().unwrap().push((stop, signal))).unwrap();
+        let said_then = [(Stop::Drain, StopSignal::Terminate), (Stop::Abort, StopSignal::Interrupt)];
+        for (signal, (expected, _)) in ["-TERM", "-INT"].into_iter().zip(said_then) {
             let id = std::process::id().to_string();
             assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
             reached(receiver.clone(), expected).await;
             assert_eq!(*receiver.borrow(), expected);
         }
-        assert_eq!(*said.lock().unwrap(), [Stop::Drain, Stop::Abort]);
+        assert_eq!(*said.lock().unwrap(), said_then);
     }
 }

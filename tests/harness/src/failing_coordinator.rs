@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, Orders, Parking, RateBudget, Receipt, Registered,
-    Registration, Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
+    Delivery, Departure, Grant, LeaseEnd, LeaseId, NameTaken, Orders, Outlook, Parking, RateBudget, Receipt,
+    Registered, Registration, Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
 };
 use domain::{DialogueKey, ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
 use packs::Pack;
@@ -54,6 +54,14 @@ pub struct FailingState {
     pub parked: Vec<Parking>,
     pub registered: Vec<WorkerId>,
     pub deregistered: Vec<WorkerId>,
+    /// Why the last one ended.
+    pub why: Option<Departure>,
+    /// What is said to workers that hold nothing; `None` as coordinators before said.
+    pub outlook: Option<Outlook>,
+    /// Answers that said an outlook.
+    pub told: u32,
+    /// Every record is one of a run that is unknown.
+    pub unknown_run: bool,
     /// Calls that failed, deliveries among them.
     pub failed_calls: u32,
     pub failed_deliveries: u32,
@@ -160,6 +168,16 @@ impl FailingCoordinator {
             return Err(ServiceError::new(ErrorCode::Unavailable, "away"));
         }
         Ok(())
+    }
+
+    /// The orders with what is left, for workers that want to know.
+    fn with_outlook(&self, report: &Report, mut orders: Orders) -> Orders {
+        if report.until.is_some() {
+            let holds = !report.held.is_empty() || !orders.grants.is_empty();
+            orders.outlook = if holds { Some(Outlook::Work) } else { self.state().outlook };
+            self.change(|state| state.told += u32::from(orders.outlook.is_some()));
+        }
+        orders
     }
 
     fn answer(&self, report: &Report) -> Orders {
@@ -294,7 +312,7 @@ impl WorkExchange for FailingCoordinator {
                 || !orders.grants.is_empty()
                 || !orders.lost.is_empty();
             if ready || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
-                return Ok(orders);
+                return Ok(self.with_outlook(&report, orders));
             }
         }
     }
@@ -305,6 +323,10 @@ impl WorkExchange for FailingCoordinator {
             if state.full {
                 state.failed_deliveries += 1;
                 return Err(ServiceError::new(ErrorCode::Full, "the disk is full"));
+            }
+            if state.unknown_run {
+                let later = || Receipt::Later { reason: "no such run".to_owned() };
+                return Ok(deliveries.iter().map(|_| later()).collect());
             }
             if state.refuse {
                 let refused = || Receipt::Refused { reason: "no such dialogue".to_owned() };
@@ -340,9 +362,12 @@ impl WorkExchange for FailingCoordinator {
         Ok(None)
     }
 
-    async fn deregister(&self, worker: &WorkerId, _: &InstanceId) -> Reply<()> {
+    async fn deregister(&self, worker: &WorkerId, _: &InstanceId, why: Option<Departure>) -> Reply<()> {
         self.reach()?;
-        self.change(|state| state.deregistered.push(worker.clone()));
+        self.change(|state| {
+            state.deregistered.push(worker.clone());
+            state.why = why;
+        });
         Ok(())
     }
 }

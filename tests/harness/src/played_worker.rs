@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::exchange::{
-    Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, Registration, Report, Serves, WorkerStatus,
+    Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, Registration, Report, Serves, Until, WorkerStatus,
 };
 use domain::{DialogueKey, InstanceId, Record, RecordId, WorkerId};
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ pub struct PlayedWorker {
     pub parked: Vec<Parking>,
     pub draining: bool,
     pub status: WorkerStatus,
+    /// Set for one that ends when nothing is left.
+    pub until: Option<Until>,
 }
 
 impl PlayedWorker {
@@ -37,7 +39,14 @@ impl PlayedWorker {
             parked: Vec::new(),
             draining: false,
             status,
+            until: None,
         }
+    }
+
+    /// One that ends when these models have nothing left.
+    pub fn until(name: &str, models: &[&str]) -> Self {
+        let expects = models.iter().map(ToString::to_string).collect();
+        Self { until: Some(Until { expects }), ..Self::new(name, models) }
     }
 
     /// What it says first, as a process that follows none.
@@ -67,6 +76,7 @@ impl PlayedWorker {
             draining: self.draining,
             wait: Duration::ZERO,
             status: self.status.clone(),
+            until: self.until.clone(),
         }
     }
 

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, ModelNeed, Submission,
+    WorkerView,
 };
 use domain::exchange::{
-    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
+    Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
+    WorkExchange,
 };
 use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
@@ -146,8 +148,8 @@ impl WorkExchange for ScriptedCoordinator {
         self.reply(call("take_rate", &(budget, permits)))
     }
 
-    async fn deregister(&self, worker: &WorkerId, _: &InstanceId) -> Reply<()> {
-        self.reply(call("deregister", worker))
+    async fn deregister(&self, worker: &WorkerId, _: &InstanceId, why: Option<Departure>) -> Reply<()> {
+        self.reply(call("deregister", &(worker, why)))
     }
 }
 
@@ -211,6 +213,10 @@ impl Control for ScriptedCoordinator {
 
     async fn check(&self) -> Reply<Vec<String>> {
         self.reply("check".to_owned())
+    }
+
+    async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>> {
+        self.reply(call("needs", &models))
     }
 }
 

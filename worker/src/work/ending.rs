@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::Work;
 use crate::slots::Tag;
+use crate::until_done::UntilDone;
 use service_kit::Stop;
 
 /// Maximum wait for receipts at the end. The next process sends unacknowledged records from the spool.
@@ -25,8 +26,9 @@ pub(super) enum DrainPhase {
     Working,
     /// Dialogues in flight may run until then.
     Finishing { until: Instant },
-    /// Records may be delivered until then.
-    Flushing { until: Instant },
+    /// Records may be delivered until then. One that ends by itself hurries for nobody, and waits for all receipts but those
+    /// of runs that the coordinator does not know, which it gives until `stranded_until`.
+    Flushing { until: Option<Instant>, stranded_until: Instant },
     /// The last leases may be reported until then.
     Telling { until: Instant },
     /// Stopped.
@@ -38,15 +40,32 @@ impl Work {
     pub(super) fn stop(&mut self, stop: Stop, now: Instant) {
         match stop {
             Stop::No => {}
-            Stop::Drain => self.drain(now),
+            Stop::Drain => {
+                self.drain(now);
+                self.hurry(FLUSH_MAX, now);
+            }
             Stop::Abort => {
                 self.drain(now);
                 if let DrainPhase::Finishing { .. } = self.phase {
                     self.stop_all();
-                    self.phase = DrainPhase::Flushing { until: now + FLUSH_ABORTED_MAX };
+                    self.phase = flushing(FLUSH_ABORTED_MAX, now);
                 }
+                self.hurry(FLUSH_ABORTED_MAX, now);
             }
         }
+    }
+
+    /// Bounds the wait for receipts of a worker that ends by itself: it was told to end.
+    fn hurry(&mut self, flush_max: Duration, now: Instant) {
+        if self.leaving.is_none() {
+            return;
+        }
+        match self.phase {
+            DrainPhase::Flushing { until: None, .. } => self.phase = flushing(flush_max, now),
+            DrainPhase::Finishing { .. } => {}
+            _ => return,
+        }
+        self.is_cut_short = true;
     }
 
     /// Takes no new work, gives back what has not started, and lets the rest finish.
@@ -78,7 +97,7 @@ impl Work {
                 }
             }
         }
-        self.phase = DrainPhase::Flushing { until: now + FLUSH_MAX };
+        self.phase = flushing(FLUSH_MAX, now);
     }
 
     /// The process that has this worker's name.
@@ -104,14 +123,23 @@ impl Work {
                         tracing::warn!(dialogues = self.running.len(), "the grace period is over");
                         self.stop_all();
                     }
-                    self.phase = DrainPhase::Flushing { until: now + FLUSH_MAX };
+                    let hurries = self.leaving.is_none() || self.is_cut_short;
+                    let stranded_for = self.until.as_ref().map_or(FLUSH_MAX, UntilDone::idle_after);
+                    self.phase = match hurries {
+                        true => flushing(FLUSH_MAX, now),
+                        false => DrainPhase::Flushing { until: None, stranded_until: now + stranded_for },
+                    };
                     self.release_held_back(true, now);
                 }
-                DrainPhase::Flushing { until } => {
-                    let delivered = self.outbox.unacknowledged() == self.outbox.stranded()
-                        && self.ledger.lock().slots.is_empty();
-                    if !delivered && now < until {
-                        return Some(until);
+                DrainPhase::Flushing { until, stranded_until } => {
+                    let stranded = self.outbox.stranded();
+                    let delivered =
+                        self.outbox.unacknowledged() == stranded && self.ledger.lock().slots.is_empty();
+                    match until {
+                        Some(until) if !delivered && now < until => return Some(until),
+                        None if !delivered => return None,
+                        None if stranded > 0 && now < stranded_until => return Some(stranded_until),
+                        _ => {}
                     }
                     self.ledger.lock().slots.release_all();
                     self.phase = DrainPhase::Telling { until: now + TELL_MAX };
@@ -126,4 +154,9 @@ impl Work {
             }
         }
     }
+}
+
+/// Records may be delivered for so long.
+fn flushing(at_most: Duration, now: Instant) -> DrainPhase {
+    DrainPhase::Flushing { until: Some(now + at_most), stranded_until: now }
 }

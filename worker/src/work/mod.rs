@@ -2,13 +2,16 @@
 //!
 //! The state machines decide and the loop carries out: [`crate::slots`] for leases, [`crate::servers`] for servers,
 //! [`crate::breaker`] for models that cannot be asked. [`lanes`] prepares and starts the dialogues of a run,
-//! [`records`] handles their results, [`poll`] talks to the coordinator, [`ending`] shuts down.
+//! [`records`] handles their results, [`poll`] talks to the coordinator, [`leaving`] sees whether the worker ends by itself,
+//! [`ending`] shuts down.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use domain::exchange::{LeaseId, NameTaken, NotAsked, Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{
+    LeaseId, NameTaken, NotAsked, Parking, Until, WorkExchange, WorkerPhase, WorkerStatus,
+};
 use models::{CallStage, Progress};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
@@ -16,6 +19,7 @@ use tokio::time::Instant;
 
 mod ending;
 mod lanes;
+mod leaving;
 mod poll;
 mod records;
 
@@ -30,8 +34,10 @@ use crate::runs::HeldRuns;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
 use crate::trace::{Delivering, DialogueTrace};
+use crate::until_done::{Ending, UntilDone};
 use ending::DrainPhase;
 use lanes::{Loaded, ModelLane, Prepared, RunLoading};
+use leaving::Doing;
 use poll::{Poll, ReportAnswer};
 use records::{EndedDialogue, Unjudged};
 use service_kit::{Stop, StopReceiver};
@@ -109,6 +115,13 @@ pub(crate) struct Work {
     delivering: HashMap<Tag, Delivering>,
     poll: Poll,
     phase: DrainPhase,
+    doing: Doing,
+    /// Set if it ends by itself when nothing is left.
+    until: Option<UntilDone>,
+    /// Why it ends by itself, once it does.
+    leaving: Option<Ending>,
+    /// Whether it was told to end while it waited for receipts.
+    is_cut_short: bool,
     superseded: Option<NameTaken>,
     /// Whether lanes must be updated: leases, servers or runs changed.
     unsettled: bool,
@@ -129,6 +142,10 @@ impl Work {
     ) -> Self {
         let servers =
             Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
+        let now = Instant::now();
+        let until = config.until_done.map(|rules| UntilDone::new(rules, now));
+        let expects = || Until { expects: config.expected_models.clone() };
+        ledger.lock().until = until.is_some().then(expects);
         Self {
             config,
             exchange,
@@ -151,11 +168,15 @@ impl Work {
             delivering: HashMap::new(),
             poll: Poll::default(),
             phase: DrainPhase::Working,
+            doing: Doing::loading(now),
+            until,
+            leaving: None,
+            is_cut_short: false,
             superseded: None,
             unsettled: false,
             parked: BTreeMap::new(),
             ended: 0,
-            next_housekeeping: Instant::now(),
+            next_housekeeping: now,
         }
     }
 
@@ -175,8 +196,10 @@ impl Work {
                 Event::Acknowledged(records) => self.acknowledged(records, Instant::now()),
                 Event::Answer(answer) => self.answered(answer, Instant::now()),
                 Event::Renewal(renewal) => {
-                    let (report, orders) = *renewal;
-                    self.take_orders(&report, orders, Instant::now());
+                    let RenewalReply { report, asked, orders } = *renewal;
+                    let now = Instant::now();
+                    self.told(orders.outlook, asked, now);
+                    self.take_orders(&report, orders, now);
                 }
                 Event::News(news) => {
                     self.servers.apply(news, Instant::now())?;
@@ -202,6 +225,7 @@ impl Work {
         self.review_doubts(now);
         self.begin_dialogues(now);
         self.release_held_back(false, now);
+        self.advance_leaving(now);
         let ending = self.advance_ending(now);
         let poll = self.advance_poll(now);
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
@@ -254,12 +278,18 @@ impl Work {
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.stranded(),
             not_asked: self.parked.iter().take(NOT_ASKED_TOLD_MAX).map(not_asked).collect(),
+            phase: Some(self.doing.phase),
+            phase_s: self.doing.seconds(now),
+            loaded_s: self.doing.loaded_in.map(|time| time.as_secs()),
             ..self.config.first_status()
         };
         let parked = self.parked.first_key_value().map(|(LaneKey { run, model }, reason)| {
             format!("model {model} of run {run} is not asked: {reason}")
         });
-        let troubles = [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), parked];
+        // A server that loads is no trouble for a worker that gives it a time.
+        let awaited = self.until.is_some() && self.doing.phase == WorkerPhase::Loading;
+        let servers = if awaited { self.servers.own_trouble() } else { self.servers.trouble() };
+        let troubles = [self.outbox.trouble(), self.poll.trouble(), servers, parked];
         status.trouble = troubles.into_iter().flatten().next();
         status
     }

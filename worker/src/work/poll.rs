@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::ending::DrainPhase;
+use super::leaving::LOOK_EVERY;
 use crate::servers::{ServerKey, UNIT_DIALOGUES};
 use crate::slots::{Granted, Tag};
 use crate::{metrics, name};
@@ -58,6 +59,8 @@ pub(super) struct ReportAnswer {
 pub(super) struct Poll {
     call: Option<(Arc<Report>, Instant, Call)>,
     not_before: Option<Instant>,
+    /// When a worker without room asks again what is left.
+    look_at: Option<Instant>,
     backoff: Backoff,
     trouble: Option<String>,
 }
@@ -99,17 +102,20 @@ impl Work {
         let status = self.status(now);
         self.config.readiness.set(status.trouble.as_deref());
         metrics::trouble(status.trouble.is_some());
+        let looks = self.until.is_some() && self.ledger.lock().slots.is_empty();
         let wait = if offers.iter().any(|offer| offer.room > 0) {
-            WAIT
-        } else if self.ledger.lock().has_news(None) {
+            if looks { LOOK_EVERY } else { WAIT }
+        } else if (looks && self.poll.look_at.is_none_or(|at| at <= now)) || self.ledger.lock().has_news(None)
+        {
             Duration::ZERO
         } else {
             // The lease keeper reports it with its next renewal.
             let serves: Vec<Serves> = offers.into_iter().map(|offer| offer.serves).collect();
             let mut ledger = self.ledger.lock();
             (ledger.serves, ledger.status) = (serves, status);
-            return None;
+            return self.poll.look_at.filter(|_| looks);
         };
+        self.poll.look_at = Some(now + LOOK_EVERY);
         let (report, registration) = {
             let mut ledger = self.ledger.lock();
             ledger.serves = offers.iter().map(|offer| offer.serves.clone()).collect();
@@ -201,6 +207,7 @@ impl Work {
         let ReportAnswer { report, began, orders } = answered;
         match orders {
             Ok(orders) => {
+                self.told(orders.outlook, began, now);
                 self.poll.backoff.reset();
                 self.poll.trouble = None;
                 let noted = orders.noted;
@@ -211,6 +218,9 @@ impl Work {
             }
             Err(error) => {
                 metrics::exchange_failed(error.code);
+                if let Some(until) = &mut self.until {
+                    until.unanswered();
+                }
                 tracing::warn!(%error, "the coordinator cannot be asked for work");
                 self.poll.trouble = Some(format!("the coordinator cannot be asked for work: {error}"));
                 self.poll.not_before = Some(now + self.poll.backoff.next_delay());
@@ -220,7 +230,7 @@ impl Work {
 
     /// Carries out the coordinator's orders; returns the number of new units.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
-        let Orders { grants, lost, noted, drain, superseded } = orders;
+        let Orders { grants, lost, noted, drain, superseded, outlook: _ } = orders;
         let mut stopped: Vec<Tag> = Vec::new();
         let mut new = 0;
         {

@@ -8,3 +8,4 @@ mod ending;
 mod leases;
 mod outages;
 mod servers;
+mod until_done;

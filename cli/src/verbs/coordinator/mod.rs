@@ -162,7 +162,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         coordinator.bind(adopt).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
-        shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        shutdown::on_signals(stopper.clone(), |wanted, _| match wanted {
             Stop::Drain => say("stopping: finishing calls in progress"),
             _ => say("stopping at once"),
         })?;

@@ -117,6 +117,7 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         draining: false,
         wait: Duration::ZERO,
         status: WorkerStatus::default(),
+        until: None,
     };
     let key = DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
     let delivery = Delivery { run: run.clone(), key, failure: None, json: "{}".into() };
@@ -142,7 +143,7 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         client.remove(&run, true).await.unwrap_err(),
         client.run_material(&run).await.map(drop).unwrap_err(),
         client.pack("00").await.map(drop).unwrap_err(),
-        client.deregister(&worker, &"i".into()).await.unwrap_err(),
+        client.deregister(&worker, &"i".into(), None).await.unwrap_err(),
     ]
 }
 

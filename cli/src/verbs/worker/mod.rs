@@ -1,4 +1,5 @@
-//! `kgfleet worker`.
+//! `kgfleet worker`. `until` says when it ends by itself, `server` starts a server of its own, `part` is what a worker does
+//! beside the other nodes of a server, `targets` tells Prometheus where it is.
 
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
@@ -15,7 +16,10 @@ use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, reached, Stop};
-use worker::{Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, SpoolConfig, Worker, WorkerConfig, WorkerError};
+use worker::{
+    Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, OwnServer, SpoolConfig, Worker, WorkerConfig,
+    WorkerError,
+};
 use worker::evaluate::sandbox::confine;
 
 use crate::kit::arguments::{concurrency, seconds, Concurrency};
@@ -23,12 +27,22 @@ use crate::kit::exit_code::{explained, usage, Exit, ExitCode};
 use crate::kit::output::say;
 use crate::kit::serving::{bind, Traces};
 use crate::place::remote::Remote;
+use crate::verbs::worker::server::ServerOptions;
+use crate::verbs::worker::targets::Target;
+use crate::verbs::worker::until::{Signalled, UntilOptions};
+
+mod part;
+mod server;
+mod targets;
+mod until;
 
 /// Take work from a coordinator, ask models, judge the answers.
 ///
 /// Discovers which models its servers serve and asks for work on these. SIGTERM drains: no new dialogues start, those
 /// in flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used,
-/// a server does not serve --model, or another process has the --name; 3 disk or coordinator failed.
+/// a server does not serve --model, or another process has the --name; 3 disk or coordinator failed. With --until-done:
+/// 0 nothing is left; 75 no work now, but there may be later; 143 (Ctrl-C: 130) drained with work left; 3 also if no
+/// server came or records were not delivered.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name, unique in the fleet. A worker restarted with its name and --work-dir delivers its remaining records and
@@ -93,6 +107,10 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
     #[command(flatten)]
+    until: UntilOptions,
+    #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
     traces: Traces,
     #[command(flatten)]
     remote: Remote,
@@ -118,11 +136,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     metrics.introduce("worker", env!("CARGO_PKG_VERSION"));
     worker::metrics::begin(&metrics);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
-    {
+    let elsewhere = !arguments.endpoints.is_empty() || arguments.endpoints_file.is_some();
+    let until_done = arguments.until.rules(&arguments.models)?;
+    let own = arguments.server.command(elsewhere)?;
+    if !elsewhere && own.is_none() && arguments.connectors.is_empty() {
         return Err(usage!(
-            "a worker needs models to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
+            "a worker needs models to ask: --endpoint URL, --endpoints-file FILE, --connector CONNECTOR, or the command \
+             of a server after `--`"
         ));
+    }
+    if arguments.server.rank()? > 0 {
+        return part::run(own, arguments.http.as_deref(), metrics);
     }
     let (name, _taken) = match &arguments.name {
         Some(name) => (name.clone(), None),
@@ -147,7 +171,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let sandbox = confine::available();
     eprintln!("sandbox: {}", sandbox.join(", "));
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
-    let config = WorkerConfig {
+    let mut config = WorkerConfig {
         host,
         endpoints,
         expected_models: arguments.models.clone(),
@@ -164,6 +188,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             bytes_max: arguments.spool_mb << 20,
         }),
         grace: arguments.grace,
+        until_done,
+        pool: arguments.server.pool.clone().unwrap_or_default(),
+        node: arguments.server.node.clone().unwrap_or_default(),
+        gpus: arguments.server.gpus.unwrap_or_default(),
         ..usual
     };
     let client = arguments.remote.config()?;
@@ -174,25 +202,48 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Client::connect_lazy(&client).map_err(explained)?;
         let tracing = arguments.traces.start("kgfleet-worker", &name)?;
         let (stopper, stop) = shutdown::channel();
-        shutdown::on_signals(stopper, |wanted| match wanted {
-            Stop::Drain => say("draining: no new dialogues"),
-            _ => say("dropping dialogues in flight"),
-        })?;
-        let probing = match &arguments.http {
-            None => None,
-            Some(address) => {
-                let (listener, address) = bind(address).await?;
-                eprintln!("health and metrics on http://{address}");
-                let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };
-                Some(tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort))))
+        let signalled = Signalled::default();
+        let noted = signalled.clone();
+        shutdown::on_signals(stopper, move |wanted, signal| {
+            noted.note(signal);
+            match wanted {
+                Stop::Drain => say("draining: no new dialogues"),
+                _ => say("dropping dialogues in flight"),
             }
-        };
+        })?;
+        let (mut probing, mut probed_at) = (None, None);
+        if let Some(address) = &arguments.http {
+            let (listener, address) = bind(address).await?;
+            eprintln!("health and metrics on http://{address}");
+            let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };
+            probing = Some(tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort))));
+            probed_at = Some(address);
+        }
+        let own = own.map(OwnServer::start);
+        if let Some(server) = &own {
+            config.endpoints = Endpoints::Own(server.states());
+        }
+        let targets = arguments.server.targets(Target {
+            worker: name.clone(),
+            models: arguments.models.clone(),
+            pool: config.pool.clone(),
+            host: config.host.clone(),
+            probed_at,
+            server: own.as_ref().map(OwnServer::states),
+        })?;
         eprintln!("worker {name} asking {} for work", arguments.remote.address());
         let factory = move || -> Arc<dyn WorkExchange> {
             // The same configuration was accepted a moment ago.
             Arc::new(Client::connect_lazy(&client).expect("an address that was checked"))
         };
-        let report = Worker::run(config, Arc::new(factory), stop).await.map_err(refused)?;
+        let report = Worker::run(config, Arc::new(factory), stop).await.map_err(refused);
+        if let Some(targets) = targets {
+            targets.remove().await;
+        }
+        if let Some(server) = own {
+            server.end().await;
+        }
+        let report = report?;
         if let Some(tracing) = tracing {
             tracing.end().await;
         }
@@ -203,7 +254,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "worker {name} ended: {} dialogues, {} undelivered records",
             report.dialogues, report.unacknowledged
         );
-        Ok(ExitCode::Success)
+        arguments.until.exit_code(report.ended, &signalled)
     })
 }
 
