@@ -56,7 +56,7 @@ pub struct EndRules {
 
 /// Why a worker ends by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct WorkerEnding {
     pub why: Departure,
     /// For people.
     pub reason: String,
@@ -145,8 +145,8 @@ impl UntilDone {
         keeps_records: bool,
         servers_trouble: impl FnOnce() -> Option<String>,
         now: Instant,
-    ) -> Option<Ending> {
-        let end = |why, reason: String| Some(Ending { why, reason });
+    ) -> Option<WorkerEnding> {
+        let end = |why, reason: String| Some(WorkerEnding { why, reason });
         let silent = self.silent_since.map(|since| now.duration_since(since));
         if let Some(silent) = silent.filter(|silent| *silent >= self.rules.server_wait) {
             let trouble = servers_trouble().unwrap_or_else(|| "no server answers".to_owned());
@@ -176,7 +176,8 @@ impl UntilDone {
                     Outlook::Held => (Departure::Held, "what is left is paused"),
                     _ => (Departure::Later, "there is no work now, but there may be later"),
                 };
-                waited(enough).then(|| Ending { why, reason: format!("{what}, for {} s", so_long.as_secs()) })
+                waited(enough)
+                    .then(|| WorkerEnding { why, reason: format!("{what}, for {} s", so_long.as_secs()) })
             }
             Outlook::Done | Outlook::Surplus => None,
         }

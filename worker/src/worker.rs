@@ -19,7 +19,7 @@ use crate::outbox::{OpenSpool, Outbox};
 use crate::runs::HeldRuns;
 use crate::servers::WrongModel;
 use crate::slots::SlotCounts;
-use crate::until_done::{COORDINATOR_WAIT_MAX, Ending};
+use crate::until_done::{COORDINATOR_WAIT_MAX, WorkerEnding};
 use crate::work::{LoopInputs, Work};
 use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
@@ -43,7 +43,7 @@ pub struct WorkerReport {
     /// Unacknowledged records. If there is a spool, the next worker with this name sends them.
     pub unacknowledged: u64,
     /// Why it ended by itself; `None` if it was told to end.
-    pub ended: Option<Ending>,
+    pub ended: Option<WorkerEnding>,
 }
 
 /// Why a worker cannot run.

@@ -7,21 +7,21 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::ending::DrainPhase;
-use crate::until_done::{Ending, UntilDone};
+use crate::until_done::{UntilDone, WorkerEnding};
 
 /// How often a worker without a lease asks what is left.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What a worker is doing, and since when.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Doing {
+pub(super) struct WorkerDoing {
     pub phase: WorkerPhase,
     since: Instant,
     /// How long the latest loading of its servers took.
     pub loaded_in: Option<Duration>,
 }
 
-impl Doing {
+impl WorkerDoing {
     pub(super) fn loading(now: Instant) -> Self {
         Self { phase: WorkerPhase::Loading, since: now, loaded_in: None }
     }
@@ -61,7 +61,7 @@ impl Work {
             return;
         }
         if let Some(reason) = self.servers.lost() {
-            self.leave(Ending { why: Departure::Failed, reason }, now);
+            self.leave(WorkerEnding { why: Departure::Failed, reason }, now);
             return;
         }
         let holds = !self.ledger.lock().slots.is_empty();
@@ -85,7 +85,7 @@ impl Work {
     }
 
     /// Ends: takes no more work, and waits until every record is acknowledged.
-    fn leave(&mut self, ending: Ending, now: Instant) {
+    fn leave(&mut self, ending: WorkerEnding, now: Instant) {
         match ending.why {
             Departure::Failed => tracing::error!(reason = ending.reason, "ending"),
             why => tracing::info!(%why, reason = ending.reason, "ending"),
@@ -95,19 +95,19 @@ impl Work {
     }
 
     /// Why it has ended; `None` if it was told to.
-    pub(crate) fn ended_because(&self) -> Option<Ending> {
+    pub(crate) fn ended_because(&self) -> Option<WorkerEnding> {
         let kept = self.outbox.unacknowledged();
         match &self.leaving {
             Some(ending) if kept == 0 => Some(ending.clone()),
             // Everything but these was delivered, and nothing more came of waiting.
-            Some(_) if !self.is_cut_short && kept == self.outbox.stranded() => Some(Ending {
+            Some(_) if !self.is_cut_short && kept == self.outbox.stranded() => Some(WorkerEnding {
                 why: Departure::Failed,
                 reason: format!(
                     "{kept} records belong to runs that the coordinator does not know or cannot load"
                 ),
             }),
             _ if kept == 0 && self.until.as_ref().is_some_and(UntilDone::is_done) => {
-                Some(Ending { why: Departure::Done, reason: "its models have no work left".to_owned() })
+                Some(WorkerEnding { why: Departure::Done, reason: "its models have no work left".to_owned() })
             }
             _ => None,
         }

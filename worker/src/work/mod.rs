@@ -34,10 +34,10 @@ use crate::runs::HeldRuns;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
 use crate::trace::{Delivering, DialogueTrace};
-use crate::until_done::{Ending, UntilDone};
+use crate::until_done::{UntilDone, WorkerEnding};
 use ending::DrainPhase;
 use lanes::{Loaded, ModelLane, Prepared, RunLoading};
-use leaving::Doing;
+use leaving::WorkerDoing;
 use poll::{Poll, ReportAnswer};
 use records::{EndedDialogue, Unjudged};
 use service_kit::{Stop, StopReceiver};
@@ -115,11 +115,11 @@ pub(crate) struct Work {
     delivering: HashMap<Tag, Delivering>,
     poll: Poll,
     phase: DrainPhase,
-    doing: Doing,
+    doing: WorkerDoing,
     /// Set if it ends by itself when nothing is left.
     until: Option<UntilDone>,
     /// Why it ends by itself, once it does.
-    leaving: Option<Ending>,
+    leaving: Option<WorkerEnding>,
     /// Whether it was told to end while it waited for receipts.
     is_cut_short: bool,
     superseded: Option<NameTaken>,
@@ -168,7 +168,7 @@ impl Work {
             delivering: HashMap::new(),
             poll: Poll::default(),
             phase: DrainPhase::Working,
-            doing: Doing::loading(now),
+            doing: WorkerDoing::loading(now),
             until,
             leaving: None,
             is_cut_short: false,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::exchange::{Departure, Outlook, WorkerPhase};
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::GatedModel;
-use worker::until_done::{Ending, LOOKS_APART_MIN};
+use worker::until_done::{LOOKS_APART_MIN, WorkerEnding};
 use worker::{EndRules, Endpoints, IdleAfter, Stop, WorkerConfig};
 
 use crate::at_work::{AtWork, config, model, spooled};
@@ -22,7 +22,7 @@ fn until_done(config: WorkerConfig, idle_after: Duration) -> WorkerConfig {
 
 const LONG: Duration = Duration::from_secs(600);
 
-fn why(ended: Option<Ending>) -> Option<Departure> {
+fn why(ended: Option<WorkerEnding>) -> Option<Departure> {
     ended.map(|ending| ending.why)
 }
 

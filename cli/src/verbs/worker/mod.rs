@@ -28,7 +28,7 @@ use crate::kit::output::say;
 use crate::kit::serving::{bind, Traces};
 use crate::place::remote::Remote;
 use crate::verbs::worker::server::ServerOptions;
-use crate::verbs::worker::targets::Target;
+use crate::verbs::worker::targets::ScrapeTarget;
 use crate::verbs::worker::until::{Signalled, UntilOptions};
 
 mod part;
@@ -223,7 +223,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if let Some(server) = &own {
             config.endpoints = Endpoints::Own(server.states());
         }
-        let targets = arguments.server.targets(Target {
+        let targets = arguments.server.targets(ScrapeTarget {
             worker: name.clone(),
             models: arguments.models.clone(),
             pool: config.pool.clone(),

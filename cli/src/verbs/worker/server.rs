@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use worker::ServerCommand;
 
 use crate::kit::exit_code::usage;
-use crate::verbs::worker::targets::{Target, TargetsFile};
+use crate::verbs::worker::targets::{ScrapeTarget, TargetsFile};
 
 /// Maximum number of nodes of a server.
 const PARTS_MAX: u32 = 1_024;
@@ -77,7 +77,7 @@ impl ServerOptions {
     }
 
     /// Writes the targets for Prometheus, if asked for, and keeps them right.
-    pub fn targets(&self, target: Target) -> anyhow::Result<Option<TargetsFile>> {
+    pub fn targets(&self, target: ScrapeTarget) -> anyhow::Result<Option<TargetsFile>> {
         self.targets.clone().map(|file| TargetsFile::write(file, target)).transpose()
     }
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use worker::ServerState;
 
 /// What the file says.
-pub struct Target {
+pub struct ScrapeTarget {
     pub worker: String,
     pub models: Vec<String>,
     pub pool: String,
@@ -28,7 +28,7 @@ pub struct TargetsFile {
 
 impl TargetsFile {
     /// Writes the file, and writes it again when the server has another port.
-    pub fn write(file: PathBuf, mut target: Target) -> anyhow::Result<Self> {
+    pub fn write(file: PathBuf, mut target: ScrapeTarget) -> anyhow::Result<Self> {
         replace(&file, &content(&target))
             .with_context(|| format!("cannot write the targets {}", file.display()))?;
         let path = file.clone();
@@ -68,8 +68,8 @@ fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&new, file)
 }
 
-fn content(target: &Target) -> String {
-    let Target { worker, models, pool, host, probed_at, server } = target;
+fn content(target: &ScrapeTarget) -> String {
+    let ScrapeTarget { worker, models, pool, host, probed_at, server } = target;
     let labels = |job: &str| json!({"job": job, "worker": worker, "model": models.join(","), "pool": pool});
     let mut groups = Vec::new();
     if let Some(address) = probed_at {
@@ -94,8 +94,8 @@ fn content(target: &Target) -> String {
 mod tests {
     use super::*;
 
-    fn target(server: Option<watch::Receiver<ServerState>>) -> Target {
-        Target {
+    fn target(server: Option<watch::Receiver<ServerState>>) -> ScrapeTarget {
+        ScrapeTarget {
             worker: "w".to_owned(),
             models: vec!["org/m".to_owned()],
             pool: "large".to_owned(),

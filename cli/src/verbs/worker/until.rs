@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::exchange::Departure;
 use service_kit::shutdown::StopSignal;
-use worker::until_done::Ending;
+use worker::until_done::WorkerEnding;
 use worker::{EndRules, IdleAfter};
 
 use crate::kit::arguments::{idle_after, seconds};
@@ -81,8 +81,8 @@ impl UntilOptions {
     }
 
     /// The exit code of a worker that has ended.
-    pub fn exit_code(&self, ended: Option<Ending>, signalled: &Signalled) -> anyhow::Result<ExitCode> {
-        let Some(Ending { why, reason }) = ended else {
+    pub fn exit_code(&self, ended: Option<WorkerEnding>, signalled: &Signalled) -> anyhow::Result<ExitCode> {
+        let Some(WorkerEnding { why, reason }) = ended else {
             return Ok(if self.until_done { signalled.exit_code() } else { ExitCode::Success });
         };
         match why {

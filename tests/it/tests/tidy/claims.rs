@@ -97,6 +97,8 @@ fn documents_name_commands_and_options_that_exist() {
             for call in line.split("kgfleet ").skip(1) {
                 // A comment, a pipe or the next command ends it.
                 let call = call.split(['#', '|', ';', ')']).next().unwrap_or_default();
+                // What follows is the command of another program.
+                let call = call.split(" -- ").next().unwrap_or_default();
                 let mut words = call.split_whitespace();
                 let Some(verb) = words.next().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
                 else {
