@@ -1,13 +1,12 @@
 //! The page in a real browser.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 
 use domain::control::{Control, RunPhase};
+use harness::browser::{Browser, axe};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::browser::Browser;
 use super::world::*;
 
 /// Serves the page on a port of this machine; its address.
@@ -93,18 +92,6 @@ async fn somebody_logs_in_sees_progress_move_pauses_and_reads_a_hostile_answer()
     assert_eq!(unexpected, Vec::<String>::new());
 }
 
-/// The accessibility checker, where it is installed.
-fn axe() -> Option<String> {
-    let named = std::env::var_os("KGFLEET_AXE").map(PathBuf::from);
-    let beside =
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe/node_modules/axe-core/axe.min.js");
-    let found = std::fs::read_to_string(named.unwrap_or_else(beside)).ok();
-    if found.is_none() {
-        harness::skip("axe-core is not installed: tests/setup does it, or KGFLEET_AXE names axe.min.js");
-    }
-    found
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_can_be_used_by_everybody() {
     let Some(axe) = axe() else { return };
@@ -142,11 +129,7 @@ async fn every_page_can_be_used_by_everybody() {
             browser.open(&format!("{base}{page}"));
             let wide = browser.value("document.documentElement.scrollWidth");
             assert!(wide.as_u64().unwrap() <= u64::from(width), "{page} is {wide} wide on {width}");
-            browser.value(&format!("{axe}; true"));
-            let faults = browser.value(
-                "axe.run().then((found) => found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
-                 .map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
-            );
+            let faults = browser.barriers(&axe);
             assert_eq!(faults, json!([]), "{page}, {width} wide, dark: {dark}");
         }
     }

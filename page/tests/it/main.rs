@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod admission;
-mod browser;
 mod browsing;
 mod moving;
 mod pages;

@@ -10,6 +10,7 @@
 //! | [`receiver`] | a server that stores every request | |
 //! | [`proxy`] | a line between two processes that can be cut | |
 //! | [`terminal`] | a pseudo-terminal with a screen to read | `terminal` |
+//! | [`browser`] | a headless Chromium that is told what to do, and the accessibility checker | `browser` |
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
@@ -25,6 +26,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a harness of tests fails by panicking")]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 #[cfg(feature = "canned-server")]
 pub mod canned_server;
 #[cfg(feature = "cluster")]

@@ -1,9 +1,9 @@
-//! A headless Chromium, told what to do over two pipes.
+//! A headless Chromium, told what to do over two pipes, for tests of pages.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl Browser {
                 .is_ok_and(|s| s.success())
         });
         let Some(program) = found else {
-            harness::skip("there is no chromium");
+            crate::skip("there is no chromium");
             return None;
         };
         let home = tempfile::tempdir().unwrap();
@@ -172,6 +172,16 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", features);
     }
 
+    /// What the accessibility checker [`axe`] finds serious on the page that is open.
+    #[track_caller]
+    pub fn barriers(&mut self, axe: &str) -> Value {
+        self.value(&format!("{axe}; true"));
+        self.value(
+            "axe.run().then((found) => found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
+             .map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
+        )
+    }
+
     /// What the browser complained about, and windows that a page opened.
     pub fn complaints(&self) -> Vec<String> {
         let told = self.events.iter().filter(|event| match event["method"].as_str().unwrap_or_default() {
@@ -181,6 +191,18 @@ impl Browser {
         });
         told.map(Value::to_string).collect()
     }
+}
+
+/// The accessibility checker, where it is installed; `None`, said aloud, where it is not.
+pub fn axe() -> Option<String> {
+    let named = std::env::var_os("KGFLEET_AXE").map(PathBuf::from);
+    let beside =
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe/node_modules/axe-core/axe.min.js");
+    let found = std::fs::read_to_string(named.unwrap_or_else(beside)).ok();
+    if found.is_none() {
+        crate::skip("axe-core is not installed: tests/setup does it, or KGFLEET_AXE names axe.min.js");
+    }
+    found
 }
 
 impl Drop for Browser {
