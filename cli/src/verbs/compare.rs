@@ -6,6 +6,7 @@ use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
+use report::stats::{Estimate, Need};
 use report::tables::comparison::{self, Compared};
 
 use crate::files::inputs::Inputs;
@@ -35,6 +36,9 @@ pub struct Arguments {
     /// interval of the mean difference of the tasks lies below -X. Says so where there are too few exercises to tell.
     #[arg(long, value_name = "X", value_parser = margin)]
     gate: Option<f64>,
+    /// Say what it takes to know every difference this well: half the width of its interval.
+    #[arg(long, value_name = "X", value_parser = margin)]
+    within: Option<f64>,
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
     /// Write into a file instead of standard output.
@@ -69,24 +73,43 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     print(all, &compared, &arguments)?;
     let mut holds = true;
     for pair in &compared {
-        let (Some(gate), Some(estimate)) = (arguments.gate, &pair.found.all.estimate) else { continue };
+        let Some(estimate) = &pair.found.all.estimate else { continue };
         let (low, high) = (estimate.interval.low, estimate.interval.high);
-        if high < -gate {
-            say(&format!("{}: the mean difference is below -{gate}: {low:.3} to {high:.3}", pair.title()));
-            holds = false;
-        } else if let Some(times) = estimate.exercises_for(gate).filter(|_| low < -gate) {
-            say(&format!(
-                "{}: the mean difference is known within {:.3}; to be sure of a loss of {gate}, ask about {times} times as many \
-                 exercises of each task",
-                pair.title(),
-                estimate.reach()
-            ));
+        if let Some(gate) = arguments.gate {
+            if high < -gate {
+                let title = pair.title();
+                say(&format!("{title}: the mean difference is below -{gate}: {low:.3} to {high:.3}"));
+                holds = false;
+            } else if low < -gate {
+                tell_need(pair, estimate, gate);
+            }
+        }
+        if let Some(within) = arguments.within.filter(|_| arguments.within != arguments.gate) {
+            tell_need(pair, estimate, within);
         }
     }
     if !holds {
         return Ok(ExitCode::Unsatisfied);
     }
     Ok(read.exit_code())
+}
+
+/// Says how well a difference is known, and what it takes to know it within `reach`.
+fn tell_need(pair: &Compared<'_>, estimate: &Estimate, reach: f64) {
+    let known = format!("{}: the mean difference is known within {:.3}", pair.title(), estimate.reach());
+    let Some(Need { exercises, dialogues }) = estimate.need(reach) else { return say(&known) };
+    let (asked, held) = (estimate.exercises as u64, pair.found.all.n as u64);
+    let more = match dialogues {
+        Some(dialogues) => format!(
+            "or {dialogues} times as many dialogues about the same ones ({} instead of {held} for each model)",
+            dialogues * held
+        ),
+        None => "more dialogues about the same ones are not enough".to_owned(),
+    };
+    say(&format!(
+        "{known}; {reach} takes about {exercises} times as many exercises ({} instead of {asked}), {more}",
+        exercises * asked
+    ));
 }
 
 /// Writes one table per pair for people, and one of all pairs for programs, which cannot tell where a table ends.

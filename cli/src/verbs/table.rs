@@ -9,7 +9,7 @@ use report::analysis::groups::{self as task_groups, TaskGroup};
 use report::analysis::scheme::{self, Scheme};
 use benchmarks::kinds::kghalubench::show::{tables as hallucination, Study};
 use present::table::{printable, Table};
-use report::views::{combined, dialogues, groups, preferences, statistics, Grid, Sort};
+use report::views::{combined, configuration, dialogues, groups, preferences, statistics, Grid, Sort};
 
 use crate::files::inputs::Inputs;
 use crate::files::kghalubench::StudyFiles;
@@ -81,6 +81,8 @@ enum Show {
     Combined,
     /// Welch's tests between groups of tasks on one score, over all models together.
     Groups,
+    /// How each model was asked: sampling, server, and what else its records know of it.
+    Configuration,
     /// The wide form: one row per dialogue, one column per score.
     Dialogues,
     /// KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model.
@@ -95,7 +97,7 @@ enum Show {
 
 impl Show {
     /// Every table whose size does not grow with the dialogues.
-    const SUMMARIES: [Self; 7] = [
+    const SUMMARIES: [Self; 8] = [
         Self::Scores,
         Self::Models,
         Self::Statistics,
@@ -103,6 +105,7 @@ impl Show {
         Self::PreferenceTests,
         Self::Combined,
         Self::Groups,
+        Self::Configuration,
     ];
 
     /// The tables of pipelines.
@@ -168,6 +171,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
         Show::PreferenceTests => preferences::tests(all),
         Show::Combined => combined::table(all, scheme),
         Show::Groups => compared(all, arguments)?,
+        Show::Configuration => configuration::table(all),
         Show::Dialogues => dialogues::wide(all),
         Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
             bail!(usage!("--show halu is for pipelines of KGHaluBench; none is named"))

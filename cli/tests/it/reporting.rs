@@ -60,6 +60,55 @@ fn a_gate_holds_or_says_why_not() {
         .says(&["there is no model `x`"]);
 }
 
+/// A result file with as many tasks; every third loses `loss`, each has five cases, and tasks and cases differ by more than that.
+fn file_of_tasks(model: &str, tasks: u32, loss: f64) -> String {
+    let mut records = Vec::new();
+    for (task, iteration) in (0..tasks).flat_map(|task| (0..20).map(move |iteration| (task, iteration))) {
+        let case = iteration % 5;
+        let score = 0.3 + 0.6 * f64::from(task) / f64::from(tasks) + f64::from(case) / 50.0;
+        let score = if task % 3 == 0 { score - loss } else { score };
+        records.push(json!({
+            "startTime": format!("2024-12-19T06:29:{iteration:02}.{task:06}"), "modelId": format!("GPT--{model}--{model}"),
+            "taskInfo": {
+                "taskId": "RdfFriendCount", "version": "4.4", "gitCommit": "abc",
+                "taskLabel": format!("RdfFriendCount-turtle-{task}"),
+            },
+            "taskData": { "uid": format!("case-{task}-{case}") },
+            "scores": { "f1": score }, "info": {}, "duration": "0:00:01.000000",
+            "interactions": [["prompt", "t", "Who?"], ["response", "t", "She."]],
+        }));
+    }
+    Value::from(records).to_string()
+}
+
+#[test]
+fn a_certain_loss_on_a_third_of_the_tasks_fails_the_gate() {
+    let data = Data::new();
+    let old = data.write("old_result.json", file_of_tasks("old", 27, 0.0));
+    let new = data.write("new_result.json", file_of_tasks("new", 27, 0.2));
+    let compare = |a: &str, b: &str, more: &[&str]| {
+        let named = ["compare", old.to_str().unwrap(), new.to_str().unwrap(), "--a", a, "--b", b];
+        data.kgfleet(&[&named[..], more].concat())
+    };
+    compare("old", "new", &["--gate", "0.01"])
+        .expect(1)
+        .says(&["new against old: the mean difference is below -0.01"]);
+    compare("new", "old", &["--gate", "0.01"]).expect(0);
+    let found = compare("old", "new", &["--format", "json"]).expect(0).json();
+    let all =
+        found["rows"].as_array().unwrap().iter().find(|row| row["task"] == "all tasks").unwrap().clone();
+    let number = |name: &str| all[name].as_f64().unwrap();
+    assert!((number("difference") + 0.2 / 3.0).abs() < 1e-9, "{all}");
+    // Interval and p are of the difference beside them.
+    assert!(number("low") < number("difference") && number("difference") < number("high"), "{all}");
+    assert!(number("high") < 0.0 && number("p") < 0.001, "{all}");
+    compare("old", "new", &["--within", "0.001"]).expect(0).says(&[
+        "the mean difference is known within 0.0",
+        "times as many exercises",
+        "instead of 135",
+    ]);
+}
+
 #[test]
 fn every_pair_is_in_the_file_that_a_comparison_writes() {
     let data = Data::new();
@@ -110,7 +159,7 @@ fn tables_are_sorted_grouped_and_written_as_workbooks() {
     let out = data.path().join("tables.xlsx");
     table(&["--format", "xlsx", "--show", "dialogues", "--out", out.to_str().unwrap()]).expect(0);
     let names = sheets(&out);
-    assert_eq!((names[0].as_str(), names[1].as_str(), names.len()), ("1 Summary", "2 Dialogues", 9));
+    assert_eq!((names[0].as_str(), names[1].as_str(), names.len()), ("1 Summary", "2 Dialogues", 10));
 }
 
 /// Names of the sheets of a workbook.

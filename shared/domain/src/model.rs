@@ -143,6 +143,12 @@ pub fn stated_size(name: &str) -> Option<f64> {
     words.filter_map(billions).next_back()
 }
 
+/// Billions of parameters that take part in each token, if a name states them: `A14B` in `Qwen2-57B-A14B`.
+pub fn stated_active(name: &str) -> Option<f64> {
+    let words = name.split(|c: char| !c.is_alphanumeric() && c != '.');
+    words.filter_map(|word| stated_size(word.strip_prefix(['A', 'a'])?)).next_back()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +167,11 @@ mod tests {
         ];
         for (name, expected) in sizes {
             assert_eq!(stated_size(name), expected, "{name}");
+        }
+        let actives =
+            [("Qwen2-57B-A14B-Instruct", Some(14.0)), ("Qwen3-30B-A3B", Some(3.0)), ("Llama-3.1-8B", None)];
+        for (name, expected) in actives {
+            assert_eq!(stated_active(name), expected, "{name}");
         }
     }
 }

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             name,
             family: family.to_owned(),
             size: Some(size),
+            active: None,
             origin: Origin::Published,
             exercises: Exercises::Published,
         });

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use results::names::Names;
 use tasks::{ScoreOutOfRange, TaskClass};
 
-use crate::summaries::{CellStatistics, ColumnStatistics};
+use crate::setups::{Fact, ModelSetup};
+use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
 pub use crate::summaries::{ColumnId, TaskId};
 
 mod shapes;
@@ -78,6 +79,8 @@ pub struct Column {
     pub family: String,
     /// Billions of parameters, if the name states them.
     pub size: Option<f64>,
+    /// Billions of parameters that take part in each token, if the name states them beside all.
+    pub active: Option<f64>,
     pub origin: Origin,
     pub exercises: Exercises,
 }
@@ -200,15 +203,18 @@ pub struct Dialogues {
     planned: HashMap<(ColumnId, TaskId), u64>,
     /// Positions of the dialogues of a model on a task in the list, in order.
     places: HashMap<(ColumnId, TaskId), Vec<u32>>,
+    /// How columns were asked, where it is known.
+    setups: HashMap<ColumnId, ModelSetup>,
     /// Results computed from these dialogues, until they change: many tables and plots need the same ones.
     pub(crate) memo: Memo,
 }
 
-/// Cached results, see [`cells`](crate::analysis::cells).
+/// Cached results, see [`cells`](crate::analysis::cells) and [`ranks`](crate::analysis::ranks).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     pub(crate) statistics: OnceLock<Vec<CellStatistics>>,
     pub(crate) totals: OnceLock<Vec<ColumnStatistics>>,
+    pub(crate) ranks: OnceLock<Vec<Option<RankInterval>>>,
 }
 
 /// The reason of a dialogue whose published evaluation raised an exception.
@@ -255,6 +261,21 @@ impl Dialogues {
             .get(&(column, task))
             .copied()
             .unwrap_or_else(|| self.places_of(column, task).len() as u64)
+    }
+
+    /// Notes how a model was asked.
+    pub fn note(&mut self, column: ColumnId, fact: Fact, value: &str) {
+        self.setup_of(column).note(fact, value);
+    }
+
+    /// How a model was asked, to be completed.
+    pub fn setup_of(&mut self, column: ColumnId) -> &mut ModelSetup {
+        self.setups.entry(column).or_default()
+    }
+
+    /// How a model was asked; `None` if nothing is known.
+    pub fn setup(&self, column: ColumnId) -> Option<&ModelSetup> {
+        self.setups.get(&column)
     }
 
     /// Adds a dialogue. If the headline of its class must be between 0 and 1 and is not, the dialogue counts as
@@ -435,6 +456,9 @@ impl Dialogues {
             _ => false,
         });
         self.memo = Memo::default();
+        let setups = std::mem::take(&mut self.setups);
+        self.setups =
+            setups.into_iter().filter_map(|(column, setup)| Some((columns[column]?, setup))).collect();
         self.places.clear();
         for (dialogue, place) in self.list.iter().zip(0..) {
             self.places.entry((dialogue.column, dialogue.task)).or_default().push(place);

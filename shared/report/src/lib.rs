@@ -15,6 +15,7 @@ pub mod figures;
 pub mod html;
 pub mod input;
 pub mod names;
+pub mod setups;
 pub mod stats;
 pub mod summaries;
 pub mod tables;

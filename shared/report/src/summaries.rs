@@ -1,5 +1,7 @@
 //! Statistics of dialogues: of a model on a task, and of a model over all tasks.
 
+use std::fmt;
+
 use crate::stats::Summary;
 use crate::stats::interval::Interval;
 
@@ -57,4 +59,21 @@ pub struct ColumnStatistics {
     pub seconds: Option<f64>,
     /// The mean score of first answers and that of last ones, over dialogues that have both.
     pub gain: Option<(f64, f64)>,
+}
+
+/// The best and the worst place that a model may have, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankInterval {
+    pub best: usize,
+    pub worst: usize,
+}
+
+/// For people: `2`, or `2–4`.
+impl fmt::Display for RankInterval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.best == self.worst {
+            true => write!(f, "{}", self.best),
+            false => write!(f, "{}\u{2013}{}", self.best, self.worst),
+        }
+    }
 }

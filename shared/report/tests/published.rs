@@ -5,11 +5,14 @@
 
 use harness::Conformance;
 use report::Dialogues;
+use report::analysis::cells::{statistics, totals};
 use report::analysis::combined::{combined, test};
+use report::analysis::compare::compare as compare_models;
 use report::analysis::groups::{TaskGroup, compare};
 use report::analysis::{leaders, preference, scheme};
 use report::input::read_documents;
 use results::llmkgbench::discover;
+use serde_json::Value;
 
 /// Published dialogues: six models on 26 tasks, 20 each.
 const DIALOGUES: usize = 3_120;
@@ -98,7 +101,7 @@ fn combined_scores_equal_those_worked_out_from_the_files() {
     let ranked = leaders::rank(&means, |best, at| test(&scheme, &ours[best], &ours[at]));
     let p = |name: &str| {
         let rank = ranked.iter().find(|rank| all.columns[ours[rank.item].column].name == name).unwrap();
-        rank.test.map(|test| test.p)
+        rank.p
     };
     let near = |name: &str, expected: f64, unit: f64| {
         let p = p(name).unwrap();
@@ -107,6 +110,59 @@ fn combined_scores_equal_those_worked_out_from_the_files() {
     assert_eq!(p("Claude 3.5 Haiku"), None, "it is the best one");
     near("Gemini 1.5 Flash", 0.39, 0.01);
     near("GPTo1-mini 2024/09", 0.0035, 0.0001);
+}
+
+/// What `testdata/published.py` made of the same files, with numpy and scipy alone.
+const FROZEN: &str = include_str!("../testdata/published.json");
+
+#[test]
+fn intervals_differences_and_gates_equal_those_of_numpy() {
+    let Some((all, _)) = published() else { return };
+    let frozen: Value = serde_json::from_str(FROZEN).unwrap();
+    let near = |ours: &[f64], theirs: &Value, what: &str| {
+        for (ours, theirs) in ours.iter().zip(theirs.as_array().unwrap()) {
+            let theirs = theirs.as_f64().unwrap();
+            assert!((ours - theirs).abs() < 1e-9, "{what}: {ours} is not {theirs}");
+        }
+    };
+    let column = |model: &Value| {
+        all.columns.iter().position(|column| column.model == model.as_str().unwrap()).unwrap()
+    };
+    let mut cells = 0;
+    for (model, expected) in frozen["models"].as_object().unwrap() {
+        let id = column(&Value::from(model.as_str()));
+        let total = &totals(&all)[id];
+        let interval = total.interval.unwrap();
+        near(&[total.mean.unwrap(), interval.low, interval.high], &expected["all"], model);
+        for cell in statistics(&all).iter().filter(|cell| cell.column == id) {
+            let interval = cell.interval.unwrap();
+            let task = &all.tasks[cell.task].label;
+            let ours = [cell.summary.unwrap().mean, interval.low, interval.high];
+            near(&ours, &expected["tasks"][task], &format!("{model} on {task}"));
+            cells += 1;
+        }
+    }
+    assert_eq!(cells, 6 * 26);
+    let gate = frozen["gate"].as_f64().unwrap();
+    let pairs = frozen["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 15);
+    let mut failing = 0;
+    for pair in pairs {
+        let (a, b) = (column(&pair["first"]), column(&pair["second"]));
+        for (a, b, direction, sign) in [(a, b, "forth", 1.0), (b, a, "back", -1.0)] {
+            let found = compare_models(&all, a, b).all;
+            let estimate = found.estimate.unwrap();
+            let (low, high) = (estimate.interval.low, estimate.interval.high);
+            let (low, high) = if sign < 0.0 { (-high, -low) } else { (low, high) };
+            let ours =
+                [sign * found.difference.unwrap(), low, high, estimate.p, sign * found.effect.unwrap()];
+            near(&ours, &pair["expected"], direction);
+            let holds = estimate.interval.high >= -gate;
+            assert_eq!(holds, pair["holds"][direction], "{pair}");
+            failing += u32::from(!holds);
+        }
+    }
+    assert_eq!(failing, 12, "of fifteen pairs, twelve differ by more than the gate");
 }
 
 /// Expected is what `scipy.stats.ttest_ind(a, b, equal_var=False)` gives for the same values.

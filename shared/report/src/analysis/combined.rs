@@ -1,12 +1,12 @@
 //! One number per model out of the categories of a [`Scheme`], and the categories themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::scheme::{Scheme, SchemeValue, Weighting};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
 use crate::stats::Summary;
 use crate::stats::describe::mean;
-use crate::stats::{Estimate, TTest, TaskValues, ValueRange, estimate, interval, welch};
+use crate::stats::{Estimate, TaskValues, ValueRange, estimate, welch};
 
 /// A model in one category.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +31,8 @@ pub struct Combined {
     pub sd: Option<f64>,
     /// How sure the mean is, for these tasks with other exercises.
     pub estimate: Option<Estimate>,
-    /// All values, for tests between models.
-    pub values: Vec<f64>,
+    /// All values by category, for tests between models.
+    values: Vec<Vec<SchemeValue>>,
 }
 
 /// Every model in a scheme.
@@ -43,7 +43,7 @@ pub fn combined(all: &Dialogues, scheme: &Scheme) -> Vec<Combined> {
 fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
     let categories: Vec<Vec<SchemeValue>> =
         scheme.categories.iter().map(|category| category.values(all, column)).collect();
-    let values: Vec<f64> = categories.iter().flatten().map(|found| found.value).collect();
+    let values: Vec<f64> = pooled(&categories);
     let scores: Vec<Option<CategoryScore>> = categories
         .iter()
         .map(|values| {
@@ -67,7 +67,7 @@ fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
         mean: mean.filter(|_| whole),
         sd: sd.filter(|_| whole),
         estimate: estimate.filter(|_| whole),
-        values,
+        values: categories,
     }
 }
 
@@ -77,7 +77,7 @@ fn strata(categories: &[Vec<SchemeValue>], weighting: Weighting) -> Vec<TaskValu
     for category in categories {
         let mut tasks: BTreeMap<TaskId, Vec<(u32, f64)>> = BTreeMap::new();
         for found in category {
-            tasks.entry(found.task).or_default().push((found.case, found.value));
+            tasks.entry(found.task).or_default().push((found.question.case, found.value));
         }
         let whole = match weighting {
             Weighting::Pooled => 1.0,
@@ -90,13 +90,29 @@ fn strata(categories: &[Vec<SchemeValue>], weighting: Weighting) -> Vec<TaskValu
     strata
 }
 
-/// Whether the scores of two models differ, first less second. Pooled values are compared by Welch's test, as the journal
-/// article does; weighted ones by the errors of their weighted means.
-pub fn test(scheme: &Scheme, a: &Combined, b: &Combined) -> Option<TTest> {
+/// The p of two models having the same score. Pooled values are compared by Welch's test, as the journal article does; of
+/// categories that count the same, the weighted mean of the differences is tested, question by question.
+pub fn test(scheme: &Scheme, a: &Combined, b: &Combined) -> Option<f64> {
     match scheme.weighting {
-        Weighting::Pooled => welch(&a.values, &b.values),
-        Weighting::Categories => interval::difference(a.estimate.as_ref()?, b.estimate.as_ref()?),
+        Weighting::Pooled => welch(&pooled(&a.values), &pooled(&b.values)).map(|test| test.p),
+        Weighting::Categories => {
+            let paired = a.values.iter().zip(&b.values).map(|(a, b)| differences(a, b)).collect::<Vec<_>>();
+            estimate(&strata(&paired, scheme.weighting), ValueRange::DIFFERENCE).map(|found| found.p)
+        }
     }
+}
+
+fn pooled(categories: &[Vec<SchemeValue>]) -> Vec<f64> {
+    categories.iter().flatten().map(|found| found.value).collect()
+}
+
+/// First less second, of what both have.
+fn differences(a: &[SchemeValue], b: &[SchemeValue]) -> Vec<SchemeValue> {
+    let key = |found: &SchemeValue| (found.task, found.part, found.question);
+    let second: HashMap<_, f64> = b.iter().map(|found| (key(found), found.value)).collect();
+    let less =
+        |found: &SchemeValue| Some(SchemeValue { value: found.value - second.get(&key(found))?, ..*found });
+    a.iter().filter_map(less).collect()
 }
 
 /// Mean and deviation with the same weight on every category.
@@ -137,6 +153,24 @@ mod tests {
         // Interval and test are of the number that is shown.
         assert_eq!(alike.estimate.map(|estimate| estimate.mean), Some(0.5));
         assert_eq!(pooled.estimate.map(|estimate| estimate.mean), Some(0.25));
+    }
+
+    #[test]
+    fn categories_that_count_the_same_are_tested_as_such() {
+        // The second model is worse on the small category only. Of all values that is little, of the score it is half.
+        let labels: Vec<String> = (0..9).map(|n| format!("A{n}")).chain(["B".to_owned()]).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let all = matrix(&["a", "b"], &labels, 20, |model, task, n| match (model, task) {
+            (1, 9) => 0.2 + f64::from(n % 5) / 50.0,
+            (_, 9) => 0.8 + f64::from(n % 5) / 50.0,
+            _ => f64::from(n % 2),
+        });
+        let p = |weighting: &str| {
+            let (scheme, found) = (scheme(weighting), combined(&all, &scheme(weighting)));
+            test(&scheme, &found[0], &found[1]).unwrap()
+        };
+        assert!(p("pooled") > 0.05, "{}", p("pooled"));
+        assert!(p("categories") < 0.01, "{}", p("categories"));
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Two models, or one model in two runs, dialogue by dialogue.
 //!
-//! Dialogues with the same task, case and number were asked the same, so their scores are compared as pairs. Interval and p
+//! Dialogues with the same [`QuestionKey`] were asked the same, so their scores are compared as pairs. Interval and p
 //! are of the difference that is shown, by one [estimate]: over several tasks, of the mean of their differences.
 
-use std::collections::HashMap;
-
-use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId};
+use super::answers::{Answers, QuestionKey};
+use crate::dialogues::{ColumnId, Dialogues, TaskId};
 use crate::stats::describe::{mean, variance};
 use crate::stats::{Estimate, TaskValues, ValueRange, Wilcoxon, effect, estimate, holm, wilcoxon};
 
@@ -40,21 +39,20 @@ pub struct Comparison {
     pub all: Pairs,
 }
 
-/// A pair: the case, and the scores of both sides.
-type Pair = (u32, f64, f64);
+/// The scores of both sides on a question.
+type Pair = (QuestionKey, f64, f64);
 
 /// Compares two columns on the tasks that both have.
 pub fn compare(all: &Dialogues, a: ColumnId, b: ColumnId) -> Comparison {
+    let (first, second) = (Answers::of(all, a), Answers::of(all, b));
     let (mut every, mut tasks, mut unpaired): (Vec<Vec<Pair>>, _, _) = (Vec::new(), Vec::new(), 0);
     for task in 0..all.tasks.len() {
-        let (first, second) = (scored(all, a, task), scored(all, b, task));
-        if first.is_empty() || second.is_empty() {
+        let number = first.number(task) + second.number(task);
+        if first.number(task) == 0 || second.number(task) == 0 {
             continue;
         }
-        let mut pairs: Vec<Pair> =
-            first.iter().filter_map(|(key, score)| Some((key.0, *score, *second.get(key)?))).collect();
-        pairs.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)));
-        let single = first.len() + second.len() - 2 * pairs.len();
+        let pairs: Vec<Pair> = first.paired(&second, task).collect();
+        let single = number - 2 * pairs.len();
         tasks.push((task, sum_up(std::slice::from_ref(&pairs), single)));
         unpaired += single;
         every.push(pairs);
@@ -67,22 +65,6 @@ pub fn compare(all: &Dialogues, a: ColumnId, b: ColumnId) -> Comparison {
     Comparison { tasks, all: sum_up(&every, unpaired) }
 }
 
-/// The scores of a model on a task, by case and by how often the case had come before.
-fn scored(all: &Dialogues, column: ColumnId, task: TaskId) -> HashMap<(u32, u32), f64> {
-    let mut dialogues: Vec<&ReportedDialogue> = all.of(column, task).collect();
-    dialogues.sort_by_key(|dialogue| dialogue.iteration);
-    let mut turns: HashMap<u32, u32> = HashMap::new();
-    let mut found = HashMap::new();
-    for dialogue in dialogues {
-        let turn = turns.entry(dialogue.case).or_default();
-        if let Some(headline) = dialogue.headline {
-            found.insert((dialogue.case, *turn), headline);
-        }
-        *turn += 1;
-    }
-    found
-}
-
 /// Sums up the pairs of tasks, each of which counts the same.
 fn sum_up(tasks: &[Vec<Pair>], unpaired: usize) -> Pairs {
     let tasks: Vec<&Vec<Pair>> = tasks.iter().filter(|pairs| !pairs.is_empty()).collect();
@@ -93,7 +75,7 @@ fn sum_up(tasks: &[Vec<Pair>], unpaired: usize) -> Pairs {
     let means = over_tasks(&|pair| pair.1).zip(over_tasks(&|pair| pair.2));
     let difference = means.map(|(a, b)| b - a);
     let differences =
-        |pairs: &&Vec<Pair>| pairs.iter().map(|(case, a, b)| (*case, b - a)).collect::<Vec<_>>();
+        |pairs: &&Vec<Pair>| pairs.iter().map(|(question, a, b)| (question.case, b - a)).collect::<Vec<_>>();
     let strata: Vec<TaskValues> =
         tasks.iter().map(|pairs| TaskValues { weight: 1.0, values: differences(pairs) }).collect();
     let of_exercises: Vec<f64> = strata.iter().flat_map(|task| means_of_exercises(&task.values)).collect();
@@ -168,7 +150,7 @@ mod tests {
         assert!(found.estimate.unwrap().p < 1e-4);
         // With few tasks of five exercises, others might tell another story; how many would decide it is said.
         let few = with_loss(3).all.estimate.unwrap();
-        assert!(few.interval.high > -0.01 && few.exercises_for(0.01).is_some(), "{few:?}");
+        assert!(few.interval.high > -0.01 && few.need(0.01).is_some(), "{few:?}");
     }
 
     #[test]

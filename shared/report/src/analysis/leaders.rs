@@ -1,12 +1,12 @@
 //! The group of models that lead: the best one, and those after it until the first that differs from it.
 //!
 //! As in the journal article: models in the order of their mean, each compared with the best by a two-sided test at 0.05,
-//! which is Welch's where the score is a mean of values, until the first difference. Models with fewer or more scattered values are harder to tell from the best, so a model
-//! further down may not differ either; it is outside of the group all the same. Beside it stands what is left after Holm's
-//! correction for all comparisons with the best.
+//! until the first difference. Models with fewer or more scattered values are harder to tell from the best, so a model further
+//! down may not differ either; it is outside of the group all the same. Beside it stands what is left after Holm's correction
+//! for all comparisons with the best.
 
 use super::ALPHA;
-use crate::stats::{TTest, holm};
+use crate::stats::holm;
 
 /// A model in the order of means.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Rank {
     pub item: usize,
     pub mean: f64,
     /// Against the best; `None` of the best itself and where both are equal constants.
-    pub test: Option<TTest>,
+    pub p: Option<f64>,
     /// P corrected by Holm for all models compared.
     pub corrected: Option<f64>,
     /// Whether it is in the leading group.
@@ -24,23 +24,23 @@ pub struct Rank {
     pub leads_corrected: bool,
 }
 
-/// Ranks items by their means; `test` compares the best with another one. Items whose mean is not finite are left out; equal
+/// Ranks items by their means; `test` is the p of the best and another one being equal. Items whose mean is not finite are left out; equal
 /// means keep their order.
-pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<TTest>) -> Vec<Rank> {
+pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<f64>) -> Vec<Rank> {
     let mut order: Vec<usize> = (0..means.len()).filter(|&at| means[at].is_finite()).collect();
     order.sort_by(|&a, &b| means[b].total_cmp(&means[a]));
     let Some(&best) = order.first() else { return Vec::new() };
-    let tests: Vec<Option<TTest>> =
+    let ps: Vec<Option<f64>> =
         order.iter().map(|&at| if at == best { None } else { test(best, at) }).collect();
-    let corrected = holm(&tests.iter().map(|test| test.map_or(f64::NAN, |test| test.p)).collect::<Vec<_>>());
+    let corrected = holm(&ps.iter().map(|p| p.unwrap_or(f64::NAN)).collect::<Vec<_>>());
     let mut leading = true;
-    let ranked = order.iter().zip(tests).zip(corrected).map(|((&item, test), corrected)| {
-        leading &= test.is_none_or(|test| test.p >= ALPHA);
+    let ranked = order.iter().zip(ps).zip(corrected).map(|((&item, p), corrected)| {
+        leading &= p.is_none_or(|p| p >= ALPHA);
         let corrected = Some(corrected).filter(|p| !p.is_nan());
         Rank {
             item,
             mean: means[item],
-            test,
+            p,
             corrected,
             leads: leading,
             leads_corrected: corrected.is_none_or(|p| p >= ALPHA),
@@ -66,7 +66,7 @@ mod tests {
             [(0.5, &wide[..]), (0.905, &best), (0.805, &apart), (0.904, &near), (0.6, &few), (f64::NAN, &[])];
         let rank_all = |samples: &[(f64, &[f64])]| {
             let means: Vec<f64> = samples.iter().map(|(mean, _)| *mean).collect();
-            rank(&means, |best, at| welch(samples[best].1, samples[at].1))
+            rank(&means, |best, at| welch(samples[best].1, samples[at].1).map(|test| test.p))
         };
         let ranked = rank_all(&samples);
         let order: Vec<(usize, bool)> = ranked.iter().map(|rank| (rank.item, rank.leads)).collect();

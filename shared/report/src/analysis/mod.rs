@@ -6,15 +6,18 @@
 //! | does it prefer Turtle or JSON-LD? | [`preference`] |
 //! | what do several tasks together say? | [`scheme`], [`combined`] |
 //! | which models lead? | [`leaders`] |
-//! | do two runs or models differ? | [`compare`] |
+//! | which place may a model have? | [`ranks`] |
+//! | do two runs or models differ? | [`compare`], on the questions that both [answered](answers) |
 //! | do groups of tasks differ? | [`groups`] |
 
+pub mod answers;
 pub mod cells;
 pub mod combined;
 pub mod compare;
 pub mod groups;
 pub mod leaders;
 pub mod preference;
+pub mod ranks;
 pub mod scheme;
 
 /// The level of tests: where nothing is the matter, one in twenty finds something all the same.

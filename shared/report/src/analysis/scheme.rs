@@ -3,7 +3,8 @@
 use domain::glob::Glob;
 use serde::Deserialize;
 
-use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId};
+use super::answers::{QuestionKey, asked};
+use crate::dialogues::{ColumnId, Dialogues, TaskId};
 
 /// The schemes that come with the program.
 const BUNDLED: &str = include_str!("../../schemes.toml");
@@ -96,30 +97,29 @@ pub fn named(schemes: &[Scheme], name: &str) -> Result<Scheme, SchemeError> {
         .ok_or_else(|| SchemeError::Unknown { name: name.to_owned(), known: known() })
 }
 
-/// A value of a category, with the case that it is about.
+/// A value of a category, with the question that it is about and the part of the category that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemeValue {
     pub task: TaskId,
-    pub case: u32,
+    pub part: usize,
+    pub question: QuestionKey,
     pub value: f64,
 }
 
 impl Category {
-    /// Every value of a model in this category.
+    /// Every value of a model in this category, task by task.
     pub fn values(&self, all: &Dialogues, column: ColumnId) -> Vec<SchemeValue> {
-        let parts: Vec<(Vec<bool>, &str)> =
-            self.parts.iter().map(|part| (part.chosen(all), part.score.as_str())).collect();
-        let of_column = all.iter().filter(|dialogue| dialogue.column == column);
-        let each = |dialogue: &ReportedDialogue| -> Vec<SchemeValue> {
-            let scores = parts.iter().filter(|(chosen, _)| chosen[dialogue.task]);
-            scores
-                .filter_map(|(_, score)| {
-                    let (task, case) = (dialogue.task, dialogue.case);
-                    Some(SchemeValue { task, case, value: all.score(dialogue, score)? })
-                })
-                .collect()
-        };
-        of_column.flat_map(each).collect()
+        let chosen: Vec<Vec<bool>> = self.parts.iter().map(|part| part.chosen(all)).collect();
+        let mut found = Vec::new();
+        for task in (0..all.tasks.len()).filter(|task| chosen.iter().any(|chosen| chosen[*task])) {
+            for (question, dialogue) in asked(all, column, task) {
+                let parts = self.parts.iter().enumerate().filter(|(part, _)| chosen[*part][task]);
+                found.extend(parts.filter_map(|(part, SchemePart { score, .. })| {
+                    Some(SchemeValue { task, part, question, value: all.score(dialogue, score)? })
+                }));
+            }
+        }
+        found
     }
 
     /// The labels of the tasks that go in.

@@ -12,6 +12,7 @@ pub fn column(model: &str, origin: Origin) -> Column {
         name: model.to_owned(),
         family: model.to_owned(),
         size: None,
+        active: None,
         origin,
         exercises: Exercises::Published,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
-use domain::model::stated_size;
+use domain::model::{stated_active, stated_size};
 use jiff::tz::TimeZone;
 use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
@@ -15,6 +15,7 @@ use crate::dialogues::{
     Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
 };
 use crate::names;
+use crate::setups::Fact;
 
 /// The result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,16 +125,25 @@ impl File<'_> {
             true => (Origin::Exported, Exercises::Unknown),
             false => (Origin::Published, Exercises::Published),
         };
-        let requested = record.model().requested;
+        let model = record.model();
+        let requested = model.requested;
         let name = names::published(requested);
         let column = self.all.column(Column {
             model: requested.to_owned(),
             family: names::family(&name),
             size: stated_size(&name),
+            active: stated_active(&name),
             name,
             origin,
             exercises,
         });
+        for (fact, value) in [
+            (Fact::Requested, requested),
+            (Fact::Reported, model.reported),
+            (Fact::Connector, model.connector),
+        ] {
+            self.all.note(column, fact, value);
+        }
         let task = self.all.task(record.task_label(), record.task_id(), class.headline);
         let iteration = match self.next.get_mut(&(column, task)) {
             Some(next) => {

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::model::stated_size;
-use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, Provenance, Record, TaskLabel, Usage};
+use domain::model::{stated_active, stated_size};
+use domain::{
+    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, Outcome, Provenance, Record, Sampling, TaskLabel,
+    Usage,
+};
 use jiff::Timestamp;
 use results::RunManifest;
 use results::export::Source;
@@ -107,6 +110,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             name: model.to_owned(),
             family: names::family(model),
             size: stated_size(model),
+            active: stated_active(model),
             origin: Origin::Run(manifest.run.clone()),
             exercises: exercises.clone(),
         })
@@ -115,6 +119,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let (mut columns, mut ids) =
         (HashMap::<ModelLabel, ColumnId>::new(), HashMap::<TaskLabel, TaskId>::new());
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
+    let mut told: HashMap<ColumnId, (ModelProvenance, Sampling)> = HashMap::new();
     let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
     let parts = (!whole).then(|| records.records::<Part>(keys()).map(|read| Ok((read?.1, None))));
@@ -151,6 +156,12 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
                 column
             }
         };
+        let Provenance { model, sampling, kgfleet, .. } = &part.provenance;
+        // Most records say the same as the one before them of their model.
+        if told.get(&column).is_none_or(|known| (&known.0, &known.1) != (model, sampling)) {
+            all.setup_of(column).note_record(model, sampling, kgfleet);
+            told.insert(column, (model.clone(), sampling.clone()));
+        }
         // A sum with a round that the server did not count would look like a small sum.
         let tokens = |count: fn(&Usage) -> Option<u64>| {
             let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();

@@ -28,7 +28,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<TTest> {
 }
 
 /// Student's test of a difference with this standard error; `None` where neither is more than rounding.
-pub(super) fn t_test(difference: f64, error: f64, df: f64) -> Option<TTest> {
+fn t_test(difference: f64, error: f64, df: f64) -> Option<TTest> {
     // Means of equal values differ in their last digits; their differences are no evidence.
     const ROUNDING: f64 = 1e-12;
     if error <= ROUNDING {

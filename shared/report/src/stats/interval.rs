@@ -12,7 +12,7 @@
 //! there is little else, and vanishes among many tasks. `cargo bench -p report --bench coverage` measures how often intervals
 //! hold the truth.
 
-use super::hypothesis::{TTest, t_critical, t_p, t_test};
+use super::hypothesis::{t_critical, t_p};
 
 /// Share of intervals that hold the truth.
 pub const CONFIDENCE: f64 = 0.95;
@@ -58,10 +58,20 @@ pub struct Estimate {
     pub p: f64,
     /// How many tasks have a single exercise.
     pub single: usize,
-    /// The mean towards the middle of the scale, by the imaginary exercises, and its standard error.
-    center: (f64, f64),
-    /// Degrees of freedom of the error.
-    freedom: f64,
+    /// Exercises of all tasks.
+    pub exercises: usize,
+    /// The share of the variance that comes from answers to the same exercise, which more dialogues about it make smaller;
+    /// `None` where no exercise of a task was asked twice.
+    repeats: Option<f64>,
+}
+
+/// What makes an interval as narrow as somebody wants it, about: either would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// How many times as many exercises; of a task with a single one, dialogues.
+    pub exercises: u64,
+    /// How many times as many dialogues about the same exercises; `None` where no number would do, or it is not known.
+    pub dialogues: Option<u64>,
 }
 
 impl Estimate {
@@ -70,11 +80,18 @@ impl Estimate {
         (self.interval.high - self.interval.low) / 2.0
     }
 
-    /// How many times as many exercises bring the interval to this half width, about: errors fall with the root of their number.
-    /// `None` where it is as narrow already, or where no number would do.
-    pub fn exercises_for(&self, reach: f64) -> Option<u64> {
-        let times = (self.reach() / reach).powi(2).ceil();
-        (times > 1.0 && times.is_finite()).then_some(times as u64)
+    /// What brings the interval to this half width: the variance falls with the number of exercises, and the part of it that is
+    /// chance in single answers with the number of dialogues. `None` where it is as narrow already, or where nothing would do.
+    pub fn need(&self, reach: f64) -> Option<Need> {
+        let wanted = (reach / self.reach()).powi(2);
+        let times = |factor: f64| factor.is_finite().then_some(factor.ceil() as u64);
+        let exercises = times(1.0 / wanted).filter(|times| *times > 1)?;
+        let of_answers = |repeats: f64| {
+            // What is left of the variance if every exercise is asked for ever.
+            let room = wanted - (1.0 - repeats);
+            times(repeats / room).filter(|_| room > 0.0)
+        };
+        Some(Need { exercises, dialogues: self.repeats.and_then(of_answers) })
     }
 }
 
@@ -87,7 +104,9 @@ struct Part {
     variance: f64,
     /// Degrees of freedom of the variance.
     freedom: f64,
-    is_single: bool,
+    /// The part of the variance that is chance in single answers; `None` where no exercise was asked twice.
+    repeats: Option<f64>,
+    exercises: usize,
 }
 
 /// Estimates the mean of these tasks; `None` of fewer than two values. It does not depend on the order of the values.
@@ -98,7 +117,8 @@ pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
         return None;
     }
     let imaginary = 1.0 / filled.len() as f64;
-    let (mut mean, mut center, mut variance, mut squares, mut single) = (0.0, 0.0, 0.0, 0.0, 0);
+    let (mut mean, mut center, mut variance, mut squares) = (0.0, 0.0, 0.0, 0.0);
+    let (mut repeats, mut exercises, mut single) = (Some(0.0), 0, 0);
     for stratum in filled {
         let (weight, part) = (stratum.weight / weights, part(&stratum.values, imaginary, range));
         let share = weight * weight * part.variance;
@@ -106,35 +126,28 @@ pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
         center += weight * part.center;
         variance += share;
         squares += share * share / part.freedom;
-        single += usize::from(part.is_single);
+        repeats = repeats.zip(part.repeats).map(|(sum, of_part)| sum + weight * weight * of_part);
+        exercises += part.exercises;
+        single += usize::from(part.exercises == 1);
     }
     let (freedom, error) = (variance * variance / squares, variance.sqrt());
     let reach = t_critical(freedom) * error;
     let low = (center - reach).clamp(range.low, range.high).min(mean);
     let high = (center + reach).clamp(range.low, range.high).max(mean);
     let p = t_p(center / error, freedom);
-    Some(Estimate { mean, interval: Interval { low, high }, p, single, center: (center, error), freedom })
-}
-
-/// Whether two means differ, such as those of two models, as if they had nothing in common: where both were asked the same, this
-/// finds less than a comparison of pairs. First less second.
-pub fn difference(a: &Estimate, b: &Estimate) -> Option<TTest> {
-    let (va, vb) = (a.center.1.powi(2), b.center.1.powi(2));
-    let freedom = (va + vb).powi(2) / (va * va / a.freedom + vb * vb / b.freedom);
-    t_test(a.center.0 - b.center.0, (va + vb).sqrt(), freedom)
+    let repeats = repeats.map(|repeats| (repeats / variance).min(1.0));
+    Some(Estimate { mean, interval: Interval { low, high }, p, single, exercises, repeats })
 }
 
 fn part(values: &[(u32, f64)], imaginary: f64, range: ValueRange) -> Part {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let exercises: Vec<&[(u32, f64)]> = sorted.chunk_by(|a, b| a.0 == b.0).collect();
-    let is_single = exercises.len() == 1;
+    let sum = |of: &[(u32, f64)]| of.iter().map(|(_, value)| value).sum::<f64>();
     // Each unit with its number of values and its mean: exercises or, of a single one, its values.
-    let units: Vec<(f64, f64)> = if is_single {
-        sorted.iter().map(|(_, value)| (1.0, *value)).collect()
-    } else {
-        let sum = |of: &[(u32, f64)]| of.iter().map(|(_, value)| value).sum::<f64>();
-        exercises.iter().map(|of| (of.len() as f64, sum(of) / of.len() as f64)).collect()
+    let units: Vec<(f64, f64)> = match exercises.as_slice() {
+        [_] => sorted.iter().map(|(_, value)| (1.0, *value)).collect(),
+        _ => exercises.iter().map(|of| (of.len() as f64, sum(of) / of.len() as f64)).collect(),
     };
     let (count, number) = (units.len() as f64, sorted.len() as f64);
     let mean = sorted.iter().map(|(_, value)| value).sum::<f64>() / number;
@@ -146,7 +159,22 @@ fn part(values: &[(u32, f64)], imaginary: f64, range: ValueRange) -> Part {
     let of_ends = imaginary * ((range.low - center).powi(2) + (range.high - center).powi(2));
     // Imaginary exercises widen an interval; they are no evidence of how wide it is.
     let freedom = (count - 1.0).max(2.0 * imaginary);
-    Part { mean, center, variance: (of_units + of_ends) / (all - 1.0) / all, freedom, is_single }
+    let variance = (of_units + of_ends) / (all - 1.0) / all;
+    let repeats = match exercises.as_slice() {
+        [_] => Some(variance),
+        _ => of_answers(&exercises, number).map(|repeats| repeats.min(variance)),
+    };
+    Part { mean, center, variance, freedom, repeats, exercises: exercises.len() }
+}
+
+/// The variance that chance in single answers gives to the mean of `number` values; `None` where no exercise has two.
+fn of_answers(exercises: &[&[(u32, f64)]], number: f64) -> Option<f64> {
+    let of_exercise = |of: &&[(u32, f64)]| {
+        let mean = of.iter().map(|(_, value)| value).sum::<f64>() / of.len() as f64;
+        of.iter().map(|(_, value)| (value - mean).powi(2)).sum::<f64>()
+    };
+    let freedom = number - exercises.len() as f64;
+    (freedom > 0.0).then(|| exercises.iter().map(of_exercise).sum::<f64>() / freedom / number)
 }
 
 #[cfg(test)]
@@ -201,6 +229,31 @@ mod tests {
         let found = estimate(&[task((0..20).map(|n| (7, f64::from(n % 2))))], ValueRange::SCORE).unwrap();
         assert_eq!((found.single, found.mean), (1, 0.5));
         assert!(found.interval.low > 0.2 && found.interval.high < 0.8, "{found:?}");
+    }
+
+    #[test]
+    fn more_dialogues_help_where_answers_differ_and_more_exercises_always_do() {
+        let need = |values: Vec<(u32, f64)>, reach: f64| {
+            estimate(&[task(values)], ValueRange::SCORE).unwrap().need(reach)
+        };
+        // Exercises that are always right or always wrong: no number of dialogues tells more about others.
+        let apart: Vec<(u32, f64)> = (0..60).map(|n| (n % 20, f64::from(n % 2))).collect();
+        let found = need(apart, 0.1).unwrap();
+        assert!(found.exercises >= 4 && found.dialogues.is_none(), "{found:?}");
+        // Exercises that are all alike, each right three times of six.
+        let alike: Vec<(u32, f64)> = (0..120).map(|n| (n / 6, f64::from(n % 2))).collect();
+        let single: Vec<(u32, f64)> = (0..120).map(|n| (0, f64::from(n % 2))).collect();
+        for values in [alike.clone(), single] {
+            let found = need(values, 0.02).unwrap();
+            assert!(found.exercises > 4 && found.dialogues.is_some(), "{found:?}");
+        }
+        assert_eq!(need(alike, 0.5), None, "it is as narrow already");
+        let once: Vec<(u32, f64)> = (0..20).map(|n| (n, f64::from(n % 2))).collect();
+        assert_eq!(
+            need(once, 0.1).unwrap().dialogues,
+            None,
+            "how answers to one exercise differ is not known"
+        );
     }
 
     proptest! {

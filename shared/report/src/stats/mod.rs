@@ -13,4 +13,4 @@ pub mod interval;
 pub use describe::Summary;
 pub use holm::holm;
 pub use hypothesis::{TTest, Wilcoxon, welch, wilcoxon};
-pub use interval::{Estimate, Interval, TaskValues, ValueRange, estimate};
+pub use interval::{Estimate, Interval, Need, TaskValues, ValueRange, estimate};

@@ -6,11 +6,11 @@ use present::table::{Table, printable};
 
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Column, ColumnId, Dialogues, Origin};
-use crate::views::{combined, preferences, statistics};
+use crate::views::{combined, configuration, preferences, statistics};
 
 /// Writes the card of a model.
 pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut dyn Write) -> io::Result<()> {
-    let Column { name, origin, exercises, size, family, model } = &all.columns[column];
+    let Column { name, origin, exercises, size, active, family, model } = &all.columns[column];
     let origin = match origin {
         Origin::Published => "published result files of LLM-KG-Bench".to_owned(),
         Origin::Exported => "result files of kgfleet".to_owned(),
@@ -19,13 +19,14 @@ pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut d
     writeln!(out, "# {}\n", plain(name))?;
     writeln!(out, "- Asked for as: {}\n- Family: {}", plain(model), plain(family))?;
     if let Some(size) = size {
-        writeln!(out, "- Billions of parameters, as its name states them: {size}")?;
+        let active = active.map_or(String::new(), |active| format!(", {active} of them active"));
+        writeln!(out, "- Billions of parameters, as its name states them: {size}{active}")?;
     }
     writeln!(out, "- From: {origin}\n- Exercises: {exercises}\n")?;
     let one = all.clone().select(|other| other == &all.columns[column], |_| true);
     let mut tables: Vec<Table> = vec![statistics::by_model(&one)];
     tables.extend(schemes.iter().map(|scheme| combined::table(&one, scheme)));
-    tables.extend([preferences::tests(&one), statistics::by_task(&one)]);
+    tables.extend([preferences::tests(&one), statistics::by_task(&one), configuration::table(&one)]);
     for table in tables.iter().filter(|table| !table.rows().is_empty()) {
         table.write_markdown(out)?;
         writeln!(out)?;

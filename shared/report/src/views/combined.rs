@@ -36,7 +36,7 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
                 Cell::number(found.sd, 3),
                 Cell::number(found.estimate.map(|estimate| estimate.interval.low), 3),
                 Cell::number(found.estimate.map(|estimate| estimate.interval.high), 3),
-                Cell::p(rank.test.map(|test| test.p)),
+                Cell::p(rank.p),
                 Cell::p(rank.corrected),
             ];
             let categories =
@@ -47,7 +47,7 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
     if is_ranked {
         let tests = match scheme.weighting {
             Weighting::Pooled => "Welch's tests of all values",
-            Weighting::Categories => "tests of the weighted means",
+            Weighting::Categories => "tests of the weighted mean difference on the same questions",
         };
         table.notes.push(format!(
             "* leads: {tests} against the best, down to the first p < 0.05; p Holm: corrected for all comparisons with the best."

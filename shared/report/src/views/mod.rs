@@ -2,6 +2,7 @@
 //! file for each table or group of tables.
 
 pub mod combined;
+pub mod configuration;
 pub mod dialogues;
 pub mod groups;
 pub mod preferences;

@@ -3,6 +3,7 @@
 use present::table::{Cell, Table};
 
 use crate::analysis::cells;
+use crate::analysis::ranks::ranks;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
 
@@ -50,27 +51,32 @@ pub fn by_task(all: &Dialogues) -> Table {
 /// One row per model, the best first among those on the same exercises.
 pub fn by_model(all: &Dialogues) -> Table {
     let mut table = Table::default()
-        .left(["model", "family"])
-        .right(["size in B"])
+        .left(["model"])
+        .right(["mean of tasks", "low", "high", "best rank", "worst rank"])
+        .left(["family"])
+        .right(["size in B", "active in B"])
         .left(["exercises"])
-        .right(["tasks", "mean of tasks", "low", "high", "dialogues", "planned", "scored"])
+        .right(["tasks", "dialogues", "planned", "scored"])
         .right(["first answer", "best answer", "rounds", "prompt tokens", "answer tokens", "seconds"])
         .titled("Models");
     let headings = all.headings();
-    let totals = cells::totals(all);
+    let (totals, ranks) = (cells::totals(all), ranks(all));
     for column in all.ranked(|column| totals[column].mean) {
-        let total = &totals[column];
+        let (total, rank) = (&totals[column], ranks[column]);
         let column = &all.columns[total.column];
         let (low, high) = ends(total.interval);
         table.row([
             Cell::from(headings[total.column].as_str()),
-            Cell::from(column.family.as_str()),
-            Cell::number(column.size, 1),
-            Cell::from(column.exercises.short()),
-            Cell::Count(total.tasks as u64),
             Cell::number(total.mean, 3),
             low,
             high,
+            Cell::count(rank.map(|rank| rank.best as u64)),
+            Cell::count(rank.map(|rank| rank.worst as u64)),
+            Cell::from(column.family.as_str()),
+            Cell::number(column.size, 1),
+            Cell::number(column.active, 1),
+            Cell::from(column.exercises.short()),
+            Cell::Count(total.tasks as u64),
             Cell::Count(total.dialogues),
             Cell::Count(total.planned),
             Cell::Count(total.scored),
@@ -82,12 +88,17 @@ pub fn by_model(all: &Dialogues) -> Table {
             Cell::number(total.seconds, 0),
         ]);
     }
-    table.notes.push(
-        "low, high: 95 % interval of the mean of tasks, for these tasks with other exercises. first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums."
-            .to_owned(),
-    );
+    table.notes.extend(ABOUT_MODELS.map(str::to_owned));
     table
 }
+
+/// What the columns of models say.
+const ABOUT_MODELS: [&str; 3] = [
+    "low, high: 95 % interval of the mean of tasks, for these tasks with other exercises.",
+    "best rank, worst rank: how many models are better for certain, and how many are not worse for certain, by their differences \
+     on the same questions, corrected by Holm for all pairs. Between equal ranks the order is chance.",
+    "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums.",
+];
 
 fn ends(interval: Option<Interval>) -> (Cell, Cell) {
     let end = |of: fn(Interval) -> f64| Cell::number(interval.map(of), 3);
@@ -105,7 +116,7 @@ mod tests {
         let table = by_task(&all);
         assert_eq!(table.rows().len(), 4);
         assert_eq!(table.rows()[1][5].shown(), "0.300");
-        assert_eq!(by_model(&all).rows()[0][5].shown(), "0.300", "the best one first");
+        assert_eq!(by_model(&all).rows()[0][1].shown(), "0.300", "the best one first");
         assert!(by_task(&Dialogues::default()).rows().is_empty());
     }
 }
