@@ -188,7 +188,6 @@ fn heat(shown: &Shown) -> Markup {
         .into_iter()
         .map(|model| GridLine {
             name: model.model.as_str(),
-            family: "",
             mean: model.mean.value,
             squares: rows.iter().map(|row| square_of(model, row)).collect(),
         })

@@ -172,6 +172,27 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", features);
     }
 
+    /// Paper of this width, whose reader prefers dark screens.
+    pub fn set_print(&mut self, width: u32) {
+        self.set_appearance(width, true);
+        let features = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
+        self.call("Emulation.setEmulatedMedia", json!({"media": "print", "features": features}));
+    }
+
+    /// Presses a key that types no character, such as `Enter` or `Tab`.
+    pub fn press(&mut self, key: &str) {
+        for kind in ["rawKeyDown", "char", "keyUp"] {
+            let (code, text) = match key {
+                "Enter" => (13, "\r"),
+                _ => (9, ""),
+            };
+            if kind != "char" || !text.is_empty() {
+                let event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+                self.call("Input.dispatchKeyEvent", event);
+            }
+        }
+    }
+
     /// What the accessibility checker [`axe`] finds serious on the page that is open.
     #[track_caller]
     pub fn barriers(&mut self, axe: &str) -> Value {

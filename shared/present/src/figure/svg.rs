@@ -24,7 +24,7 @@ const RULES: &str = "\
 
 /// The style of plots, light or dark as the reader prefers. A page with plots contains it once.
 pub fn style() -> String {
-    format!(".kgf{{{LIGHT}}}@media(prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
+    format!(".kgf{{{LIGHT}}}@media screen and (prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
 }
 
 /// Which point of a text is at its position.

@@ -199,6 +199,40 @@ impl Table {
         self.total = true;
     }
 
+    /// The table without the columns that say the same in every row: a note says it once. The first column with a name stays, and
+    /// a table of one row.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        let names_row = self.headings.iter().position(|heading| !heading.name.is_empty());
+        let same = |column: usize| {
+            let mut cells = self.rows.iter().map(|row| &row[column]);
+            let first = cells.next();
+            first.filter(|first| self.rows.len() > 1 && cells.all(|cell| cell == *first))
+        };
+        let (mut kept, mut told, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, heading) in self.headings.iter().enumerate() {
+            match same(column).filter(|_| Some(column) != names_row) {
+                None => kept.push(column),
+                Some(_) if heading.name.is_empty() => {}
+                Some(Cell::Empty) => unknown.push(heading.name.as_str()),
+                Some(cell) => told.push(format!("{} {}", heading.name, cell.shown())),
+            }
+        }
+        let mut notes = Vec::new();
+        if !told.is_empty() {
+            notes.push(format!("The same in every row: {}.", told.join(", ")));
+        }
+        if !unknown.is_empty() {
+            notes.push(format!("Not known of any row: {}.", unknown.join(", ")));
+        }
+        self.headings = kept.iter().map(|&column| self.headings[column].clone()).collect();
+        for row in &mut self.rows {
+            *row = kept.iter().map(|&column| row[column].clone()).collect();
+        }
+        self.notes.splice(0..0, notes);
+        self
+    }
+
     pub fn headings(&self) -> &[Heading] {
         &self.headings
     }
@@ -221,6 +255,23 @@ mod tests {
         table.total([Cell::from("all"), Cell::Count(20), Cell::Number(f64::NAN, 3)]);
         table.notes.push("Read with care.".to_owned());
         table
+    }
+
+    #[test]
+    fn what_every_row_says_is_said_once() {
+        let mut table = Table::default().left(["", "model", "exercises", "size"]).right(["n", "mean"]);
+        for (model, mean) in [("a", 0.5), ("a", 0.6)] {
+            let cells = ["", model, "core", "x"].map(Cell::from);
+            table.row(cells.into_iter().chain([Cell::Empty, Cell::Number(mean, 1)]));
+        }
+        let one = Table { rows: table.rows[..1].to_vec(), ..table.clone() };
+        let folded = table.folded();
+        let names: Vec<&str> = folded.headings().iter().map(|heading| heading.name.as_str()).collect();
+        assert_eq!(names, ["model", "mean"]);
+        assert_eq!(folded.rows()[1].iter().map(Cell::shown).collect::<Vec<_>>(), ["a", "0.6"]);
+        let notes = ["The same in every row: exercises core, size x.", "Not known of any row: n."];
+        assert_eq!(folded.notes, notes);
+        assert_eq!(one.clone().folded(), one, "of one row, nothing is folded");
     }
 
     #[test]

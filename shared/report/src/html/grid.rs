@@ -14,15 +14,13 @@ const FILLS: f64 = 10.0;
 /// A task.
 pub struct GridHead<'a> {
     pub label: &'a str,
-    /// The name of its score, as a tooltip.
+    /// The name of its score; empty if it has none.
     pub title: &'a str,
 }
 
 /// A model.
 pub struct GridLine<'a> {
     pub name: &'a str,
-    /// Maker and line of the model, for filters; empty if there are no filters.
-    pub family: &'a str,
     /// The mean of its tasks.
     pub mean: Option<f64>,
     /// One square per task; `None` if nothing is planned.
@@ -55,12 +53,13 @@ pub fn grid(title: &str, mean: &str, tasks: &[GridHead<'_>], models: &[GridLine<
                 th.number scope="col" { button type="button" { (mean) } }
                 @for task in tasks {
                     th.number scope="col" data-task=(printable(task.label)) data-format=[format_of(task.label)] {
-                        button type="button" title=(printable(task.title)) { (printable(task.label)) }
+                        button type="button" { (printable(task.label))
+                            @if !task.title.is_empty() { " " span.score { (printable(task.title)) } } }
                     }
                 }
             } }
             tbody { @for model in models {
-                tr data-family=(printable(model.family)) data-model=(printable(model.name)) {
+                tr {
                     th scope="row" { (printable(model.name)) }
                     td.number data-v=[model.mean] { (shown(model.mean)) }
                     @for square in &model.squares { (place(square.as_ref())) }
@@ -113,12 +112,8 @@ mod tests {
             link: Some("x?a=1&b=2".to_owned()),
             ..Square::default()
         };
-        let line = GridLine {
-            name: "<m>",
-            family: "",
-            mean: None,
-            squares: vec![Some(half), Some(none), Some(whole), None],
-        };
+        let line =
+            GridLine { name: "<m>", mean: None, squares: vec![Some(half), Some(none), Some(whole), None] };
         let heads = [GridHead { label: "RdfFriendCount-nt-1", title: "f1" }];
         let page = grid("Means", "mean", &heads, &[line]).into_string();
         for part in [
@@ -129,6 +124,7 @@ mod tests {
             "href=\"x?a=1&amp;b=2\"",
             "&lt;m&gt;",
             "data-format=\"nt\"",
+            "<span class=\"score\">f1</span>",
         ] {
             assert!(page.contains(part) || page.contains(part.trim_end()), "{part} in {page}");
         }

@@ -4,13 +4,20 @@
 //! enter the page as compressed JSON and are shown as text nodes only, with control characters and direction marks made
 //! visible. A content security policy forbids all other scripts and styles, and all requests.
 //!
-//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are also parts of the live page of a
-//! coordinator.
+//! A section is a row of [`sections::ALL`]. [`grid()`](grid::grid), [`dots()`](dots::dots), [`tables`] and
+//! [`dialogue()`](dialogue::dialogue) are also parts of the live page of a coordinator.
 
 pub mod dialogue;
+mod dialogues;
+pub mod dots;
 pub mod grid;
 mod hallucination;
 mod page;
+mod plots;
+mod provenance;
+mod scores;
+mod sections;
+mod standing;
 pub mod tables;
 
 use std::io::{self, Write};
@@ -27,7 +34,12 @@ use crate::analysis::scheme::Scheme;
 use crate::details::Details;
 use crate::dialogues::Dialogues;
 
-const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("report.js"));
+const SCRIPT: &str = concat!(
+    include_str!("sort.js"),
+    include_str!("report.js"),
+    include_str!("filters.js"),
+    include_str!("dialogues.js")
+);
 
 /// The script that sorts tables.
 pub const SORT_SCRIPT: &str = include_str!("sort.js");
@@ -55,6 +67,8 @@ struct Listed<'a>(&'a str, u32, Option<f64>, Option<&'a str>, u32, Option<f64>, 
 #[derive(Serialize)]
 struct Index<'a> {
     models: Vec<String>,
+    /// The family of each model.
+    families: Vec<&'a str>,
     tasks: Vec<&'a str>,
     /// Number of dialogues in each block.
     blocks: Vec<u32>,
@@ -80,6 +94,7 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
     });
     let index = Index {
         models: all.headings(),
+        families: all.columns.iter().map(|column| column.family.as_str()).collect(),
         tasks: all.tasks.iter().map(|task| task.label.as_str()).collect(),
         blocks: counts,
         dialogues: listed.collect(),
@@ -207,7 +222,8 @@ mod tests {
     #[test]
     fn the_head_leads_to_the_sections_that_there_are() {
         let full = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
-        assert_eq!(sections(&full), ["provenance", "models", "scores", "plots", "tests", "dialogues"]);
+        let expected = ["models", "scores", "plots", "tests", "configuration", "dialogues", "provenance"];
+        assert_eq!(sections(&full), expected);
     }
 
     #[test]

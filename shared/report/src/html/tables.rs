@@ -3,6 +3,11 @@
 use maud::{Markup, html};
 use present::table::{Align, Cell, Table, TopPlace, printable};
 
+/// A table whose columns that say the same in every row are a sentence below it.
+pub fn folded(whole: Table) -> Markup {
+    table(&whole.folded())
+}
+
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
     linked(table, |_, _| None)
@@ -24,7 +29,8 @@ pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> M
                 tbody {
                     @for (number, row) in table.rows().iter().enumerate() {
                         tr { @for (column, (cell, heading)) in row.iter().zip(table.headings()).enumerate() {
-                            (td(cell, heading.align, link(number, column)))
+                            @let names_row = column == 0 && heading.align == Align::Left && !heading.name.is_empty();
+                            (td(cell, heading.align, names_row, link(number, column)))
                         } }
                     }
                 }
@@ -34,14 +40,19 @@ pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> M
     }
 }
 
-fn td(cell: &Cell, align: Align, link: Option<String>) -> Markup {
+/// A cell; the first one of a row, where it is its name, stays in sight.
+fn td(cell: &Cell, align: Align, names_row: bool, link: Option<String>) -> Markup {
     let text = printable(&cell.shown());
-    html! { td .number[align == Align::Right] data-v=[cell.value()] {
+    let content = html! {
         @match (link, cell.place()) {
             (Some(link), _) => a href=(link) { (text) },
             (None, Some(TopPlace::First)) => b { (text) },
             (None, Some(TopPlace::Second)) => u { (text) },
             (None, None) => (text),
         }
-    } }
+    };
+    html! {
+        @if names_row { th scope="row" { (content) } }
+        @else { td .number[align == Align::Right] data-v=[cell.value()] { (content) } }
+    }
 }

@@ -1,0 +1,44 @@
+//! The sections of a report, in their order. A section is a row in [`ALL`] and a function that shows it.
+
+use maud::{Markup, html};
+
+use super::ReportPage;
+use super::tables::folded;
+use super::{dialogues, hallucination, plots, provenance, scores, standing};
+use crate::views::{configuration, preferences, statistics};
+
+/// A section of a report.
+pub(super) struct ReportSection {
+    /// Its address on the page.
+    pub id: &'static str,
+    pub title: &'static str,
+    /// What it shows; `None` if there is nothing.
+    pub show: fn(&ReportPage<'_>) -> Option<Markup>,
+}
+
+/// All sections, those first that answer most.
+pub(super) const ALL: [ReportSection; 8] = [
+    ReportSection { id: "hallucination", title: "Hallucination", show: hallucination::show },
+    ReportSection { id: "models", title: "Models", show: standing::show },
+    ReportSection { id: "scores", title: "Mean scores", show: scores::show },
+    ReportSection { id: "plots", title: "Plots", show: plots::show },
+    ReportSection { id: "tests", title: "Turtle or JSON-LD", show: tests_of_formats },
+    ReportSection { id: "configuration", title: "Configuration", show: configurations },
+    ReportSection { id: "dialogues", title: "Dialogues", show: dialogues::show },
+    ReportSection { id: "provenance", title: "Provenance", show: provenance::show },
+];
+
+fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    (!all.is_empty()).then(|| {
+        html! {
+            (folded(preferences::published_layout(all)))
+            details { summary { "The tests behind it" } (folded(preferences::tests(all))) }
+            details { summary { "Every model on every task" } (folded(statistics::by_task(all))) }
+        }
+    })
+}
+
+fn configurations(report: &ReportPage<'_>) -> Option<Markup> {
+    (!report.dialogues.is_empty()).then(|| folded(configuration::table(report.dialogues)))
+}
