@@ -114,7 +114,8 @@ fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
     let mut plots = vec![
         ("heat".to_owned(), figures::heat(all)),
         ("gains".to_owned(), figures::gains(all)),
-        ("cost".to_owned(), figures::cost(all)),
+        ("tokens".to_owned(), figures::tokens(all)),
+        ("time".to_owned(), figures::time(all)),
         ("sizes".to_owned(), figures::sizes(all)),
         ("compasses".to_owned(), figures::compasses(all, compass)),
     ];

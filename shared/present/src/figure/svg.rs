@@ -77,6 +77,14 @@ impl Svg {
         &self.title
     }
 
+    /// Draws marks of a model, which a page can hide together.
+    pub fn of_model(&mut self, name: &str, draw: impl FnOnce(&mut Self)) {
+        let name = escaped(name);
+        self.put(format_args!("<g data-model=\"{name}\">"));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
     pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         self.put(format_args!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
@@ -228,13 +236,13 @@ mod tests {
         let hostile = "\"><script>alert(1)</script>&\u{1b}\u{202e}\u{fffe}\u{ffff}";
         let mut svg = Svg::new(2000.0, 10.0, hostile);
         svg.text((0.0, 0.0), Anchor::Start, 1.0, "", hostile);
-        svg.rect((0.0, 0.0), (1.0, 1.0), "#fff", 1.0, hostile);
+        svg.of_model(hostile, |svg| svg.rect((0.0, 0.0), (1.0, 1.0), "#fff", 1.0, hostile));
         for written in [svg.document(), svg.inline()] {
             assert!(
                 !written.contains("<script") && !written.contains('\u{1b}') && !written.contains('\u{202e}')
             );
             assert!(!written.contains(['\u{fffe}', '\u{ffff}']), "no XML: {written}");
-            assert_eq!(written.matches("&lt;script&gt;").count(), 4, "label, title, text and tooltip");
+            assert_eq!(written.matches("&lt;script&gt;").count(), 5, "label, title, text, model and tooltip");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Box plots of one task over models, with single values and mean, as in the articles on LLM-KG-Bench, but horizontal,
-//! so that names are readable.
+//! so that names are readable. A box of zeros and ones says nothing: where a task has no other values, bars show the intervals of
+//! the means.
 
 use domain::seed::SplitMix64;
 use present::figure::scale::{Scale, around, short, ticks};
@@ -7,8 +8,10 @@ use present::figure::svg::{Anchor, SIZE, Svg};
 use present::figure::text::{fitted, widest};
 
 use super::{colours, mixed};
+use crate::analysis::cells::statistics;
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
-use crate::stats::Summary;
+use crate::stats::{Interval, Summary};
+use crate::summaries::CellStatistics;
 
 const ROW: f64 = 22.0;
 const WIDTH: f64 = 900.0;
@@ -31,6 +34,7 @@ pub fn of_task(all: &Dialogues, task: TaskId) -> Svg {
     let mean = |column| rows.iter().find(|row| row.0 == column).map(|row| row.2.mean);
     let order = all.ranked(mean);
     rows.sort_by_key(|row| order.iter().position(|column| *column == row.0));
+    let intervals: Vec<&CellStatistics> = statistics(all).iter().filter(|cell| cell.task == task).collect();
     let name = &all.tasks[task];
     let height = TOP + ROW * rows.len() as f64 + BELOW;
     let mut svg = Svg::new(WIDTH, height, &format!("{} · {}", name.label, name.headline));
@@ -43,34 +47,61 @@ pub fn of_task(all: &Dialogues, task: TaskId) -> Svg {
         svg.text((x.at(tick), TOP - 12.0), Anchor::Middle, 11.0, "soft", &short(tick));
     }
     svg.text((WIDTH - 12.0, TOP - 12.0), Anchor::End, 11.0, "soft", "mean (n)");
+    let is_binary = rows.iter().flat_map(|row| &row.1).all(|value| *value == 0.0 || *value == 1.0);
     for (number, (column, values, summary)) in rows.iter().enumerate() {
         let middle = TOP + ROW * (number as f64 + 0.5);
         let (name, colour) = (&headings[*column], colours[*column]);
-        svg.text((left - 10.0, middle + 4.0), Anchor::End, SIZE, "", &fitted(name, SIZE, NAMES_MAX));
-        let tip = format!(
-            "{name}: mean {:.3}, median {:.3}, quartiles {:.3} and {:.3}, n {}",
-            summary.mean, summary.median, summary.q1, summary.q3, summary.n
-        );
-        let (low, high) = whiskers(values, summary);
-        svg.stroke((x.at(low), middle), (x.at(high), middle), colour, 1.2);
-        for end in [low, high] {
-            svg.stroke((x.at(end), middle - 4.0), (x.at(end), middle + 4.0), colour, 1.2);
-        }
-        let box_width = (x.at(summary.q3) - x.at(summary.q1)).max(2.0);
-        svg.rect((x.at(summary.q1), middle - 7.0), (box_width, 14.0), colour, 0.3, &tip);
-        svg.stroke((x.at(summary.median), middle - 7.0), (x.at(summary.median), middle + 7.0), colour, 2.0);
-        // Always the same scatter, so that equal reports are equal files.
-        let mut random = SplitMix64::new(seed_of(name));
-        let places: Vec<(f64, f64)> =
-            values.iter().map(|value| (x.at(*value), middle + (random.unit() - 0.5) * 13.0)).collect();
-        svg.crosses(&places, 2.4, colour);
-        svg.circle((x.at(summary.mean), middle), 5.0, None, &tip);
-        let text = format!("{:.3} ({})", summary.mean, summary.n);
-        svg.text((WIDTH - 12.0, middle + 4.0), Anchor::End, SIZE, "", &text);
+        svg.of_model(name, |svg| {
+            svg.text((left - 10.0, middle + 4.0), Anchor::End, SIZE, "", &fitted(name, SIZE, NAMES_MAX));
+            let spread = if is_binary {
+                let interval =
+                    intervals.iter().find(|cell| cell.column == *column).and_then(|cell| cell.interval);
+                bar(svg, &x, middle, colour, interval)
+            } else {
+                box_of(svg, &x, middle, colour, values, summary)
+            };
+            let tip = format!("{name}: mean {:.3}, {spread}, n {}", summary.mean, summary.n);
+            // Always the same scatter, so that equal reports are equal files.
+            let mut random = SplitMix64::new(seed_of(name));
+            let places: Vec<(f64, f64)> =
+                values.iter().map(|value| (x.at(*value), middle + (random.unit() - 0.5) * 13.0)).collect();
+            svg.crosses(&places, 2.4, colour);
+            svg.circle((x.at(summary.mean), middle), 5.0, None, &tip);
+            let text = format!("{:.3} ({})", summary.mean, summary.n);
+            svg.text((WIDTH - 12.0, middle + 4.0), Anchor::End, SIZE, "", &text);
+        });
     }
-    let marks = "box: quartiles, line: median, whiskers: furthest value within 1.5 boxes, cross: one dialogue, circle: mean";
+    let marks = if is_binary { INTERVALS } else { BOXES };
     svg.legend(&[Some(marks), mixed(all)].into_iter().flatten().collect::<Vec<_>>());
     svg
+}
+
+const BOXES: &str = "box: quartiles, line: median, whiskers: furthest value within 1.5 boxes, cross: one dialogue, circle: mean";
+
+const INTERVALS: &str =
+    "all values are 0 or 1; bar: 95 % interval of the mean, cross: one dialogue, circle: mean";
+
+/// The interval of a mean; what it says, in words.
+fn bar(svg: &mut Svg, x: &Scale, middle: f64, colour: &str, interval: Option<Interval>) -> String {
+    let Some(Interval { low, high }) = interval else { return "no interval".to_owned() };
+    svg.rect((x.at(low), middle - 3.0), ((x.at(high) - x.at(low)).max(2.0), 6.0), colour, 0.45, "");
+    for end in [low, high] {
+        svg.stroke((x.at(end), middle - 6.0), (x.at(end), middle + 6.0), colour, 1.6);
+    }
+    format!("95 % interval {low:.3} to {high:.3}")
+}
+
+/// Quartiles and whiskers; what they say, in words.
+fn box_of(svg: &mut Svg, x: &Scale, middle: f64, colour: &str, values: &[f64], summary: &Summary) -> String {
+    let (low, high) = whiskers(values, summary);
+    svg.stroke((x.at(low), middle), (x.at(high), middle), colour, 1.2);
+    for end in [low, high] {
+        svg.stroke((x.at(end), middle - 4.0), (x.at(end), middle + 4.0), colour, 1.2);
+    }
+    let box_width = (x.at(summary.q3) - x.at(summary.q1)).max(2.0);
+    svg.rect((x.at(summary.q1), middle - 7.0), (box_width, 14.0), colour, 0.3, "");
+    svg.stroke((x.at(summary.median), middle - 7.0), (x.at(summary.median), middle + 7.0), colour, 2.0);
+    format!("median {:.3}, quartiles {:.3} and {:.3}", summary.median, summary.q1, summary.q3)
 }
 
 /// The furthest values within one and a half box lengths of the box.
@@ -104,6 +135,16 @@ mod tests {
         let values = [0.0, 0.5, 0.5, 0.5, 0.5, 1.0];
         let summary = Summary::of(values).unwrap();
         assert_eq!(whiskers(&values, &summary), (0.5, 0.5), "what lies outside is no whisker");
+    }
+
+    #[test]
+    fn zeros_and_ones_have_bars_of_their_interval_and_no_box() {
+        let of = |half: f64| {
+            let all = matrix(&["a"], &["t"], 20, |_, _, n| if n % 2 == 0 { half } else { 1.0 });
+            of_task(&all, 0).document()
+        };
+        assert!(of(0.0).contains("95 % interval 0.") && !of(0.0).contains("quartiles"));
+        assert!(of(0.5).contains("quartiles") && !of(0.5).contains("interval"));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::f64::consts::TAU;
 
-use present::figure::PALETTE;
 use present::figure::svg::{Anchor, Svg};
 use present::figure::text::fitted;
 
@@ -15,6 +14,22 @@ use crate::dialogues::{ColumnId, Dialogues};
 const CELL: f64 = 250.0;
 const RADIUS: f64 = 66.0;
 const ACROSS: usize = 4;
+
+/// Lines that everybody can tell from each other in one compass, by colour and, on grey paper, by their dashes.
+const TOLD_APART: [(&str, &str); 6] = [
+    ("#0072b2", "none"),
+    ("#e69f00", "8 3"),
+    ("#009e73", "2 3"),
+    ("#d55e00", "12 3 2 3"),
+    ("#cc79a7", "5 2"),
+    ("#56b4e9", "16 4"),
+];
+
+/// The line of a compass of its own.
+const LINE: &str = "class=\"ink none\" stroke-width=\"1.6\" stroke-linejoin=\"round\"";
+
+/// The line of a model behind others.
+const GREY: &str = "class=\"line none\" stroke-width=\"1\" stroke-linejoin=\"round\"";
 
 /// One compass per model, ordered by family and size.
 pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
@@ -37,36 +52,54 @@ pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
     for (number, model) in found.iter().enumerate() {
         let (column, row) = (number % across, number / across);
         let center = (CELL * (column as f64 + 0.5), 40.0 + CELL * row as f64 + 132.0);
-        let name = fitted(&headings[model.column], 13.0, CELL - 20.0);
-        svg.text((center.0, center.1 - 108.0), Anchor::Middle, 13.0, "bold", &name);
-        rings(&mut svg, center, (RADIUS, CELL / 2.0), scheme, Some(&model.categories));
-        needle(&mut svg, center, RADIUS, &model.categories, None, &headings[model.column]);
+        let name = &headings[model.column];
+        svg.of_model(name, |svg| {
+            let shown = fitted(name, 13.0, CELL - 20.0);
+            svg.text((center.0, center.1 - 108.0), Anchor::Middle, 13.0, "bold", &shown);
+            rings(svg, center, (RADIUS, CELL / 2.0), scheme, Some(&model.categories));
+            band(svg, center, RADIUS, &model.categories);
+            needle(svg, center, RADIUS, &model.categories, LINE, name);
+        });
     }
     explain(&mut svg, all, scheme, "band: half a standard deviation to both sides");
     svg
 }
 
-/// Several models in one compass, without bands.
+/// Several models in one compass, without bands: the best in colours, the others as grey lines behind them.
 pub fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
     let headings = all.headings();
     let found = combined(all, scheme);
+    let mut order = columns.to_vec();
+    let score = |column: ColumnId| found[column].mean.unwrap_or(f64::NEG_INFINITY);
+    order.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
+    let (chosen, rest) = order.split_at(order.len().min(TOLD_APART.len()));
     let legend = 46.0 + 15.0 * scheme.categories.len() as f64;
-    let height = 460.0_f64.max(80.0 + 20.0 * columns.len() as f64) + legend;
+    let height = 460.0_f64.max(90.0 + 20.0 * (chosen.len() + 1) as f64) + legend;
     let mut svg = Svg::new(820.0, height, &scheme.title);
     let (center, radius) = ((230.0, 250.0), 160.0);
     rings(&mut svg, center, (radius, 228.0), scheme, None);
-    for (number, &column) in columns.iter().enumerate() {
-        let colour = PALETTE[number % PALETTE.len()];
-        needle(&mut svg, center, radius, &found[column].categories, Some(colour), &headings[column]);
+    for &column in rest {
+        needle(&mut svg, center, radius, &found[column].categories, GREY, &headings[column]);
+    }
+    for (number, (&column, (colour, dashes))) in chosen.iter().zip(TOLD_APART).enumerate().rev() {
+        let look =
+            format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"");
+        needle(&mut svg, center, radius, &found[column].categories, &look, &headings[column]);
         let y = 70.0 + 20.0 * number as f64;
-        svg.rect((470.0, y - 9.0), (12.0, 12.0), colour, 1.0, "");
+        svg.outline(&[(462.0, y - 3.0), (500.0, y - 3.0)], false, &look, "");
         let text = found[column].mean.map_or("-".to_owned(), |mean| format!("{mean:.3}"));
+        let text = fitted(&format!("{} {text}", headings[column]), 12.0, 300.0);
+        svg.text((508.0, y + 2.0), Anchor::Start, 12.0, "", &text);
+    }
+    if !rest.is_empty() {
+        let y = 70.0 + 20.0 * chosen.len() as f64;
+        svg.outline(&[(462.0, y - 3.0), (500.0, y - 3.0)], false, GREY, "");
         svg.text(
-            (490.0, y + 2.0),
+            (508.0, y + 2.0),
             Anchor::Start,
             12.0,
             "",
-            &fitted(&format!("{} {text}", headings[column]), 12.0, 310.0),
+            &format!("{} others, each with its name", rest.len()),
         );
     }
     explain(&mut svg, all, scheme, "number: combined score");
@@ -132,43 +165,44 @@ fn rings(
     }
 }
 
+/// Places of the categories that have values, clockwise from the first one. An axis without values has no corner: nothing is
+/// not zero.
+fn corners(
+    center: (f64, f64),
+    radius: f64,
+    scores: &[Option<CategoryScore>],
+    of: impl Fn(&CategoryScore) -> f64,
+) -> Vec<(f64, f64)> {
+    let known = scores.iter().enumerate().filter_map(|(axis, score)| Some((axis, score.as_ref()?)));
+    known.map(|(axis, score)| place(center, radius, axis, scores.len(), of(score).clamp(0.0, 1.0))).collect()
+}
+
+/// Half a deviation to both sides of the mean, as a ring: along the outer edge, and back along the inner one.
+fn band(svg: &mut Svg, center: (f64, f64), radius: f64, scores: &[Option<CategoryScore>]) {
+    let outer = corners(center, radius, scores, |score| score.mean + score.sd / 2.0);
+    let inner = corners(center, radius, scores, |score| score.mean - score.sd / 2.0);
+    let mut ring = outer.clone();
+    ring.extend(outer.first());
+    ring.extend(inner.first());
+    ring.extend(inner.iter().rev());
+    svg.outline(&ring, true, "class=\"band\"", "");
+}
+
+/// The line of the means.
 fn needle(
     svg: &mut Svg,
     center: (f64, f64),
     radius: f64,
     scores: &[Option<CategoryScore>],
-    colour: Option<&str>,
+    look: &str,
     name: &str,
 ) {
-    let axes = scores.len();
-    let corners = |of: &dyn Fn(&CategoryScore) -> f64| -> Vec<(f64, f64)> {
-        // An axis without values has no corner: nothing is not zero.
-        let known = scores.iter().enumerate().filter_map(|(axis, score)| Some((axis, score.as_ref()?)));
-        known.map(|(axis, score)| place(center, radius, axis, axes, of(score).clamp(0.0, 1.0))).collect()
-    };
     let means: Vec<String> = scores
         .iter()
         .map(|score| score.map_or("-".to_owned(), |score| format!("{:.3} ±{:.3}", score.mean, score.sd)))
         .collect();
     let tip = format!("{name}: {}", means.join(", "));
-    if colour.is_none() {
-        // A ring: along the outer edge, and back along the inner one.
-        let outer = corners(&|score| score.mean + score.sd / 2.0);
-        let inner = corners(&|score| score.mean - score.sd / 2.0);
-        let mut band = outer.clone();
-        band.extend(outer.first());
-        band.extend(inner.first());
-        band.extend(inner.iter().rev());
-        svg.outline(&band, true, "class=\"band\"", "");
-    }
-    let mean = corners(&|score| score.mean);
-    let look = match colour {
-        Some(colour) => {
-            format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\"")
-        }
-        None => "class=\"ink none\" stroke-width=\"1.6\" stroke-linejoin=\"round\"".to_owned(),
-    };
-    svg.outline(&mean, true, &look, &tip);
+    svg.outline(&corners(center, radius, scores, |score| score.mean), true, look, &tip);
 }
 
 #[cfg(test)]
@@ -195,6 +229,26 @@ mod tests {
     }
 
     #[test]
+    fn any_two_coloured_lines_differ_and_further_models_are_grey() {
+        let names: Vec<String> = (0..10).map(|n| format!("m{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let all = matrix(&names, &["RdfFriendCount-nt-1"], 5, |model, _, _| model as f64 / 10.0);
+        let scheme = named(&bundled(), "semantic").unwrap();
+        let categories = scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
+        let scheme = Scheme { categories, ..scheme };
+        let text = overlay(&all, &scheme, &(0..10).collect::<Vec<_>>()).document();
+        for (colour, _) in TOLD_APART {
+            assert_eq!(
+                text.matches(&format!("stroke=\"{colour}\"")).count(),
+                2,
+                "one model and its key: {colour}"
+            );
+        }
+        assert_eq!(text.matches("class=\"line none\" stroke-width").count(), 4 + 1);
+        assert!(text.contains(">m9 0.900<") && text.contains("4 others") && !text.contains(">m3 "));
+    }
+
+    #[test]
     fn every_model_with_a_category_has_a_compass() {
         let all = matrix(&["a", "b"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
         let scheme = named(&bundled(), "semantic").unwrap();
@@ -202,7 +256,7 @@ mod tests {
         assert_eq!(text.matches("class=\"band\"").count(), 2);
         assert!(text.contains("R-Ana: RDF analytics, 1 tasks"));
         let both = overlay(&all, &scheme, &[0, 1]).document();
-        assert!(both.contains(PALETTE[0]) && both.contains(PALETTE[1]));
+        assert!(both.contains(TOLD_APART[0].0) && both.contains(TOLD_APART[1].0) && !both.contains("others"));
         assert!(grid(&Dialogues::default(), &scheme).document().starts_with("<svg"));
     }
 }

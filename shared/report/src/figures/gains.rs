@@ -36,11 +36,13 @@ pub fn gains(all: &Dialogues) -> Svg {
         let (y, colour) = (TOP + ROW * (number as f64 + 0.5), colours[*column]);
         let name = &headings[*column];
         let tip = format!("{name}: first {first:.3}, best {best:.3}");
-        svg.text((left - 10.0, y + 4.0), Anchor::End, SIZE, "", &fitted(name, SIZE, NAMES_MAX));
-        svg.stroke((x.at(*first), y), (x.at(*best), y), colour, 3.0);
-        svg.circle((x.at(*first), y), 4.5, None, &tip);
-        svg.circle((x.at(*best), y), 5.0, Some(colour), &tip);
-        svg.text((WIDTH - 12.0, y + 4.0), Anchor::End, SIZE, "", &format!("{:+.3}", best - first));
+        svg.of_model(name, |svg| {
+            svg.text((left - 10.0, y + 4.0), Anchor::End, SIZE, "", &fitted(name, SIZE, NAMES_MAX));
+            svg.stroke((x.at(*first), y), (x.at(*best), y), colour, 3.0);
+            svg.circle((x.at(*first), y), 4.5, None, &tip);
+            svg.circle((x.at(*best), y), 5.0, Some(colour), &tip);
+            svg.text((WIDTH - 12.0, y + 4.0), Anchor::End, SIZE, "", &format!("{:+.3}", best - first));
+        });
     }
     let marks = "open: mean of first answers, filled: mean of best answers; tasks that give feedback, values from 0 to 1";
     svg.legend(&[Some(marks), mixed(all)].into_iter().flatten().collect::<Vec<_>>());

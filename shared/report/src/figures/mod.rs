@@ -8,13 +8,14 @@ mod boxes;
 mod compass;
 mod gains;
 mod heat;
+mod labels;
 mod scatter;
 
 pub use boxes::of_task;
 pub use compass::{grid as compasses, overlay as compass};
 pub use gains::gains;
 pub use heat::heat;
-pub use scatter::{cost, sizes};
+pub use scatter::{sizes, time, tokens};
 
 use present::figure::PALETTE;
 

@@ -1,26 +1,34 @@
-//! Scatter plots of models: score against size, and score against cost.
+//! Scatter plots of models: score against size, against tokens written, and against time.
 
 use present::figure::scale::{Scale, decades, short, ticks};
 use present::figure::svg::{Anchor, Svg};
-use present::figure::text::{fitted, width};
+use present::figure::text::fitted;
 
+use super::labels::{Label, placed};
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;
 use crate::summaries::ColumnStatistics;
 
 const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 560.0;
 const LEFT: f64 = 60.0;
+const RIGHT: f64 = WIDTH - 20.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 470.0;
+/// Room below the plot for the axis and the legend, and for each line of the key.
+const BELOW: f64 = 90.0;
+const KEY_LINE: f64 = 15.0;
 const LABEL: f64 = 11.0;
 /// Maximum width of names, in pixels.
 const NAMES_MAX: f64 = 240.0;
+/// Names beside each other in the key.
+const KEY_ACROSS: usize = 3;
 
 /// A model in a plot.
 struct Point {
     x: f64,
+    /// A part of `x`, such as the active parameters.
+    part: Option<f64>,
     y: f64,
     low: f64,
     high: f64,
@@ -28,33 +36,58 @@ struct Point {
     colour: &'static str,
 }
 
-/// Mean score against billions of parameters, for models whose names state them.
-pub fn sizes(all: &Dialogues) -> Svg {
-    let points = points(all, |total| all.columns[total.column].size);
-    let mut svg = Svg::new(WIDTH, HEIGHT, "Score and size");
-    draw(&mut svg, &points, "billions of parameters, as names state them", false);
-    notes(&mut svg, all, &points, "bar: 95 % interval; models whose names state no size are left out");
-    svg
+/// What a plot is about.
+struct About<'a> {
+    title: &'a str,
+    axis: &'a str,
+    marks: &'a str,
+    /// Whether the models that no other one beats in both are connected: less is better on the axis.
+    has_front: bool,
 }
 
-/// Mean score against tokens written per dialogue, or against seconds if tokens are not known of all models. The models
-/// that no other one beats in both are connected.
-pub fn cost(all: &Dialogues) -> Svg {
-    let per_dialogue =
-        |total: &ColumnStatistics, sum: Option<f64>| sum.map(|sum| sum / total.dialogues.max(1) as f64);
-    let tokens =
-        |total: &ColumnStatistics| per_dialogue(total, total.completion_tokens.map(|sum| sum as f64));
-    let seconds = |total: &ColumnStatistics| per_dialogue(total, total.seconds);
-    let known = totals(all).iter().filter(|total| total.mean.is_some()).all(|total| tokens(total).is_some());
-    let (points, axis) = if known && !all.is_empty() {
-        (points(all, tokens), "tokens written per dialogue")
-    } else {
-        (points(all, seconds), "seconds per dialogue")
+/// Mean score against billions of parameters, for models whose names state them.
+pub fn sizes(all: &Dialogues) -> Svg {
+    let mut points = points(all, |total| all.columns[total.column].size);
+    for point in &mut points {
+        let headings = all.headings();
+        let column = headings.iter().position(|heading| *heading == point.name);
+        point.part = column.and_then(|column| all.columns[column].active).filter(|active| *active > 0.0);
+    }
+    let about = About {
+        title: "Score and size",
+        axis: "billions of parameters, as names state them",
+        marks: "bar: 95 % interval; open circle: the parameters active in each token; models whose names state no size are left out",
+        has_front: false,
     };
-    let mut svg = Svg::new(WIDTH, HEIGHT, "Score and cost");
-    draw(&mut svg, &points, axis, true);
-    notes(&mut svg, all, &points, "line: models that no other beats in both; bar: 95 % interval");
-    svg
+    draw(all, &points, &about)
+}
+
+/// Mean score against tokens written per dialogue, of models whose tokens are known.
+pub fn tokens(all: &Dialogues) -> Svg {
+    let points = points(all, |total| per_dialogue(total, total.completion_tokens.map(|sum| sum as f64)));
+    let about = About {
+        title: "Score and tokens written",
+        axis: "tokens written per dialogue",
+        marks: "steps: no model is better with fewer tokens; bar: 95 % interval; models whose server counted no tokens are left out",
+        has_front: true,
+    };
+    draw(all, &points, &about)
+}
+
+/// Mean score against seconds per dialogue.
+pub fn time(all: &Dialogues) -> Svg {
+    let points = points(all, |total| per_dialogue(total, total.seconds));
+    let about = About {
+        title: "Score and time",
+        axis: "seconds per dialogue, to the last answer",
+        marks: "steps: no model is better in less time; bar: 95 % interval",
+        has_front: true,
+    };
+    draw(all, &points, &about)
+}
+
+fn per_dialogue(total: &ColumnStatistics, sum: Option<f64>) -> Option<f64> {
+    sum.map(|sum| sum / total.dialogues.max(1) as f64)
 }
 
 fn points(all: &Dialogues, x: impl Fn(&ColumnStatistics) -> Option<f64>) -> Vec<Point> {
@@ -64,94 +97,101 @@ fn points(all: &Dialogues, x: impl Fn(&ColumnStatistics) -> Option<f64>) -> Vec<
         let ends = total.interval.map_or((y, y), |interval| (interval.low, interval.high));
         let x = x(total).filter(|x| *x > 0.0 && x.is_finite())?;
         let (name, colour) = (headings[total.column].clone(), colours[total.column]);
-        Some(Point { x, y, low: ends.0, high: ends.1, name, colour })
+        Some(Point { x, part: None, y, low: ends.0, high: ends.1, name, colour })
     };
     totals(all).iter().filter_map(point).collect()
 }
 
-fn notes(svg: &mut Svg, all: &Dialogues, points: &[Point], marks: &str) {
+fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
+    let range = range(points);
+    let x = Scale::logarithmic(range.unwrap_or((1.0, 10.0)), (LEFT + 10.0, RIGHT - 10.0));
+    let y = Scale::linear((0.0, 1.0), (BOTTOM, TOP));
+    let places: Vec<(f64, f64)> = points.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
+    let names: Vec<String> = points.iter().map(|point| fitted(&point.name, LABEL, NAMES_MAX)).collect();
+    let labels = placed(&places, &names, LABEL, (LEFT, RIGHT));
+    let key: Vec<String> = labels
+        .iter()
+        .zip(&names)
+        .filter_map(|(label, name)| match label {
+            Label::Number(number, _) => Some(format!("{number} {name}")),
+            Label::Name(_) => None,
+        })
+        .collect();
+    let lines = key.len().div_ceil(KEY_ACROSS);
+    let mut svg = Svg::new(WIDTH, BOTTOM + BELOW + KEY_LINE * lines as f64, about.title);
+    frame(&mut svg, &x, &y, range, about.axis);
+    if about.has_front {
+        let steps: Vec<(f64, f64)> =
+            front(points).into_iter().map(|(effort, score)| (x.at(effort), y.at(score))).collect();
+        let end = steps.last().map(|&(_, line)| (RIGHT - 10.0, line));
+        let steps: Vec<(f64, f64)> = steps.into_iter().chain(end).collect();
+        svg.outline(&steps, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
+    }
+    for (((point, &(px, py)), label), name) in points.iter().zip(&places).zip(&labels).zip(&names) {
+        svg.of_model(&point.name, |svg| {
+            svg.stroke((px, y.at(point.low)), (px, y.at(point.high)), point.colour, 1.0);
+            let tip = format!(
+                "{}: {:.3} ({:.3} to {:.3}), {}: {:.1}",
+                point.name, point.y, point.low, point.high, about.axis, point.x
+            );
+            if let Some(part) = point.part {
+                svg.stroke((x.at(part), py), (px, py), point.colour, 1.0);
+                svg.circle((x.at(part), py), 4.0, None, &format!("{}: {part:.1} active", point.name));
+            }
+            svg.circle((px, py), 5.0, Some(point.colour), &tip);
+            match *label {
+                Label::Name(place) => svg.text(place, Anchor::Start, LABEL, "halo", name),
+                Label::Number(number, place) => {
+                    svg.text(place, Anchor::Start, LABEL, "halo", &number.to_string());
+                }
+            }
+        });
+    }
+    for (number, text) in key.iter().enumerate() {
+        let (row, column) = (number % lines.max(1), number / lines.max(1));
+        let place = (LEFT + 280.0 * column as f64, BOTTOM + 58.0 + KEY_LINE * row as f64);
+        svg.text(place, Anchor::Start, LABEL, "", text);
+    }
     let none = points.is_empty().then_some("No model has both values.");
-    svg.legend(&[Some(marks), none, mixed(all)].into_iter().flatten().collect::<Vec<_>>());
+    svg.legend(&[Some(about.marks), none, mixed(all)].into_iter().flatten().collect::<Vec<_>>());
+    svg
 }
 
-fn draw(svg: &mut Svg, points: &[Point], axis: &str, front: bool) {
-    let right = WIDTH - 20.0;
-    let y = Scale::linear((0.0, 1.0), (BOTTOM, TOP));
+/// Axes with their marks.
+fn frame(svg: &mut Svg, x: &Scale, y: &Scale, range: Option<(f64, f64)>, axis: &str) {
     for tick in ticks((0.0, 1.0)) {
-        svg.line((LEFT, y.at(tick)), (right, y.at(tick)), "faint");
+        svg.line((LEFT, y.at(tick)), (RIGHT, y.at(tick)), "faint");
         svg.text((LEFT - 8.0, y.at(tick) + 4.0), Anchor::End, 11.0, "soft", &short(tick));
     }
     svg.turned_text((18.0, (TOP + BOTTOM) / 2.0), -90.0, Anchor::Middle, 11.0, "soft", "mean of tasks");
-    svg.text(((LEFT + right) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", axis);
-    svg.line((LEFT, BOTTOM), (right, BOTTOM), "line");
-    let Some(range) = range(points) else { return };
-    let x = Scale::logarithmic(range, (LEFT + 10.0, right - 10.0));
-    for tick in decades(range) {
+    svg.text(((LEFT + RIGHT) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", axis);
+    svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "line");
+    for tick in range.map(decades).unwrap_or_default() {
         svg.line((x.at(tick), TOP), (x.at(tick), BOTTOM), "faint");
         svg.text((x.at(tick), BOTTOM + 16.0), Anchor::Middle, 11.0, "soft", &short(tick));
-    }
-    if front {
-        let path: Vec<(f64, f64)> =
-            pareto(points).iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
-        svg.outline(&path, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
-    }
-    let place = |point: &Point| (x.at(point.x), y.at(point.y));
-    for point in points {
-        let px = x.at(point.x);
-        svg.stroke((px, y.at(point.low)), (px, y.at(point.high)), point.colour, 1.0);
-    }
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    // Names lie above the bars, with a border of the ground around them, and below the circles.
-    for point in points {
-        let (px, py) = place(point);
-        let name = fitted(&point.name, LABEL, NAMES_MAX);
-        let length = width(&name, LABEL);
-        // To the right where there is room, else to the left; above or below where another name or, if that can be, a
-        // circle is.
-        let begin = if px + 9.0 + length <= right { px + 9.0 } else { px - 9.0 - length };
-        let free = |line: f64| {
-            taken.iter().all(|(l, r, t)| begin > *r || begin + length < *l || (line - t).abs() >= 12.0)
-        };
-        let clear = |line: f64| {
-            points
-                .iter()
-                .map(place)
-                .all(|(x, y)| x < begin - 5.0 || x > begin + length + 5.0 || (line - 4.0 - y).abs() >= 9.0)
-        };
-        let places =
-            || [4.0, 16.0, -8.0, 28.0, -20.0].into_iter().map(|shift| py + shift).filter(|line| free(*line));
-        if let Some(line) = places().find(|line| clear(*line)).or_else(|| places().next()) {
-            taken.push((begin, begin + length, line));
-            svg.text((begin, line), Anchor::Start, LABEL, "halo", &name);
-        }
-    }
-    for point in points {
-        let tip = format!(
-            "{}: {:.3} ({:.3} to {:.3}), {axis}: {:.1}",
-            point.name, point.y, point.low, point.high, point.x
-        );
-        svg.circle(place(point), 5.0, Some(point.colour), &tip);
     }
 }
 
 /// The range of the values, with some room.
 fn range(points: &[Point]) -> Option<(f64, f64)> {
-    let low = points.iter().map(|point| point.x).reduce(f64::min)?;
+    let low = points.iter().map(|point| point.part.unwrap_or(point.x)).reduce(f64::min)?;
     let high = points.iter().map(|point| point.x).reduce(f64::max)?;
     Some((low / 1.3, high * 1.3))
 }
 
-/// The points that no other one beats: none has the same score at a lower cost.
-fn pareto(points: &[Point]) -> Vec<&Point> {
+/// The best score that each effort buys, as corners of steps: between two models nobody knows a better one.
+fn front(points: &[Point]) -> Vec<(f64, f64)> {
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
-    let mut best = f64::NEG_INFINITY;
-    sorted.retain(|point| {
-        let better = point.y > best;
-        best = best.max(point.y);
-        better
-    });
-    sorted
+    let mut corners: Vec<(f64, f64)> = Vec::new();
+    for point in sorted {
+        match corners.last() {
+            Some(&(_, best)) if point.y <= best => {}
+            Some(&(_, best)) => corners.extend([(point.x, best), (point.x, point.y)]),
+            None => corners.push((point.x, point.y)),
+        }
+    }
+    corners
 }
 
 #[cfg(test)]
@@ -160,21 +200,37 @@ mod tests {
     use crate::dialogues::testing::matrix;
 
     #[test]
-    fn the_front_holds_whom_nobody_beats() {
-        let point = |x: f64, y: f64| Point { x, y, low: y, high: y, name: String::new(), colour: "#000" };
+    fn the_front_rises_in_steps_over_whom_nobody_beats() {
+        let point =
+            |x: f64, y: f64| Point { x, part: None, y, low: y, high: y, name: String::new(), colour: "#000" };
         let points = [point(1.0, 0.5), point(2.0, 0.4), point(3.0, 0.9), point(1.0, 0.3), point(9.0, 0.9)];
-        let front: Vec<(f64, f64)> = pareto(&points).iter().map(|point| (point.x, point.y)).collect();
-        assert_eq!(front, [(1.0, 0.5), (3.0, 0.9)]);
+        assert_eq!(front(&points), [(1.0, 0.5), (3.0, 0.5), (3.0, 0.9)]);
+        assert_eq!(front(&[]), []);
     }
 
     #[test]
-    fn models_without_a_size_are_left_out_and_an_empty_plot_says_so() {
+    fn models_without_a_value_are_left_out_and_an_empty_plot_says_so() {
         let mut all = matrix(&["a", "b"], &["t"], 5, |_, _, _| 0.5);
         assert!(sizes(&all).document().contains("No model has both values."));
-        all.columns[1].size = Some(8.0);
+        (all.columns[1].size, all.columns[1].active) = (Some(57.0), Some(14.0));
         let text = sizes(&all).document();
         assert!(text.contains(">b</text>") && !text.contains(">a</text>"));
-        assert!(cost(&all).document().contains("tokens written per dialogue"));
-        assert!(cost(&Dialogues::default()).document().contains("No model"));
+        assert!(text.contains("b: 14.0 active"), "{text}");
+        assert!(tokens(&all).document().contains("tokens written per dialogue"));
+        assert!(time(&all).document().contains("seconds per dialogue"));
+        assert!(time(&Dialogues::default()).document().contains("No model"));
+    }
+
+    #[test]
+    fn no_name_is_left_out_of_a_crowd() {
+        let names: Vec<String> = (0..41).map(|n| format!("a-model-with-a-long-name-{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = time(&matrix(&names, &["t"], 5, |_, _, _| 0.5)).document();
+        for name in names {
+            assert!(
+                text.contains(&format!(">{name}</text>")) || text.contains(&format!(" {name}</text>")),
+                "{name}"
+            );
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The section about KGHaluBench: tables and figures of each judged benchmark.
 
-use benchmarks::kinds::kghalubench::show::{Study, figures, tables as views};
+use benchmarks::kinds::kghalubench::show::{figures, tables as views};
 use maud::{Markup, html};
 use present::table::printable;
 

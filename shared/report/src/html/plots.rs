@@ -6,6 +6,7 @@ use present::table::printable;
 
 use super::ReportPage;
 use super::grid::format_of;
+use crate::analysis::cells::totals;
 use crate::figures;
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
@@ -14,7 +15,10 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
         html! {
             (figure(&figures::compasses(all, report.compass)))
             details { summary { "First answer and best answer" } (figure(&figures::gains(all))) }
-            details { summary { "Score and cost" } (figure(&figures::cost(all))) }
+            @if totals(all).iter().any(|total| total.completion_tokens.is_some()) {
+                details { summary { "Score and tokens written" } (figure(&figures::tokens(all))) }
+            }
+            details { summary { "Score and time" } (figure(&figures::time(all))) }
             @if all.columns.iter().any(|column| column.size.is_some()) {
                 details { summary { "Score and size" } (figure(&figures::sizes(all))) }
             }
