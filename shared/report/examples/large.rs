@@ -1,5 +1,5 @@
 //! Writes the report of an invented run as large as the published one, 41 models × 26 tasks × 20 or 50 dialogues, to see how
-//! long that takes and how it looks: `cargo run -p report --example large -- FILE.html`.
+//! long that takes and how it looks: `cargo run -p report --example large -- FILE.html [MODELS]`.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,17 +13,19 @@ use report::dialogues::{Column, Exercises, NewDialogue, Origin};
 use report::html::{ReportPage, write};
 use serde_json::json;
 
-const MODELS: usize = 41;
+/// Without another number.
+const MODELS_DEFAULT: usize = 41;
 const TASKS: usize = 26;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name the file to write")?;
+    let models = std::env::args().nth(2).map_or(Ok(MODELS_DEFAULT), |number| number.parse())?;
     let started = Instant::now();
     let mut all = Dialogues::default();
     let mut details = Details::new(false);
     let mut random = SplitMix64::new(1);
     let long = "An answer of some length, as models give them. ".repeat(60);
-    for model in 0..MODELS {
+    for model in 0..models {
         let family = ["Llama", "Qwen", "Phi", "Mistral", "Gemma", "Claude", "GPT", "Yi"][model % 8];
         let size = [0.5, 1.5, 3.0, 7.0, 14.0, 32.0, 72.0][model % 7];
         let name = format!("{family}-{model}-{size}B");

@@ -5,8 +5,8 @@
 use std::fs::File;
 use std::io::BufWriter;
 
-use harness::browser::{Browser, axe};
 use domain::Infos;
+use harness::browser::{Browser, axe};
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};
 use report::details::{Details, DialogueDetail};

@@ -117,7 +117,7 @@ const FROZEN: &str = include_str!("../testdata/published.json");
 
 #[test]
 fn intervals_differences_and_gates_equal_those_of_numpy() {
-    let Some((all, _)) = published() else { return };
+    let Some((all, _)) = published("intervals_differences_and_gates_equal_those_of_numpy") else { return };
     let frozen: Value = serde_json::from_str(FROZEN).unwrap();
     let near = |ours: &[f64], theirs: &Value, what: &str| {
         for (ours, theirs) in ours.iter().zip(theirs.as_array().unwrap()) {

@@ -21,6 +21,8 @@ const KEY_LINE: f64 = 15.0;
 const LABEL: f64 = 11.0;
 /// Maximum width of names, in pixels.
 const NAMES_MAX: f64 = 240.0;
+/// Fewer round powers than this say little on an axis.
+const MARKS_MIN: usize = 3;
 /// Names beside each other in the key.
 const KEY_ACROSS: usize = 3;
 
@@ -166,7 +168,10 @@ fn frame(svg: &mut Svg, x: &Scale, y: &Scale, range: Option<(f64, f64)>, axis: &
     svg.turned_text((18.0, (TOP + BOTTOM) / 2.0), -90.0, Anchor::Middle, 11.0, "soft", "mean of tasks");
     svg.text(((LEFT + RIGHT) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", axis);
     svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "line");
-    for tick in range.map(decades).unwrap_or_default() {
+    let marks = range.map(|range| {
+        Some(decades(range)).filter(|marks| marks.len() >= MARKS_MIN).unwrap_or_else(|| ticks(range))
+    });
+    for tick in marks.unwrap_or_default() {
         svg.line((x.at(tick), TOP), (x.at(tick), BOTTOM), "faint");
         svg.text((x.at(tick), BOTTOM + 16.0), Anchor::Middle, 11.0, "soft", &short(tick));
     }

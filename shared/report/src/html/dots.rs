@@ -63,7 +63,9 @@ pub fn dots(title: &str, mean: &str, models: &[Dot<'_>]) -> Markup {
                 th.number scope="col" { button type="button" title="the places that it may have" { "rank" } }
                 th scope="col" { span.unseen { "95 % interval" }
                     svg.kgf.axis width="100%" height="16" aria-hidden="true" {
-                        @for mark in &marks { text x=(axis.at(*mark)) y="12" font-size="11" text-anchor="middle" class="soft" { (format!("{mark:.2}")) } }
+                        @for (number, mark) in marks.iter().enumerate() {
+                            text x=(axis.at(*mark)) y="12" font-size="11" text-anchor=(anchor(number, marks.len())) class="soft" { (format!("{mark:.2}")) }
+                        }
                     } }
             } }
             tbody { @for dot in models { tr {
@@ -73,6 +75,15 @@ pub fn dots(title: &str, mean: &str, models: &[Dot<'_>]) -> Markup {
                 td.bar { (bar(&axis, &marks, dot)) }
             } } }
         } }
+    }
+}
+
+/// Marks at the ends stand inside.
+fn anchor(number: usize, count: usize) -> &'static str {
+    match number {
+        0 => "start",
+        last if last + 1 == count => "end",
+        _ => "middle",
     }
 }
 
@@ -91,9 +102,9 @@ fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
             title { (told) }
             @for mark in marks { line class="faint" x1=(axis.at(*mark)) x2=(axis.at(*mark)) y1="0" y2="20" {} }
             @if let Some(interval) = dot.interval {
-                line class="accent" stroke-width="3" x1=(axis.at(interval.low)) x2=(axis.at(interval.high)) y1="10" y2="10" {}
+                line class="accent" stroke-width="5" x1=(axis.at(interval.low)) x2=(axis.at(interval.high)) y1="10" y2="10" {}
             }
-            circle class="dot" cx=(axis.at(dot.mean)) cy="10" r="5" {}
+            circle class="dot" cx=(axis.at(dot.mean)) cy="10" r="3.5" {}
         }
     }
 }

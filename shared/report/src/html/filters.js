@@ -7,9 +7,9 @@ const tasks = new Set(index.tasks.map(visible));
 const wanted = { family: "", format: "", task: "", model: "" };
 const fitsModel = (name) =>
   name.toLowerCase().includes(wanted.model) && (!wanted.family || families.get(name) === wanted.family);
-const fitsTask = (label) =>
-  label.toLowerCase().includes(wanted.task) && (!wanted.format || formatOf(label) === wanted.format);
-// Columns of both formats of a task have its name without them.
+// A row about both formats of a task names neither, and fits any.
+const fitsTask = (label) => label.toLowerCase().includes(wanted.task) &&
+  (!wanted.format || !tasks.has(label) || formatOf(label) === wanted.format);
 const fitsHeading = (heading) =>
   heading.dataset.task !== undefined ? fitsTask(heading.dataset.task)
     : tasks.has(heading.textContent) ? fitsTask(heading.textContent) : true;

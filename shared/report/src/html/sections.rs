@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::ReportPage;
-use super::tables::folded;
+use super::tables::{folded, table};
 use super::{dialogues, hallucination, plots, provenance, scores, standing};
 use crate::views::{configuration, preferences, statistics};
 
@@ -32,7 +32,7 @@ fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;
     (!all.is_empty()).then(|| {
         html! {
-            (folded(preferences::published_layout(all)))
+            (table(&preferences::by_model(all)))
             details { summary { "The tests behind it" } (folded(preferences::tests(all))) }
             details { summary { "Every model on every task" } (folded(statistics::by_task(all))) }
         }

@@ -25,7 +25,11 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
                 (of_set(all, columns))
             }
             (folded(statistics::by_model(all)))
-            h3 { (printable(&report.combined.title)) } (folded(combined::table(all, report.combined)))
+            h3 { (printable(&report.combined.title)) }
+            @match combined::table(all, report.combined) {
+                found if found.rows().is_empty() => p.note { "No model has values in every category of this score." },
+                found => (folded(found)),
+            }
         }
     })
 }

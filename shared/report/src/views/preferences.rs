@@ -7,9 +7,18 @@ use crate::dialogues::Dialogues;
 
 /// The layout of the published `modelPreferences.csv`: a row per model, ordered by name, a column per task.
 pub fn published_layout(all: &Dialogues) -> Table {
+    preferred(all, "")
+}
+
+/// The same with a name for the column of models, by which a page sorts and filters.
+pub fn by_model(all: &Dialogues) -> Table {
+    preferred(all, "model")
+}
+
+fn preferred(all: &Dialogues, models: &str) -> Table {
     let pairs = pairs(all);
     let names = pairs.iter().map(|pair| &pair.name);
-    let mut table = Table::default().left([""]).left(names).titled("Preferred format");
+    let mut table = Table::default().left([models]).left(names).titled("Preferred format");
     for (name, found) in by_name(all, &pairs) {
         let cells = found.pairs.iter().map(|comparison| Cell::from(word(comparison.as_ref())));
         table.row([Cell::from(name)].into_iter().chain(cells));
