@@ -28,7 +28,7 @@ pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
         QueueError::Unavailable { .. } | QueueError::RunGone { .. } | QueueError::StaleGeneration { .. } => {
             ErrorCode::Unavailable
         }
-        QueueError::Full { .. } => ErrorCode::Full,
+        QueueError::Full { .. } | QueueError::WorkersFull { .. } => ErrorCode::Full,
         QueueError::Invalid { .. } => ErrorCode::Invalid,
         QueueError::PlanMismatch { .. } | QueueError::IllegalState { .. } => ErrorCode::Conflict,
         _ => ErrorCode::Internal,
@@ -37,6 +37,7 @@ pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
         QueueError::Full { .. } => {
             "; give the queue's server more memory (`maxmemory`), workers keep their records until then"
         }
+        QueueError::WorkersFull { .. } => "; it waits until one of them ends",
         QueueError::Unavailable { .. } => {
             "; workers continue with the units they hold and keep their records"
         }
@@ -62,6 +63,8 @@ mod tests {
         assert!(is_out_of_step(&gone) && of_queue(&gone).code.is_transient());
         let full = of_queue(&QueueError::Full { message: "OOM".into() });
         assert!(full.code == ErrorCode::Full && full.message.contains("maxmemory"), "{full}");
+        let crowded = of_queue(&QueueError::WorkersFull { why: "10 are registered".into() });
+        assert!(crowded.code.is_transient() && !crowded.message.contains("maxmemory"), "{crowded}");
         let unfit = of_queue(&QueueError::Unfit { message: "maxmemory-policy is allkeys-lru".into() });
         assert!(!unfit.code.is_transient() && unfit.message.contains("allkeys-lru"));
     }

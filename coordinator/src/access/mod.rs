@@ -106,6 +106,12 @@ impl Access {
         Err(self.denied(&format!("may not act as worker `{worker}`")))
     }
 
+    /// The identity whose share of places a worker takes; empty where nobody is known by name.
+    fn identity(&self) -> &str {
+        let name = self.caller.name();
+        if name == Caller::ANYONE { "" } else { name }
+    }
+
     /// A view as this caller may see it.
     fn shown(&self, Unredacted { mut view, protected }: Unredacted) -> BenchmarkView {
         if protected && !self.caller.has(CallerRole::Operator) {

@@ -18,7 +18,7 @@ impl WorkExchange for Access {
     async fn register(&self, registration: Registration) -> Reply<Registered> {
         self.own(&registration.worker)?;
         self.serves()?;
-        self.parts.fleet.register(registration).await
+        self.parts.fleet.register(self.identity(), registration).await
     }
 
     async fn exchange(&self, report: Report) -> Reply<Orders> {
@@ -30,7 +30,7 @@ impl WorkExchange for Access {
             return Err(invalid(format!("a report names {most} things; {ITEMS_PER_REPORT_MAX} may be")));
         }
         self.serves()?;
-        self.parts.fleet.exchange(report).await
+        self.parts.fleet.exchange(self.identity(), report).await
     }
 
     async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {

@@ -40,11 +40,12 @@ struct Concern {
 }
 
 impl Fleet {
-    pub(crate) async fn register(&self, registration: Registration) -> Result<Registered> {
+    /// Registers a worker for an identity; the empty one if nobody is known by name.
+    pub(crate) async fn register(&self, identity: &str, registration: Registration) -> Result<Registered> {
         let Registration { worker, instance, mut predecessors, kgfleet, host } = registration;
         predecessors.truncate(PREDECESSORS_MAX);
-        let (claim, status) =
-            (Claim { instance, predecessors }, WorkerStatus { kgfleet, host, ..WorkerStatus::default() });
+        let claim = Claim { instance, predecessors, identity: identity.to_owned() };
+        let status = WorkerStatus { kgfleet, host, ..WorkerStatus::default() };
         let registered = Registered {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             report_every: self.options.report_every(),
@@ -63,9 +64,10 @@ impl Fleet {
         Ok(registered)
     }
 
-    pub(crate) async fn exchange(&self, report: Report) -> Result<Orders> {
+    /// Answers the report of a worker of this identity.
+    pub(crate) async fn exchange(&self, identity: &str, report: Report) -> Result<Orders> {
         let until = Instant::now() + report.wait.min(WAIT_MAX);
-        let claim = Claim::of(report.instance.clone());
+        let claim = Claim::of(report.instance.clone(), identity);
         let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
             Heartbeat::Registered(orders) => orders.drain,
             // Its leases belong to another process or will be handed out again; its records are accepted all the same.

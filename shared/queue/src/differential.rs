@@ -258,7 +258,11 @@ impl Player {
             }
             Op::Unpark { model: m } => format!("{:?}", store.unpark(&at, &model(*m)).await.unwrap()),
             Op::Heartbeat { worker: w, instance: i, follows } => {
-                let claim = Claim { instance: instance(*i), predecessors: vec![instance(*follows)] };
+                let claim = Claim {
+                    instance: instance(*i),
+                    predecessors: vec![instance(*follows)],
+                    identity: String::new(),
+                };
                 match store.heartbeat(&worker(*w), &claim, &[*w], HOUR).await.unwrap() {
                     Heartbeat::Registered(orders) => format!("{orders:?}"),
                     Heartbeat::Taken(by) => format!("taken by {} {:?}", by.instance, by.info),

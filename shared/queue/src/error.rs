@@ -63,6 +63,12 @@ pub enum Error {
         /// What to do about it.
         message: String,
     },
+    /// As many workers are registered as may be, or as one identity may have. There is room when some end.
+    #[error("no place for another worker: {why}")]
+    WorkersFull {
+        /// Which limit is reached.
+        why: String,
+    },
     /// The store is unreachable or did not answer in time. The operation may have been carried out: each method of
     /// [`crate::QueueStore`] documents its repetition.
     #[error("the queue cannot be reached: {message}")]
@@ -88,7 +94,7 @@ impl Error {
     /// Whether a retry of the same call may succeed.
     pub fn retry(&self) -> RetryAdvice {
         match self {
-            Self::Unavailable { .. } | Self::Full { .. } => RetryAdvice::Transient,
+            Self::Unavailable { .. } | Self::Full { .. } | Self::WorkersFull { .. } => RetryAdvice::Transient,
             _ => RetryAdvice::No,
         }
     }

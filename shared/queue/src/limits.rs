@@ -37,6 +37,8 @@ pub const STRIKES_MAX: u32 = 100;
 pub const CAUSE_BYTES_MAX: usize = 1_024;
 /// Workers registered at a time.
 pub const WORKERS_MAX: usize = 10_000;
+/// Workers of one identity registered at a time: whoever has one token does not take the places of all others.
+pub const WORKERS_PER_IDENTITY_MAX: usize = 4_000;
 /// Earlier processes that a worker may name as its predecessors.
 pub const PREDECESSORS_MAX: usize = 16;
 /// Bytes of a worker's status.
@@ -202,6 +204,9 @@ pub(crate) fn check_heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl
     check_instance(&claim.instance)?;
     at_most("predecessors of a worker", PREDECESSORS_MAX, claim.predecessors.len())?;
     claim.predecessors.iter().try_for_each(check_instance)?;
+    if !claim.identity.is_empty() {
+        check_name("identity", &claim.identity)?;
+    }
     at_most("bytes of a worker's info", WORKER_INFO_BYTES_MAX, info.len())?;
     within("time to live of a registration", MIN_LEASE, DURATION_MAX, ttl)
 }
@@ -217,6 +222,16 @@ pub(crate) fn check_rate(bucket: &str, rate: RateLimit, permits: u32) -> Result<
         return Err(Error::Invalid { what: "permits of a call", why });
     }
     Ok(())
+}
+
+/// The error for one worker more than [`WORKERS_MAX`].
+pub(crate) fn workers_full() -> Error {
+    Error::WorkersFull { why: format!("{WORKERS_MAX} are registered") }
+}
+
+/// The error for one worker more than [`WORKERS_PER_IDENTITY_MAX`].
+pub(crate) fn identity_full() -> Error {
+    Error::WorkersFull { why: format!("{WORKERS_PER_IDENTITY_MAX} of the same identity are registered") }
 }
 
 /// Cuts the text at a character boundary to [`CAUSE_BYTES_MAX`].

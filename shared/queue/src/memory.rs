@@ -17,7 +17,10 @@ pub(crate) use self::state::{MemoryRun, MemoryUnit, Model, UnitPlace};
 use crate::clock::millis;
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
-use crate::limits::{RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, WORKERS_MAX, at_most};
+use crate::limits::{
+    RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most, identity_full,
+    workers_full,
+};
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 use crate::run_state::RunState;
 use crate::safeguards::Safeguards;
@@ -40,6 +43,7 @@ pub struct MemoryQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryRegistration {
     pub(crate) instance: InstanceId,
+    pub(crate) identity: String,
     pub(crate) info: Vec<u8>,
     pub(crate) seen_ms: u64,
     pub(crate) expires_ms: u64,
@@ -356,7 +360,14 @@ impl MemoryQueue {
         self.drop_expired_workers(now_ms);
         let known = self.workers.get(worker);
         if known.is_none() {
-            at_most("registered workers", WORKERS_MAX, self.workers.len() + 1)?;
+            if self.workers.len() >= WORKERS_MAX {
+                return Err(workers_full());
+            }
+            let own = self.workers.values().filter(|entry| entry.identity == claim.identity);
+            let may_be_full = !claim.identity.is_empty() && self.workers.len() >= WORKERS_PER_IDENTITY_MAX;
+            if may_be_full && own.count() >= WORKERS_PER_IDENTITY_MAX {
+                return Err(identity_full());
+            }
         }
         if let Some(holder) = known.filter(|holder| !claim.may_follow(&holder.instance)) {
             return Ok(Heartbeat::Taken(WorkerNameTaken {
@@ -369,8 +380,8 @@ impl MemoryQueue {
         let draining = known.is_some_and(|entry| entry.draining);
         let expires_ms = now_ms + millis(ttl);
         let instance = claim.instance.clone();
-        let entry =
-            MemoryRegistration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
+        let (identity, info) = (claim.identity.clone(), info.to_vec());
+        let entry = MemoryRegistration { instance, identity, info, seen_ms: now_ms, expires_ms, draining };
         self.workers.insert(worker.clone(), entry);
         Ok(Heartbeat::Registered(HeartbeatOrders { drain: draining }))
     }
@@ -401,7 +412,7 @@ impl MemoryQueue {
         instance: &InstanceId,
     ) -> Result<bool> {
         self.drop_expired_workers(now_ms);
-        let claim = Claim::of(instance.clone());
+        let claim = Claim::of(instance.clone(), "");
         let ours = self.workers.get(worker).is_none_or(|holder| claim.may_follow(&holder.instance));
         if ours {
             self.workers.remove(worker);

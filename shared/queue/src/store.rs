@@ -148,7 +148,8 @@ pub trait QueueStore: Send + Sync + 'static {
     async fn unpark(&self, at: &RunRef, model: &ModelLabel) -> Result<()>;
 
     /// Registers a worker, or renews its registration for `ttl`. Refused while the name is registered for another
-    /// process, unless the claim names that process as a predecessor: a restart.
+    /// process, unless the claim names that process as a predecessor: a restart. [`crate::Error::WorkersFull`] if there is no
+    /// place for another worker, or for another one of its identity.
     async fn heartbeat(
         &self,
         worker: &WorkerId,

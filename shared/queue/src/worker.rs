@@ -23,12 +23,15 @@ pub struct Claim {
     /// Processes that it succeeds, at most [`crate::limits::PREDECESSORS_MAX`]: they must have ended, because it
     /// holds their spool.
     pub predecessors: Vec<InstanceId>,
+    /// Whose worker it is, for the share of [`crate::limits::WORKERS_PER_IDENTITY_MAX`]; empty where nobody is known by
+    /// name.
+    pub identity: String,
 }
 
 impl Claim {
     /// A claim without predecessors.
-    pub fn of(instance: InstanceId) -> Self {
-        Self { instance, predecessors: Vec::new() }
+    pub fn of(instance: InstanceId, identity: impl Into<String>) -> Self {
+        Self { instance, predecessors: Vec::new(), identity: identity.into() }
     }
 
     /// Whether the name may pass from its current process to this one.

@@ -43,6 +43,7 @@ pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench)
     let claim = |instance: &str, predecessors: &[&str]| Claim {
         instance: instance.into(),
         predecessors: predecessors.iter().map(|id| InstanceId::new(*id)).collect(),
+        identity: String::new(),
     };
     let beat = |claim: Claim| {
         let (store, w) = (bench.store.clone(), w.clone());
@@ -75,6 +76,28 @@ pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench)
     // Workers that tell no process follow any, and are followed by any.
     assert_eq!(beat(claim("", &[])).await, ours);
     assert_eq!(beat(claim("four", &[])).await, ours);
+}
+
+pub async fn one_identity_leaves_places_for_others(bench: Bench) {
+    let beat = |worker: String, identity: &'static str| {
+        let store = bench.store.clone();
+        let claim = Claim::of(InstanceId::default(), identity);
+        async move { store.heartbeat(&WorkerId::new(worker), &claim, b"", LEASE).await }
+    };
+    for number in 0..limits::WORKERS_PER_IDENTITY_MAX {
+        beat(format!("flood-{number}"), "thief").await.unwrap();
+    }
+    let refused = beat("one-more".to_owned(), "thief").await;
+    assert!(matches!(refused, Err(Error::WorkersFull { .. })), "{refused:?}");
+    beat("flood-0".to_owned(), "thief").await.unwrap();
+    beat("w".to_owned(), "pool").await.unwrap();
+    beat("v".to_owned(), "").await.unwrap();
+    // Who ends makes room.
+    assert!(bench.store.deregister(&"flood-7".into(), &InstanceId::default()).await.unwrap());
+    beat("one-more".to_owned(), "thief").await.unwrap();
+    bench.time.advance(LEASE).await;
+    beat("another".to_owned(), "thief").await.unwrap();
+    assert_eq!(bench.store.workers().await.unwrap().len(), 1);
 }
 
 pub async fn a_rate_budget_is_shared(bench: Bench) {

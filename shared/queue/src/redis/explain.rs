@@ -21,10 +21,8 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
     match (error.code(), at) {
         (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
         (Some("STALEGEN"), Some(at)) => stale(&error, at),
-        (Some("WORKERSFULL"), _) => {
-            let why = format!("at most {} are allowed at a time", limits::WORKERS_MAX);
-            Error::Invalid { what: "registered workers", why }
-        }
+        (Some("WORKERSFULL"), _) => limits::workers_full(),
+        (Some("IDENTITYFULL"), _) => limits::identity_full(),
         (Some("OOM"), _) => {
             let message = "Redis has reached its `maxmemory`: raise it, or forget runs that are done".into();
             Error::Full { message }

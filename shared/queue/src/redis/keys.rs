@@ -14,12 +14,13 @@ pub(super) const RUNS: &str = "kgf:runs";
 pub(super) const OWNER: &str = "kgf:store";
 
 /// The keys of `scripts/workers_lib.lua`, in its order.
-pub(super) const WORKERS: [&str; 5] = [
+pub(super) const WORKERS: [&str; 6] = [
     "kgf-workers:{all}:expiry",
     "kgf-workers:{all}:info",
     "kgf-workers:{all}:seen",
     "kgf-workers:{all}:draining",
     "kgf-workers:{all}:instance",
+    "kgf-workers:{all}:identity",
 ];
 
 /// The hash with the status of a run. The braces make the run's name the hash tag, so a cluster keeps all of its keys

@@ -403,7 +403,7 @@ impl QueueStore for RedisStore {
         limits::check_heartbeat(worker, claim, info, ttl)?;
         let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
         call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::WORKERS_MAX);
-        call.arg(claim.instance.as_str());
+        call.arg(limits::WORKERS_PER_IDENTITY_MAX).arg(claim.instance.as_str()).arg(&claim.identity);
         for predecessor in &claim.predecessors {
             call.arg(predecessor.as_str());
         }

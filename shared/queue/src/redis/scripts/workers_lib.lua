@@ -4,6 +4,7 @@
 -- 3 seen      hash: worker -> when it last did, in ms
 -- 4 draining  set of the workers that were asked to drain
 -- 5 instance  hash: worker -> its process
+-- 6 identity  hash: worker -> whose it is; nothing where nobody is known by name
 local function digits(number) return string.format('%.0f', number) end
 
 local time = redis.call('TIME')
@@ -15,6 +16,7 @@ local function remove(worker)
   redis.call('HDEL', KEYS[3], worker)
   redis.call('SREM', KEYS[4], worker)
   redis.call('HDEL', KEYS[5], worker)
+  redis.call('HDEL', KEYS[6], worker)
 end
 
 -- Whether the name may pass to the process `instance`, which follows those in ARGV from `first` on.
