@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use audit::AuditLog;
 use domain::ServiceError;
-use domain::caller::Caller;
+use domain::caller::{Caller, CallerRole};
 use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
@@ -42,15 +43,16 @@ pub struct Coordinator {
 impl Coordinator {
     /// Starts a coordinator. Needs a Tokio runtime; it ends when dropped.
     pub fn start(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
-        Self::start_noting(options, queue, sink, EventLog::none())
+        Self::start_noting(options, queue, sink, EventLog::none(), AuditLog::none())
     }
 
-    /// The same, with an event log of leases and records.
+    /// The same, with an event log of leases and records, and a log of who did what.
     pub fn start_noting(
         options: CoordinatorOptions,
         queue: Arc<dyn QueueStore>,
         sink: Arc<dyn Sink>,
         events: EventLog,
+        audit: AuditLog,
     ) -> Arc<Self> {
         let queue: Arc<dyn QueueStore> =
             if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
@@ -149,6 +151,7 @@ impl Coordinator {
             fleet,
             views,
             submissions,
+            audit,
         });
         Arc::new(Self { parts, ownership, tending })
     }
@@ -156,6 +159,17 @@ impl Coordinator {
     /// What this caller may do. Its commands are noted in the history of what they change.
     pub fn access(&self, caller: &Caller) -> Arc<Access> {
         Access::named(&self.parts, Arc::clone(&self.tending) as _, caller)
+    }
+
+    /// What everybody of this role sees. Whoever shows it to somebody notes who that is, with
+    /// [`Access::shows_to_caller`].
+    pub fn view_for_many(&self, role: CallerRole) -> Arc<Access> {
+        Access::of_many(&self.parts, Arc::clone(&self.tending) as _, role)
+    }
+
+    /// The log of who did what.
+    pub fn audit(&self) -> &AuditLog {
+        &self.parts.audit
     }
 
     /// What this process may do for its only user. Nothing is noted.

@@ -104,11 +104,12 @@ fn connection(
     peer: Option<SocketAddr>,
     headers: &HeaderMap,
 ) -> Result<VisitorConnection, &'static str> {
+    let peer = peer.map(|peer| peer.ip().to_canonical());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if let (Some(public), Login::Tokens(_)) = (&site.public, &site.login)
         && host.eq_ignore_ascii_case(&public.host)
     {
-        return Ok(VisitorConnection { secure: true, origin: public.origin.clone() });
+        return Ok(VisitorConnection { secure: true, origin: public.origin.clone(), peer });
     }
     if FORWARDED.iter().any(|name| headers.contains_key(name)) {
         return Err(
@@ -117,9 +118,9 @@ fn connection(
         );
     }
     // An address of IPv4 may come in the clothes of IPv6.
-    let is_near = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    let is_near = peer.is_some_and(|peer| peer.is_loopback());
     match (is_near, is_loopback_name(host)) {
-        (true, true) => Ok(VisitorConnection { secure: false, origin: format!("http://{host}") }),
+        (true, true) => Ok(VisitorConnection { secure: false, origin: format!("http://{host}"), peer }),
         (true, false) => Err("the page is not served under this name: use localhost, or --page-url"),
         (false, _) => {
             Err("the page is served to this machine only; other machines need --tokens and --page-url, \
@@ -148,14 +149,16 @@ fn comes_from_here(headers: &HeaderMap, connection: &VisitorConnection) -> bool 
 }
 
 fn visitor(site: &Site, headers: &HeaderMap, connection: &VisitorConnection) -> Option<Visitor> {
+    let located = |caller: Caller| connection.peer.map(|peer| caller.at(peer)).unwrap_or(caller);
     match &site.login {
         Login::Anyone => {
-            Some(Visitor { caller: Caller::anyone(), form_token: site.form_token.clone(), session: None })
+            let caller = located(Caller::anyone());
+            Some(Visitor { caller, form_token: site.form_token.clone(), session: None })
         }
         Login::Tokens(_) => {
             let name = cookie(headers, cookie_name(connection.secure))?;
             let (id, caller, form_token) = site.sessions().of(name, site.now())?;
-            Some(Visitor { caller, form_token, session: Some(id) })
+            Some(Visitor { caller: located(caller), form_token, session: Some(id) })
         }
     }
 }
@@ -191,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_form_of_another_site_is_known_by_its_origin() {
-        let connection = VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned() };
+        let connection =
+            VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned(), peer: None };
         let from = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));

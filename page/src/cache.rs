@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use coordinator::Coordinator;
 use coordinator::access::Access;
-use domain::caller::{Caller, CallerRole};
+use domain::caller::CallerRole;
 use domain::control::{Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
@@ -20,9 +20,6 @@ pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Topics cached at once; the largest runs take some 300 kB each.
 const PAGES_MAX: usize = 32;
-
-/// Name under which the page calls the coordinator.
-const PAGE: &str = "live page";
 
 /// A page whose content changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,8 +49,8 @@ pub(crate) struct ViewCache {
 impl ViewCache {
     /// A cache with this time between two computations: [`TICK`], except in tests.
     pub(crate) fn new(coordinator: &Coordinator, tick: Duration) -> Self {
-        let of = |role| coordinator.access(&Caller::new(PAGE, [role], None));
-        let (of_operators, of_readers) = (of(CallerRole::Operator), of(CallerRole::Reader));
+        let of_operators = coordinator.view_for_many(CallerRole::Operator);
+        let of_readers = coordinator.view_for_many(CallerRole::Reader);
         Self { of_operators, of_readers, tick, cells: Mutex::default() }
     }
 

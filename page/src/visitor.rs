@@ -1,5 +1,6 @@
 //! Visitors of the page: who they are and how they connect.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use domain::caller::{Caller, CallerRole};
@@ -86,6 +87,13 @@ impl Audience {
     pub(crate) const ALL: [Self; 2] = [Self::Operators, Self::Readers];
 }
 
+impl VisitorConnection {
+    /// The machine at the other end, as the audit log names it.
+    pub(crate) fn from(&self) -> String {
+        self.peer.map(|peer| peer.to_string()).unwrap_or_default()
+    }
+}
+
 /// How the visitor came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VisitorConnection {
@@ -93,6 +101,8 @@ pub(crate) struct VisitorConnection {
     pub secure: bool,
     /// The header `Origin` that forms of this page have.
     pub origin: String,
+    /// The machine at the other end, which may be a proxy.
+    pub peer: Option<IpAddr>,
 }
 
 #[cfg(test)]

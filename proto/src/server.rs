@@ -14,6 +14,7 @@ mod tls;
 mod work;
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,10 @@ use self::closing::{Closing, ServerPhase};
 use self::control::ControlHandlers;
 use self::guard::Guard;
 pub(crate) use self::identity::{AUTHORIZATION, BEARER};
-pub use self::identity::{IDENTITIES_MAX, Identities, IdentitiesError, hash_of_token};
+pub use self::identity::{
+    IDENTITIES_MAX, IDENTITY_NAME_BYTES_MAX, Identities, IdentitiesError, IdentityChange, ListedIdentity,
+    hash_of_token,
+};
 pub use self::tls::{ServerTls, Tls};
 use self::work::WorkHandlers;
 use crate::limits::{
@@ -54,6 +58,24 @@ pub trait Serve: Send + Sync + 'static {
 
     /// The interface for this person or tool.
     fn control(&self, caller: &Caller) -> Arc<dyn Control>;
+
+    /// Hears of a call that is let in. Must not wait.
+    fn heard(&self, _caller: &Caller) {}
+
+    /// Hears of a call that is refused. Must not wait.
+    fn refused(&self, _refusal: &Refusal<'_>) {}
+}
+
+/// A call that was refused at the door.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal<'a> {
+    /// The identity that lacks the role; none if the caller is unknown.
+    pub who: Option<&'a str>,
+    /// The caller's machine.
+    pub from: Option<IpAddr>,
+    /// The last part of the call's path, such as `GetRun`.
+    pub call: &'a str,
+    pub why: &'a str,
 }
 
 /// A coordinator that is the same for every caller.
@@ -142,6 +164,7 @@ pub async fn serve(
         .build_v1()
         .map_err(|e| ServeError::Description(e.to_string()))?;
     let services: Arc<dyn Serve> = Arc::new(services);
+    let at_door = Arc::clone(&services);
     let handlers = WorkHandlers { services: Arc::clone(&services), closing: closing.clone() };
     let work = WorkServiceServer::new(handlers)
         .max_decoding_message_size(MESSAGE_BYTES)
@@ -159,7 +182,9 @@ pub async fn serve(
         .http2_max_header_list_size(HEADER_BYTES)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
-        .layer(tower::layer::layer_fn(move |inner| Guard::new(inner, identities.clone(), received.clone())));
+        .layer(tower::layer::layer_fn(move |inner| {
+            Guard::new(inner, Arc::clone(&at_door), identities.clone(), received.clone())
+        }));
     let router = server
         .add_service(health_service)
         .add_service(reflection)

@@ -20,6 +20,9 @@ use crate::place::{disclosure, packs as material};
 /// The folder of events in a folder of runs.
 pub const EVENTS: &str = "events";
 
+/// The folder of audit logs in a folder of runs.
+pub const AUDIT: &str = "audit";
+
 /// Maximum number of dialogues for which memory is reserved before their records are read.
 const RESERVED_MAX: usize = 5_000_000;
 

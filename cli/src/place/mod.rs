@@ -2,10 +2,11 @@
 //!
 //! `data_dir` and `remote` are the options for both, `names` resolves abbreviated names of runs. `folders` reads runs
 //! in a folder, `local` asks a coordinator in this process about judged benchmarks, `steer` sends commands to the
-//! coordinator of a fleet, `fetch` copies runs from there. `packs` and `identities` open packs, `disclosure` decides
+//! coordinator of a fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and `identities` open packs, `disclosure` decides
 //! how their texts may be written; `targets` lists what a configuration contacts, `trust` checks that its user agreed
 //! to that.
 
+pub mod audit_dir;
 pub mod data_dir;
 pub mod disclosure;
 pub mod fetch;
@@ -14,6 +15,7 @@ pub mod identities;
 pub mod local;
 pub mod names;
 pub mod packs;
+pub mod queue_login;
 pub mod remote;
 pub mod steer;
 pub mod targets;

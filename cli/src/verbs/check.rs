@@ -18,6 +18,7 @@ use crate::kit::exit_code::{explained, ExitCode};
 use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
 use crate::place::{folders, packs as material};
+use crate::place::queue_login::QueueLogin;
 use crate::place::remote::MaybeRemote;
 use crate::place::targets::Targets;
 
@@ -36,8 +37,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
     /// Address of the Redis that a coordinator would use: redis://….
-    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE")]
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
     queue: Option<String>,
+    #[command(flatten)]
+    login: QueueLogin,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -97,7 +100,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
         if let Some(address) = &arguments.queue {
-            queue(address, &mut findings).await;
+            match arguments.login.into_address(address) {
+                Ok(address) => queue(&address, &mut findings).await,
+                Err(error) => findings.add(Level::Problem, "queue", explain(&error)),
+            }
         }
         Ok(())
     })?;

@@ -72,4 +72,5 @@ verbs! {
     Check = check;
     Launch = launch;
     Token = token;
+    Audit = audit;
 }

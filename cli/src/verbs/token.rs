@@ -1,17 +1,23 @@
-//! `kgfleet token new`.
+//! `kgfleet token`: the identities in a file that coordinators read, and their tokens.
 
-use std::fs::OpenOptions;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use domain::caller::CallerRole;
 use domain::text::hex;
-use proto::server::{hash_of_token, Identities};
-use rustix::rand::{getrandom, GetRandomFlags};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use proto::server::{Identities, ListedIdentity, hash_of_token};
+use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::kit::exit_code::{usage, Exit, ExitCode};
+use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::output::{Table, printable};
+use crate::place::audit_dir::AuditDirs;
 
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
@@ -19,7 +25,7 @@ const TOKEN_BYTES: usize = 32;
 /// Prefix of tokens, so that leaked ones can be recognised.
 const PREFIX: &str = "kgfleet_";
 
-/// Create tokens for the identities of a cluster.
+/// Create, list and revoke the tokens of a cluster.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -29,12 +35,15 @@ pub struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     New(New),
+    List(List),
+    Revoke(Revoke),
 }
 
-/// Create a token. It is printed once and stored nowhere.
+/// Create a token. It is printed once and stored nowhere else.
 ///
-/// The token is printed on standard output. The entry for the coordinators' identity file (--tokens), which holds
-/// only the token's hash, is printed on standard error or, with --append, appended to that file.
+/// The token is printed on standard output or, with --out, written to a file that only its owner can read. The entry for
+/// the coordinators' identity file (--tokens), which holds only the token's hash, is printed on standard error or, with
+/// --append, appended to that file.
 #[derive(Debug, clap::Args)]
 struct New {
     /// Name of the identity, as shown in the history of runs.
@@ -46,9 +55,51 @@ struct New {
     /// Pattern of the worker names that it may use, such as `gpu-*`. Default: all.
     #[arg(long, value_name = "PATTERN")]
     workers: Option<String>,
+    /// When its rights end: a time from now such as `12h` or `90d`, or a date such as 2027-01-31 (its beginning, UTC).
+    /// Default: never.
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    expires: Option<Timestamp>,
     /// Append the identity to this file; coordinators reload it by themselves.
     #[arg(long, value_name = "FILE")]
     append: Option<PathBuf>,
+    /// Write the token to this new file, for its owner alone, instead of printing it.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The file of identities that coordinators read.
+#[derive(Debug, clap::Args)]
+struct IdentityFile {
+    /// File of identities, as for `kgfleet coordinator`.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_TOKENS", default_value = "tokens.toml")]
+    tokens: PathBuf,
+}
+
+/// List identities: their roles, when their rights end, and when they last called.
+///
+/// When an identity last called stands in the audit logs of coordinators (--audit-dir), to the hour. Without them it is
+/// left out.
+#[derive(Debug, clap::Args)]
+struct List {
+    #[command(flatten)]
+    file: IdentityFile,
+    #[command(flatten)]
+    audit: AuditDirs,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take an identity's rights. Its name is not given to anybody else, because histories name it.
+///
+/// Every coordinator that reads this file knows within two seconds, without a restart, and ends calls in progress. A copy
+/// of the file, such as a Secret of Kubernetes, has to be replaced as well.
+#[derive(Debug, clap::Args)]
+struct Revoke {
+    /// Name of the identity.
+    name: String,
+    #[command(flatten)]
+    file: IdentityFile,
 }
 
 fn role(text: &str) -> Result<CallerRole, String> {
@@ -58,33 +109,170 @@ fn role(text: &str) -> Result<CallerRole, String> {
         .ok_or_else(|| "expected reader, operator or worker".to_owned())
 }
 
+/// A time at which rights end, in the future.
+fn expiry(text: &str) -> Result<Timestamp, String> {
+    let now = Timestamp::now();
+    let at = expiry_from(text, now).ok_or("expected a time such as 12h, 90d or 2027-01-31")?;
+    if at > now { Ok(at) } else { Err("this time is over".to_owned()) }
+}
+
+fn expiry_from(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(at);
+    }
+    if let Ok(date) = text.parse::<Date>() {
+        return date.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
+    }
+    let unit = text.chars().next_back()?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        _ => return None,
+    };
+    let number: i64 = text.strip_suffix(unit)?.parse().ok()?;
+    now.checked_add(SignedDuration::from_hours(number.checked_mul(hours)?)).ok()
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Command::New(new) = arguments.command;
+    match arguments.command {
+        Command::New(new) => create(&new)?,
+        Command::List(list) => show(&list)?,
+        Command::Revoke(revoke) => take_rights(&revoke)?,
+    }
+    Ok(ExitCode::Success)
+}
+
+fn create(new: &New) -> anyhow::Result<()> {
     let token = random()?;
-    let entry = entry(&new, &token);
+    let entry = entry(new, &token);
     // Never write an entry that cannot be parsed.
     Identities::parse(&entry).map_err(Exit::usage)?;
-    match &new.append {
-        None => eprintln!("add this to the file that coordinators get as --tokens:\n\n{entry}"),
-        Some(path) => {
-            let before = match std::fs::read_to_string(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-                text => {
-                    text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?
-                }
-            };
-            let whole = format!("{before}\n{entry}");
-            Identities::parse(&whole).map_err(|error| {
-                usage!("with this identity {} could not be used: {error}", path.display())
-            })?;
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-            file.and_then(|mut file| file.write_all(format!("\n{entry}").as_bytes()))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+    // A file that is there already is found before the identity is appended.
+    let out = new.out.as_deref().map(new_file).transpose()?;
+    let appended = match &new.append {
+        None => {
+            eprintln!("add this to the file that coordinators get as --tokens:\n\n{entry}");
+            Ok(())
         }
+        Some(path) => append(path, &entry),
+    };
+    if let (Err(_), Some((path, _))) = (&appended, &out) {
+        // It is empty, and ours.
+        let _ = std::fs::remove_file(path);
     }
-    writeln!(io::stdout(), "{token}")?;
-    Ok(ExitCode::Success)
+    appended?;
+    match out {
+        Some((path, mut file)) => {
+            let written = writeln!(file, "{token}").and_then(|()| file.sync_all());
+            written.with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => Ok(writeln!(io::stdout(), "{token}")?),
+    }
+}
+
+/// Creates a file for its owner alone.
+fn new_file(path: &Path) -> anyhow::Result<(&Path, File)> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = file.with_context(|| format!("cannot create {}", path.display())).map_err(Exit::usage)?;
+    Ok((path, file))
+}
+
+/// Appends an entry to a file of identities, unless the whole could not be used then.
+fn append(path: &Path, entry: &str) -> anyhow::Result<()> {
+    let before = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?,
+    };
+    Identities::parse(&format!("{before}\n{entry}"))
+        .map_err(|error| usage!("with this identity {} could not be used: {error}", path.display()))?;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(format!("\n{entry}").as_bytes()).and_then(|()| file.sync_all()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl IdentityFile {
+    fn list(&self) -> anyhow::Result<Vec<ListedIdentity>> {
+        let text = std::fs::read_to_string(&self.tokens)
+            .with_context(|| format!("cannot read {}", self.tokens.display()))
+            .map_err(Exit::usage)?;
+        Identities::list(&text)
+            .with_context(|| format!("the identities in {}", self.tokens.display()))
+            .map_err(Exit::usage)
+    }
+}
+
+fn take_rights(Revoke { name, file }: &Revoke) -> anyhow::Result<()> {
+    let Some(found) = file.list()?.into_iter().find(|identity| identity.name == *name) else {
+        return Err(usage!("there is no identity `{name}` in {}", file.tokens.display()));
+    };
+    if let Some(at) = found.revoked {
+        return Err(usage!("the rights of `{name}` were revoked at {at}"));
+    }
+    append(&file.tokens, &format!("[[revoked]]\nname = {}\nat = \"{}\"\n", quoted(name), seconds_of(Timestamp::now())))?;
+    eprintln!("the rights of `{name}` end within two seconds where {} is read", file.tokens.display());
+    Ok(())
+}
+
+fn show(list: &List) -> anyhow::Result<()> {
+    let identities = list.file.list()?;
+    let mut last_calls: BTreeMap<String, Timestamp> = BTreeMap::new();
+    let found = list.audit.read()?;
+    let calls = found.iter().flat_map(|reading| &reading.entries).filter(|entry| entry.deed.act != "refused");
+    for entry in calls {
+        let last = last_calls.entry(entry.deed.who.clone()).or_insert(entry.at);
+        *last = entry.at.max(*last);
+    }
+    let mut out = io::stdout().lock();
+    let mut table =
+        Table::default().left(["name", "roles", "workers", "certificate", "rights", "expires", "last call"]);
+    let now = Timestamp::now();
+    for identity in &identities {
+        let last_call = last_calls.get(&identity.name);
+        let roles: Vec<&str> = identity.roles.iter().map(|role| role.as_str()).collect();
+        if list.json {
+            let line = serde_json::json!({
+                "name": identity.name, "roles": roles, "workers": identity.workers, "san": identity.san,
+                "expires": identity.expires, "revoked": identity.revoked, "last_call": last_call,
+            });
+            writeln!(out, "{line}")?;
+        }
+        let text = |text: &Option<String>| printable(text.as_deref().unwrap_or_default());
+        table.row(vec![
+            printable(&identity.name),
+            roles.join(", "),
+            text(&identity.workers),
+            text(&identity.san),
+            state(identity, now),
+            identity.expires.map(seen).unwrap_or_default(),
+            last_call.copied().map(seen).unwrap_or_default(),
+        ]);
+    }
+    if !list.json {
+        table.write(&mut out)?;
+    }
+    if found.is_none() {
+        eprintln!("when they last called is not known: no audit log of a coordinator is here, see --audit-dir");
+    }
+    Ok(())
+}
+
+fn state(identity: &ListedIdentity, now: Timestamp) -> String {
+    match (identity.revoked, identity.expires) {
+        (Some(at), _) => format!("revoked {}", seen(at)),
+        (None, Some(at)) if at <= now => "expired".to_owned(),
+        _ => "valid".to_owned(),
+    }
+}
+
+fn seen(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// A time as files of identities have it.
+fn seconds_of(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn random() -> anyhow::Result<String> {
@@ -95,13 +283,39 @@ fn random() -> anyhow::Result<String> {
     Ok(format!("{PREFIX}{}", hex(bytes)))
 }
 
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 fn entry(new: &New, token: &str) -> String {
-    let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let roles: Vec<String> = new.roles.iter().map(|role| text(role.as_str())).collect();
-    let mut entry = format!("[[identity]]\nname = {}\nroles = [{}]\n", text(&new.name), roles.join(", "));
+    let roles: Vec<String> = new.roles.iter().map(|role| quoted(role.as_str())).collect();
+    let mut entry = format!("[[identity]]\nname = {}\nroles = [{}]\n", quoted(&new.name), roles.join(", "));
     if let Some(workers) = &new.workers {
-        entry.push_str(&format!("workers = {}\n", text(workers)));
+        entry.push_str(&format!("workers = {}\n", quoted(workers)));
+    }
+    if let Some(expires) = new.expires {
+        entry.push_str(&format!("expires = \"{}\"\n", seconds_of(expires)));
     }
     entry.push_str(&format!("sha256 = \"{}\"\n", hash_of_token(token)));
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_a_time_from_now_or_a_date() {
+        let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
+        let at = |text: &str| expiry_from(text, now).map(seconds_of);
+        assert_eq!(at("12h").as_deref(), Some("2026-11-25T00:00:00Z"));
+        assert_eq!(at("90d").as_deref(), Some("2027-02-22T12:00:00Z"));
+        assert_eq!(at("2w").as_deref(), Some("2026-12-08T12:00:00Z"));
+        assert_eq!(at("2027-01-31").as_deref(), Some("2027-01-31T00:00:00Z"));
+        assert_eq!(at("2027-01-31T08:30:00Z").as_deref(), Some("2027-01-31T08:30:00Z"));
+        for text in ["", "d", "90", "90m", "d90", "9999999999999999999d", "999999999999999d", "tomorrow", "9ü"] {
+            assert_eq!(at(text), None, "{text}");
+        }
+        assert!(expiry("2020-01-01").is_err());
+    }
 }

@@ -7,7 +7,7 @@ use domain::control::{
 };
 use domain::exchange::Reply;
 use domain::{FailureCause, RunId, WorkerId};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
@@ -17,6 +17,7 @@ impl Control for Access {
     async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.take_submission()?;
         self.serves()?;
+        self.does("submit", name_of(&submission)).await?;
         let name = self.parts.benchmarks.submit(submission).await?;
         self.noted(&name, "submitted").await
     }
@@ -24,6 +25,7 @@ impl Control for Access {
     async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         self.take_submission()?;
         self.serves()?;
+        self.does("extend", name).await?;
         let changes = self.parts.benchmarks.extend(name, submission).await?;
         let mut view = self.noted(name, "extended").await?;
         view.notes.splice(0..0, changes);
@@ -32,33 +34,42 @@ impl Control for Access {
 
     async fn list(&self) -> Reply<Vec<BenchmarkView>> {
         self.serves()?;
-        Ok(self.parts.views.list().await?.into_iter().map(|view| self.shown(view)).collect())
+        let mut shown = Vec::new();
+        for view in self.parts.views.list().await? {
+            shown.push(self.shown(view).await?);
+        }
+        Ok(shown)
     }
 
     async fn view(&self, name: &RunId) -> Reply<BenchmarkView> {
         self.serves()?;
-        Ok(self.shown(self.parts.views.view(name).await?))
+        self.shown(self.parts.views.view(name).await?).await
     }
 
     fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView> {
         let views = self.parts.views.watch(name);
         // Queue and sink may be found not to belong together meanwhile.
-        Box::pin(views.map(|view| self.serves().and(view).map(|view| self.shown(view))))
+        Box::pin(views.then(move |view| async move {
+            self.serves()?;
+            self.shown(view?).await
+        }))
     }
 
     async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
         self.serves()?;
-        self.parts.benchmarks.command(name, command).await?;
-        let what = match command {
-            BenchmarkCommand::Pause => "paused",
-            BenchmarkCommand::Resume => "resumed",
-            BenchmarkCommand::Cancel => "cancelled",
+        let (act, what) = match command {
+            BenchmarkCommand::Pause => ("pause", "paused"),
+            BenchmarkCommand::Resume => ("resume", "resumed"),
+            BenchmarkCommand::Cancel => ("cancel", "cancelled"),
         };
+        self.does(act, name).await?;
+        self.parts.benchmarks.command(name, command).await?;
         self.noted(name, what).await
     }
 
     async fn retry(&self, name: &RunId, causes: &[FailureCause]) -> Reply<u64> {
         self.serves()?;
+        self.does("retry", name).await?;
         let dialogues = self.parts.benchmarks.retry(name, causes).await?;
         self.note(name, format!("retried {dialogues} dialogues")).await;
         Ok(dialogues)
@@ -66,18 +77,17 @@ impl Control for Access {
 
     async fn remove(&self, name: &RunId, force: bool) -> Reply<()> {
         self.serves()?;
-        // The history goes with the run; who removed it stands in the log.
-        tracing::info!(run = %name, who = self.caller.name(), force, "removing");
+        // The history goes with the run; who removed it stands in the audit log.
+        self.does(if force { "remove by force" } else { "remove" }, name).await?;
         self.parts.benchmarks.remove(name, force).await
     }
 
     fn records<'a>(&'a self, name: &'a RunId) -> Feed<'a, ExportItem> {
         let all = self.parts.views.records(name);
-        if self.caller.has(CallerRole::Operator) {
-            return all;
-        }
-        let mut protected = false;
-        Box::pin(all.map(move |item| redact::item(item?, &mut protected)))
+        Box::pin(stream::unfold((all, false), move |(mut all, mut protected)| async move {
+            let item = self.exported(all.next().await?, &mut protected).await;
+            Some((item, (all, protected)))
+        }))
     }
 
     async fn workers(&self) -> Reply<Vec<WorkerView>> {
@@ -93,6 +103,7 @@ impl Control for Access {
 
     async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
         self.serves()?;
+        self.does("drain", worker).await?;
         self.parts.fleet.drain(worker).await?;
         for run in self.parts.loaded.live() {
             self.note(run.id(), format!("drained worker {worker}")).await;
@@ -107,6 +118,7 @@ impl Control for Access {
 
     async fn requeue(&self, name: &RunId, units: &[u64]) -> Reply<u64> {
         self.serves()?;
+        self.does("requeue", name).await?;
         let requeued = self.parts.benchmarks.requeue(name, units).await?;
         self.note(name, format!("gave {requeued} units another chance")).await;
         Ok(requeued)
@@ -126,4 +138,9 @@ impl Control for Access {
         warnings.extend(self.parts.store.check().await);
         Ok(warnings)
     }
+}
+
+/// The name in a configuration, which becomes the beginning of a run's name.
+fn name_of(submission: &Submission) -> &str {
+    submission.configuration.get("name").and_then(|name| name.as_str()).unwrap_or_default()
 }

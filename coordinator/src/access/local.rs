@@ -46,7 +46,7 @@ impl Access {
     /// reached.
     pub async fn begin(&self, proposal: &Proposal) -> Result<BenchmarkView> {
         let run = self.parts.benchmarks.begin(proposal).await?;
-        Ok(self.shown(self.parts.views.run_now(&run).await))
+        self.shown(self.parts.views.run_now(&run).await).await
     }
 
     /// Brief views of all judged benchmarks.

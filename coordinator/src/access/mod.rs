@@ -1,10 +1,12 @@
 //! The only way into a coordinator: what a caller may do with its parts.
 //!
 //! The server decides which calls a role may make; this module decides what a call may do for its caller: it enforces names
-//! and read permissions, bounds what is asked for, and records every command in the history of its run.
+//! and read permissions, bounds what is asked for, notes what is about to be done or read in the audit log, and records every
+//! command in the history of its run.
 //!
 //! `work` is for workers, `control` for people, `readings` for pages and reports, `local` for the process of a local run.
 
+mod audited;
 mod control;
 mod limits;
 mod local;
@@ -15,6 +17,7 @@ mod work;
 use std::any::Any;
 use std::sync::Arc;
 
+use audit::AuditLog;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, HistoryEntry};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId};
@@ -55,6 +58,7 @@ pub(crate) struct CoordinatorParts {
     pub fleet: Arc<Fleet>,
     pub views: Arc<Views>,
     pub submissions: Submissions,
+    pub audit: AuditLog,
 }
 
 /// A coordinator on behalf of a caller.
@@ -63,6 +67,8 @@ pub struct Access {
     caller: Caller,
     /// Whether submissions are bounded, and commands noted in histories.
     is_noted: bool,
+    /// Where what the caller does is noted first.
+    audit: AuditLog,
     /// Keeps the rounds of the coordinator going as long as somebody has access.
     _rounds: Arc<dyn Any + Send + Sync>,
 }
@@ -75,18 +81,29 @@ impl Access {
         caller: &Caller,
     ) -> Arc<Self> {
         let (parts, caller) = (Arc::clone(parts), caller.clone());
-        Arc::new(Self { parts, caller, is_noted: true, _rounds: rounds })
+        let audit = parts.audit.clone();
+        Arc::new(Self { parts, caller, is_noted: true, audit, _rounds: rounds })
     }
 
     /// What the process itself may do for its only user.
     pub(crate) fn unnamed(parts: &Arc<CoordinatorParts>, rounds: Arc<dyn Any + Send + Sync>) -> Arc<Self> {
         let (parts, caller) = (Arc::clone(parts), Caller::anyone());
-        Arc::new(Self { parts, caller, is_noted: false, _rounds: rounds })
+        Arc::new(Self { parts, caller, is_noted: false, audit: AuditLog::none(), _rounds: rounds })
+    }
+
+    /// What everybody of this role sees, for a cache: who is shown it is noted by [`Self::shows_to_caller`].
+    pub(crate) fn of_many(
+        parts: &Arc<CoordinatorParts>,
+        rounds: Arc<dyn Any + Send + Sync>,
+        role: CallerRole,
+    ) -> Arc<Self> {
+        let (parts, caller) = (Arc::clone(parts), Caller::new("many", [role], None));
+        Arc::new(Self { parts, caller, is_noted: true, audit: AuditLog::none(), _rounds: rounds })
     }
 
     fn denied(&self, what: &str) -> ServiceError {
         let message = format!("`{}` {what}", self.caller.name());
-        tracing::warn!(caller = self.caller.name(), what, "refused");
+        self.was_refused(what);
         ServiceError::new(ErrorCode::Denied, message)
     }
 
@@ -113,11 +130,16 @@ impl Access {
     }
 
     /// A view as this caller may see it.
-    fn shown(&self, Unredacted { mut view, protected }: Unredacted) -> BenchmarkView {
-        if protected && !self.caller.has(CallerRole::Operator) {
-            redact::view(&mut view);
+    async fn shown(&self, Unredacted { mut view, protected }: Unredacted) -> Result<BenchmarkView> {
+        if !protected {
+            return Ok(view);
         }
-        view
+        if !self.caller.has(CallerRole::Operator) {
+            redact::view(&mut view);
+        } else if redact::has_words(&view) {
+            self.reads(&view.run).await?;
+        }
+        Ok(view)
     }
 
     /// Counts a submission, if another one is allowed now.
@@ -148,6 +170,6 @@ impl Access {
             self.note(name, what.to_owned()).await;
             seen.view.history = self.parts.views.history_now(name).await.unwrap_or_default();
         }
-        Ok(self.shown(seen))
+        self.shown(seen).await
     }
 }

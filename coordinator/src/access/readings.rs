@@ -19,13 +19,14 @@ impl Access {
     /// There is no such run or dialogue, or the log cannot be read.
     pub async fn record(&self, run: &RunId, key: &DialogueKey) -> Result<Option<RecordView>> {
         let found = self.parts.views.record_of(run, key).await?;
-        Ok(found.map(|(protected, mut record)| {
-            let redacted = protected && !self.caller.has(CallerRole::Operator);
-            if redacted {
-                jsonl::redact(&mut record);
-            }
-            RecordView { record, redacted }
-        }))
+        let Some((protected, mut record)) = found else { return Ok(None) };
+        let redacted = protected && !self.caller.has(CallerRole::Operator);
+        if redacted {
+            jsonl::redact(&mut record);
+        } else if protected {
+            self.reads(run).await?;
+        }
+        Ok(Some(RecordView { record, redacted }))
     }
 
     /// The headline scores of every model, in the order of the plan.

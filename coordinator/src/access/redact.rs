@@ -41,6 +41,12 @@ pub(crate) fn view(view: &mut BenchmarkView) {
     }
 }
 
+/// Whether a view has words of servers at all.
+pub(crate) fn has_words(view: &BenchmarkView) -> bool {
+    !view.refusals.is_empty()
+        || view.models.iter().any(|model| model.parked.is_some() || model.blocked.is_some())
+}
+
 /// A worker without what servers said to it about runs with protected exercises.
 pub(crate) fn worker(view: &mut WorkerView, is_protected: impl Fn(&RunId) -> bool) {
     if !view.status.not_asked.iter().any(|known| is_protected(&known.run)) {

@@ -49,6 +49,13 @@ impl WorkExchange for Access {
             return Err(self.denied(&format!("may not read the protected pack {hash}")));
         }
         self.serves()?;
+        let about = format!("pack {hash}");
+        if self.caller.has(CallerRole::Operator) {
+            self.reads(about).await?;
+        } else {
+            // A disk of the coordinator that is full does not stop the fleet.
+            self.audit.called(self.deed("read", about));
+        }
         self.parts.packs.sealed(hash).await
     }
 

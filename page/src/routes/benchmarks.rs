@@ -31,6 +31,9 @@ pub(super) async fn benchmark(
     Query(done): Query<Done>,
 ) -> Response {
     let id = RunId::new(name);
+    if let Err(error) = site.access(&visitor).shows_to_caller(&id).await {
+        return Failed(visitor, error).into_response();
+    }
     match site.cache.latest(&Topic::Benchmark(id.clone(), visitor.audience())).await {
         Ok(state) => benchmark::page(&visitor, &id, &state, &done.done).into_response(),
         Err(error) => Failed(visitor, error).into_response(),
@@ -42,7 +45,11 @@ pub(super) async fn benchmark_live(
     (State(site), Extension(visitor)): Visit,
     Path(name): Path<String>,
 ) -> Response {
-    let topic = Topic::Benchmark(RunId::new(name), visitor.audience());
+    let id = RunId::new(name);
+    if let Err(error) = site.access(&visitor).shows_to_caller(&id).await {
+        return (status(error.code), format!("{error}\n")).into_response();
+    }
+    let topic = Topic::Benchmark(id, visitor.audience());
     // An unknown run is told at once: a browser does not ask again then.
     match site.cache.latest(&topic).await {
         Err(error) if error.code == ErrorCode::NotFound => {

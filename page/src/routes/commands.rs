@@ -16,14 +16,14 @@ use crate::site::Site;
 use crate::visitor::{Audience, Visitor};
 
 /// The fields of a form, if its sender has the right and its token is valid.
-fn meant(visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
+fn meant(site: &Site, visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
     let denied = |message: String| Err(ServiceError::new(ErrorCode::Denied, message));
     let fields = Fields::of(body);
     if !same(fields.get("form_token"), &visitor.form_token) {
         return denied("the form is not of this session: open the page again".to_owned());
     }
     if !visitor.steers() {
-        tracing::warn!(caller = visitor.caller.name(), "refused on the page");
+        site.access(visitor).was_refused("a command on the page");
         return denied(format!("`{}` may not do this: it needs the role operator", visitor.caller.name()));
     }
     Ok(fields)
@@ -51,7 +51,7 @@ pub(super) async fn command(
 
 /// Carries out the command of a form; returns the message for the visitor.
 async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> Result<String, ServiceError> {
-    let fields = meant(visitor, body)?;
+    let fields = meant(site, visitor, body)?;
     let access = site.access(visitor);
     let command = match fields.get("action") {
         "pause" => BenchmarkCommand::Pause,
@@ -81,7 +81,7 @@ pub(super) async fn drain(
     Extension(visitor): Extension<Visitor>,
     body: String,
 ) -> Response {
-    let drained = match meant(&visitor, &body) {
+    let drained = match meant(&site, &visitor, &body) {
         Err(error) => Err(error),
         Ok(fields) => site.access(&visitor).drain_worker(&WorkerId::new(fields.get("worker"))).await,
     };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use audit::Deed;
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -37,12 +38,19 @@ pub(super) async fn login(
     let next = local(fields.get("next"));
     let Login::Tokens(whose) = &site.login else { return Redirect::to(next).into_response() };
     let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
+    let audit = site.coordinator.audit();
+    let deed = |who: &str, act: &str| Deed {
+        who: who.to_owned(),
+        from: connection.from(),
+        act: act.to_owned(),
+        about: "the live page".to_owned(),
+    };
     let Some(caller) = whose(fields.get("token").trim()) else {
-        tracing::warn!("a token that nobody has was refused on the page");
+        audit.refused(deed("", "refused"));
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
     };
     if !caller.has(CallerRole::Reader) && !caller.has(CallerRole::Operator) {
-        tracing::warn!(caller = caller.name(), "refused on the page");
+        audit.refused(deed(caller.name(), "refused"));
         return refused(
             StatusCode::FORBIDDEN,
             "This token is for workers; the page needs the role reader or operator.",
@@ -51,7 +59,9 @@ pub(super) async fn login(
     let (Ok(name), Ok(form_token)) = (random_token(), random_token()) else {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "The system gives no random numbers.");
     };
-    tracing::info!(caller = caller.name(), "logged in on the page");
+    if let Err(error) = audit.act(deed(caller.name(), "login")).await {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
+    }
     site.sessions().begin(&name, form_token, caller, site.now());
     let cookie = set_cookie(&connection, &name, LIFE.as_secs());
     ([cookie], Redirect::to(next)).into_response()

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
@@ -18,6 +19,7 @@ use super::budget::{Budgeted, Received};
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
+use super::{Refusal, Serve};
 use crate::status::to_status;
 
 /// Numbers calls.
@@ -26,13 +28,19 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone)]
 pub(super) struct Guard<S> {
     inner: S,
+    services: Arc<dyn Serve>,
     identities: Identities,
     received: Received,
 }
 
 impl<S> Guard<S> {
-    pub(super) fn new(inner: S, identities: Identities, received: Received) -> Self {
-        Self { inner, identities, received }
+    pub(super) fn new(
+        inner: S,
+        services: Arc<dyn Serve>,
+        identities: Identities,
+        received: Received,
+    ) -> Self {
+        Self { inner, services, identities, received }
     }
 }
 
@@ -53,29 +61,42 @@ impl<S> Guard<S> {
         &self,
         request: &http::Request<Body>,
         peer: Option<&Peer>,
-    ) -> Result<(Sends, Option<Caller>), Status> {
+    ) -> Result<(Sends, Option<Caller>), Refused> {
         let path = request.uri().path();
-        let (access, sends) =
-            needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
+        let (access, sends) = needed(path).ok_or_else(|| Refused {
+            status: Status::unimplemented(format!("there is no call {path}")),
+            who: None,
+        })?;
         let CallRoles::Of(roles) = access else { return Ok((sends, None)) };
         let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
         let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
-        let caller = self.identities.who(token, certificates).ok_or_else(|| {
-            let what = match (token, certificates) {
-                (Some(_), _) => "the token is unknown",
-                (None, []) => "the caller has no token (--token-file) and no certificate (--cert)",
-                (None, _) => "no identity has the name in the caller's certificate",
-            };
-            denied(tonic::Code::Unauthenticated, format!("this coordinator requires authentication: {what}"))
+        let caller = self.identities.who(token, certificates).map_err(|why| {
+            let message = format!("this coordinator requires authentication: {why}");
+            Refused { status: denied(tonic::Code::Unauthenticated, message), who: None }
         })?;
         if !roles.iter().any(|role| caller.has(*role)) {
-            let (name, call) = (caller.name(), path.rsplit('/').next().unwrap_or(path));
+            let (name, call) = (caller.name(), last_part(path));
             let message = format!("`{name}` may not call {call}: it needs the role {}", words(roles));
-            return Err(denied(tonic::Code::PermissionDenied, message));
+            let status = denied(tonic::Code::PermissionDenied, message);
+            return Err(Refused { status, who: Some(caller) });
         }
+        let caller = match peer {
+            Some(peer) => caller.at(peer.address.ip()),
+            None => caller,
+        };
         Ok((sends, Some(caller)))
     }
+}
+
+/// A call that is not let in.
+struct Refused {
+    status: Status,
+    who: Option<Caller>,
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 impl<S> Service<http::Request<Body>> for Guard<S>
@@ -98,10 +119,14 @@ where
         let peer = request.extensions().get::<Peer>().cloned();
         let (sends, caller) = match self.admit(&request, peer.as_ref()) {
             Ok(admitted) => admitted,
-            Err(status) => {
-                if let Some(peer) = &peer {
-                    tracing::warn!(peer = %peer.address, call = request.uri().path(), reason = status.message(), "refused");
-                }
+            Err(Refused { status, who }) => {
+                self.services.refused(&Refusal {
+                    who: who.as_ref().map(Caller::name),
+                    from: peer.map(|peer| peer.address.ip().to_canonical()),
+                    // What a stranger makes up is not repeated.
+                    call: needed(request.uri().path()).map_or("", |_| last_part(request.uri().path())),
+                    why: status.message(),
+                });
                 return Box::pin(async move { Ok(status.into_http()) });
             }
         };
@@ -113,6 +138,7 @@ where
             call = caller.is_some().then(|| line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
         }
         if let Some(caller) = caller {
+            self.services.heard(&caller);
             request.extensions_mut().insert(caller);
         }
         let answer = self.inner.call(request);

@@ -11,20 +11,29 @@
 //! roles = ["worker"]
 //! workers = "gpu-*"             # the worker names that it may act under; default: all
 //! san = "pool.example.org"      # a DNS name or URI of its client certificate
+//! expires = "2027-01-01T00:00:00Z"
+//!
+//! [[revoked]]                   # `kgfleet token revoke` appends this; the name is not used again
+//! name = "alice"
+//! at = "2026-11-24T12:00:00Z"
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::caller::{Caller, CallerRole};
 use domain::glob::Glob;
 use domain::text::hex;
+use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 /// Identities of one file.
 pub const IDENTITIES_MAX: usize = 10_000;
+
+/// Longest name of an identity in bytes. It stands in histories, records and audit files.
+pub const IDENTITY_NAME_BYTES_MAX: usize = 200;
 
 /// The header that carries a token: `Bearer TOKEN`.
 pub(crate) const AUTHORIZATION: &str = "authorization";
@@ -50,6 +59,30 @@ struct Table {
     tokens: HashMap<[u8; 32], Caller>,
     names: HashMap<String, Caller>,
     callers: Vec<(Entry, Caller)>,
+    /// When the rights of a name were revoked.
+    revoked: BTreeMap<String, Timestamp>,
+}
+
+/// What became of an identity when the file was read again, or as time went by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityChange {
+    /// Its name.
+    pub name: String,
+    /// `added`, `changed`, `removed`, `revoked` or `expired`.
+    pub what: &'static str,
+}
+
+/// An identity as its file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedIdentity {
+    pub name: String,
+    pub roles: Vec<CallerRole>,
+    /// Pattern of its worker names.
+    pub workers: Option<String>,
+    /// The name in its client certificate.
+    pub san: Option<String>,
+    pub expires: Option<Timestamp>,
+    pub revoked: Option<Timestamp>,
 }
 
 /// An identity file is invalid.
@@ -68,6 +101,15 @@ pub enum IdentitiesError {
 struct File {
     #[serde(default)]
     identity: Vec<Entry>,
+    #[serde(default)]
+    revoked: Vec<RevokedName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RevokedName {
+    name: String,
+    at: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -78,6 +120,13 @@ struct Entry {
     sha256: Option<String>,
     san: Option<String>,
     workers: Option<String>,
+    expires: Option<Timestamp>,
+}
+
+impl Entry {
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
 }
 
 /// The hash of a token as in identity files, hexadecimal.
@@ -114,19 +163,50 @@ impl Identities {
         Ok(Self(Arc::new(RwLock::new(Known::Table(Table::parse(text)?)))))
     }
 
-    /// Replaces the identities by those of a file. Identities that are missing or changed lose their rights at once,
-    /// including in calls in progress.
+    /// Replaces the identities by those of a file, and says what has changed. Identities that are missing, changed or revoked
+    /// lose their rights at once, including in calls in progress.
     ///
     /// # Errors
     /// The file is invalid; then nothing changes.
-    pub fn replace(&self, text: &str) -> Result<(), IdentitiesError> {
+    pub fn replace(&self, text: &str) -> Result<Vec<IdentityChange>, IdentitiesError> {
         let mut table = Table::parse(text)?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Known::Table(old) = &*known {
-            table.keep(old);
-        }
+        let changes = match &*known {
+            Known::Table(old) => table.keep(old),
+            Known::Anyone(_) => Vec::new(),
+        };
         *known = Known::Table(table);
-        Ok(())
+        Ok(changes)
+    }
+
+    /// Ends the calls in progress of identities whose time is over, and says which these are. New calls of them are refused
+    /// without this.
+    pub fn expire(&self, now: Timestamp) -> Vec<IdentityChange> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Known::Table(table) = &*known else { return Vec::new() };
+        let over = table.callers.iter().filter(|(entry, caller)| entry.is_over(now) && !caller.is_revoked());
+        over.map(|(entry, caller)| {
+            caller.revoke();
+            IdentityChange { name: entry.name.clone(), what: "expired" }
+        })
+        .collect()
+    }
+
+    /// The identities of a file, in its order.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn list(text: &str) -> Result<Vec<ListedIdentity>, IdentitiesError> {
+        let table = Table::parse(text)?;
+        let listed = |entry: Entry| ListedIdentity {
+            revoked: table.revoked.get(&entry.name).copied(),
+            name: entry.name,
+            roles: entry.roles,
+            workers: entry.workers,
+            san: entry.san,
+            expires: entry.expires,
+        };
+        Ok(table.callers.iter().map(|(entry, _)| listed(entry.clone())).collect())
     }
 
     /// Whether there is no authentication.
@@ -134,24 +214,26 @@ impl Identities {
         matches!(*self.0.read().unwrap_or_else(PoisonError::into_inner), Known::Anyone(_))
     }
 
-    /// The identity with this token; `None` if unknown.
-    pub fn of_token(&self, token: &str) -> Option<Caller> {
+    /// The identity with this token.
+    ///
+    /// # Errors
+    /// Why nobody is let in with it.
+    pub fn of_token(&self, token: &str) -> Result<Caller, String> {
         self.who(Some(token), &[])
     }
 
-    /// The identity with this token or, without a token, with one of these certificates. `None` if unknown.
+    /// The identity with this token or, without a token, with one of these certificates.
+    ///
+    /// # Errors
+    /// Why nobody is let in with them.
     pub(super) fn who(
         &self,
         token: Option<&str>,
         certificates: &[CertificateDer<'static>],
-    ) -> Option<Caller> {
+    ) -> Result<Caller, String> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Known::Anyone(caller) => Some(caller.clone()),
-            Known::Table(table) => match token {
-                // A wrong token is refused, whatever else the caller has.
-                Some(token) => table.tokens.get(&digest(token)).cloned(),
-                None => table.of_certificate(certificates.first()?),
-            },
+            Known::Anyone(caller) => Ok(caller.clone()),
+            Known::Table(table) => table.who(token, certificates, Timestamp::now()),
         }
     }
 }
@@ -173,6 +255,14 @@ impl Table {
             };
             if entry.name.is_empty() || entry.name == Caller::ANYONE {
                 return wrong("an identity needs a unique name");
+            }
+            if entry.name.len() > IDENTITY_NAME_BYTES_MAX || entry.name.chars().any(char::is_control) {
+                return Err(IdentitiesError::Entry {
+                    name: entry.name.chars().take(20).flat_map(char::escape_default).collect(),
+                    problem: format!(
+                        "a name has at most {IDENTITY_NAME_BYTES_MAX} bytes, and no control characters"
+                    ),
+                });
             }
             if !seen.insert(entry.name.clone()) {
                 // Histories and records say who by name.
@@ -203,17 +293,82 @@ impl Table {
             }
             table.callers.push((entry, caller));
         }
+        for RevokedName { name, at } in file.revoked {
+            if !seen.contains(&name) {
+                return Err(IdentitiesError::Entry {
+                    name,
+                    problem: "it is revoked and not listed".to_owned(),
+                });
+            }
+            table.revoked.insert(name, at);
+        }
+        table.revoke();
         Ok(table)
     }
 
-    /// Unchanged identities keep their rights; the others are revoked.
-    fn keep(&mut self, old: &Self) {
+    /// Takes the rights of those whose names are revoked.
+    fn revoke(&self) {
+        let revoked = self.callers.iter().filter(|(entry, _)| self.revoked.contains_key(&entry.name));
+        revoked.for_each(|(_, caller)| caller.revoke());
+    }
+
+    /// Who has this token or certificate.
+    fn who(
+        &self,
+        token: Option<&str>,
+        certificates: &[CertificateDer<'static>],
+        now: Timestamp,
+    ) -> Result<Caller, String> {
+        let found = match (token, certificates.first()) {
+            // A wrong token is refused, whatever else the caller has.
+            (Some(token), _) => self.tokens.get(&digest(token)).ok_or("the token is unknown"),
+            (None, None) => Err("the caller has no token (--token-file) and no certificate (--cert)"),
+            (None, Some(certificate)) => {
+                self.of_certificate(certificate).ok_or("no identity has the name in the caller's certificate")
+            }
+        };
+        let caller = found.map_err(str::to_owned)?;
+        let entry =
+            self.callers.iter().find(|(_, known)| known.name() == caller.name()).map(|(entry, _)| entry);
+        if entry.is_some_and(|entry| entry.is_over(now)) {
+            return Err(format!("the rights of `{}` have expired", caller.name()));
+        }
+        if caller.is_revoked() {
+            return Err(format!("the rights of `{}` were revoked", caller.name()));
+        }
+        Ok(caller.clone())
+    }
+
+    /// Unchanged identities keep their rights; the others are revoked. Returns what has changed.
+    fn keep(&mut self, old: &Self) -> Vec<IdentityChange> {
+        let change = |name: &str, what| IdentityChange { name: name.to_owned(), what };
+        let mut changes = Vec::new();
         for (entry, before) in &old.callers {
-            match self.callers.iter_mut().find(|(new, _)| new == entry) {
-                None => before.revoke(),
-                Some((_, caller)) => *caller = before.clone(),
+            match self.callers.iter_mut().find(|(new, _)| new.name == entry.name) {
+                None => {
+                    before.revoke();
+                    changes.push(change(&entry.name, "removed"));
+                }
+                Some((new, caller)) if new == entry => {
+                    let is_revoked = self.revoked.contains_key(&entry.name);
+                    if is_revoked && !old.revoked.contains_key(&entry.name) {
+                        changes.push(change(&entry.name, "revoked"));
+                    }
+                    // Rights that ended do not come back to calls and sessions that had them.
+                    if is_revoked || !before.is_revoked() {
+                        *caller = before.clone();
+                    }
+                }
+                Some(_) => {
+                    before.revoke();
+                    changes.push(change(&entry.name, "changed"));
+                }
             }
         }
+        let is_new = |name: &str| !old.callers.iter().any(|(entry, _)| entry.name == name);
+        let added = self.callers.iter().filter(|(entry, _)| is_new(&entry.name));
+        changes.extend(added.map(|(entry, _)| change(&entry.name, "added")));
+        self.revoke();
         for (entry, caller) in &self.callers {
             if let Some(hash) = entry.sha256.as_deref().and_then(read_digest) {
                 self.tokens.insert(hash, caller.clone());
@@ -222,13 +377,14 @@ impl Table {
                 self.names.insert(san.clone(), caller.clone());
             }
         }
+        changes
     }
 
     /// The identity with a certificate, whose chain was verified by the TLS handshake.
-    fn of_certificate(&self, certificate: &CertificateDer<'static>) -> Option<Caller> {
+    fn of_certificate(&self, certificate: &CertificateDer<'static>) -> Option<&Caller> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
         let mut names = certificate.valid_dns_names().chain(certificate.valid_uri_names());
-        names.find_map(|name| self.names.get(name)).cloned()
+        names.find_map(|name| self.names.get(name))
     }
 }
 
@@ -258,13 +414,13 @@ mod tests {
         let bob = identities.who(Some("b"), &[]).unwrap();
         assert!(bob.may_be(&"gpu-1".into()) && !bob.may_be(&"cpu-1".into()));
         for nobody in [Some(""), Some("A"), Some("a "), None] {
-            assert!(identities.who(nobody, &[]).is_none(), "{nobody:?}");
+            assert!(identities.who(nobody, &[]).is_err(), "{nobody:?}");
         }
         assert!(identities.replace("identity = 7").is_err());
-        assert!(identities.who(Some("a"), &[]).is_some(), "a file that cannot be read changes nothing");
+        assert!(identities.who(Some("a"), &[]).is_ok(), "a file that cannot be read changes nothing");
         identities.replace(&file("a", "")).unwrap();
         assert!(bob.is_revoked() && !alice.is_revoked());
-        assert!(identities.who(Some("b"), &[]).is_none());
+        assert!(identities.who(Some("b"), &[]).is_err());
         identities.replace(&file("new", "")).unwrap();
         assert!(alice.is_revoked(), "another token is another proof");
         assert!(!identities.who(Some("new"), &[]).unwrap().is_revoked());
@@ -292,5 +448,32 @@ mod tests {
         let namesakes = file("a", &file("b", ""));
         let error = Identities::parse(&namesakes).unwrap_err().to_string();
         assert!(error.contains("`alice`: another identity has the same name"), "{error}");
+    }
+    #[test]
+    fn rights_end_with_their_time_and_when_they_are_revoked() {
+        let expiring = |expires: &str| file("a", &format!("expires = '{expires}'\n"));
+        let identities = Identities::parse(&expiring("2999-01-01T00:00:00Z")).unwrap();
+        let alice = identities.of_token("a").unwrap();
+        let change = |what| vec![IdentityChange { name: "alice".to_owned(), what }];
+        assert_eq!(identities.expire("2998-12-31T00:00:00Z".parse().unwrap()), []);
+        assert_eq!(identities.expire("2999-01-01T00:00:00Z".parse().unwrap()), change("expired"));
+        assert!(alice.is_revoked(), "calls in progress end");
+        // Another day is another proof; one that is over is none.
+        assert_eq!(identities.replace(&expiring("1999-01-01T00:00:00Z")).unwrap(), change("changed"));
+        assert!(identities.of_token("a").unwrap_err().contains("`alice` have expired"));
+
+        assert_eq!(identities.replace(&file("a", "")).unwrap(), change("changed"));
+        let alice = identities.of_token("a").unwrap();
+        let revoked = file("a", "[[revoked]]\nname = 'alice'\nat = '2026-11-24T12:00:00Z'\n");
+        assert_eq!(identities.replace(&revoked).unwrap(), change("revoked"));
+        assert!(alice.is_revoked() && identities.of_token("a").unwrap_err().contains("were revoked"));
+        assert!(Identities::parse(&revoked).unwrap().of_token("a").is_err(), "also after a restart");
+        let listed = Identities::list(&revoked).unwrap();
+        assert_eq!(listed[0].revoked, Some("2026-11-24T12:00:00Z".parse().unwrap()));
+        // Whoever takes that back gives the rights to new calls, not to those that had ended.
+        identities.replace(&file("a", "")).unwrap();
+        assert!(alice.is_revoked() && identities.of_token("a").is_ok());
+        assert!(Identities::parse(&revoked.replace("'alice'\nat", "'bob'\nat")).is_err());
+        assert!(Identities::parse(&file("a", "").replace("alice", &"a".repeat(70_000))).is_err());
     }
 }

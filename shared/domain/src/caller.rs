@@ -1,6 +1,7 @@
 //! Callers of a coordinator and what each may do. Tokens and certificates are not here: `proto` turns them into a
 //! [`Caller`].
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,9 +20,12 @@ named! {
     }
 }
 
-/// An authenticated identity.
+/// An authenticated identity, and where it calls from.
 #[derive(Clone, Debug)]
-pub struct Caller(Arc<Identity>);
+pub struct Caller {
+    identity: Arc<Identity>,
+    from: Option<IpAddr>,
+}
 
 #[derive(Debug)]
 struct Identity {
@@ -38,7 +42,17 @@ impl Caller {
     /// `workers` is the pattern of worker names that the identity may use; all if absent.
     pub fn new(name: impl Into<String>, roles: impl Into<Vec<CallerRole>>, workers: Option<Glob>) -> Self {
         let (name, roles, revoked) = (name.into(), roles.into(), AtomicBool::new(false));
-        Self(Arc::new(Identity { name, roles, workers, revoked }))
+        Self { identity: Arc::new(Identity { name, roles, workers, revoked }), from: None }
+    }
+
+    /// The same identity, calling from this machine.
+    pub fn at(&self, from: IpAddr) -> Self {
+        Self { identity: Arc::clone(&self.identity), from: Some(from.to_canonical()) }
+    }
+
+    /// The machine that it calls from, as this one sees it; none within this process.
+    pub fn from(&self) -> Option<IpAddr> {
+        self.from
     }
 
     /// The caller if no identities are configured, with every role.
@@ -47,24 +61,24 @@ impl Caller {
     }
 
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.identity.name
     }
 
     pub fn has(&self, role: CallerRole) -> bool {
-        self.0.roles.contains(&role)
+        self.identity.roles.contains(&role)
     }
 
     /// Whether it may act as this worker.
     pub fn may_be(&self, worker: &WorkerId) -> bool {
-        self.0.workers.as_ref().is_none_or(|names| names.matches(worker.as_str()))
+        self.identity.workers.as_ref().is_none_or(|names| names.matches(worker.as_str()))
     }
 
     /// Revokes its rights, including in calls in progress.
     pub fn revoke(&self) {
-        self.0.revoked.store(true, Ordering::Release);
+        self.identity.revoked.store(true, Ordering::Release);
     }
 
     pub fn is_revoked(&self) -> bool {
-        self.0.revoked.load(Ordering::Acquire)
+        self.identity.revoked.load(Ordering::Acquire)
     }
 }

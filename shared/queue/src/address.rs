@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock::SystemClock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::local::MemoryStore;
 use crate::redis::{RedisOptions, RedisStore};
 use crate::store::QueueStore;
@@ -39,10 +39,49 @@ pub fn open_as(
     Ok(Arc::new(RedisStore::new(&options)?))
 }
 
+/// An address of Redis with this password, for an address without one.
+///
+/// # Errors
+/// [`Error::Unfit`] if it is no address of a server with a login, or has a password.
+pub fn with_password(address: &str, password: &str) -> Result<String> {
+    let unfit =
+        |why: &str| Err(Error::Unfit { message: format!("the password of the queue cannot be used: {why}") });
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return unfit("the address has no `://`");
+    };
+    if scheme.ends_with("+unix") {
+        return unfit("give it in the address of a socket, as `?pass=`");
+    }
+    // Behind the first slash is no login.
+    let host_at = rest.split('/').next().and_then(|place| place.rfind('@')).map_or(0, |at| at + 1);
+    let (user, place) = (rest[..host_at].trim_end_matches('@'), &rest[host_at..]);
+    if user.contains(':') {
+        return unfit("the address has one already");
+    }
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let encode = |byte: u8| match is_unreserved(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let password: String = password.bytes().map(encode).collect();
+    Ok(format!("{scheme}://{user}:{password}@{place}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
+
+    #[test]
+    fn a_password_goes_into_the_login_and_nowhere_else() {
+        let with = |address: &str| with_password(address, "s3/c:r@t").unwrap();
+        assert_eq!(with("redis://redis:6379/0"), "redis://:s3%2Fc%3Ar%40t@redis:6379/0");
+        assert_eq!(with("rediss://fleet@redis:6379/0"), "rediss://fleet:s3%2Fc%3Ar%40t@redis:6379/0");
+        assert_eq!(with("redis+sentinel://a:1,b:2/main"), "redis+sentinel://:s3%2Fc%3Ar%40t@a:1,b:2/main");
+        for address in ["memory", "redis://:old@redis:6379", "redis+unix:///run/redis.sock"] {
+            let error = with_password(address, "secret").unwrap_err().to_string();
+            assert!(error.contains("password") && !error.contains("secret"), "{address}: {error}");
+        }
+    }
 
     #[test]
     fn addresses_lead_to_their_stores() {

@@ -35,7 +35,7 @@ pub mod unit;
 mod winners;
 pub mod worker;
 
-pub use address::{open, open_as};
+pub use address::{open, open_as, with_password};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// First bytes of a segment: the format and its version.
 pub(super) const MAGIC: &[u8; 8] = b"kgspool1";
 
+/// Mode of files with records: for their owner alone.
+pub(super) const PRIVATE: u32 = 0o600;
+
 /// Bytes of a frame before its record.
 pub(super) const FRAME_HEAD_BYTES: u64 = 8;
 

@@ -8,9 +8,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use domain::exchange::Delivery;
 use rustix::fs::{FlockOperation, flock};
 
 pub use super::segment::SpoolError;
-use super::segment::{FRAME_HEAD_BYTES, FrameHead, MAGIC, at, frames, segments_in};
+use super::segment::{FRAME_HEAD_BYTES, FrameHead, MAGIC, PRIVATE, at, frames, segments_in};
 
 /// Size at which a new segment is started. Small, because acknowledged records of a segment are sent again after a
 /// restart.
@@ -33,6 +33,17 @@ const SEGMENT_BYTES_KEPT: u64 = 64 << 10;
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Time between two attempts.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
+
+/// Creates the folder of a spool, and the folder of all spools, for their owner alone. The folder around them may hold
+/// other things.
+fn private_folder(dir: &Path) -> io::Result<()> {
+    if let Some(around) = dir.parent().and_then(Path::parent) {
+        std::fs::create_dir_all(around)?;
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    // Earlier versions let others look into it.
+    std::fs::set_permissions(dir, Permissions::from_mode(0o700))
+}
 
 /// Position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +97,14 @@ impl Spool {
     /// # Errors
     /// The folder is inaccessible, in use, or contains invalid files.
     pub fn open(dir: &Path, adopted_bytes_max: u64) -> Result<(Self, Recovered), SpoolError> {
-        std::fs::create_dir_all(dir).map_err(at(dir))?;
+        private_folder(dir).map_err(at(dir))?;
         let lock_path = dir.join("lock");
-        let lock = OpenOptions::new().create(true).append(true).open(&lock_path).map_err(at(&lock_path))?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(PRIVATE)
+            .open(&lock_path)
+            .map_err(at(&lock_path))?;
         let began = Instant::now();
         while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             if began.elapsed() > LOCK_WAIT_MAX {
@@ -181,7 +197,8 @@ impl Spool {
         // first bytes, and a file of that name may be left.
         self.next_segment += 1;
         let path = self.path(number);
-        let mut file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+        let mut file =
+            OpenOptions::new().read(true).append(true).create_new(true).mode(PRIVATE).open(&path)?;
         if let Err(error) = file.write_all(MAGIC) {
             let _ = std::fs::remove_file(&path);
             return Err(error);
@@ -295,6 +312,21 @@ mod tests {
         drop(spool);
         let (spool, recovered) = Spool::open(dir.path(), 0).unwrap();
         assert_eq!((recovered.records.len(), spool.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_spool_is_for_its_owner_alone() {
+        let work = tempfile::tempdir().unwrap();
+        let dir = work.path().join("work/spool/worker");
+        let (mut spool, _) = Spool::open(&dir, 0).unwrap();
+        spool.append(&[delivery(0, "an answer")]).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&dir), mode(dir.parent().unwrap())), (0o700, 0o700));
+        assert_eq!((mode(&spool.path(1)), mode(&dir.join("lock"))), (0o600, 0o600));
+        drop(spool);
+        std::fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
+        Spool::open(&dir, 0).unwrap();
+        assert_eq!(mode(&dir), 0o700, "one of an earlier version");
     }
 
     #[test]

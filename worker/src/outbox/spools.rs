@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use domain::RunId;
 use rustix::fs::{FlockOperation, flock};
 
-use super::segment::{MAGIC, SpoolError, at, frames, segments_in};
+use super::segment::{MAGIC, PRIVATE, SpoolError, at, frames, segments_in};
 
 /// Maximum number of other spools that a worker checks when it starts.
 const SPOOLS_MAX: usize = 1_000;
@@ -97,7 +98,8 @@ pub fn drop_records(dir: &Path, run: Option<&RunId>) -> Result<u64, SpoolError> 
         } else if !gone.is_empty() {
             let part = path.with_extension("part");
             let write = || {
-                let mut file = File::create(&part)?;
+                let mut file =
+                    OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(&part)?;
                 file.write_all(MAGIC)?;
                 kept.iter().try_for_each(|frame| file.write_all(frame.whole))?;
                 std::fs::rename(&part, &path)

@@ -1,17 +1,19 @@
 //! Access to a coordinator: certificates and identities, reloaded when they change; and the refusal to start without
 //! them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use audit::{AuditLog, Deed};
 use coordinator::Coordinator;
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
-use proto::server::{Identities, Security, Serve, ServerTls};
+use jiff::Timestamp;
+use proto::server::{Identities, IdentityChange, Refusal, Security, Serve, ServerTls};
 
 use crate::kit::exit_code::{usage, Exit};
 
@@ -79,28 +81,53 @@ impl Door {
         }
     }
 
-    /// Reloads the files when they change, for as long as it is polled. If they are unusable, the previous content
-    /// stays in force.
-    pub async fn follow(self, security: Security) {
-        let certificates: Vec<&Path> = [&self.tls_cert, &self.tls_key, &self.client_ca]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
-            .collect();
-        let tokens: Vec<&Path> = self.tokens.iter().map(PathBuf::as_path).collect();
-        let (mut certified, mut known) = (stamps(&certificates), stamps(&tokens));
+    /// Reloads the files when they change, and ends the rights of identities whose time is over, for as long as it is polled.
+    /// If a file is unusable, its previous content stays in force.
+    pub async fn follow(self, security: Security, audit: AuditLog) {
+        let door = Arc::new(self);
+        let mut seen = door.stamps();
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let (now_certified, now_known) = (stamps(&certificates), stamps(&tokens));
-            if now_certified != certified {
-                certified = now_certified;
-                told("certificates", self.renew_tls(&security));
-            }
-            if now_known != known {
-                known = now_known;
-                told("identities", self.renew_identities(&security));
+            let (door, security) = (Arc::clone(&door), security.clone());
+            // A file on a network may keep its reader waiting.
+            let looked = tokio::task::spawn_blocking(move || {
+                let now = door.stamps();
+                let changes = door.renew(&security, &seen, &now);
+                (now, changes)
+            });
+            let Ok((now, changes)) = looked.await else { return };
+            seen = now;
+            for IdentityChange { name, what } in changes {
+                let noted = audit.act(deed(&name, None, &format!("identity {what}"), "")).await;
+                if let Err(error) = noted {
+                    // Rights that were taken away are gone all the same.
+                    tracing::error!(%error, name, what, "a change of identities is not in the audit log");
+                }
             }
         }
+    }
+
+    /// The versions of the files of certificates, and of that of identities.
+    fn stamps(&self) -> DoorStamps {
+        let certificates = [&self.tls_cert, &self.tls_key, &self.client_ca];
+        let certificates: Vec<&Path> = certificates.into_iter().flatten().map(PathBuf::as_path).collect();
+        let tokens: Vec<&Path> = self.tokens.iter().map(PathBuf::as_path).collect();
+        DoorStamps { certificates: stamps(&certificates), tokens: stamps(&tokens) }
+    }
+
+    /// Reloads what has changed; returns what became of identities.
+    fn renew(&self, security: &Security, seen: &DoorStamps, now: &DoorStamps) -> Vec<IdentityChange> {
+        if now.certificates != seen.certificates {
+            told("certificates", &self.renew_tls(security));
+        }
+        let mut changes = Vec::new();
+        if now.tokens != seen.tokens {
+            let renewed = self.renew_identities(security);
+            told("identities", &renewed);
+            changes = renewed.unwrap_or_default();
+        }
+        changes.extend(security.identities.expire(Timestamp::now()));
+        changes
     }
 
     fn renew_tls(&self, security: &Security) -> anyhow::Result<()> {
@@ -110,15 +137,21 @@ impl Door {
         }
     }
 
-    fn renew_identities(&self, security: &Security) -> anyhow::Result<()> {
-        let Some(path) = &self.tokens else { return Ok(()) };
+    fn renew_identities(&self, security: &Security) -> anyhow::Result<Vec<IdentityChange>> {
+        let Some(path) = &self.tokens else { return Ok(Vec::new()) };
         Ok(security.identities.replace(&std::fs::read_to_string(path)?)?)
     }
 }
 
-fn told(what: &str, renewed: anyhow::Result<()>) {
+/// Versions of the files, as they were last read.
+struct DoorStamps {
+    certificates: Vec<Option<(SystemTime, u64)>>,
+    tokens: Vec<Option<(SystemTime, u64)>>,
+}
+
+fn told<T>(what: &str, renewed: &anyhow::Result<T>) {
     match renewed {
-        Ok(()) => tracing::info!("{what} were reloaded"),
+        Ok(_) => tracing::info!("{what} were reloaded"),
         Err(error) => {
             tracing::error!(
                 error = format!("{error:#}"),
@@ -152,4 +185,19 @@ impl Serve for ServedCoordinator {
     fn control(&self, caller: &Caller) -> Arc<dyn Control> {
         self.0.access(caller)
     }
+
+    fn heard(&self, caller: &Caller) {
+        self.0.audit().called(deed(caller.name(), caller.from(), "call", ""));
+    }
+
+    fn refused(&self, refusal: &Refusal<'_>) {
+        let Refusal { who, from, call, why } = *refusal;
+        let about = if call.is_empty() { why.to_owned() } else { format!("{call}: {why}") };
+        self.0.audit().refused(deed(who.unwrap_or_default(), from, "refused", &about));
+    }
+}
+
+fn deed(who: &str, from: Option<IpAddr>, act: &str, about: &str) -> Deed {
+    let from = from.map(|from| from.to_string()).unwrap_or_default();
+    Deed { who: who.to_owned(), from, act: act.to_owned(), about: about.to_owned() }
 }

@@ -4,11 +4,13 @@ mod door;
 mod pod_costs;
 
 use std::fs::{File, TryLockError};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, Context};
+use audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
 use history::EventLog;
@@ -24,7 +26,8 @@ use crate::kit::arguments::seconds;
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::say;
 use crate::kit::serving::{bind, Traces};
-use crate::place::folders::EVENTS;
+use crate::place::folders::{AUDIT, EVENTS};
+use crate::place::queue_login::QueueLogin;
 
 /// Plan runs, hand out work, store records.
 ///
@@ -49,6 +52,8 @@ pub struct Arguments {
     /// asked again.
     #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true, default_value = MEMORY)]
     queue: String,
+    #[command(flatten)]
+    login: QueueLogin,
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
@@ -78,6 +83,9 @@ pub struct Arguments {
     /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
+    /// Folder of the audit log: who did what, see `kgfleet audit`. Default: `audit` in --data-dir.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_AUDIT_DIR")]
+    audit_dir: Option<PathBuf>,
     /// Note what becomes of leases and records in the folder `events` of --data-dir, for `kgfleet verify --history`: about
     /// 1 kB for each dialogue, 512 MB at most.
     #[arg(long)]
@@ -144,7 +152,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         let _share = share_folder(&arguments.data_dir, alone)?;
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
-        let queue = queue::open_as(&arguments.queue, arguments.queue_ca.as_deref(), identity)?;
+        let address = arguments.login.into_address(&arguments.queue)?;
+        let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity)?;
         for warning in queue.check().await? {
             eprintln!("warning: {warning}");
         }
@@ -157,7 +166,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("cannot write into {}", arguments.data_dir.join(EVENTS).display()))?,
             false => EventLog::none(),
         };
-        let coordinator = Coordinator::start_noting(config, queue, sink, events);
+        let audit = open_audit(&arguments, bound)?;
+        let coordinator = Coordinator::start_noting(config, queue, sink, events, audit.clone());
         let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
         coordinator.bind(adopt).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
@@ -175,7 +185,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let probing =
             tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
         eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
-        let following = arguments.door.clone().follow(security.clone());
+        let following = arguments.door.clone().follow(security.clone(), audit.clone());
         let services = ServedCoordinator(Arc::clone(&coordinator));
         arguments.pod_costs.start(&coordinator, stop.clone())?;
         let draining = Arc::clone(&coordinator);
@@ -193,10 +203,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         stopper.at_least(Stop::Abort);
         probing.await??;
+        if let Err(error) = audit.flush().await {
+            tracing::error!(%error, "what was counted is not in the audit log");
+        }
         if let Some(tracing) = tracing {
             tracing.end().await;
         }
         Ok(ExitCode::Success)
+    })
+}
+
+/// The audit log of this coordinator: a folder of its own, because coordinators may share --data-dir.
+fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditLog> {
+    let folder = arguments.audit_dir.clone().unwrap_or_else(|| arguments.data_dir.join(AUDIT));
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let folder = folder.join(format!("{host}-{}", bound.port()));
+    AuditLog::open(&folder).with_context(|| {
+        format!("cannot write the audit log into {}; choose another folder with --audit-dir", folder.display())
     })
 }
 
@@ -206,5 +229,5 @@ fn entrance(security: &Security) -> Login {
     if identities.is_anyone() {
         return Login::Anyone;
     }
-    Login::Tokens(Arc::new(move |token| identities.of_token(token)))
+    Login::Tokens(Arc::new(move |token| identities.of_token(token).ok()))
 }

@@ -56,14 +56,14 @@ impl Trap {
 }
 
 /// A cluster that asks who calls.
-struct Guarded {
-    cluster: Cluster,
-    coordinator: Coordinator,
-    tokens: String,
+pub struct Guarded {
+    pub cluster: Cluster,
+    pub coordinator: Coordinator,
+    pub tokens: String,
 }
 
 impl Guarded {
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let cluster = Cluster::start()?;
         let tokens = cluster.data.path().join("tokens.toml").to_str().unwrap().to_owned();
         std::fs::write(&tokens, "").unwrap();
@@ -72,7 +72,7 @@ impl Guarded {
     }
 
     /// A token for a new identity, in a file.
-    fn token(&self, name: &str, more: &[&str]) -> String {
+    pub fn token(&self, name: &str, more: &[&str]) -> String {
         let arguments = [&["token", "new", "--name", name, "--append", &self.tokens], more].concat();
         let token = self.cluster.data.kgfleet(&arguments).expect(0).stdout;
         assert!(
@@ -83,7 +83,7 @@ impl Guarded {
     }
 
     /// `kgfleet` with a token, again for as long as the coordinator has not read of it.
-    fn known(&self, token: &str, arguments: &[&str]) -> Finished {
+    pub fn known(&self, token: &str, arguments: &[&str]) -> Finished {
         loop {
             let finished = self.with(token, arguments);
             if !finished.stderr.contains("the token is unknown") {
@@ -92,7 +92,7 @@ impl Guarded {
         }
     }
 
-    fn with(&self, token: &str, arguments: &[&str]) -> Finished {
+    pub fn with(&self, token: &str, arguments: &[&str]) -> Finished {
         self.cluster.kgfleet(&self.coordinator, &[arguments, &["--token-file", token]].concat())
     }
 }

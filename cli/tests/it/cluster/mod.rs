@@ -13,6 +13,7 @@ mod pipelines;
 mod pod_costs;
 mod refused;
 mod restoring;
+mod rights;
 mod rude;
 mod same_records;
 mod seen;

@@ -1,0 +1,73 @@
+//! `kgfleet audit`: who did what at the coordinators whose audit logs are here.
+
+use std::io::{self, Write};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::{Table, printable};
+use crate::place::audit_dir::AuditDirs;
+
+/// Show who did what: logins, commands, reads of protected texts, changes of identities, refused attempts.
+///
+/// Reads the audit log that each coordinator keeps, by default in the folder `audit` of its --data-dir, on the machine of the
+/// coordinator. An act stands there before it is done. Calls and refusals of the same kind are counted together: a line tells
+/// the first, and one some time later how many more there were.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    audit: AuditDirs,
+    /// Only what this identity did.
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Only this kind, such as `refused`, `remove` or `login`.
+    #[arg(long, value_name = "ACT")]
+    act: Option<String>,
+    /// Only of the last so many hours.
+    #[arg(long, value_name = "HOURS")]
+    hours: Option<u32>,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `kgfleet audit`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Some(reading) = arguments.audit.read()? else {
+        return Err(usage!(
+            "there is no audit log in {}; name its folder with --audit-dir",
+            arguments.audit.usual().display()
+        ));
+    };
+    let hours = arguments.hours.map(|hours| SignedDuration::from_hours(hours.into()));
+    let since = hours.and_then(|hours| Timestamp::now().checked_sub(hours).ok());
+    let is_asked = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+    let found = reading.entries.iter().filter(|entry| {
+        is_asked(&arguments.who, &entry.deed.who)
+            && is_asked(&arguments.act, &entry.deed.act)
+            && since.is_none_or(|since| entry.at >= since)
+    });
+    let mut out = io::stdout().lock();
+    let mut table = Table::default().left(["at", "who", "from", "act", "about"]).right(["times"]);
+    for entry in found {
+        if arguments.json {
+            writeln!(out, "{}", serde_json::to_string(entry)?)?;
+            continue;
+        }
+        table.row(vec![
+            entry.at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            printable(&entry.deed.who),
+            printable(&entry.deed.from),
+            printable(&entry.deed.act),
+            printable(&entry.deed.about),
+            entry.times.to_string(),
+        ]);
+    }
+    if !arguments.json {
+        table.write(&mut out)?;
+    }
+    if reading.broken > 0 {
+        eprintln!("warning: {} lines of the audit log cannot be read, such as the last one of a process that was killed", reading.broken);
+    }
+    Ok(ExitCode::Success)
+}
