@@ -1,5 +1,6 @@
-//! Every role makes every call of the wire badly: too long, half sent, and too many at once. Calls are taken from the
-//! server's own description; one without a row in [`ROWS`] fails.
+//! Every role makes every call of the wire badly: too long, too slow, half sent, and too many at once, to a server of a process
+//! of its own whose memory and open files are measured. Calls are taken from the server's own description; one without a
+//! row in [`ROWS`] fails.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
@@ -13,7 +14,10 @@ use futures::future::join_all;
 use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use http_body::{Body as _, Frame};
 use prost::Message as _;
-use proto::limits::{MESSAGE_BYTES, NAMING_BYTES};
+use proto::limits::{
+    CALLS_PER_CONNECTION, LIST_BYTES, MESSAGE_BYTES, MESSAGE_TIME, NAMING_BYTES, RECEIVED_BYTES,
+    REGISTRATION_BYTES, REPORT_BYTES, SUBMISSION_BYTES, WINDOW_BYTES,
+};
 use proto::server::{Identities, Security, hash_of_token};
 use proto::version::WIRE_VERSION_KEY;
 use proto::{Client, ClientConfig, WIRE_VERSION};
@@ -22,33 +26,35 @@ use tonic::body::Body;
 use tonic::codegen::{Bytes, Service as _, http};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 const ROLES: [&str; 3] = ["reader", "operator", "worker"];
 
-/// Every call with the roles that may make it.
-const ROWS: &[(&str, &[&str])] = &[
-    ("ControlService/Submit", &["operator"]),
-    ("ControlService/ExtendRun", &["operator"]),
-    ("ControlService/ListRuns", &["reader", "operator"]),
-    ("ControlService/GetRun", &["reader", "operator"]),
-    ("ControlService/WatchRun", &["reader", "operator"]),
-    ("ControlService/CommandRun", &["operator"]),
-    ("ControlService/RetryRun", &["operator"]),
-    ("ControlService/RemoveRun", &["operator"]),
-    ("ControlService/ExportRun", &["reader", "operator"]),
-    ("ControlService/ListWorkers", &["reader", "operator"]),
-    ("ControlService/DrainWorker", &["operator"]),
-    ("ControlService/ListDeadLetters", &["reader", "operator"]),
-    ("ControlService/RequeueDeadLetters", &["operator"]),
-    ("ControlService/Check", &["reader", "operator"]),
-    ("ControlService/GetNeeds", &["reader", "operator"]),
-    ("WorkService/Register", &["worker"]),
-    ("WorkService/Exchange", &["worker"]),
-    ("WorkService/DeliverRecords", &["worker"]),
-    ("WorkService/GetRunMaterial", &["worker"]),
-    ("WorkService/FetchPack", &["worker", "reader", "operator"]),
-    ("WorkService/TakeRate", &["worker"]),
-    ("WorkService/Deregister", &["worker"]),
+/// Every call with the roles that may make it, and the longest message of it in bytes.
+const ROWS: &[(&str, &[&str], usize)] = &[
+    ("ControlService/Submit", &["operator"], SUBMISSION_BYTES),
+    ("ControlService/ExtendRun", &["operator"], SUBMISSION_BYTES),
+    ("ControlService/ListRuns", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/GetRun", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/WatchRun", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/CommandRun", &["operator"], NAMING_BYTES),
+    ("ControlService/RetryRun", &["operator"], NAMING_BYTES),
+    ("ControlService/RemoveRun", &["operator"], NAMING_BYTES),
+    ("ControlService/ExportRun", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/ListWorkers", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/DrainWorker", &["operator"], NAMING_BYTES),
+    ("ControlService/ListDeadLetters", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/RequeueDeadLetters", &["operator"], LIST_BYTES),
+    ("ControlService/Check", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/GetNeeds", &["reader", "operator"], NAMING_BYTES),
+    ("WorkService/Register", &["worker"], REGISTRATION_BYTES),
+    ("WorkService/Exchange", &["worker"], REPORT_BYTES),
+    ("WorkService/DeliverRecords", &["worker"], MESSAGE_BYTES),
+    ("WorkService/GetRunMaterial", &["worker"], NAMING_BYTES),
+    ("WorkService/FetchPack", &["worker", "reader", "operator"], NAMING_BYTES),
+    ("WorkService/TakeRate", &["worker"], NAMING_BYTES),
+    ("WorkService/Deregister", &["worker"], NAMING_BYTES),
 ];
 
 /// A body whose pieces a test sends; it ends when the test drops the sender.
@@ -150,7 +156,7 @@ fn guarded() -> (Arc<ScriptedCoordinator>, ScriptedServer) {
 #[tokio::test]
 async fn every_call_has_a_row() {
     let fake = Arc::new(ScriptedCoordinator::default());
-    let rows: BTreeSet<String> = ROWS.iter().map(|(call, _)| (*call).to_owned()).collect();
+    let rows: BTreeSet<String> = ROWS.iter().map(|(call, ..)| (*call).to_owned()).collect();
     assert_eq!(described(&ScriptedServer::start(&fake)).await, rows);
 }
 
@@ -158,9 +164,9 @@ async fn every_call_has_a_row() {
 async fn a_too_long_message_is_refused_by_its_head_in_every_role_and_call() {
     let (fake, node) = guarded();
     let channel = connection(&node).await;
-    for (call, allowed) in ROWS {
+    for (call, allowed, longest) in ROWS {
         for role in ROLES {
-            let length = if role == "reader" { NAMING_BYTES + 1 } else { MESSAGE_BYTES + 1 };
+            let length = longest + 1;
             // The message never ends: only its head can be what it is refused for.
             let (pieces, body) = mpsc::unbounded_channel();
             pieces.send(message(length, 1)).unwrap();
@@ -176,7 +182,7 @@ async fn a_too_long_message_is_refused_by_its_head_in_every_role_and_call() {
 async fn what_is_half_sent_reaches_no_coordinator_in_any_role_and_call() {
     let (fake, node) = guarded();
     let channel = connection(&node).await;
-    for (call, allowed) in ROWS {
+    for (call, allowed, _) in ROWS {
         for role in ROLES {
             for sent in [Bytes::from_static(&[0, 0]), message(1000, 0), message(1000, 999)] {
                 let (pieces, body) = mpsc::unbounded_channel();
@@ -205,7 +211,7 @@ async fn messages_that_stop_before_their_end_hold_nobody_else_up_in_any_role() {
     let (fake, node) = guarded();
     for role in ROLES {
         let calls: Vec<&str> =
-            ROWS.iter().filter(|(_, allowed)| allowed.contains(&role)).map(|(call, _)| *call).collect();
+            ROWS.iter().filter(|(_, allowed, _)| allowed.contains(&role)).map(|(call, ..)| *call).collect();
         let mut held = Vec::new();
         for _ in 0..CONNECTIONS {
             let channel = connection(&node).await;
@@ -232,4 +238,142 @@ async fn messages_that_stop_before_their_end_hold_nobody_else_up_in_any_role() {
         }
     }
     assert_eq!(fake.heard(), [""; 0]);
+}
+
+/// A piece of a message every so often: often enough that the connection is not idle, and too seldom for the message.
+const DRIP_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+const _: () = assert!(DRIP_EVERY.as_secs() * 4 < MESSAGE_TIME.as_secs());
+
+#[tokio::test]
+async fn a_message_that_drips_in_ends_its_call_in_every_role_and_call() {
+    let (fake, node) = guarded();
+    let mut calls = Vec::new();
+    for role in ROLES {
+        let channel = connection(&node).await;
+        for (call, allowed, _) in ROWS.iter().filter(|(_, allowed, _)| allowed.contains(&role)) {
+            let (pieces, body) = mpsc::unbounded_channel();
+            let channel = channel.clone();
+            calls.push(async move {
+                let mut outcome = Box::pin(outcome(&channel, role, call, body));
+                pieces.send(message(NAMING_BYTES, 1)).unwrap();
+                loop {
+                    tokio::select! {
+                        code = &mut outcome => break (role, *call, allowed, code),
+                        () = tokio::time::sleep(DRIP_EVERY) => {
+                            // The call may just have ended.
+                            let _ = pieces.send(Bytes::from_static(&[0xff]));
+                        }
+                    }
+                }
+            });
+        }
+    }
+    for (role, call, allowed, code) in join_all(calls).await {
+        assert!(allowed.contains(&role));
+        // Streams of parts and of records say it in the words of their own calls.
+        let is_late = matches!(code, Code::DeadlineExceeded | Code::Cancelled | Code::Unavailable);
+        assert!(is_late, "{role} {call}: {code:?}");
+    }
+    assert_eq!(fake.heard(), [""; 0]);
+}
+
+/// A server in a process of its own.
+struct Apart {
+    process: std::process::Child,
+    address: String,
+}
+
+/// In the environment of that process.
+const APART: &str = "KGFLEET_TEST_SERVES_APART";
+
+impl Apart {
+    fn start() -> Self {
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "serves_until_nobody_reads", "--nocapture"])
+            .env(APART, "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = std::io::BufReader::new(process.stdout.take().unwrap());
+        let address = loop {
+            let mut line = String::new();
+            assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "it serves");
+            if let Some((_, address)) = line.split_once("serves at ") {
+                break address.trim().to_owned();
+            }
+        };
+        // What else it says has room in the pipe.
+        process.stdout = Some(said.into_inner());
+        Self { process, address }
+    }
+
+    /// A value of the kernel's description of the process, in bytes.
+    fn bytes(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap() << 10
+    }
+
+    fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+#[ignore = "the server of another test, which starts it"]
+fn serves_until_nobody_reads() {
+    if std::env::var_os(APART).is_none() {
+        return;
+    }
+    let (_fake, node) = guarded();
+    println!("serves at {}", node.address());
+    // Whoever started this process holds the other end.
+    let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
+}
+
+/// Memory that a server may take besides the budget of messages and the windows of connections, in bytes: stacks, headers,
+/// and what its allocator keeps.
+const BESIDES: u64 = 96 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_and_files_of_a_server_stay_within_their_budgets_in_every_role() {
+    let server = Apart::start();
+    let (before, files) = (server.bytes("VmRSS:"), server.open_files());
+    // One piece for all, so that this process needs no more than the other.
+    let half = Bytes::from(vec![0xff_u8; MESSAGE_BYTES / 2]);
+    for role in ROLES {
+        let calls: Vec<_> = ROWS.iter().filter(|(_, allowed, _)| allowed.contains(&role)).collect();
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let channel = Endpoint::new(server.address.clone()).unwrap().connect().await.unwrap();
+            for (call, _, longest) in calls.iter().cycle().take(CALLS) {
+                let (pieces, body) = mpsc::unbounded_channel();
+                pieces.send(message(*longest, 0)).unwrap();
+                pieces.send(half.slice(..longest / 2)).unwrap();
+                let channel = channel.clone();
+                let outcome = tokio::spawn(async move { outcome(&channel, role, call, body).await });
+                held.push((pieces, outcome));
+            }
+        }
+        // Who asks for little is answered meanwhile.
+        let channel = Endpoint::new(server.address.clone()).unwrap().connect().await.unwrap();
+        HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap();
+        assert!(server.open_files() <= files + CONNECTIONS + 8, "{role}: {}", server.open_files());
+        for (pieces, outcome) in held {
+            drop(pieces);
+            outcome.abort();
+        }
+        let budget = RECEIVED_BYTES as u64 + CONNECTIONS as u64 * u64::from(WINDOW_BYTES) + BESIDES;
+        let most = server.bytes("VmHWM:").saturating_sub(before);
+        assert!(most <= budget, "{role}: {most} bytes more than before; the budget is {budget}");
+    }
+    const { assert!(CALLS <= CALLS_PER_CONNECTION as usize) };
 }
