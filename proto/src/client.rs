@@ -3,6 +3,7 @@
 mod choice;
 mod connect;
 mod control;
+mod credentials;
 mod records;
 mod work;
 
@@ -14,37 +15,29 @@ use domain::control::Feed;
 use domain::{ErrorCode, ServiceError};
 use futures::StreamExt as _;
 use futures::stream;
-use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::{Request, Response, Status, Streaming};
 
 use self::choice::Choice;
-pub use self::connect::ClientConfig;
+pub use self::connect::{ClientConfig, Reread};
 use self::records::RecordLane;
 use crate::convert::{ConversionError, refuse_answer};
-use crate::server::{AUTHORIZATION, BEARER};
 use crate::status::from_status;
 use crate::version;
 use crate::wire::control_service_client::ControlServiceClient;
 use crate::wire::work_service_client::WorkServiceClient;
 
-/// A choice of channels that adds the wire version and the caller's credentials to every call.
+/// A choice of channels that adds the caller's credentials, and the wire version, to every call.
 type Wire = InterceptedService<Choice, Introduction>;
 
 /// The metadata of every call.
-#[derive(Clone, Debug)]
-struct Introduction {
-    authorization: Option<MetadataValue<Ascii>>,
-}
+#[derive(Clone, Copy, Debug)]
+struct Introduction;
 
 impl Interceptor for Introduction {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
-        let mut request = version::announce_in_request(request)?;
-        if let Some(authorization) = &self.authorization {
-            request.metadata_mut().insert(AUTHORIZATION, authorization.clone());
-        }
-        Ok(request)
+        version::announce_in_request(request)
     }
 }
 
@@ -69,7 +62,7 @@ impl Client {
     /// [`ErrorCode::Invalid`]: the address or the certificates are invalid, or there is no Tokio runtime.
     pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
         let choice = connect::choice(config)?;
-        let wire = InterceptedService::new(choice, Introduction { authorization: authorization(config)? });
+        let wire = InterceptedService::new(choice, Introduction);
         let line = Line { peer: format!("the coordinator at {}", config.addresses.join(" or ")).into() };
         let limit = crate::limits::MESSAGE_BYTES;
         let work = WorkServiceClient::new(wire.clone())
@@ -80,18 +73,6 @@ impl Client {
         let records = Arc::new(RecordLane::new(line.clone(), work.clone()));
         Ok(Self { line, work, control, records })
     }
-}
-
-/// The authorization header.
-fn authorization(config: &ClientConfig) -> Result<Option<MetadataValue<Ascii>>, ServiceError> {
-    let Some(token) = &config.token else { return Ok(None) };
-    let value = MetadataValue::try_from(format!("{BEARER}{token}"));
-    let mut value = value.map_err(|_| {
-        // Without the token, because it may be almost right.
-        ServiceError::new(ErrorCode::Invalid, "the token has characters that a header cannot carry")
-    })?;
-    value.set_sensitive(true);
-    Ok(Some(value))
 }
 
 /// Shared by all calls: the peer, and the interpretation of its answers.

@@ -307,3 +307,38 @@ async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     fake.will_return(Vec::<domain::control::BenchmarkView>::new());
     with_token(&node, Some("token-reader")).list().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_refused_caller_reads_its_token_again_and_is_told_to_try_again() {
+    let file = |token: &str| {
+        format!("[[identity]]\nname = 'a'\nroles = ['reader']\nsha256 = '{}'\n", hash_of_token(token))
+    };
+    let identities = Identities::parse(&file("old")).unwrap();
+    let fake = Arc::new(ScriptedCoordinator::default());
+    let node = ScriptedServer::start_with(&fake, Security { identities: identities.clone(), tls: None });
+    let kept = Arc::new(std::sync::Mutex::new("old".to_owned()));
+    let config = {
+        let (kept, address) = (Arc::clone(&kept), node.address());
+        move || ClientConfig { token: Some(kept.lock().unwrap().clone()), ..ClientConfig::new(&address) }
+    };
+    let again = config.clone();
+    let config = ClientConfig { reread: Some(Arc::new(move || Ok(again()))), ..config() };
+    let client = Client::connect_lazy(&config).unwrap();
+    let list = async || {
+        fake.will_return(Vec::<domain::control::BenchmarkView>::new());
+        client.list().await.map_err(|error| error.code)
+    };
+    list().await.unwrap();
+    identities.replace(&file("new")).unwrap();
+    assert_eq!(list().await.unwrap_err(), ErrorCode::Denied, "its file says nothing else");
+    *kept.lock().unwrap() = "new".to_owned();
+    // Files are read twice a second at most.
+    let after = loop {
+        match list().await {
+            Err(ErrorCode::Denied) => tokio::task::yield_now().await,
+            after => break after,
+        }
+    };
+    assert_eq!(after.unwrap_err(), ErrorCode::Unavailable, "the same call may succeed later");
+    list().await.unwrap();
+}

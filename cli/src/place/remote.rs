@@ -1,6 +1,7 @@
 //! The options for the coordinator of a fleet, and calls to it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
 use domain::RunId;
@@ -51,7 +52,8 @@ pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
 /// Credentials of a client, and the authority it trusts.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClientTls {
-    /// File with the token of the caller. Default: the environment variable KGFLEET_TOKEN.
+    /// File with the token of the caller, read again when the token is refused. Default: the environment variable
+    /// KGFLEET_TOKEN.
     #[arg(long, value_name = "FILE", env = "KGFLEET_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// Allow sending the token to an http:// address of another machine, because something else encrypts the
@@ -71,9 +73,13 @@ pub struct ClientTls {
 }
 
 impl Remote {
-    /// Configuration of a client.
+    /// Configuration of a client, which reads the files of its credentials again when these are refused.
     pub fn config(&self) -> anyhow::Result<ClientConfig> {
-        self.tls.config(&self.coordinator)
+        let mut config = self.tls.config(&self.coordinator)?;
+        let remote = self.clone();
+        let again = move || remote.tls.config(&remote.coordinator).map_err(|error| format!("{error:#}"));
+        config.reread = Some(Arc::new(again));
+        Ok(config)
     }
 
     /// A client; it connects with its first call. Requires a runtime.

@@ -3,6 +3,9 @@
 //! A coordinator may have several addresses, and a host name may belong to several machines. A client uses one of them
 //! until a call fails because nobody answers, or because the coordinator cannot serve; the next call goes to the next
 //! one. Nothing is retried here, because only callers know what may be repeated.
+//!
+//! A call whose caller is unknown, or whose connection fails where certificates may be why, reads the credentials again. If
+//! they have been replaced, the caller is told to try again.
 
 use std::collections::hash_map::RandomState;
 use std::future::Future;
@@ -19,9 +22,13 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::body::Body;
-use tonic::codegen::http::{HeaderMap, Request, Response, Uri};
+use tonic::codegen::http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
+
+use super::connect::ClientConfig;
+use super::credentials::{Credentials, Renewed, is_unknown, try_again};
+use crate::server::AUTHORIZATION;
 
 /// Addresses of one name that are tried for one connection.
 const ADDRESSES_MAX: usize = 3;
@@ -35,12 +42,13 @@ pub(super) struct Choice(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    places: Vec<Place>,
     current: Mutex<Current>,
 }
 
 #[derive(Debug)]
 struct Current {
+    places: Vec<Place>,
+    credentials: Credentials,
     /// Rises with every move, so that calls that fail together move only once.
     moves: usize,
     channel: Channel,
@@ -72,15 +80,24 @@ impl Place {
 
 impl Choice {
     /// A choice among these; at least one. Clients begin with different ones, so that they spread.
-    pub(super) fn among(endpoints: Vec<Endpoint>) -> Self {
+    pub(super) fn among(
+        config: ClientConfig,
+        endpoints: Vec<Endpoint>,
+        authorization: Option<HeaderValue>,
+    ) -> Self {
         let random = RandomState::new().hash_one(endpoints.len()) as usize;
-        let place =
-            |endpoint| Place { endpoint, tries: Arc::new(AtomicUsize::new(random % (ADDRESSES_MAX + 1))) };
-        let places: Vec<Place> = endpoints.into_iter().map(place).collect();
+        let places = places(endpoints, random);
         let moves = random % places.len();
         let channel = places[moves].channel();
-        Self(Arc::new(Shared { places, current: Mutex::new(Current { moves, channel }) }))
+        let credentials = Credentials::new(config, authorization);
+        Self(Arc::new(Shared { current: Mutex::new(Current { places, credentials, moves, channel }) }))
     }
+}
+
+/// Places at these endpoints, whose first connections begin at this address of a name.
+fn places(endpoints: Vec<Endpoint>, first: usize) -> Vec<Place> {
+    let place = |endpoint| Place { endpoint, tries: Arc::new(AtomicUsize::new(first % (ADDRESSES_MAX + 1))) };
+    endpoints.into_iter().map(place).collect()
 }
 
 impl Shared {
@@ -90,16 +107,52 @@ impl Shared {
 
     /// Leaves the coordinator of a failed call, unless another call did so already.
     fn move_on(&self, failed: usize) {
-        if let [only] = self.places.as_slice()
+        let mut current = self.current();
+        if let [only] = current.places.as_slice()
             && only.is_fixed()
         {
             // The channel connects again by itself.
             return;
         }
-        let mut current = self.current();
         if current.moves == failed {
             current.moves = current.moves.wrapping_add(1);
-            current.channel = self.places[current.moves % self.places.len()].channel();
+            current.channel = current.places[current.moves % current.places.len()].channel();
+        }
+    }
+
+    /// Reads the credentials again that a call has used; returns whether they are others now.
+    async fn renew(&self, used: u64) -> bool {
+        let reread = {
+            let mut current = self.current();
+            if current.credentials.number != used {
+                return true;
+            }
+            if !current.credentials.may_read(tokio::time::Instant::now()) {
+                return false;
+            }
+            current.credentials.config.reread.clone()
+        };
+        let Some(reread) = reread else { return false };
+        let Ok(read) = tokio::task::spawn_blocking(move || reread()).await else { return false };
+        let mut current = self.current();
+        if current.credentials.number != used {
+            return true;
+        }
+        let renewed =
+            read.and_then(|read| current.credentials.differing(read).map_err(|error| error.message));
+        match renewed {
+            Ok(None) => false,
+            Ok(Some(Renewed { credentials, endpoints })) => {
+                tracing::info!("the credentials for the coordinator have been replaced and read again");
+                current.places = places(endpoints, current.moves);
+                current.channel = current.places[current.moves % current.places.len()].channel();
+                current.credentials = credentials;
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error, "the credentials for the coordinator cannot be read again");
+                false
+            }
         }
     }
 }
@@ -114,11 +167,16 @@ impl Service<Request<Body>> for Choice {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let shared = Arc::clone(&self.0);
-        let (moves, mut channel) = {
+        let (moves, mut channel, used, has_certificates) = {
             let current = shared.current();
-            (current.moves, current.channel.clone())
+            if let Some(authorization) = &current.credentials.authorization {
+                request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+            }
+            let config = &current.credentials.config;
+            let has_certificates = config.ca.is_some() || config.identity.is_some();
+            (current.moves, current.channel.clone(), current.credentials.number, has_certificates)
         };
         Box::pin(async move {
             let outcome = async {
@@ -126,6 +184,9 @@ impl Service<Request<Body>> for Choice {
                 channel.call(request).await
             };
             let outcome = outcome.await;
+            if outcome.as_ref().map_or(has_certificates, is_unknown) && shared.renew(used).await {
+                return Ok(try_again());
+            }
             if outcome.as_ref().map_or(true, |response| cannot_serve(response.headers())) {
                 shared.move_on(moves);
             }
@@ -194,16 +255,19 @@ mod tests {
 
     #[tokio::test]
     async fn calls_that_fail_together_move_once_and_a_fixed_place_is_not_left() {
-        let endpoint = |address: &'static str| Endpoint::from_static(address);
-        let two = Choice::among(vec![endpoint("http://127.0.0.1:1"), endpoint("http://127.0.0.1:2")]);
+        let among = |addresses: &[&'static str]| {
+            let endpoints = addresses.iter().map(|address| Endpoint::from_static(address)).collect();
+            Choice::among(ClientConfig::of(Vec::new()), endpoints, None)
+        };
+        let two = among(&["http://127.0.0.1:1", "http://127.0.0.1:2"]);
         let before = two.0.current().moves;
         two.0.move_on(before);
         two.0.move_on(before);
         assert_eq!(two.0.current().moves, before + 1);
-        let named = Choice::among(vec![endpoint("http://coordinators:1")]);
+        let named = among(&["http://coordinators:1"]);
         named.0.move_on(0);
         assert_eq!(named.0.current().moves, 1, "a name may stand for several machines");
-        let fixed = Choice::among(vec![endpoint("http://[::1]:1")]);
+        let fixed = among(&["http://[::1]:1"]);
         fixed.0.move_on(0);
         assert_eq!(fixed.0.current().moves, 0);
     }

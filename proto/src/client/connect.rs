@@ -1,5 +1,6 @@
 //! Connects a client to its coordinators.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::reach::is_loopback_host;
@@ -7,7 +8,11 @@ use domain::{ErrorCode, ServiceError};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::choice::Choice;
+use super::credentials::authorization;
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
+
+/// Reads the configuration of a client again, from the files that it came from. Blocks.
+pub type Reread = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
 
 /// Addresses and connection options of one or more coordinators of the same queue.
 #[derive(Clone)]
@@ -24,6 +29,8 @@ pub struct ClientConfig {
     pub token: Option<String>,
     /// Whether a token may be sent over a network without TLS, because something else encrypts the connection.
     pub insecure: bool,
+    /// How to read credentials again when they are refused, because they may have been replaced. Addresses stay.
+    pub reread: Option<Reread>,
 }
 
 impl ClientConfig {
@@ -41,6 +48,7 @@ impl ClientConfig {
             identity: None,
             token: None,
             insecure: false,
+            reread: None,
         }
     }
 }
@@ -55,6 +63,7 @@ impl std::fmt::Debug for ClientConfig {
             .field("identity", &self.identity.is_some())
             .field("token", &self.token.is_some())
             .field("insecure", &self.insecure)
+            .field("reread", &self.reread.is_some())
             .finish()
     }
 }
@@ -64,13 +73,17 @@ pub(super) fn choice(config: &ClientConfig) -> Result<Choice, ServiceError> {
     if config.addresses.is_empty() {
         return Err(invalid("no address of a coordinator is given".to_owned()));
     }
-    let endpoints = config.addresses.iter().map(|address| endpoint(config, address));
-    let endpoints = endpoints.collect::<Result<Vec<Endpoint>, ServiceError>>()?;
+    let (endpoints, authorization) = (endpoints(config)?, authorization(config)?);
     if tokio::runtime::Handle::try_current().is_err() {
         let addresses = config.addresses.join(", ");
         return Err(invalid(format!("a client of {addresses} can be made inside a Tokio runtime only")));
     }
-    Ok(Choice::among(endpoints))
+    Ok(Choice::among(config.clone(), endpoints, authorization))
+}
+
+/// The coordinators of a configuration.
+pub(super) fn endpoints(config: &ClientConfig) -> Result<Vec<Endpoint>, ServiceError> {
+    config.addresses.iter().map(|address| endpoint(config, address)).collect()
 }
 
 fn invalid(what: String) -> ServiceError {

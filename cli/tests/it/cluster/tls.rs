@@ -8,7 +8,7 @@ use crate::harness::{Data, RedisServer, Running, free_port};
 const INFRASTRUCTURE: i32 = 3;
 
 /// A certificate of its own for 127.0.0.1, with its key; `false` where openssl cannot make one.
-fn certificate(folder: &Path, name: &str) -> bool {
+pub fn certificate(folder: &Path, name: &str) -> bool {
     let file = |kind: &str| folder.join(format!("{name}.{kind}"));
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
