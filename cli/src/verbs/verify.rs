@@ -147,7 +147,8 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
         writeln!(out, "{kind}: {}", report.count(kind))?;
     }
     if report.excused > 0 {
-        writeln!(out, "{} contradictions come from writes that the queue lost", report.excused)?;
+        let excused = report.excused;
+        writeln!(out, "{excused} contradictions come from writes that the queue or the log was made to lose")?;
     }
     for excused in &report.excuses {
         writeln!(out, "  {}: {}", excused.kind, excused.what)?;

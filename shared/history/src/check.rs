@@ -10,7 +10,7 @@ use domain::{DialogueKey, RecordId, Standing, WorkerId};
 use queue::{Fence, UnitId};
 use serde::Serialize;
 
-use crate::event::{Effect, Event, LeaseEnding, Noted, Winners};
+use crate::event::{Effect, Event, LeaseEnding, LostRecord, Noted, Winners};
 
 /// Maximum number of findings listed; more are only counted.
 pub const TOLD_MAX: usize = 100;
@@ -85,7 +85,8 @@ pub struct CheckReport {
     pub acknowledged: u64,
     /// Entries of the log that are not winners.
     pub superseded: u64,
-    /// Contradictions explained by an event [`WritesLost`](crate::event::Event::WritesLost); they are not findings.
+    /// Contradictions explained by an event [`WritesLost`](crate::event::Event::WritesLost) or
+    /// [`RecordsLost`](crate::event::Event::RecordsLost); they are not findings.
     pub excused: u64,
     /// The first [`TOLD_MAX`] of these contradictions.
     pub excuses: Vec<Finding>,
@@ -342,6 +343,11 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
     let ids: HashSet<&RecordId> = log.iter().map(|kept| &kept.record).collect();
     let entries: HashSet<(&DialogueKey, u64, bool)> =
         log.iter().map(|kept| (&kept.key, kept.ticket, kept.scored)).collect();
+    // Excused is what was taken from the log by its name, and nothing else.
+    let taken: Vec<&LostRecord> = losses(events).flatten().collect();
+    let taken_ids: HashSet<&RecordId> = taken.iter().map(|lost| &lost.record).collect();
+    let taken_entries: HashSet<(&DialogueKey, u64, bool)> =
+        taken.iter().map(|lost| (&lost.key, lost.ticket, lost.scored)).collect();
     // What the queue holds of each dialogue, as far as it was noted.
     let mut firsts: HashMap<(u64, &DialogueKey), (u64, u64)> = HashMap::new();
     for Noted { at_ms, event, .. } in events {
@@ -349,13 +355,21 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
             Event::Acknowledged { record } => {
                 report.acknowledged += 1;
                 if !ids.contains(record) {
-                    report.find(FindingKind::Lost, format!("record {record} was acknowledged"));
+                    let what = format!("record {record} was acknowledged");
+                    match taken_ids.contains(record) {
+                        true => report.excuse(FindingKind::Lost, what),
+                        false => report.find(FindingKind::Lost, what),
+                    }
                 }
             }
             Event::Committed { generation, key, scored, ticket, effect } => {
-                if !entries.contains(&(key, *ticket, *scored)) {
+                let entry = (key, *ticket, *scored);
+                if !entries.contains(&entry) {
                     let what = format!("the queue was told of ticket {ticket} of {key}");
-                    report.find(FindingKind::Lost, what);
+                    match taken_entries.contains(&entry) {
+                        true => report.excuse(FindingKind::Lost, what),
+                        false => report.find(FindingKind::Lost, what),
+                    }
                 }
                 match effect {
                     Effect::First => {
@@ -384,17 +398,44 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
     }
 }
 
+/// What was taken from the log, each time.
+fn losses(events: &[Noted]) -> impl DoubleEndedIterator<Item = &Vec<LostRecord>> {
+    events.iter().filter_map(|noted| match &noted.event {
+        Event::RecordsLost { records } => Some(records),
+        _ => None,
+    })
+}
+
+/// The best record of each dialogue.
+type Standings<'a> = HashMap<&'a DialogueKey, Standing>;
+
+fn add<'a>(winners: &mut Standings<'a>, key: &'a DialogueKey, standing: Standing) {
+    winners.entry(key).and_modify(|winner| *winner = standing.min(*winner)).or_insert(standing);
+}
+
+fn summed_up(winners: &Standings<'_>) -> Winners {
+    let mut sum = Winners::default();
+    for (key, standing) in winners {
+        sum.add(key, standing.is_scored(), standing.ticket());
+    }
+    sum
+}
+
 /// Checks that the winners are those that counted when the run finished.
 fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
-    let mut winners: HashMap<&DialogueKey, Standing> = HashMap::new();
+    let mut winners = Standings::new();
     for kept in log {
-        let standing = Standing::new(kept.scored, kept.ticket).late(kept.late);
-        winners.entry(&kept.key).and_modify(|winner| *winner = standing.min(*winner)).or_insert(standing);
+        add(&mut winners, &kept.key, Standing::new(kept.scored, kept.ticket).late(kept.late));
     }
     report.superseded = (log.len() - winners.len()) as u64;
-    let mut now = Winners::default();
-    for (key, standing) in &winners {
-        now.add(key, standing.is_scored(), standing.ticket());
+    let now = summed_up(&winners);
+    // What counted before the last loss, before the last two, and so on: a run that finished then had these records.
+    let mut before = Vec::new();
+    for lost in losses(events).rev() {
+        for LostRecord { key, ticket, scored, late, .. } in lost {
+            add(&mut winners, key, Standing::new(*scored, *ticket).late(*late));
+        }
+        before.push(summed_up(&winners));
     }
     let last = |is: fn(&Event) -> bool| {
         events.iter().filter(|noted| is(&noted.event)).map(|noted| noted.at_ms).max()
@@ -403,19 +444,23 @@ fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
     for noted in events {
         let Event::Finished(then) = &noted.event else { continue };
         // What counted before the run went on may change.
-        if reopened.is_some_and(|at| at >= noted.at_ms) {
+        if reopened.is_some_and(|at| at >= noted.at_ms) || *then == now {
             continue;
         }
-        if then.dialogues > now.dialogues {
+        let (kind, what) = if then.dialogues > now.dialogues {
             let what =
                 format!("{} dialogues counted when the run finished, {} do", then.dialogues, now.dialogues);
-            report.find(FindingKind::Doubled, what);
-        } else if *then != now {
+            (FindingKind::Doubled, what)
+        } else {
             let what = format!(
                 "when the run finished, {} of {} dialogues were scored; the log says {} of {}, or others of their records",
                 then.scored, then.dialogues, now.scored, now.dialogues
             );
-            report.find(FindingKind::WinnerChanged, what);
+            (FindingKind::WinnerChanged, what)
+        };
+        match before.contains(then) {
+            true => report.excuse(kind, what),
+            false => report.find(kind, what),
         }
     }
 }

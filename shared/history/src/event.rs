@@ -117,8 +117,24 @@ pub enum Event {
         /// Milliseconds since the Unix epoch.
         since_ms: u64,
     },
+    /// The record log has lost these records: it was damaged, or restored from an older copy. Noted by tests that cause
+    /// this; what is named here is not the fault of a coordinator.
+    RecordsLost { records: Vec<LostRecord> },
     /// The event log ends here: a limit was reached, or the disk is full.
     Cut {},
+}
+
+/// A record that was in the log, as a [`Kept`](crate::Kept) was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRecord {
+    pub record: RecordId,
+    /// Its dialogue.
+    pub key: DialogueKey,
+    pub ticket: u64,
+    /// Whether it had scores.
+    pub scored: bool,
+    /// Whether it arrived after its run had finished.
+    pub late: bool,
 }
 
 /// [`queue::CommitEffect`] in a form for files.

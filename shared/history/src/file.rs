@@ -3,6 +3,7 @@
 //! A thread writes the lines and does not sync them. They serve to find faults of killed processes, and their writes
 //! survive in the kernel's page cache.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -120,22 +121,42 @@ impl Events {
     /// # Errors
     /// The folder or a file of it cannot be read.
     pub fn read(folder: &Path, run: &RunId) -> io::Result<Self> {
-        let mut paths: Vec<PathBuf> =
-            std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
-        paths.sort();
-        let mut events = Self { files: paths.len(), ..Self::default() };
-        for path in paths {
-            for line in BufReader::new(File::open(path)?).split(b'\n') {
-                match serde_json::from_slice::<Noted>(&line?) {
-                    Ok(noted) if noted.run == *run => events.noted.push(noted),
-                    Ok(_) => {}
-                    Err(_) => events.unreadable += 1,
-                }
+        let mut of_run = Vec::new();
+        let read = each(folder, |noted| {
+            if noted.run == *run {
+                of_run.push(noted);
             }
-        }
+        })?;
+        Ok(Self { noted: of_run, ..read })
+    }
+
+    /// The events of all runs, read in one pass.
+    ///
+    /// # Errors
+    /// The folder or a file of it cannot be read.
+    pub fn by_run(folder: &Path) -> io::Result<BTreeMap<RunId, Vec<Noted>>> {
+        let mut events: BTreeMap<RunId, Vec<Noted>> = BTreeMap::new();
+        each(folder, |noted| events.entry(noted.run.clone()).or_default().push(noted))?;
         Ok(events)
     }
+}
+
+/// Hands on every event of a folder; returns what was read, without the events.
+fn each(folder: &Path, mut take: impl FnMut(Noted)) -> io::Result<Events> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    paths.sort();
+    let mut read = Events { files: paths.len(), ..Events::default() };
+    for path in paths {
+        for line in BufReader::new(File::open(path)?).split(b'\n') {
+            match serde_json::from_slice::<Noted>(&line?) {
+                Ok(noted) => take(noted),
+                Err(_) => read.unreadable += 1,
+            }
+        }
+    }
+    Ok(read)
 }
 
 #[cfg(test)]
@@ -160,5 +181,7 @@ mod tests {
         let found: Vec<Event> = events.noted.into_iter().map(|noted| noted.event).collect();
         assert_eq!(found, [event("1"), event("3")]);
         assert_eq!((events.files, events.unreadable), (1, 1));
+        let all = Events::by_run(folder.path()).unwrap();
+        assert_eq!(all.values().map(Vec::len).collect::<Vec<_>>(), [2, 1], "of run a, of run b");
     }
 }

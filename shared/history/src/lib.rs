@@ -12,6 +12,6 @@ pub mod file;
 pub mod observed;
 
 pub use check::{CheckReport, Finding, FindingKind, Kept, check};
-pub use event::{Event, LeaseEnding, Noted, Winners};
+pub use event::{Event, LeaseEnding, LostRecord, Noted, Winners};
 pub use file::{EventLog, Events};
 pub use observed::Observed;

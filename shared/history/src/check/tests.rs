@@ -302,3 +302,57 @@ fn a_loss_excuses_what_was_done_again_once() {
     let twice = [&again[..], &[noted(2_150, Event::WritesLost { since_ms: 1_900 })]].concat();
     assert_eq!(check(&twice, &[]).excused, 2);
 }
+
+fn kept(name: &str, iteration: u32, ticket: u64) -> Kept {
+    let key = DialogueKey { model: "m".into(), task: "t".into(), iteration };
+    Kept { record: RecordId::new(name), key, ticket, scored: true, late: false }
+}
+
+fn taken(records: &[&Kept]) -> Event {
+    let lost = |kept: &&Kept| {
+        let Kept { record, key, ticket, scored, late } = (*kept).clone();
+        LostRecord { record, key, ticket, scored, late }
+    };
+    Event::RecordsLost { records: records.iter().map(lost).collect() }
+}
+
+#[test]
+fn what_was_taken_from_a_log_is_excused_by_its_name_alone() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let told = |kept: &Kept| {
+        let Kept { key, ticket, scored, .. } = kept.clone();
+        Event::Committed { generation: 1, key, scored, ticket, effect: Effect::First }
+    };
+    let mut events = vec![opened()];
+    for kept in [&one, &two] {
+        events.push(noted(10, told(kept)));
+        events.push(noted(20, Event::Acknowledged { record: kept.record.clone() }));
+    }
+    assert_eq!(check(&events, &[]).count(FindingKind::Lost), 4);
+    events.push(noted(30, taken(&[&one])));
+    let report = check(&events, &[]);
+    assert_eq!((report.excused, report.count(FindingKind::Lost)), (2, 2), "{report:?}");
+    // What was named and is there all the same needs no excuse.
+    let report = check(&events, &[one, two]);
+    assert!(report.is_right() && report.excused == 0, "{report:?}");
+}
+
+#[test]
+fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
+    let (one, two, three) = (kept("one", 0, 1), kept("two", 1, 2), kept("three", 1, 3));
+    let all = [one.clone(), two.clone(), three.clone()];
+    let finished = noted(50, Event::Finished(winners_of(&all)));
+    let left = [one.clone(), three.clone()];
+    assert_eq!(check(std::slice::from_ref(&finished), &left).count(FindingKind::WinnerChanged), 1);
+    let of_two = [finished.clone(), noted(60, taken(&[&two]))];
+    let report = check(&of_two, &left);
+    assert!(report.is_right() && report.excused == 1, "{report:?}");
+    // The loss of another record does not explain it.
+    let of_three = [finished.clone(), noted(60, taken(&[&three]))];
+    assert!(!check(&of_three, &left).is_right());
+    // It finished again, and lost another one: each time it had what it lost later.
+    let again = noted(70, Event::Finished(winners_of(&left)));
+    let twice = [finished, noted(60, taken(&[&two])), again, noted(80, taken(&[&three]))];
+    let report = check(&twice, &[one]);
+    assert!(report.is_right() && report.excused == 2, "{report:?}");
+}
