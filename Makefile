@@ -25,7 +25,7 @@ SEED ?= 1
 chaos: ## Let everything fail at a cluster for SECONDS=60, by the plan of SEED=1, and print what became of it.
 	tests/setup
 	KGFLEET_CHAOS_SECONDS=$(SECONDS) KGFLEET_CHAOS_SEED=$(SEED) \
-	  $(CARGO) test --quiet -p cli --test it -- --nocapture --exact cluster::chaos::every_dialogue_is_scored_whatever_fails
+	  $(CARGO) test --quiet -p cli --test it -- --nocapture --exact cluster::chaos::everything_ends_or_says_why_and_nothing_is_lost_whatever_fails
 
 fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=60; see fuzz/README.md.
 	fuzz/run $(SECONDS)

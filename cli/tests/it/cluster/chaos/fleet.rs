@@ -3,22 +3,20 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use history::{Event, Noted};
 use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
-use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
-use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, Profile, SimConfig};
+use vllm_sim::FaultRule;
 
+use super::clocks::{self, OFFSETS_S};
 use super::parts::Part;
-use super::plan::{Fault, Planned};
+use super::plan::{Area, Fault, Planned};
 use super::redis::{Loss, Redis};
+use super::servers::{self, lying, refusing, throttling};
 use crate::disk_full::Mount;
-use crate::harness::server::MODEL;
 use crate::harness::{Proxy, free_port};
 
 const COORDINATORS: usize = 2;
@@ -41,17 +39,11 @@ const FOR: Duration = Duration::from_millis(1_500);
 /// How long Sentinel takes to replace a primary that was killed: from then on the time to recover counts.
 const FAILED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a server takes to answer, in milliseconds.
-const ROUND_MS: f64 = 200.0;
-
 /// Room on each file system, in KiB.
 const ROOM_KIB: u32 = 256 << 10;
 
 /// The library that sets the clock of a process, made from `tests/clock.c`.
 const CLOCK: &str = "clock.so";
-
-/// By how much clocks are set, in seconds.
-const OFFSETS_S: [i64; 5] = [0, 3_600, -3_600, 60, -60];
 
 /// What ends a fault, or goes on with it.
 enum Heal {
@@ -115,11 +107,11 @@ impl Fleet {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let disks = Disks::mount(folder.path());
-        let clocks = make_clock(&at(CLOCK));
+        let clocks = clocks::make(&at(CLOCK));
         for clock in ["redis.clock", "coordinator.clock"] {
             std::fs::write(at(clock), 0_i64.to_ne_bytes()).unwrap();
         }
-        let redis = Redis::start(clock(clocks, &at(CLOCK), &at("redis.clock")))?;
+        let redis = Redis::start(clocks::environment(clocks, &at(CLOCK), &at("redis.clock")))?;
         let queue = redis.url();
         let mut fleet = Self {
             coordinators: Vec::new(),
@@ -149,7 +141,8 @@ impl Fleet {
         Some(fleet)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    /// A path beside the folder of runs.
+    pub fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -162,7 +155,8 @@ impl Fleet {
         let port = free_port();
         let (listen, data) = (format!("127.0.0.1:{port}"), self.data());
         // The clock of one of them is set.
-        let environment = clock(self.clocks && number == 0, &self.at(CLOCK), &self.at("coordinator.clock"));
+        let has_clock = self.clocks && number == 0;
+        let environment = clocks::environment(has_clock, &self.at(CLOCK), &self.at("coordinator.clock"));
         let arguments = [
             "coordinator",
             "--listen",
@@ -185,7 +179,7 @@ impl Fleet {
 
     fn add_server(&mut self, number: usize) {
         let (port, config) = (free_port(), self.at(&format!("server-{number}.yaml")));
-        std::fs::write(&config, server_config(&[])).unwrap();
+        std::fs::write(&config, servers::config(&[])).unwrap();
         let listen = format!("127.0.0.1:{port}");
         let arguments = ["simulate", config.to_str().unwrap(), "--listen", &listen];
         let log = self.at(&format!("server-{number}.log"));
@@ -285,25 +279,66 @@ impl Fleet {
                     ends = self.later(begins, STOPPED_FOR, Heal::MendCoordinators);
                 }
             }
-            Fault::ClockOfCoordinator => set_clock(&self.at("coordinator.clock"), pick),
+            Fault::ClockOfCoordinator => clocks::set(&self.at("coordinator.clock"), pick),
             Fault::ServerThrottles => ends = self.spoil(server, throttling(), now),
             Fault::ServerLies => ends = self.spoil(server, lying(), now),
-            Fault::FullDisk | Fault::FullSpool | Fault::ReadOnlyDisk => {
-                if now < self.disk_busy {
+            Fault::ServerRefuses => ends = self.spoil(server, refusing(), now),
+            fault if fault.area() == Area::Disks => {
+                if !self.has_sound_disks(now) {
                     return None;
                 }
                 ends = self.hit_disk(planned.fault, now)?;
                 self.disk_busy = ends;
             }
-            _ => {
-                if now < self.redis_busy || self.redis.is_failing_over() {
+            fault if fault.area() == Area::Redis => {
+                if !self.has_sound_redis(now) {
                     return None;
                 }
                 ends = self.hit_redis(planned, now)?;
                 self.redis_busy = ends;
             }
+            other => unreachable!("{other} is the matter of others"),
         }
         Some(ends)
+    }
+
+    /// Whether records can be written.
+    pub fn has_sound_disks(&self, now: Instant) -> bool {
+        now >= self.disk_busy
+    }
+
+    /// Whether Redis is in no trouble.
+    pub fn has_sound_redis(&self, now: Instant) -> bool {
+        now >= self.redis_busy && !self.redis.is_failing_over()
+    }
+
+    /// Redis.
+    pub fn redis(&self) -> &Redis {
+        &self.redis
+    }
+
+    /// Redis, which takes no other trouble until then.
+    pub fn trouble_redis(&mut self, until: Instant) -> &mut Redis {
+        self.redis_busy = until;
+        &mut self.redis
+    }
+
+    /// Whether the last coordinator and the last worker must live on.
+    pub fn is_sparing(&self) -> bool {
+        self.is_sparing
+    }
+
+    /// Kills all coordinators; they are started again with the next look at them.
+    pub fn end_coordinators(&mut self) {
+        self.coordinators.iter_mut().for_each(Part::kill);
+    }
+
+    /// What a coordinator of this cluster is told of a queue, beside where it listens.
+    pub fn arguments_of_stranger(&self, queue: &str) -> Vec<String> {
+        let data = self.data();
+        let arguments =
+            ["coordinator", "--queue", queue, "--lease", LEASE_S, "--data-dir", data.to_str().unwrap()];
+        arguments.into_iter().map(str::to_owned).collect()
     }
 
     fn hit_redis(&mut self, planned: &Planned, now: Instant) -> Option<Instant> {
@@ -319,7 +354,7 @@ impl Fleet {
             Fault::TermRedis => self.signal_redis(Signal::TERM),
             Fault::RestartRedis => self.redis.primary().begin_again(),
             Fault::FlushRedis => drop(self.redis.primary().ask::<String>("FLUSHALL")),
-            Fault::ClockOfRedis => set_clock(&self.at("redis.clock"), planned.pick),
+            Fault::ClockOfRedis => clocks::set(&self.at("redis.clock"), planned.pick),
             Fault::FailOver => {
                 self.redis.fail_over()?;
                 return Some(Instant::now() + FAILED_OVER_WITHIN);
@@ -365,9 +400,7 @@ impl Fleet {
             }
             _ => {
                 // Nobody may have a file open for writing then.
-                for part in &mut self.coordinators {
-                    part.kill();
-                }
+                self.coordinators.iter_mut().for_each(Part::kill);
                 disks.data.call(&["-o", "remount,ro"]).then_some(())?;
                 self.later(now, FOR, Heal::WritableDisk)
             }
@@ -380,7 +413,7 @@ impl Fleet {
     }
 
     fn spoil(&mut self, number: usize, rules: Vec<FaultRule>, now: Instant) -> Instant {
-        std::fs::write(&self.server_configs[number], server_config(&rules)).unwrap();
+        std::fs::write(&self.server_configs[number], servers::config(&rules)).unwrap();
         self.servers[number].kill();
         self.later(now, STOPPED_FOR, Heal::GoodServer(number))
     }
@@ -436,7 +469,7 @@ impl Fleet {
             self.note_loss(loss);
         }
         for clock in ["redis.clock", "coordinator.clock"] {
-            set_clock(&self.at(clock), 0);
+            clocks::set(&self.at(clock), 0);
         }
     }
 
@@ -454,7 +487,7 @@ impl Fleet {
                 assert!(self.disks.as_ref().is_some_and(writable));
             }
             Heal::GoodServer(number) => {
-                std::fs::write(&self.server_configs[number], server_config(&[])).unwrap();
+                std::fs::write(&self.server_configs[number], servers::config(&[])).unwrap();
                 self.servers[number].kill();
             }
         }
@@ -475,56 +508,4 @@ impl Fleet {
 
 fn url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
-}
-
-/// Makes the library that sets clocks; whether that could be done.
-fn make_clock(library: &Path) -> bool {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/clock.c");
-    let made = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(library).arg(source).status();
-    made.is_ok_and(|status| status.success())
-}
-
-/// What makes a process follow the clock that a file sets.
-fn clock(set: bool, library: &Path, file: &Path) -> Vec<(String, String)> {
-    let variable = |name: &str, value: &Path| (name.to_owned(), value.to_str().unwrap().to_owned());
-    match set {
-        true => vec![variable("LD_PRELOAD", library), variable("KGFLEET_TEST_CLOCK", file)],
-        false => Vec::new(),
-    }
-}
-
-/// Sets a clock right, or an hour or a minute forward or back.
-fn set_clock(file: &Path, pick: usize) {
-    // In place: processes have it in their memory.
-    let file = File::options().write(true).open(file).unwrap();
-    file.write_all_at(&OFFSETS_S[pick % OFFSETS_S.len()].to_ne_bytes(), 0).unwrap();
-}
-
-/// A server with these faults, for a file.
-fn server_config(rules: &[FaultRule]) -> String {
-    let answers = vec![ScriptedAnswer::from("http://example.org/people/person-00000003")];
-    let model = ModelConfig {
-        answers: AnswerConfig::Scripted { answers },
-        profile: Profile::Fixed { round_ms: ROUND_MS },
-        ..ModelConfig::new(MODEL)
-    };
-    let faults = FaultPlan { seed: 0, rules: rules.to_vec() };
-    serde_json::to_string(&SimConfig { faults, ..SimConfig::new(vec![model]) }).unwrap()
-}
-
-fn throttling() -> Vec<FaultRule> {
-    let status = |code, retry_after_s| FaultKind::Status { code, retry_after_s };
-    vec![
-        FaultRule::new(FaultWhen::Probability(0.3), status(429, Some(1))),
-        FaultRule::new(FaultWhen::Probability(0.3), status(503, None)),
-    ]
-}
-
-fn lying() -> Vec<FaultRule> {
-    vec![
-        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Garbage),
-        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Reset),
-        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::CutStream { after_tokens: 3 }),
-        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Abort),
-    ]
 }

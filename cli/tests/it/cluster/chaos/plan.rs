@@ -38,11 +38,25 @@ pub enum Fault {
     ReadOnlyDisk,
     ServerThrottles,
     ServerLies,
+    ServerRefuses,
+    PausesRace,
+    CancelsRace,
+    ExtensionsRace,
+    RetriesRace,
+    RemovalsRace,
+    SubmissionsRace,
+    BundlesRace,
+    OtherQueue,
+    OlderQueue,
+    FlipBit,
+    CutTail,
+    LoseSegment,
+    OlderCopy,
 }
 
 impl Fault {
     /// Every class of faults.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 41] = [
         Self::KillWorker,
         Self::KillAllWorkers,
         Self::KillCoordinator,
@@ -70,6 +84,20 @@ impl Fault {
         Self::ReadOnlyDisk,
         Self::ServerThrottles,
         Self::ServerLies,
+        Self::ServerRefuses,
+        Self::PausesRace,
+        Self::CancelsRace,
+        Self::ExtensionsRace,
+        Self::RetriesRace,
+        Self::RemovalsRace,
+        Self::SubmissionsRace,
+        Self::BundlesRace,
+        Self::OtherQueue,
+        Self::OlderQueue,
+        Self::FlipBit,
+        Self::CutTail,
+        Self::LoseSegment,
+        Self::OlderCopy,
     ];
 
     /// Those that come more often: they leave the others running.
@@ -87,6 +115,46 @@ impl Fault {
         Self::TermEvaluator,
         Self::TermWorker,
     ];
+
+    /// What it concerns.
+    pub fn area(self) -> Area {
+        match self {
+            Self::StopRedis
+            | Self::TermRedis
+            | Self::RestartRedis
+            | Self::FlushRedis
+            | Self::CutRedis
+            | Self::FailOver
+            | Self::ClockOfRedis => Area::Redis,
+            Self::FullDisk | Self::FullSpool | Self::ReadOnlyDisk => Area::Disks,
+            Self::PausesRace
+            | Self::CancelsRace
+            | Self::ExtensionsRace
+            | Self::RetriesRace
+            | Self::RemovalsRace
+            | Self::SubmissionsRace
+            | Self::BundlesRace => Area::Commands,
+            Self::OtherQueue | Self::OlderQueue => Area::Queues,
+            Self::FlipBit | Self::CutTail | Self::LoseSegment | Self::OlderCopy => Area::Records,
+            _ => Area::Processes,
+        }
+    }
+}
+
+/// What a fault concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// Processes of the cluster, and the lines between them.
+    Processes,
+    Redis,
+    /// Room for records and spools.
+    Disks,
+    /// Commands of several people at once.
+    Commands,
+    /// Which queue coordinators serve.
+    Queues,
+    /// What the record store holds.
+    Records,
 }
 
 impl fmt::Display for Fault {
@@ -119,6 +187,20 @@ impl fmt::Display for Fault {
             Self::ReadOnlyDisk => "disk of records read-only",
             Self::ServerThrottles => "server throttles",
             Self::ServerLies => "server lies",
+            Self::ServerRefuses => "server refuses",
+            Self::PausesRace => "pauses and resumptions race",
+            Self::CancelsRace => "cancellations and resumptions race",
+            Self::ExtensionsRace => "extensions race",
+            Self::RetriesRace => "retries race",
+            Self::RemovalsRace => "removals race with other commands",
+            Self::SubmissionsRace => "submissions of one benchmark race",
+            Self::BundlesRace => "bundles made while records come",
+            Self::OtherQueue => "coordinator with another queue",
+            Self::OlderQueue => "older queue comes back",
+            Self::FlipBit => "bit of a record log flipped",
+            Self::CutTail => "tail of a record log cut",
+            Self::LoseSegment => "segment of a record log lost",
+            Self::OlderCopy => "records restored from an older copy",
         })
     }
 }

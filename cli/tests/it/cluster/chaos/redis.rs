@@ -5,8 +5,18 @@ use std::time::{Duration, Instant};
 use crate::cluster::now_ms;
 use crate::harness::{Proxy, RedisServer, SentinelServer, wait_until};
 
-const ARGUMENTS: [&str; 8] =
-    ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0"];
+const ARGUMENTS: [&str; 10] = [
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--save",
+    "",
+    "--repl-diskless-sync-delay",
+    "0",
+    "--databases",
+    "4096",
+];
 
 /// How long the primary must be silent before Sentinel replaces it, in milliseconds: longer than any other fault, and
 /// short once it is killed for that purpose.
@@ -55,6 +65,8 @@ pub struct Redis {
     environment: Vec<(String, String)>,
     /// The loss of a failover under way, and when to look at it again.
     failover: Option<(Loss, Instant)>,
+    /// The database in which the latest queue that was put aside is.
+    aside: u32,
 }
 
 impl Redis {
@@ -66,7 +78,7 @@ impl Redis {
         let sentinel = SentinelServer::start(primary.line.port());
         sentinel.set_down_after(SILENT_MS);
         wait_until("the sentinel knows the replica", || sentinel.knows_a_replica());
-        Some(Self { primary, replica, sentinel, environment, failover: None })
+        Some(Self { primary, replica, sentinel, environment, failover: None, aside: 0 })
     }
 
     /// The address for coordinators.
@@ -82,6 +94,29 @@ impl Redis {
     /// The line to the primary.
     pub fn line(&self) -> &Proxy {
         &self.primary.line
+    }
+
+    /// Puts the queue aside: its database is an empty one from now on. `None` where Redis does not answer.
+    pub fn put_aside(&mut self) -> Option<()> {
+        self.aside += 1;
+        self.exchange()
+    }
+
+    /// Exchanges the queue for the one that was put aside.
+    pub fn exchange(&mut self) -> Option<()> {
+        let words = format!("SWAPDB 0 {}", self.aside);
+        self.primary().ask::<String>(&words).map(drop)
+    }
+
+    /// Which queue of its record store it is, if it was bound to one.
+    pub fn number(&mut self) -> Option<u64> {
+        let bond = self.primary().ask::<Option<String>>("GET kgf:store").flatten()?;
+        bond.split(' ').nth(1)?.parse().ok()
+    }
+
+    /// The address of one of its other databases, as if it were another server's.
+    pub fn other_url(&self) -> String {
+        format!("redis://127.0.0.1:{}/4095", self.primary.line.port())
     }
 
     /// Whether a failover is under way.

@@ -1,0 +1,283 @@
+//! What the record store loses: bits, tails and segments of record logs, and everything that an older copy does not hold.
+//! What was taken is noted by name among the events, so that the checker excuses that and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use domain::{RecordId, RunId};
+use history::{Event, LostRecord, Noted};
+use results::log::{LogItem, LogReader};
+
+use super::fleet::Fleet;
+use super::plan::{Fault, Planned};
+use super::work::{log_of, runs};
+use crate::cluster::now_ms;
+
+/// Of the newest runs with records, so many are damaged.
+const NEWEST: usize = 4;
+
+/// How old a copy is at least when records are restored from it.
+const COPY_AGE: Duration = Duration::from_secs(3);
+
+/// For how long a restoration waits for disks and queue that are in no other trouble.
+const RESTORED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a damaged segment is.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// The byte at this offset is this one now.
+    Flipped(u64, u8),
+    /// It is so long now.
+    Cut(u64),
+    Missing,
+}
+
+/// A copy in the making, or made.
+struct Copying {
+    made: JoinHandle<bool>,
+    begun: Instant,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Losses {
+    copying: Option<Copying>,
+    damages: Vec<(RunId, PathBuf, Damage)>,
+    /// Runs that lost records, with how many.
+    pub lost: BTreeMap<RunId, u64>,
+    /// Runs that the restored copy did not hold.
+    pub gone: BTreeSet<RunId>,
+    /// How often records were restored.
+    pub restored: u64,
+}
+
+impl Losses {
+    /// Lets the record store lose something; when that is over.
+    pub fn hit(&mut self, planned: &Planned, fleet: &mut Fleet, now: Instant) -> Option<Instant> {
+        if !fleet.has_sound_disks(now) {
+            return None;
+        }
+        if planned.fault == Fault::OlderCopy {
+            if self.copying.is_some() || fleet.is_sparing() {
+                return None;
+            }
+            let (from, to) = (fleet.data(), fleet.at("copy"));
+            let made = std::thread::spawn(move || back_up(&from, &to));
+            self.copying = Some(Copying { made, begun: now });
+            return Some(now + COPY_AGE);
+        }
+        // Bits flip below coordinators that run; files are lost or cut while nobody has them open.
+        if planned.fault != Fault::FlipBit {
+            if fleet.is_sparing() {
+                return None;
+            }
+            fleet.end_coordinators();
+        }
+        let data = fleet.data();
+        let run = newest(&data, planned.pick)?;
+        let log = log_of(&data, &run);
+        let before = records(&log);
+        let (segment, synced) = pick_segment(&log, planned.pick)?;
+        let damage = spoil(planned, &segment, synced)?;
+        self.damages.push((run.clone(), segment, damage));
+        self.note(&data, &run, before, &records(&log));
+        Some(now)
+    }
+
+    /// Goes on with a restoration. Returns the runs that are not there any more.
+    pub fn tend(&mut self, fleet: &mut Fleet, now: Instant, is_queue_right: bool) -> Vec<RunId> {
+        let Some(copying) = &self.copying else { return Vec::new() };
+        let is_well = fleet.has_sound_disks(now) && is_queue_right;
+        if now < copying.begun + COPY_AGE || !copying.made.is_finished() || !is_well || fleet.is_sparing() {
+            if now > copying.begun + RESTORED_WITHIN && copying.made.is_finished() {
+                self.copying = None;
+            }
+            return Vec::new();
+        }
+        let is_whole = self.copying.take().is_some_and(|copying| copying.made.join().unwrap());
+        assert!(is_whole, "the record store is copied");
+        self.restore(fleet)
+    }
+
+    /// Ends a restoration that is not due yet.
+    pub fn end(&mut self) {
+        if let Some(copying) = self.copying.take() {
+            copying.made.join().unwrap();
+        }
+    }
+
+    fn restore(&mut self, fleet: &mut Fleet) -> Vec<RunId> {
+        fleet.end_coordinators();
+        let (data, copy) = (fleet.data(), fleet.at("copy"));
+        let mut before = BTreeMap::new();
+        for run in runs(&data) {
+            let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
+            if sizes(&log) != sizes(&of_copy) {
+                before.insert(run, records(&log));
+            }
+        }
+        let mut rsync = Command::new("rsync");
+        // What is not of the record store stays as it is.
+        rsync.args(["--archive", "--delete", "--exclude=/events", "--exclude=/filler"]);
+        rsync.arg(format!("{}/", copy.display())).arg(&data);
+        assert!(rsync.status().unwrap().success(), "the copy takes the place of the records");
+        self.restored += 1;
+        let mut gone = Vec::new();
+        for (run, before) in before {
+            if !runs(&data).contains(&run) {
+                gone.push(run.clone());
+            }
+            self.note(&data, &run, before, &records(&log_of(&data, &run)));
+        }
+        self.gone.extend(gone.iter().cloned());
+        gone
+    }
+
+    /// Notes among the events what is not in the log of a run any more.
+    fn note(&mut self, data: &Path, run: &RunId, before: Records, after: &Records) {
+        let records: Vec<LostRecord> =
+            before.into_iter().filter(|(id, _)| !after.contains_key(id)).map(|(_, lost)| lost).collect();
+        if records.is_empty() {
+            return;
+        }
+        *self.lost.entry(run.clone()).or_default() += records.len() as u64;
+        let noted = Noted { at_ms: now_ms(), run: run.clone(), event: Event::RecordsLost { records } };
+        let mut line = serde_json::to_vec(&noted).unwrap();
+        line.push(b'\n');
+        let path = data.join("events").join("chaos.jsonl");
+        File::options().create(true).append(true).open(path).unwrap().write_all(&line).unwrap();
+    }
+
+    /// Damages of a run that are still there, so that whoever reads its log must name them.
+    pub fn standing(&self, run: &RunId) -> Vec<String> {
+        let of_run = self.damages.iter().filter(|(of, ..)| of == run);
+        let stands = of_run.filter(|(_, segment, damage)| {
+            // Where nothing says how long it was, what is missing at the end of a writer's files cannot be seen.
+            let is_known = segment.with_extension("synced").is_file();
+            match damage {
+                Damage::Flipped(offset, byte) => byte_at(segment, *offset) == Some(*byte),
+                Damage::Cut(length) => is_known && length_of(segment) == Some(*length),
+                Damage::Missing => is_known && !segment.exists(),
+            }
+        });
+        stands.map(|(_, segment, damage)| format!("{} {damage:?}", segment.display())).collect()
+    }
+}
+
+/// Copies records as docs/operating.md says, what the logs belong to before the logs.
+fn back_up(from: &Path, to: &Path) -> bool {
+    let _ = fs::remove_dir_all(to);
+    let logs_last: [&[&str]; 2] = [
+        &[
+            "--exclude=*.kglog",
+            "--exclude=*.synced",
+            "--exclude=*.lock",
+            "--exclude=/events",
+            "--exclude=/filler",
+        ],
+        &["--exclude=/events", "--include=*/", "--include=*.kglog", "--include=*.kgpack", "--exclude=*"],
+    ];
+    logs_last.iter().all(|patterns| {
+        let mut rsync = Command::new("rsync");
+        rsync.arg("--archive").args(*patterns).arg(format!("{}/", from.display())).arg(to);
+        // 24: a file vanished meanwhile, such as one of a run that was removed.
+        rsync
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|status| matches!(status.code(), Some(0 | 24)))
+    })
+}
+
+/// Whether this machine can copy a record store.
+pub fn can_copy() -> bool {
+    Command::new("rsync").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+type Records = BTreeMap<RecordId, LostRecord>;
+
+/// What a log holds; nothing of what cannot be read.
+fn records(log: &Path) -> Records {
+    let items = LogReader::open(log, None).into_iter().flatten().flatten();
+    let entries = items.filter_map(|item| match item {
+        LogItem::Entry { entry, late, .. } => Some((entry, late)),
+        LogItem::Damage(_) => None,
+    });
+    let lost = entries.map(|(entry, late)| {
+        let (record, ticket) = (entry.record, entry.ticket);
+        let scored = record.outcome.is_scored();
+        LostRecord { record: record.attempt.id, key: record.key, ticket, scored, late }
+    });
+    lost.map(|lost| (lost.record.clone(), lost)).collect()
+}
+
+/// One of the newest runs that have records.
+fn newest(data: &Path, pick: usize) -> Option<RunId> {
+    let age = |run: &RunId| fs::metadata(log_of(data, run)).and_then(|log| log.modified()).ok();
+    let mut runs = runs(data);
+    runs.sort_by_key(age);
+    let mut newest = runs.into_iter().rev().filter(|run| !sizes(&log_of(data, run)).is_empty());
+    let mut newest: Vec<RunId> = newest.by_ref().take(NEWEST).collect();
+    (!newest.is_empty()).then(|| newest.swap_remove(pick % newest.len()))
+}
+
+/// Names and lengths of the segments in the folder of a log.
+fn sizes(log: &Path) -> Vec<(PathBuf, u64)> {
+    let files = fs::read_dir(log).into_iter().flatten().flatten().map(|file| file.path());
+    let segments = files.filter(|path| path.extension().is_some_and(|is| is == "kglog"));
+    let mut sizes: Vec<(PathBuf, u64)> =
+        segments.filter_map(|path| Some((path.file_name()?.into(), length_of(&path)?))).collect();
+    sizes.sort();
+    sizes
+}
+
+/// A segment that holds something, and how much of it is on the disk for certain.
+fn pick_segment(log: &Path, pick: usize) -> Option<(PathBuf, u64)> {
+    let known = |path: &Path| {
+        let mark = fs::read(path.with_extension("synced")).ok()?;
+        Some(u64::from_le_bytes(mark.get(8..16)?.try_into().ok()?))
+    };
+    let mut segments: Vec<(PathBuf, u64)> = Vec::new();
+    for (name, length) in sizes(log) {
+        let path = log.join(name);
+        let synced = known(&path).unwrap_or(length).min(length);
+        if synced > 0 {
+            segments.push((path, synced));
+        }
+    }
+    (!segments.is_empty()).then(|| segments.swap_remove(pick / NEWEST % segments.len()))
+}
+
+fn spoil(planned: &Planned, segment: &Path, synced: u64) -> Option<Damage> {
+    let at = (planned.pick as u64 / 64) % synced;
+    Some(match planned.fault {
+        Fault::FlipBit => {
+            let byte = byte_at(segment, at)? ^ (1 << (planned.pick % 8));
+            File::options().write(true).open(segment).ok()?.write_all_at(&[byte], at).ok()?;
+            Damage::Flipped(at, byte)
+        }
+        Fault::CutTail => {
+            File::options().write(true).open(segment).ok()?.set_len(at).ok()?;
+            Damage::Cut(at)
+        }
+        _ => {
+            fs::remove_file(segment).ok()?;
+            Damage::Missing
+        }
+    })
+}
+
+fn byte_at(path: &Path, offset: u64) -> Option<u8> {
+    let mut byte = [0];
+    File::open(path).ok()?.read_exact_at(&mut byte, offset).ok()?;
+    Some(byte[0])
+}
+
+fn length_of(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|metadata| metadata.len())
+}

@@ -1,0 +1,367 @@
+//! What became of everything when all faults are over: every benchmark ends, or says why it does not; nothing that is not
+//! named as taken is lost; nothing counts twice.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use domain::control::{BenchmarkView, RunPhase};
+use domain::{DialogueKey, FailureCause, RecordId, RunId, Standing};
+use history::{CheckReport, Events, Kept, Noted};
+use results::RunDir;
+use results::log::{LogItem, LogReader};
+use serde_json::Value;
+
+use super::Chaos;
+use super::work::{Known, benchmark_of, log_of, runs, runs_of};
+use crate::harness::Finished;
+use crate::harness::process::{finish, kgfleet};
+
+/// How long after the last fault every benchmark must have ended, or say why it has not.
+const LIVELY: Duration = Duration::from_secs(300);
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How often failed dialogues of a benchmark are asked again, and lost ones of a run.
+const AGAIN_MAX: u32 = 8;
+
+/// So many benchmarks are also checked by the commands that people have.
+const BY_COMMAND: usize = 8;
+
+/// What is counted over all runs.
+#[derive(Default)]
+pub struct Reckoning {
+    pub benchmarks: usize,
+    pub judged: usize,
+    pub scored: u64,
+    pub counts: BTreeMap<String, u64>,
+    /// How long after the last fault the last benchmark ended.
+    pub ended_after: Duration,
+    /// Benchmarks that have not ended, with what they say.
+    pub explained: Vec<String>,
+    /// Runs of which chaos, as their operator, asked again what was lost.
+    pub asked_again: u64,
+    pub wrong: Vec<String>,
+}
+
+/// `kgfleet` to its end, in the folder of runs.
+fn ask(data: &Path, arguments: &[&str]) -> Finished {
+    finish(kgfleet().args(arguments).env("KGFLEET_DATA_DIR", data))
+}
+
+/// What was asked of a benchmark to make it end.
+#[derive(Default)]
+struct Mended {
+    retries: u32,
+    resumptions: u32,
+    is_judged_by_cause: bool,
+}
+
+impl Reckoning {
+    /// Waits until every benchmark has ended, as an operator who resumes what is paused and retries what failed.
+    pub fn wait(&mut self, chaos: &mut Chaos) {
+        let healed = Instant::now();
+        let mut mended: BTreeMap<String, Mended> = BTreeMap::new();
+        let mut done: BTreeSet<String> = BTreeSet::new();
+        for number in 0.. {
+            let now = Instant::now();
+            chaos.tend(now);
+            let views = self.views(chaos, number);
+            let mut open = Vec::new();
+            for name in self.names(chaos, &views) {
+                if done.contains(&name) {
+                    continue;
+                }
+                let mended = mended.entry(name.clone()).or_default();
+                match self.look(chaos, &name, views.get(&name), mended, number) {
+                    None => {
+                        done.insert(name);
+                    }
+                    Some(state) => open.push(format!("{name}: {state}")),
+                }
+            }
+            // The last commands may begin another one.
+            if open.is_empty() && chaos.clients.are_done() && !views.is_empty() {
+                self.ended_after = healed.elapsed();
+                break;
+            }
+            if healed.elapsed() > LIVELY {
+                self.ended_after = healed.elapsed();
+                self.judge_open(chaos, &views, open);
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.benchmarks = done.len();
+    }
+
+    /// All benchmarks, briefly, as one of the coordinators sees them.
+    fn views(&self, chaos: &Chaos, number: usize) -> BTreeMap<String, BenchmarkView> {
+        let url = chaos.fleet.url(number);
+        let status = ask(&chaos.fleet.data(), &["status", "--json", "--coordinator", &url]);
+        let views = status.stdout.lines().filter_map(|line| serde_json::from_str::<BenchmarkView>(line).ok());
+        views.map(|view| (view.run.to_string(), view)).collect()
+    }
+
+    /// Whatever was submitted, by the word of a coordinator or of the disk.
+    fn names(&self, chaos: &mut Chaos, views: &BTreeMap<String, BenchmarkView>) -> Vec<String> {
+        let on_disk = runs(&chaos.fleet.data()).into_iter().map(|run| benchmark_of(&run));
+        for name in on_disk.chain(views.keys().cloned()) {
+            chaos.work.add(&name, None);
+        }
+        chaos.work.known.keys().cloned().collect()
+    }
+
+    /// Looks at a benchmark and does what its operator would; `None` once it has ended with everything scored.
+    fn look(
+        &mut self,
+        chaos: &Chaos,
+        name: &str,
+        view: Option<&BenchmarkView>,
+        mended: &mut Mended,
+        number: usize,
+    ) -> Option<String> {
+        let known = &chaos.work.known[name];
+        let data = chaos.fleet.data();
+        if known.is_removed {
+            let left = runs_of(&data, name);
+            return match (view, left.is_empty()) {
+                (None, true) => None,
+                _ => Some(format!("was removed, and there are {left:?}")),
+            };
+        }
+        let Some(view) = view else { return Some("is not there".to_owned()) };
+        let url = chaos.fleet.url(number);
+        let tell = |verb: &str, whom: &str| {
+            let _ = ask(&data, &[verb, whom, "--coordinator", &url]);
+        };
+        let state =
+            format!("{:?}, {} of {} scored, {} failed", view.phase, view.scored, view.planned, view.failed);
+        match view.phase {
+            // By a command that raced.
+            RunPhase::Paused | RunPhase::Cancelled => {
+                tell("resume", name);
+                Some(state)
+            }
+            RunPhase::Preparing | RunPhase::Active => Some(state),
+            RunPhase::Finished => {
+                self.judge_causes(name, view, mended, &data);
+                if view.failed > 0 && mended.retries < AGAIN_MAX {
+                    mended.retries += 1;
+                    tell("retry", name);
+                    return Some(state);
+                }
+                let lacking = lacking(&data, name);
+                if !lacking.is_empty() && mended.resumptions < AGAIN_MAX {
+                    mended.resumptions += 1;
+                    self.asked_again += lacking.len() as u64;
+                    lacking.iter().for_each(|run| tell("resume", run.as_str()));
+                    return Some(format!("{state}; no record of dialogues of {lacking:?}"));
+                }
+                if view.failed > 0 || !lacking.is_empty() {
+                    return Some(format!(
+                        "{state}; no record of dialogues of {lacking:?}, whatever is asked"
+                    ));
+                }
+                let least =
+                    known.submitted.as_ref().map_or(0, |submitted| submitted.dialogues(known.iterations));
+                if view.planned < least || view.scored != view.planned {
+                    return Some(format!("{state}; at least {least} were agreed to"));
+                }
+                None
+            }
+        }
+    }
+
+    /// Dialogues fail for no other reason than that a server refused them.
+    fn judge_causes(&mut self, name: &str, view: &BenchmarkView, mended: &mut Mended, data: &Path) {
+        if view.failed == 0 || std::mem::replace(&mut mended.is_judged_by_cause, true) {
+            return;
+        }
+        for run in runs_of(data, name) {
+            for (key, (standing, _, why)) in winners(data, &run) {
+                let Some((cause, calls)) = why.filter(|_| !standing.is_scored()) else { continue };
+                if cause != FailureCause::BadRequest {
+                    self.wrong.push(format!("{run}: {key}: {cause}: {calls}"));
+                }
+            }
+        }
+    }
+
+    /// What has not ended in time must say why.
+    fn judge_open(&mut self, chaos: &Chaos, views: &BTreeMap<String, BenchmarkView>, open: Vec<String>) {
+        for state in open {
+            let name = state.split(':').next().unwrap_or_default();
+            let url = chaos.fleet.url(0);
+            let status = ask(&chaos.fleet.data(), &["status", name, "--json", "--coordinator", &url]);
+            let view: Option<BenchmarkView> = serde_json::from_str(&status.stdout).ok();
+            let view = view.as_ref().or(views.get(name));
+            let blocked = view.map(BenchmarkView::blocked).unwrap_or_default();
+            let why = view
+                .and_then(|view| view.trouble.clone())
+                .or(blocked.first().map(|(why, _)| (*why).to_owned()));
+            let is_over = view.is_some_and(|view| view.phase.is_over());
+            match why.filter(|_| !is_over) {
+                Some(why) => self.explained.push(format!("{state}: {why}")),
+                None => self.wrong.push(format!("does not end and does not say why: {state}\n{status}")),
+            }
+        }
+        if !self.wrong.is_empty() {
+            self.wrong.insert(0, chaos.fleet.last_words());
+        }
+    }
+
+    /// Compares the log of every run with its history, and what is exported with its log.
+    pub fn check(&mut self, chaos: &Chaos) {
+        let data = chaos.fleet.data();
+        let events = Events::by_run(&data.join("events")).unwrap();
+        let explained: BTreeSet<&str> =
+            self.explained.iter().filter_map(|explained| explained.split(':').next()).collect();
+        let names: Vec<(&String, &Known)> = chaos
+            .work
+            .known
+            .iter()
+            .filter(|(name, known)| !known.is_removed && !explained.contains(name.as_str()))
+            .collect();
+        let mut wrong = Vec::new();
+        let lossy = |name: &str| chaos.losses.lost.keys().any(|run| benchmark_of(run) == name);
+        let (with_losses, without): (Vec<_>, Vec<_>) = names.iter().partition(|(name, _)| lossy(name));
+        let by_command: BTreeSet<&String> = with_losses
+            .iter()
+            .rev()
+            .take(BY_COMMAND / 2)
+            .chain(without.iter().rev().take(BY_COMMAND / 2))
+            .map(|(name, _)| *name)
+            .collect();
+        for (name, known) in &names {
+            self.judged += usize::from(known.submitted.as_ref().is_some_and(|submitted| submitted.is_judged));
+            for run in runs_of(&data, name) {
+                let nothing = Vec::new();
+                self.check_run(chaos, &run, events.get(&run).unwrap_or(&nothing), &mut wrong);
+                if by_command.contains(name) {
+                    by_people(&data, &run, &chaos.losses.standing(&run), &mut wrong);
+                }
+            }
+        }
+        self.wrong.append(&mut wrong);
+    }
+
+    fn check_run(&mut self, chaos: &Chaos, run: &RunId, noted: &[Noted], wrong: &mut Vec<String>) {
+        let data = chaos.fleet.data();
+        let report: CheckReport = history::check(noted, &kept(&data, run));
+        for (kind, count) in &report.counts {
+            let name = serde_json::to_value(kind).unwrap();
+            *self.counts.entry(name.as_str().unwrap().to_owned()).or_default() += count;
+        }
+        for (name, count) in [
+            ("acknowledged", report.acknowledged),
+            ("superseded", report.superseded),
+            ("excused", report.excused),
+        ] {
+            *self.counts.entry(name.to_owned()).or_default() += count;
+        }
+        for excuse in &report.excuses {
+            let name = serde_json::to_value(excuse.kind).unwrap();
+            *self.counts.entry(format!("excused {}", name.as_str().unwrap())).or_default() += 1;
+        }
+        if !report.is_right() {
+            let found: Vec<String> =
+                report.findings.iter().map(|finding| format!("{}: {}", finding.kind, finding.what)).collect();
+            wrong.push(format!("{run}: {}", found.join("\n  ")));
+        }
+        let winners = winners(&data, run);
+        let planned = RunDir::open(&data, run).map(|(_, manifest)| manifest.planned_dialogues);
+        let scored = winners.values().filter(|(standing, ..)| standing.is_scored()).count() as u64;
+        self.scored += scored;
+        if planned.as_ref().ok() != Some(&scored) {
+            wrong.push(format!("{run}: {scored} dialogues are scored, {planned:?} are planned"));
+        }
+        let verified = results::log::verify(&log_of(&data, run), None, None).unwrap();
+        let standing = chaos.losses.standing(run);
+        *self.counts.entry("damages".to_owned()).or_default() += verified.losses;
+        if verified.losses == 0 && !standing.is_empty() {
+            wrong.push(format!("{run}: its log is damaged, and nobody says so: {}", standing.join(", ")));
+        }
+        if verified.losses > 0 && !chaos.losses.lost.contains_key(run) && standing.is_empty() {
+            wrong.push(format!("{run}: its log is damaged by itself: {}", verified.damages.join(", ")));
+        }
+    }
+}
+
+/// Checks a run with the commands that people have.
+fn by_people(data: &Path, run: &RunId, standing: &[String], wrong: &mut Vec<String>) {
+    let verified = ask(data, &["verify", run.as_str(), "--history", "--json"]);
+    let report: Value = serde_json::from_str(&verified.stdout).unwrap_or_else(|e| panic!("{e}: {verified}"));
+    let is_sound = report["sound"] == true;
+    if report["missing"] != 0 || is_sound != standing.is_empty() && is_sound != (verified.code() == Some(0)) {
+        wrong.push(format!("{verified}"));
+    }
+    let out = data.join("events").join("export");
+    ask(data, &["export", run.as_str(), "--format", "jsonl", "--out", out.to_str().unwrap()]).expect(0);
+    let exported = std::fs::read_to_string(&out).unwrap();
+    let of_line = |line: &str| {
+        let record = serde_json::from_str::<Value>(line).unwrap()["record"].take();
+        let id = RecordId::new(record["attempt"]["id"].as_str().unwrap());
+        (serde_json::from_value::<DialogueKey>(record["key"].clone()).unwrap(), id)
+    };
+    let mut exported: Vec<(DialogueKey, RecordId)> = exported.lines().map(of_line).collect();
+    let mut expected: Vec<(DialogueKey, RecordId)> =
+        winners(data, run).into_iter().map(|(key, (_, id, _))| (key, id)).collect();
+    exported.sort();
+    expected.sort();
+    if exported != expected {
+        wrong.push(format!(
+            "{run}: {} dialogues were exported, {} have a record, or others",
+            exported.len(),
+            expected.len()
+        ));
+    }
+}
+
+/// A winner: how it stands, its record, and why it failed.
+type Winner = (Standing, RecordId, Option<(FailureCause, String)>);
+
+/// The records that count, by the rule.
+fn winners(data: &Path, run: &RunId) -> HashMap<DialogueKey, Winner> {
+    let mut winners: HashMap<DialogueKey, Winner> = HashMap::new();
+    for item in LogReader::open(&log_of(data, run), None).into_iter().flatten().flatten() {
+        let LogItem::Entry { entry, late, .. } = item else { continue };
+        let (record, ticket) = (entry.record, entry.ticket);
+        let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
+        let why = record.outcome.failure().map(|cause| (cause, format!("{:?}", record.failed_calls)));
+        let winner = (standing, record.attempt.id, why);
+        match winners.get(&record.key) {
+            Some((best, ..)) if best.beats(standing) => {}
+            _ => {
+                winners.insert(record.key, winner);
+            }
+        }
+    }
+    winners
+}
+
+fn kept(data: &Path, run: &RunId) -> Vec<Kept> {
+    let items = LogReader::open(&log_of(data, run), None).into_iter().flatten().flatten();
+    let entries = items.filter_map(|item| match item {
+        LogItem::Entry { entry, late, .. } => Some((entry, late)),
+        LogItem::Damage(_) => None,
+    });
+    let kept = entries.map(|(entry, late)| {
+        let (record, ticket) = (entry.record, entry.ticket);
+        let scored = record.outcome.is_scored();
+        Kept { record: record.attempt.id, key: record.key, ticket, scored, late }
+    });
+    kept.collect()
+}
+
+/// The runs of a benchmark of which dialogues have no record.
+fn lacking(data: &Path, name: &str) -> Vec<RunId> {
+    let mut runs = runs_of(data, name);
+    runs.retain(|run| {
+        let planned =
+            RunDir::open(data, run).map(|(_, manifest)| manifest.planned_dialogues).unwrap_or_default();
+        (winners(data, run).len() as u64) < planned
+    });
+    runs
+}
