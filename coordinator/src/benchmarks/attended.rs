@@ -30,6 +30,8 @@ struct KnownBenchmark {
     answered: BTreeSet<String>,
     /// `None` until it was looked after once.
     asks: Option<BenchmarkAsks>,
+    /// Why it could not be looked after in the last round.
+    trouble: Option<String>,
 }
 
 /// Whom a benchmark that is not over still asks.
@@ -66,6 +68,23 @@ impl Attended {
     /// The pipelines that are tended.
     pub(crate) fn names(&self) -> Vec<RunId> {
         self.lock().keys().cloned().collect()
+    }
+
+    /// Whether a pipeline is tended.
+    pub(crate) fn has(&self, name: &RunId) -> bool {
+        self.lock().contains_key(name)
+    }
+
+    /// Why a pipeline could not be looked after in the last round.
+    pub(crate) fn trouble(&self, name: &RunId) -> Option<String> {
+        self.lock().get(name)?.trouble.clone()
+    }
+
+    /// Notes why a pipeline that is tended cannot be looked after.
+    pub(crate) fn set_trouble(&self, name: &RunId, trouble: Option<String>) {
+        if let Some(known) = self.lock().get_mut(name) {
+            known.trouble = trouble;
+        }
     }
 
     /// The last known state of a model, by the slug of its label.

@@ -62,9 +62,11 @@ impl Benchmarks {
             }
         }
         for name in self.attended.names() {
-            if let Err(error) = self.tend_judged(&name).await {
+            let tended = self.tend_judged(&name).await;
+            if let Err(error) = &tended {
                 tracing::warn!(pipeline = %name, %error, "the pipeline cannot be tended now");
             }
+            self.attended.set_trouble(&name, tended.err().map(|error| error.message));
         }
         Ok(())
     }

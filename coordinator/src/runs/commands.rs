@@ -17,11 +17,18 @@ use crate::runs::life::GoesOn;
 impl Runs {
     /// Pauses, resumes or cancels a run.
     pub(crate) async fn command(&self, id: &RunId, command: BenchmarkCommand) -> Result<Arc<Run>> {
-        let run = self.loaded.followed(id, Duration::ZERO).await?;
+        let mut run = self.loaded.followed(id, Duration::ZERO).await?;
         self.logs.lock(&run).await?;
         if command == BenchmarkCommand::Resume {
             let phase = self.store.state(id).await?.map_or(run.phase(), |state| state.phase);
-            if phase == RunPhase::Finished && run.table(DialogueTable::is_complete) {
+            let is_done = |run: &Run| phase == RunPhase::Finished && run.table(DialogueTable::is_complete);
+            if is_done(&run) && self.store.is_shared() {
+                // The disk may have lost what was read before.
+                self.loaded.discard(&run);
+                run = self.loaded.followed(id, Duration::ZERO).await?;
+                self.logs.lock(&run).await?;
+            }
+            if is_done(&run) {
                 return Ok(run);
             }
             self.begin(&run, GoesOn::Resumed).await?;

@@ -324,3 +324,30 @@ async fn packs_are_handed_out_by_their_hash() {
     assert_ne!(other, material.pack_hash);
     assert_eq!(coordinator.pack(&other).await.unwrap(), sealed);
 }
+
+#[tokio::test]
+async fn a_run_that_was_created_and_never_begun_says_so_and_is_begun_by_who_resumes_it() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(2)).await.unwrap().run;
+    // The coordinator died between the two: the manifest is there, and nothing else.
+    let states = std::fs::read_dir(ground.data.path().join("runs").join(run.as_str())).unwrap().flatten();
+    for file in states.filter(|file| file.file_name().to_string_lossy().starts_with("state")) {
+        std::fs::remove_file(file.path()).unwrap();
+    }
+    coordinator.parts().queue.raw().forget_run(&run).await.unwrap();
+    drop(coordinator);
+    let coordinator = ground.coordinator();
+    coordinator.tend().await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
+    let trouble = view.trouble.expect("a run that nobody works at says why");
+    assert!(trouble.contains("never begun") && trouble.contains("kgfleet resume"), "{trouble}");
+    let listed = coordinator.list().await.unwrap();
+    assert!(listed[0].trouble.is_some(), "{listed:?}");
+    coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
+    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+    worker.work_off(&coordinator, &mut asked).await;
+    coordinator.tend().await.unwrap();
+    let view = coordinator.view(&run).await.unwrap();
+    assert_eq!((view.phase, view.scored, view.trouble), (RunPhase::Finished, 8, None));
+}

@@ -137,6 +137,24 @@ async fn a_finished_run_that_is_resumed_asks_for_what_its_log_lost() {
 }
 
 #[tokio::test]
+async fn a_coordinator_that_saw_a_run_finish_reads_its_log_again_when_it_is_resumed() {
+    for (ground, _server) in grounds() {
+        let coordinator = ground.coordinator();
+        let run = submitted(&coordinator).await;
+        assert_eq!(finish(&coordinator, &run).await, PLANNED);
+        // Below a coordinator that lives, and has all of it in memory.
+        flip_a_bit(ground.data.path(), &run);
+        coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
+        let left = coordinator.view(&run).await.unwrap().scored;
+        assert!(left < PLANNED, "what is on the disk counts");
+        assert_eq!(finish(&coordinator, &run).await, PLANNED - left);
+        // Where nothing is lost, nothing is asked.
+        coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
+        assert_eq!(finish(&coordinator, &run).await, 0);
+    }
+}
+
+#[tokio::test]
 async fn a_run_goes_on_from_a_folder_of_before_though_the_queue_has_seen_more() {
     for (ground, _server) in grounds() {
         let coordinator = ground.coordinator();

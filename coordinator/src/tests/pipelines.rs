@@ -444,3 +444,40 @@ async fn answers_are_judged_again_only_as_they_were_asked() {
     let second = coordinator.submit(again("name", json!("again"))).await.unwrap().run;
     assert_ne!(second, name);
 }
+
+#[tokio::test]
+async fn a_judged_benchmark_that_cannot_go_on_says_why() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["model"])).await.unwrap().run;
+    coordinator.tend().await.unwrap();
+    assert_eq!(coordinator.view(&name).await.unwrap().trouble, None);
+    // The first of its runs cannot be read.
+    let first = ground.data.path().join("runs").join(format!("{name}.ask.model.1"));
+    std::fs::write(first.join("manifest.json"), "{").unwrap();
+    drop(coordinator);
+    let coordinator = ground.coordinator();
+    coordinator.tend().await.unwrap();
+    let view = coordinator.view(&name).await.unwrap();
+    assert!(view.phase == RunPhase::Active, "{view:?}");
+    assert!(view.trouble.is_some_and(|trouble| trouble.contains("manifest")));
+}
+
+#[tokio::test]
+async fn a_judged_benchmark_that_was_written_and_never_begun_says_so() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["model"])).await.unwrap().run;
+    for file in std::fs::read_dir(ground.data.path().join("pipelines")).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with(&format!("{name}.state")) {
+            std::fs::remove_file(file.path()).unwrap();
+        }
+    }
+    drop(coordinator);
+    let coordinator = ground.coordinator();
+    coordinator.tend().await.unwrap();
+    let trouble = coordinator.view(&name).await.unwrap().trouble.expect("it says why nothing happens");
+    assert!(trouble.contains("never begun") && trouble.contains("kgfleet resume"), "{trouble}");
+    coordinator.command(&name, BenchmarkCommand::Resume).await.unwrap();
+    assert_eq!(coordinator.view(&name).await.unwrap().trouble, None);
+}

@@ -14,7 +14,7 @@ use crate::fleet::workers::RegisteredWorkers;
 use crate::records::store::RunStateFile;
 use crate::views::Views;
 use crate::views::list::view_of_file;
-use crate::views::run::{Detail, Unredacted};
+use crate::views::run::{Detail, Unredacted, never_begun};
 
 /// Prefix of the names of results, which stand among the names of stages.
 const RESULT_PREFIX: &str = "= ";
@@ -23,9 +23,9 @@ impl Views {
     /// The full view of a judged benchmark.
     pub(crate) async fn judged_now(&self, pipeline: &JudgedBenchmark) -> Result<Unredacted> {
         let name = &pipeline.name;
-        let state = self.benchmarks.judged_state(name).await?;
+        let (revision, state) = self.benchmarks.revised_judged_state(name).await?;
         let chain = self.benchmarks.chain_of(pipeline).await?;
-        let mut view = self.empty_view(pipeline, state.phase);
+        let mut view = self.empty_view(pipeline, revision, state.phase);
         view.history = self.benchmarks.judged_history(name).await?;
         let workers = self.fleet.workers().await.unwrap_or_default();
         view.rows = rows_of(pipeline);
@@ -76,21 +76,26 @@ impl Views {
                 found => found?,
             };
             let Some(pipeline) = pipeline else { continue };
-            let state = self.benchmarks.judged_state(&name).await?;
+            let (revision, state) = self.benchmarks.revised_judged_state(&name).await?;
             let [planned, scored, failed] = state.counts;
-            views.push(BenchmarkView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
+            let view = self.empty_view(&pipeline, revision, state.phase);
+            views.push(BenchmarkView { planned, scored, failed, ..view });
         }
         Ok(views)
     }
 
-    fn empty_view(&self, pipeline: &JudgedBenchmark, phase: RunPhase) -> BenchmarkView {
+    /// A view without its runs. `revision` is that of its state, from 1.
+    fn empty_view(&self, pipeline: &JudgedBenchmark, revision: u32, phase: RunPhase) -> BenchmarkView {
+        let is_begun = revision > 0 || self.benchmarks.attended.has(&pipeline.name);
+        let unbegun = (!is_begun && self.store.is_shared()).then(|| never_begun(&pipeline.name));
+        let own = self.benchmarks.attended.trouble(&pipeline.name);
         BenchmarkView {
             run: pipeline.name.clone(),
             name: pipeline.configuration.name.clone(),
             phase,
             created_at: pipeline.manifest.created_at,
             generation: u64::from(pipeline.manifest.revision),
-            trouble: if phase.is_over() { None } else { self.health.trouble() },
+            trouble: if phase.is_over() { None } else { self.health.trouble().or(own).or(unbegun) },
             headline: headline_of(pipeline),
             ..BenchmarkView::default()
         }
@@ -107,8 +112,11 @@ impl Views {
             let view = view_of_file(run, None, state);
             return Ok(BenchmarkView { planned: view.done(), ..view });
         }
-        let run = self.loaded.known(run).await?;
-        Ok(self.of_run(&run, workers, Detail::Brief).await)
+        match self.loaded.known(run).await {
+            Ok(run) => Ok(self.of_run(&run, workers, Detail::Brief).await),
+            // The others are shown all the same.
+            Err(error) => self.view_of_broken(run, error).await,
+        }
     }
 
     /// One model under test: the progress of its stages, and its results.
@@ -136,6 +144,8 @@ impl Views {
                 cell.scored += of_run.scored;
                 cell.failed += of_run.failed;
                 cell.planned += of_run.planned;
+                let why = of_run.trouble.map(|why| format!("run {run}: {why}"));
+                view.trouble = view.trouble.take().or(why);
                 if !counts {
                     continue;
                 }

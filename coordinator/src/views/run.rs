@@ -6,7 +6,7 @@ use domain::comparison::{self, Condition, Conditions};
 use domain::control::{
     BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
 };
-use domain::{Mean, ModelSpec};
+use domain::{Mean, ModelSpec, RunId};
 use queue::ModelCounts;
 use results::RunManifest;
 
@@ -28,6 +28,14 @@ impl Unredacted {
     pub(crate) fn without_words(view: BenchmarkView) -> Self {
         Self { view, protected: false }
     }
+}
+
+/// What is said of a run or benchmark that was written down, and nothing else: its coordinator died over the submission.
+pub(crate) fn never_begun(name: &RunId) -> String {
+    format!(
+        "it was created and never begun, because its submission was cut short: `kgfleet resume {name}` begins it, and so does \
+         submitting it again"
+    )
 }
 
 /// The rows of a run: its tasks.
@@ -84,7 +92,10 @@ impl Views {
             eta_s,
             trouble: match phase.is_over() {
                 true => run.loss(),
-                false => self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss()),
+                false => {
+                    let known = self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss());
+                    if known.is_none() { self.why_not_begun(run).await } else { known }
+                }
             },
             models,
             headline: HeadlineView::default(),
@@ -94,6 +105,15 @@ impl Views {
             refusals: if full { refusals(run) } else { Vec::new() },
             notes: if full { notes(run) } else { Vec::new() },
         }
+    }
+
+    /// Why nobody works at a run that no coordinator attends, if that is known.
+    async fn why_not_begun(&self, run: &Run) -> Option<String> {
+        if run.is_attended() || !self.store.is_shared() {
+            return None;
+        }
+        let state = self.store.state(run.id()).await;
+        matches!(state, Ok(None)).then(|| never_begun(run.id()))
     }
 
     /// The models of a run with their counts in the queue and their progress. The cells are those of its table.
