@@ -186,6 +186,9 @@ impl Clients {
                 self.hear(client, work, age, now);
             } else if now > client.begun + COMMAND_MAX {
                 let _ = client.child.kill();
+                if let Some(known) = work.known.get_mut(&client.of).filter(|_| client.deed == Deed::Remove) {
+                    known.may_be_removed = true;
+                }
                 let said = client.child.wait_with_output().unwrap();
                 let said = String::from_utf8_lossy(&said.stderr).into_owned();
                 self.wrong.push(format!("{} {} does not end: {said}", client.deed.verb(), client.of));
@@ -211,6 +214,10 @@ impl Clients {
             self.wrong.push(format!("{} {of} ended with {code:?}:\n{out}\n{said}", deed.verb()));
         }
         if !is_done {
+            // It may have been carried out all the same.
+            if let Some(known) = work.known.get_mut(&of).filter(|_| deed == Deed::Remove) {
+                known.may_be_removed = true;
+            }
             return;
         }
         // What was agreed to before records were restored may be lost with them.

@@ -115,8 +115,8 @@ impl Losses {
     fn restore(&mut self, fleet: &mut Fleet) -> Vec<RunId> {
         fleet.end_coordinators();
         let (data, copy) = (fleet.data(), fleet.at("copy"));
-        let mut before = BTreeMap::new();
-        for run in runs(&data) {
+        let (there, mut before) = (runs(&data), BTreeMap::new());
+        for run in there.clone() {
             let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
             if sizes(&log) != sizes(&of_copy) {
                 before.insert(run, records(&log));
@@ -128,11 +128,9 @@ impl Losses {
         rsync.arg(format!("{}/", copy.display())).arg(&data);
         assert!(rsync.status().unwrap().success(), "the copy takes the place of the records");
         self.restored += 1;
-        let mut gone = Vec::new();
+        let left: BTreeSet<RunId> = runs(&data).into_iter().collect();
+        let gone: Vec<RunId> = there.into_iter().filter(|run| !left.contains(run)).collect();
         for (run, before) in before {
-            if !runs(&data).contains(&run) {
-                gone.push(run.clone());
-            }
             self.note(&data, &run, before, &records(&log_of(&data, &run)));
         }
         self.gone.extend(gone.iter().cloned());

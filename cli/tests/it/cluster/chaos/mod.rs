@@ -114,7 +114,7 @@ impl Chaos {
                 self.fleet.spare_the_last();
             }
             self.tend(now);
-            let bytes = self.work.log_bytes(&self.fleet.data());
+            let bytes = self.work.log_bytes();
             if bytes != stored {
                 stored = bytes;
                 self.tally.stored(now);
@@ -207,6 +207,7 @@ fn tell(chaos: &Chaos, reckoning: &Reckoning, seed: u64, seconds: u64) {
         ended_after.as_secs_f64(),
         explained.len()
     );
+    println!("created and never begun, as they said, and begun by who read it: {}", reckoning.unbegun);
     explained.iter().for_each(|explained| println!("  {explained}"));
     for fault in Fault::ALL {
         if let Some(why) = chaos.not_tried(fault) {

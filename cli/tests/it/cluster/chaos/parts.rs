@@ -90,6 +90,8 @@ fn spawn(arguments: &[String], environment: &[(String, String)], log: &Path) -> 
     let mut command: Command = kgfleet();
     command
         .args(arguments)
+        // As in the image: otherwise the C library keeps what large buffers leave, and memory says nothing of the program.
+        .env("MALLOC_MMAP_THRESHOLD_", "131072")
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::null())
         .stderr(log);

@@ -42,6 +42,8 @@ pub struct Reckoning {
     pub explained: Vec<String>,
     /// Runs of which chaos, as their operator, asked again what was lost.
     pub asked_again: u64,
+    /// Benchmarks that were created and never begun, said so, and were begun by who read that.
+    pub unbegun: u64,
     pub wrong: Vec<String>,
 }
 
@@ -131,7 +133,13 @@ impl Reckoning {
                 _ => Some(format!("was removed, and there are {left:?}")),
             };
         }
-        let Some(view) = view else { return Some("is not there".to_owned()) };
+        let Some(view) = view else {
+            // A removal that was not answered, or a copy of before its submission.
+            let is_gone =
+                known.may_be_removed || chaos.losses.gone.iter().any(|run| benchmark_of(run) == name);
+            let is_told = is_gone && runs_of(&data, name).is_empty() && number > 0;
+            return (!is_told).then(|| "is not there".to_owned());
+        };
         let url = chaos.fleet.url(number);
         let tell = |verb: &str, whom: &str| {
             let _ = ask(&data, &[verb, whom, "--coordinator", &url]);
@@ -144,7 +152,14 @@ impl Reckoning {
                 tell("resume", name);
                 Some(state)
             }
-            RunPhase::Preparing | RunPhase::Active => Some(state),
+            RunPhase::Preparing | RunPhase::Active => {
+                // Its submission was cut short, and nobody repeats it.
+                if view.trouble.as_ref().is_some_and(|why| why.contains("never begun")) {
+                    self.unbegun += 1;
+                    tell("resume", name);
+                }
+                Some(state)
+            }
             RunPhase::Finished => {
                 self.judge_causes(name, view, mended, &data);
                 if view.failed > 0 && mended.retries < AGAIN_MAX {
@@ -234,9 +249,10 @@ impl Reckoning {
             .chain(without.iter().rev().take(BY_COMMAND / 2))
             .map(|(name, _)| *name)
             .collect();
-        for (name, known) in &names {
-            self.judged += usize::from(known.submitted.as_ref().is_some_and(|submitted| submitted.is_judged));
-            for run in runs_of(&data, name) {
+        for (name, _) in &names {
+            let runs = runs_of(&data, name);
+            self.judged += usize::from(runs.iter().any(|run| run.as_str() != name.as_str()));
+            for run in runs {
                 let nothing = Vec::new();
                 self.check_run(chaos, &run, events.get(&run).unwrap_or(&nothing), &mut wrong);
                 if by_command.contains(name) {
@@ -293,8 +309,12 @@ impl Reckoning {
 fn by_people(data: &Path, run: &RunId, standing: &[String], wrong: &mut Vec<String>) {
     let verified = ask(data, &["verify", run.as_str(), "--history", "--json"]);
     let report: Value = serde_json::from_str(&verified.stdout).unwrap_or_else(|e| panic!("{e}: {verified}"));
-    let is_sound = report["sound"] == true;
-    if report["missing"] != 0 || is_sound != standing.is_empty() && is_sound != (verified.code() == Some(0)) {
+    let (is_sound, is_whole) = (report["sound"] == true, report["missing"] == 0);
+    let names_damage = is_sound || report["report"]["damages"].as_array().is_some_and(|all| !all.is_empty());
+    let is_right =
+        report["history"]["counts"].as_object().is_some_and(|all| all.values().all(|count| *count == 0));
+    let is_told = (verified.code() == Some(0)) == (is_sound && is_whole && is_right);
+    if !is_whole || !is_right || !is_told || !names_damage || is_sound && !standing.is_empty() {
         wrong.push(format!("{verified}"));
     }
     let out = data.join("events").join("export");

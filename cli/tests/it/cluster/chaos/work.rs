@@ -82,6 +82,8 @@ pub struct Known {
     pub extensions: u64,
     /// Whether a coordinator has agreed to remove it.
     pub is_removed: bool,
+    /// Whether one was asked to, and gave no such answer: it may be there or not.
+    pub may_be_removed: bool,
 }
 
 /// See the module.
@@ -94,6 +96,8 @@ pub struct Work {
     submitted: u64,
     /// Records of the newest benchmark, and since when there are so many.
     progress: Option<(u64, Instant)>,
+    /// The logs of the newest benchmarks.
+    logs: Vec<PathBuf>,
 }
 
 impl Work {
@@ -110,7 +114,7 @@ impl Work {
             return;
         }
         let iterations = submitted.as_ref().map_or(0, Submitted::iterations);
-        let known = Known { submitted, iterations, extensions: 0, is_removed: false };
+        let known = Known { submitted, iterations, extensions: 0, is_removed: false, may_be_removed: false };
         self.known.insert(name.to_owned(), known);
         self.order.push(name.to_owned());
         self.progress = None;
@@ -152,6 +156,8 @@ impl Work {
                 self.add(String::from_utf8(output.stdout).unwrap().trim(), Some(submitted));
             }
         }
+        let newest = self.order.iter().rev().take(NEWEST);
+        self.logs = newest.flat_map(|name| logs(&fleet.data(), name)).collect();
         if self.is_busy(fleet, now) {
             return;
         }
@@ -191,10 +197,8 @@ impl Work {
     }
 
     /// Bytes in the logs of the newest benchmarks.
-    pub fn log_bytes(&self, data: &Path) -> u64 {
-        let newest = self.order.iter().rev().take(NEWEST);
-        let files =
-            newest.flat_map(|name| logs(data, name)).filter_map(|log| fs::read_dir(log).ok()).flatten();
+    pub fn log_bytes(&self) -> u64 {
+        let files = self.logs.iter().filter_map(|log| fs::read_dir(log).ok()).flatten();
         files.flatten().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
     }
 }
