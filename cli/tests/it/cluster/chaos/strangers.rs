@@ -10,11 +10,13 @@ use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
 use crate::harness::process::kgfleet;
 
-/// How long a queue is away before it comes back.
-const AWAY_FOR: Duration = Duration::from_secs(3);
+/// How long a queue is away before it comes back, at least, and at most: in between, a coordinator must have gone on
+/// without it.
+const AWAY_FOR: Duration = Duration::from_secs(2);
+const AWAY_MAX: Duration = Duration::from_secs(8);
 
 /// How long a stranger may wait for an answer before it is sent away.
-const STAYS_FOR: Duration = Duration::from_secs(5);
+const STAYS_FOR: Duration = Duration::from_secs(8);
 
 /// A coordinator that should be refused.
 struct Stranger {
@@ -26,7 +28,7 @@ struct Stranger {
 
 /// An older queue.
 enum Older {
-    /// It is put aside until then, and the coordinators go on with an empty one.
+    /// It is put aside since then, and the coordinators go on with an empty one.
     Aside(Instant),
     /// It is in the place of the newer one.
     Back,
@@ -58,10 +60,10 @@ impl Strangers {
         if self.older.is_some() || !fleet.has_sound_redis(now) {
             return None;
         }
-        let ends = now + AWAY_FOR + STAYS_FOR;
+        let ends = now + AWAY_MAX + STAYS_FOR;
         fleet.trouble_redis(ends).put_aside()?;
-        self.older = Some(Older::Aside(now + AWAY_FOR));
-        Some(ends)
+        self.older = Some(Older::Aside(now));
+        Some(now + AWAY_FOR + STAYS_FOR)
     }
 
     /// Whether coordinators see the newest queue.
@@ -94,11 +96,10 @@ impl Strangers {
         });
         self.here = here;
         match &self.older {
-            Some(Older::Aside(until)) if now >= *until => self.come_back(fleet, now),
+            Some(Older::Aside(since)) if now >= *since + AWAY_FOR => self.come_back(fleet, *since, now),
             Some(Older::Back) if self.here.iter().all(|stranger| !stranger.is_of_older_queue) => {
                 self.older = None;
-                let ends = now + AWAY_FOR;
-                if fleet.trouble_redis(ends).exchange().is_none() {
+                if fleet.trouble_redis(now).exchange().is_none() {
                     self.older = Some(Older::Back);
                 }
             }
@@ -106,18 +107,22 @@ impl Strangers {
         }
     }
 
-    /// The older queue comes back, unless the coordinators have not gone on without it.
-    fn come_back(&mut self, fleet: &mut Fleet, now: Instant) {
-        self.older = None;
+    /// The older queue comes back, once the coordinators have gone on without it.
+    fn come_back(&mut self, fleet: &mut Fleet, since: Instant, now: Instant) {
         let accepted = accepted(fleet);
-        let redis = fleet.trouble_redis(now + STAYS_FOR + AWAY_FOR);
-        if accepted.is_none() || redis.number() != accepted || redis.exchange().is_none() {
+        let redis = fleet.trouble_redis(now + STAYS_FOR);
+        if accepted.is_none() || redis.number() != accepted {
+            if now >= since + AWAY_MAX {
+                self.older = None;
+            }
             return;
         }
-        self.older = Some(Older::Back);
-        self.back += 1;
-        let url = redis.url();
-        self.start(fleet, &url, now, true);
+        self.older = redis.exchange().map(|()| Older::Back);
+        if self.older.is_some() {
+            self.back += 1;
+            let url = redis.url();
+            self.start(fleet, &url, now, true);
+        }
     }
 
     fn dismiss(&mut self, stranger: &mut Stranger) {
