@@ -51,8 +51,8 @@ pub struct Losses {
     damages: Vec<(RunId, PathBuf, Damage)>,
     /// Runs that lost records, with how many.
     pub lost: BTreeMap<RunId, u64>,
-    /// Runs that the restored copy did not hold.
-    pub gone: BTreeSet<RunId>,
+    /// Runs and benchmarks that a restored copy did not hold.
+    pub gone: BTreeSet<String>,
     /// How often records were restored.
     pub restored: u64,
 }
@@ -91,7 +91,7 @@ impl Losses {
     }
 
     /// Goes on with a restoration. Returns the runs that are not there any more.
-    pub fn tend(&mut self, fleet: &mut Fleet, now: Instant, is_queue_right: bool) -> Vec<RunId> {
+    pub fn tend(&mut self, fleet: &mut Fleet, now: Instant, is_queue_right: bool) -> Vec<String> {
         let Some(copying) = &self.copying else { return Vec::new() };
         let is_well = fleet.has_sound_disks(now) && is_queue_right;
         if now < copying.begun + COPY_AGE || !copying.made.is_finished() || !is_well || fleet.is_sparing() {
@@ -112,11 +112,11 @@ impl Losses {
         }
     }
 
-    fn restore(&mut self, fleet: &mut Fleet) -> Vec<RunId> {
+    fn restore(&mut self, fleet: &mut Fleet) -> Vec<String> {
         fleet.end_coordinators();
         let (data, copy) = (fleet.data(), fleet.at("copy"));
-        let (there, mut before) = (runs(&data), BTreeMap::new());
-        for run in there.clone() {
+        let (there, mut before) = (names(&data), BTreeMap::new());
+        for run in runs(&data) {
             let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
             if sizes(&log) != sizes(&of_copy) {
                 before.insert(run, records(&log));
@@ -128,8 +128,7 @@ impl Losses {
         rsync.arg(format!("{}/", copy.display())).arg(&data);
         assert!(rsync.status().unwrap().success(), "the copy takes the place of the records");
         self.restored += 1;
-        let left: BTreeSet<RunId> = runs(&data).into_iter().collect();
-        let gone: Vec<RunId> = there.into_iter().filter(|run| !left.contains(run)).collect();
+        let gone: Vec<String> = there.difference(&names(&data)).cloned().collect();
         for (run, before) in before {
             self.note(&data, &run, before, &records(&log_of(&data, &run)));
         }
@@ -150,6 +149,13 @@ impl Losses {
         line.push(b'\n');
         let path = data.join("events").join("chaos.jsonl");
         File::options().create(true).append(true).open(path).unwrap().write_all(&line).unwrap();
+    }
+
+    /// Every damage that was done, for people.
+    pub fn ledger(&self) -> String {
+        let words =
+            self.damages.iter().map(|(_, segment, damage)| format!("{} {damage:?}", segment.display()));
+        words.collect::<Vec<_>>().join("\n")
     }
 
     /// Damages of a run that are still there, so that whoever reads its log must name them.
@@ -197,7 +203,8 @@ pub fn can_copy() -> bool {
     Command::new("rsync").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-type Records = BTreeMap<RecordId, LostRecord>;
+/// What a log holds, by record and ticket: a record that was delivered twice has two entries.
+type Records = BTreeMap<(RecordId, u64), LostRecord>;
 
 /// What a log holds; nothing of what cannot be read.
 fn records(log: &Path) -> Records {
@@ -211,7 +218,14 @@ fn records(log: &Path) -> Records {
         let scored = record.outcome.is_scored();
         LostRecord { record: record.attempt.id, key: record.key, ticket, scored, late }
     });
-    lost.map(|lost| (lost.record.clone(), lost)).collect()
+    lost.map(|lost| ((lost.record.clone(), lost.ticket), lost)).collect()
+}
+
+/// The names of all runs and judged benchmarks.
+fn names(data: &Path) -> BTreeSet<String> {
+    let documents = fs::read_dir(data.join("pipelines")).into_iter().flatten().flatten();
+    let judged = documents.filter_map(|file| Some(file.file_name().to_str()?.split('.').next()?.to_owned()));
+    runs(data).iter().map(ToString::to_string).chain(judged).collect()
 }
 
 /// One of the newest runs that have records.

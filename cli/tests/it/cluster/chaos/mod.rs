@@ -1,7 +1,8 @@
 //! Faults of every kind, many at once, on real processes at the default settings: every benchmark ends by itself with
 //! every dialogue scored, or says why it does not; nothing acknowledged is lost, nothing counts twice.
 //!
-//! `KGFLEET_CHAOS_SECONDS` and `KGFLEET_CHAOS_SEED` say how long, and which plan of faults; `make chaos` sets them.
+//! `KGFLEET_CHAOS_SECONDS` and `KGFLEET_CHAOS_SEED` say how long, and which plan of faults; `make chaos` sets them. Where
+//! something is wrong, everything is copied into the folder `KGFLEET_CHAOS_KEEP`, if that is given.
 //! [`plan`] draws the faults. Those of processes, disks and Redis are in [`fleet`] and [`redis`], those of the record store in
 //! [`losses`], those of queues in [`strangers`], and commands that race in [`clients`]. [`work`] submits benchmarks, and
 //! [`reckoning`] says what became of them.
@@ -139,6 +140,17 @@ impl Chaos {
         }
     }
 
+    /// What went wrong, in words.
+    fn wrong(&self, reckoning: &Reckoning) -> Vec<String> {
+        [&self.clients.wrong[..], &self.strangers.wrong, &reckoning.wrong].concat()
+    }
+
+    /// Keeps what there is for whoever looks for the cause, before it is removed.
+    fn keep(&self, folder: &std::path::Path) {
+        let kept = std::process::Command::new("cp").arg("-a").arg(self.fleet.at(".")).arg(folder).status();
+        println!("kept in {}: {kept:?}\n{}", folder.display(), self.losses.ledger());
+    }
+
     /// Ends all faults.
     fn heal(&mut self) {
         self.losses.end();
@@ -158,9 +170,13 @@ fn everything_ends_or_says_why_and_nothing_is_lost_whatever_fails() {
     reckoning.wait(&mut chaos);
     reckoning.check(&chaos);
     tell(&chaos, &reckoning, seed, seconds);
-    let Chaos { clients, strangers, tally, .. } = chaos;
-    assert!(reckoning.benchmarks > 0 && tally.total() > 0, "something was tried");
-    let wrong = [clients.wrong, strangers.wrong, reckoning.wrong].concat();
+    if let Some(folder) =
+        std::env::var_os("KGFLEET_CHAOS_KEEP").filter(|_| !chaos.wrong(&reckoning).is_empty())
+    {
+        chaos.keep(std::path::Path::new(&folder));
+    }
+    assert!(reckoning.benchmarks > 0 && chaos.tally.total() > 0, "something was tried");
+    let wrong = chaos.wrong(&reckoning);
     // What is wrong stands last, because the end of an output is what people and machines keep.
     assert!(wrong.is_empty(), "{} things are wrong\n{}", wrong.len(), wrong.join("\n"));
 }

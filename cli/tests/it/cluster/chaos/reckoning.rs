@@ -135,8 +135,7 @@ impl Reckoning {
         }
         let Some(view) = view else {
             // A removal that was not answered, or a copy of before its submission.
-            let is_gone =
-                known.may_be_removed || chaos.losses.gone.iter().any(|run| benchmark_of(run) == name);
+            let is_gone = known.may_be_removed || chaos.losses.gone.contains(name);
             let is_told = is_gone && runs_of(&data, name).is_empty() && number > 0;
             return (!is_told).then(|| "is not there".to_owned());
         };

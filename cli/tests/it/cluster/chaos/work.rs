@@ -120,14 +120,16 @@ impl Work {
         self.progress = None;
     }
 
-    /// Takes note that records were restored from a copy that does not hold these runs. What was agreed to after the copy was
+    /// Takes note that records were restored from a copy that does not hold these benchmarks. What was agreed to after the copy was
     /// made is forgotten.
-    pub fn restored(&mut self, gone: &[RunId]) {
-        for run in gone.iter().filter(|run| RunName::read(run).is_none()) {
-            self.known.remove(run.as_str());
+    pub fn restored(&mut self, gone: &[String]) {
+        for name in gone {
+            self.known.remove(name);
         }
         for known in self.known.values_mut() {
             known.iterations = known.submitted.as_ref().map_or(0, Submitted::iterations);
+            // The copy may hold it still.
+            known.may_be_removed |= known.is_removed;
             known.is_removed = false;
         }
         let known = &self.known;
