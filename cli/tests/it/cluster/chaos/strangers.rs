@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
 use crate::harness::process::kgfleet;
+use crate::harness::wait_until;
 
 /// How long a queue is away before it comes back, at least, and at most: in between, a coordinator must have gone on
 /// without it.
@@ -145,7 +146,7 @@ impl Strangers {
         }
         if matches!(self.older.take(), Some(Older::Back)) {
             let redis = fleet.trouble_redis(Instant::now());
-            queue::testing::wait_until("the newer queue is back", || redis.exchange().is_some());
+            wait_until("the newer queue is back", || redis.exchange().is_some());
         }
     }
 }
