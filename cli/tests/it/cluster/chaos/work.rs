@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use benchmarks::RunName;
 use domain::RunId;
 use results::log::LogReader;
-use stages::RunName;
 
 use super::fleet::Fleet;
 use super::servers::{EXTRACTS, JUDGES};
