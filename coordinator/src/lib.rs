@@ -28,7 +28,6 @@ mod tests;
 mod views;
 
 pub use benchmarks::copy::BenchmarkCopy;
-pub use benchmarks::progress::ModelReading;
 pub use benchmarks::reading::BenchmarkReading;
 pub use benchmarks::submit::Proposal;
 pub use coordinator::Coordinator;

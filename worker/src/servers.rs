@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use domain::exchange::UNIT_DIALOGUES_MAX;
 use domain::{Connector, InFlightBounds, ModelSpec};
 use models::{Secret, ServedModel};
 use tokio::time::Instant;
@@ -18,9 +19,6 @@ use crate::vllm::Loads;
 
 /// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
-
-/// Dialogues of a typical unit.
-pub const UNIT_DIALOGUES: u32 = 10;
 
 /// Identifies a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -327,7 +325,7 @@ impl Servers {
     /// dialogues end faster than units arrive, and at most the limit.
     pub fn prefetch(&self, key: &ServerKey) -> u32 {
         let limit = self.limit(key);
-        (limit / 4).max(UNIT_DIALOGUES).min(limit)
+        (limit / 4).max(UNIT_DIALOGUES_MAX).min(limit)
     }
 
     /// Records the start of a dialogue.

@@ -3,16 +3,10 @@
 use std::path::Path;
 
 use coordinator::configuration::{Configuration, TaskChoice};
+use packs::configurations::BUNDLED;
 
 use crate::configure::addresses;
 use crate::kit::exit_code::Exit;
-
-/// The bundled configurations by their names; the first is that of a run without arguments.
-const BUNDLED: [(&str, &str); 3] = [
-    (QUICK_NAME, include_str!("../../../task-data/configurations/quick.toml")),
-    ("judged-demo", include_str!("../../../task-data/configurations/judged-demo.toml")),
-    ("halu-quick", include_str!("../../../task-data/configurations/halu-quick.toml")),
-];
 
 /// Options that restrict or override a configuration.
 #[derive(Debug, Default, clap::Args)]
@@ -31,13 +25,10 @@ pub struct Selection {
 /// Stands in for the file in errors if there is none.
 pub const COMMAND_LINE: &str = "command line";
 
-/// Name of the bundled quick configuration.
-const QUICK_NAME: &str = "quick";
-
 impl Selection {
     /// The configuration of a file, or the bundled one, with these overrides.
     pub fn configuration(&self, config: Option<&Path>) -> anyhow::Result<Configuration> {
-        let name = config.map_or(Some(QUICK_NAME), Path::to_str);
+        let name = config.map_or(Some(BUNDLED[0].0), Path::to_str);
         let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
         let (configuration, file) = match (bundled, config) {
             (None, Some(path)) => {

@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn a_judge_reads_what_it_is_asked_about() {
         let ask = |answer: &str, words: &str| {
-            let texts = ["the question", "alpha beta gamma delta", answer].map(benchmarks::kind::delimited);
+            let texts =
+                ["the question", "alpha beta gamma delta", answer].map(benchmarks::judging::delimited);
             let prompt = format!("{}\n\n{}\n\n{}\n\n{OFFER}{words}", texts[0], texts[1], texts[2]);
             WithJudges(PackKey::default()).solve(&prompt).map(|known| known.right)
         };
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(ask("nothing of it", "ANSWERED, ABSTAINED").as_deref(), Some("ANSWERED"));
         assert_eq!(ask("I do not know alpha", "ANSWERED, ABSTAINED").as_deref(), Some("ABSTAINED"));
         assert!(WithJudges(PackKey::default()).solve("What is it?").is_none());
-        let prompt = format!("State it.\n\n{}\n\n{WRITE}", benchmarks::kind::delimited("alpha\n beta"));
+        let prompt = format!("State it.\n\n{}\n\n{WRITE}", benchmarks::judging::delimited("alpha\n beta"));
         assert_eq!(WithJudges(PackKey::default()).solve(&prompt).unwrap().right, "alpha beta");
     }
 }

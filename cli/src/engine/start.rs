@@ -5,10 +5,8 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use benchmarks::kinds::kghalubench;
-use benchmarks::kinds::kghalubench::numbers::Weights;
-use benchmarks::kinds::kghalubench::show::tables as hallucination;
-use benchmarks::kinds::kghalubench::show::{ModelFacts, Study};
+use benchmarks::kinds;
+use benchmarks::showing::{Extras, Showing, ShownBenchmark};
 use coordinator::configuration::Configuration;
 use domain::{FailureCause, RunId};
 
@@ -17,7 +15,7 @@ use crate::engine::notify::Notify;
 use crate::engine::session::{Session, WantedBenchmark};
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
-use crate::files::kghalubench as found;
+use crate::files::judged::{self, FolderReader};
 use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::view;
@@ -133,11 +131,16 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
         return Ok(());
     }
     view::scores(&ending.view, |task| ending.score_of(task), &mut out)?;
-    if ending.configuration.pipeline.as_deref() == Some(kghalubench::KIND.name) {
-        let reading = found::expect(ending.view.run.as_str(), data_dir, &mut |_, _, _, _| ())?;
-        let study = Study::of(&reading.found, &Weights::simulated()?, &ModelFacts::default());
+    let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(|kind| kind.showing);
+    if let Some((show, showing)) = own.and_then(|showing| Some((showing.shows.first()?, showing))) {
+        let name = ending.view.run.to_string();
+        let reader = FolderReader::open(&name, data_dir)?;
+        let mut reader =
+            reader.ok_or_else(|| usage!("there is no benchmark {name} in {}", data_dir.display()))?;
+        let numbers = (showing.numbers)(&mut reader, &Extras::default()).map_err(judged::of_showing)?;
+        let shown = ShownBenchmark { name, models: ending.view.models.len(), numbers };
         writeln!(out)?;
-        hallucination::main(&[study]).write(&mut out)?;
+        Showing::table(show, &[shown]).write(&mut out)?;
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use benchmarks::kinds::kghalubench::show::PipelineNumbers;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
@@ -11,7 +10,7 @@ use report::input::read_documents;
 use results::llmkgbench::discover;
 
 use crate::files::export::ExportSource;
-use crate::files::kghalubench as found;
+use crate::files::judged::{self, FolderReader, KindBenchmarks, KindInputs};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
 use crate::place::data_dir::DataDir;
@@ -53,24 +52,34 @@ impl Read {
 }
 
 impl Inputs {
-    /// Reads the names that are judged benchmarks of KGHaluBench; returns the other names.
+    /// Reads the names that are judged benchmarks, by kind; returns the other names.
     ///
     /// # Errors
-    /// A pipeline cannot be read, or is of another kind.
-    pub fn pipelines(&self, named: &[String]) -> anyhow::Result<(Vec<PipelineNumbers>, Vec<String>)> {
-        let (mut pipelines, mut others) = (Vec::new(), Vec::new());
+    /// A benchmark cannot be read, or a file that its kind takes into account.
+    pub fn judged(
+        &self,
+        named: &[String],
+        inputs: &KindInputs,
+    ) -> anyhow::Result<(Vec<KindBenchmarks>, Vec<String>)> {
+        let (mut judged, mut others) = (Vec::new(), Vec::new());
         for name in named {
-            let read = match self.remote.named() {
-                _ if is_file(name) => None,
-                None => found::read(name, self.data.path(), &mut |_, _, _, _| ())?,
-                Some(remote) => found::read_of_fleet(&remote, name)?,
+            // A fetched folder is read before it is removed.
+            let fetched = match self.remote.named() {
+                Some(remote) if !is_file(name) => judged::fetched(&remote, name)?,
+                _ => None,
             };
-            match read {
-                Some(reading) => pipelines.push(reading.found),
+            let reader = match (&fetched, self.remote.named()) {
+                _ if is_file(name) => None,
+                (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
+                (None, Some(_)) => None,
+                (None, None) => FolderReader::open(name, self.data.path())?,
+            };
+            match reader {
+                Some(mut reader) => KindBenchmarks::add(&mut judged, &mut reader, inputs)?,
                 None => others.push(name.clone()),
             }
         }
-        Ok((pipelines, others))
+        Ok((judged, others))
     }
 
     /// Reads each name: an existing file, folder or archive; otherwise the run of this name. Texts go to `details`, if

@@ -4,5 +4,5 @@ pub mod bundle_layout;
 pub mod copy;
 pub mod export;
 pub mod inputs;
-pub mod kghalubench;
+pub mod judged;
 pub mod tables;

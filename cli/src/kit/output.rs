@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use domain::text::with_causes;
 pub use present::table::{Align, Table, printable};
 pub use report::words::{duration, figure};
-use serde_json::{Value, json};
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.
 pub fn percent(share: f64) -> String {
@@ -14,16 +13,6 @@ pub fn percent(share: f64) -> String {
     }
     let shown = (share * 10_000.0).floor() / 100.0;
     format!("{shown:.2} %")
-}
-
-/// The value with every text replaced by its length in characters, for protected exercises.
-pub fn redacted(value: &Value) -> Value {
-    match value {
-        Value::String(text) => json!({ "redacted_chars": text.chars().count() }),
-        Value::Array(items) => items.iter().map(redacted).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), redacted(value))).collect(),
-        other => other.clone(),
-    }
 }
 
 /// An error with its causes, for people.

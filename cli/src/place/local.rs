@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 use coordinator::configuration::Configuration;
 use coordinator::{BenchmarkCopy, Coordinator, CoordinatorOptions};
 use domain::RunId;
@@ -40,7 +40,7 @@ pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<Run
 
 /// Whether a run belongs to a stage of this judged benchmark.
 pub fn is_run_of(run: &RunId, pipeline: &str) -> bool {
-    RunName::read(run).is_some_and(|name| name.pipeline == pipeline)
+    run.as_str() != pipeline && benchmark_of(run).as_str() == pipeline
 }
 
 /// The runs of a judged benchmark of this machine; none if there is none of this name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control, RunLine};
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ struct Candidate {
 impl Candidate {
     /// Whether it is a run of a pipeline's stage. Users mean the pipeline, unless they name the stage.
     fn is_stage(&self) -> bool {
-        RunName::read(&self.name).is_some()
+        benchmark_of(&self.name) != self.name
     }
 }
 
@@ -88,15 +88,14 @@ pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
     }
     let mut candidates: Vec<Candidate> = sink.runs().await?.into_iter().map(found_run).collect();
     // Judged benchmarks, by the names of their runs, the first of which is as old as they are.
-    let mut judged: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
+    let mut judged: BTreeMap<RunId, Option<Timestamp>> = BTreeMap::new();
     for candidate in &candidates {
-        if let Some(RunName { pipeline, .. }) = RunName::read(&candidate.name) {
-            let oldest = judged.entry(pipeline).or_insert(candidate.created_at);
+        if candidate.is_stage() {
+            let oldest = judged.entry(benchmark_of(&candidate.name)).or_insert(candidate.created_at);
             *oldest = (*oldest).min(candidate.created_at);
         }
     }
-    let judged =
-        judged.into_iter().map(|(name, created_at)| Candidate { name: RunId::new(name), created_at });
+    let judged = judged.into_iter().map(|(name, created_at)| Candidate { name, created_at });
     candidates.extend(judged);
     choose(wanted, candidates)
 }

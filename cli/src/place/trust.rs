@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 use domain::RunId;
 use results::manifest::hash;
 
@@ -203,13 +203,13 @@ pub fn expect_own(name: &RunId, targets: &Targets, trusts: bool) -> anyhow::Resu
 pub async fn expect_own_run(run: &RunId, data_dir: &Path, trusts: bool) -> anyhow::Result<Targets> {
     let (_, manifest) = folders::open(run, data_dir)?;
     let targets = Targets::of(&folders::configuration(&manifest)?);
-    if let Some(stage) = RunName::read(run) {
-        let pipeline = RunId::new(&*stage.pipeline);
-        if let Some(configuration) = local::find(&pipeline, data_dir).await? {
-            let of_pipeline = Targets::of(&configuration);
-            if of_pipeline.include(&targets) && is_own(&pipeline, &of_pipeline) {
-                return Ok(targets);
-            }
+    let benchmark = benchmark_of(run);
+    if benchmark != *run
+        && let Some(configuration) = local::find(&benchmark, data_dir).await?
+    {
+        let of_benchmark = Targets::of(&configuration);
+        if of_benchmark.include(&targets) && is_own(&benchmark, &of_benchmark) {
+            return Ok(targets);
         }
     }
     expect_own(run, &targets, trusts)?;

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use present::redaction::redacted_value;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::compare::Leaf;
 use super::replay::StepPair;
-use crate::kit::output::redacted;
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct DifferencePlace<'a> {
@@ -49,7 +49,7 @@ impl<W: Write> Differences<W> {
         let hide = protected && !self.plaintext;
         let show = |value: Option<&Value>| match value {
             None => Value::Null,
-            Some(value) if hide => redacted(value),
+            Some(value) if hide => redacted_value(value),
             Some(value) => value.clone(),
         };
         self.write(&Line {

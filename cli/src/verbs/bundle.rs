@@ -143,8 +143,8 @@ fn write_report(
     let (combined, compass) = (combined?, compass?);
     let name = manifest.configuration.get("name").and_then(|name| name.as_str());
     let title = format!("{} ({})", name.unwrap_or("Run"), manifest.run);
-    let (title, hallucination) = (&title, &[]);
-    let page = ReportPage { title, dialogues: &all, hallucination, combined: &combined, compass: &compass };
+    let (title, judged) = (&title, &[]);
+    let page = ReportPage { title, dialogues: &all, judged, combined: &combined, compass: &compass };
     let out = BufWriter::new(File::create(path).context("cannot write a temporary file")?);
     html::write(&page, details, out).context("cannot write a temporary file")?;
     Ok(all.len())

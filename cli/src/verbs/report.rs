@@ -10,13 +10,13 @@ use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::dialogues::distinct;
-use benchmarks::kinds::kghalubench::show::{figures as figures_of, Study};
+use benchmarks::showing::{Figure, KindPage, ShownBenchmark};
 use report::html::{self, ReportPage};
 use report::figures;
 use report::tables::card;
 
 use crate::files::inputs::Inputs;
-use crate::files::kghalubench::StudyFiles;
+use crate::files::judged::{KindBenchmarks, KindInputs};
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::say;
@@ -30,7 +30,7 @@ use crate::kit::output::say;
 /// records could not be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; also pipelines of KGHaluBench.
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; also judged benchmarks.
     #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
     /// The file.
@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_texts")]
     plaintext: bool,
     #[command(flatten)]
-    study: StudyFiles,
+    extras: KindInputs,
     #[command(flatten)]
     from: Inputs,
 }
@@ -72,17 +72,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
     let mut details = Details::new(arguments.plaintext);
-    let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
-    let hallucination = &arguments.study.studies(&pipelines)?;
+    let (kinds, runs) = arguments.from.judged(&arguments.inputs, &arguments.extras)?;
+    let judged: Vec<KindPage> = kinds.iter().map(|kind| kind.showing.page(&kind.shown)).collect();
     let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     let all = &read.dialogues;
-    let title = &arguments.title;
-    let page = ReportPage { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
+    let (title, judged) = (&arguments.title, &judged);
+    let page = ReportPage { title, dialogues: all, judged, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
-    let judged: Vec<String> = hallucination
+    let judged: Vec<String> = kinds
         .iter()
-        .map(|study| format!("pipeline {} with {} models", study.pipeline, study.models.len()))
+        .flat_map(|kind| &kind.shown)
+        .map(|shown| format!("pipeline {} with {} models", shown.name, shown.models))
         .collect();
     let dialogues = (!all.is_empty() || judged.is_empty())
         .then(|| format!("{} dialogues of {} models", all.len(), all.columns.len()));
@@ -90,7 +91,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     say(&format!("wrote {} ({})", arguments.out.display(), content.join(", ")));
     if let Some(folder) = &arguments.plots {
         let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
-        plots.extend(hallucination.iter().flat_map(figures));
+        plots.extend(kinds.iter().flat_map(figures_of));
         let count = plots.len();
         for (name, svg) in plots {
             write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
@@ -109,28 +110,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(read.exit_code())
 }
 
-/// Every plot with the name of its file.
+/// Every plot of dialogues, with the name of its file.
 fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
-    let mut plots = vec![
-        ("heat".to_owned(), figures::heat(all)),
-        ("gains".to_owned(), figures::gains(all)),
-        ("tokens".to_owned(), figures::tokens(all)),
-        ("time".to_owned(), figures::time(all)),
-        ("sizes".to_owned(), figures::sizes(all)),
-        ("compasses".to_owned(), figures::compasses(all, compass)),
-    ];
-    let columns: Vec<usize> = (0..all.columns.len()).collect();
-    plots.push(("compass".to_owned(), figures::compass(all, compass, &columns)));
-    let tasks = all.tasks.iter().enumerate();
-    plots
-        .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), figures::of_task(all, id))));
-    plots
+    let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(all, compass));
+    drawn.map(|plot| (file_name(&plot.file), plot.svg)).collect()
 }
 
-/// The figures of a pipeline, with the names of their files.
-fn figures(study: &Study) -> Vec<(String, Svg)> {
-    let named = |(name, svg)| (format!("{}_{name}", file_name(&study.pipeline)), svg);
-    figures_of::all(study).into_iter().map(named).collect()
+/// The figures of judged benchmarks, with the names of their files.
+fn figures_of(kind: &KindBenchmarks) -> Vec<(String, Svg)> {
+    let of = |shown: &ShownBenchmark| {
+        let named = |figure: &Figure| {
+            (format!("{}_{}", file_name(&shown.name), figure.file), (figure.draw)(&*shown.numbers))
+        };
+        kind.showing.figures.iter().map(named).collect::<Vec<_>>()
+    };
+    kind.shown.iter().flat_map(of).collect()
 }
 
 /// A name that every file system takes.

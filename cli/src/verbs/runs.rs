@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use results::RunDir;
 use results::run_dir::FoundRun;
 use serde_json::json;
-use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{explain, Table};
@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         });
     }
     for found in found {
-        if !arguments.stages && RunName::read(&found.dir.run()).is_some() {
+        if !arguments.stages && benchmark_of(&found.dir.run()) != found.dir.run() {
             continue;
         }
         match list_run(&found) {

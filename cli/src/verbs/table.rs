@@ -1,37 +1,40 @@
 //! `kgfleet table`.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use anyhow::bail;
+use benchmarks::kinds;
+use benchmarks::showing::{Show, Showing};
 use clap::ValueEnum;
-use report::Dialogues;
-use report::analysis::groups::{self as task_groups, TaskGroup};
-use report::analysis::scheme::{self, Scheme};
-use benchmarks::kinds::kghalubench::show::{tables as hallucination, Study};
-use present::table::{printable, Table};
-use report::views::{combined, configuration, dialogues, groups, preferences, statistics, Grid, Sort};
+use clap::builder::PossibleValue;
+use present::table::printable;
+use report::analysis::groups::TaskGroup;
+use report::analysis::scheme;
+use report::view::{RowOrder, View, ViewError, ViewOptions};
+use report::views;
 
 use crate::files::inputs::Inputs;
-use crate::files::kghalubench::StudyFiles;
+use crate::files::judged::{KindBenchmarks, KindInputs};
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{usage, Exit, ExitCode};
 
 /// Print tables of runs and result files, side by side.
 ///
 /// A name that is a file, a folder or an archive is read as result files of LLM-KG-Bench; anything else names a run.
-/// Published models are marked where both occur, and scores on different exercises never share a column. Pipelines of
-/// KGHaluBench have tables of their own: `halu`, which is what `scores` shows of them, and those that begin with it.
+/// Published models are marked where both occur, and scores on different exercises never share a column. Judged benchmarks
+/// have the tables of their kind; the first of these is what `scores` shows of them.
 ///
 /// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read; 4 some files or records
 /// could not be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; or pipelines.
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; or judged benchmarks of one kind.
     #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
     /// What to show.
-    #[arg(long, value_enum, default_value = "scores")]
-    show: Show,
+    #[arg(long, value_enum, default_value = DEFAULT)]
+    show: Wanted,
     /// Order. Of `scores`: `mean`, `name`, `given`, or the label of a task, the best model first. Of other tables the name
     /// of a column: numbers from the highest, texts from A.
     #[arg(long, value_name = "BY", default_value = GIVEN)]
@@ -59,177 +62,179 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    study: StudyFiles,
+    extras: KindInputs,
     #[command(flatten)]
     from: Inputs,
 }
 
-/// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Show {
-    /// Mean headline score of every model on every task.
-    Scores,
-    /// Every model over all tasks: mean with interval, dialogues, rounds, tokens, time.
-    Models,
-    /// Every model on every task: n, mean, deviation, median, interval, what is not scored, rounds, tokens, time.
-    Statistics,
-    /// Turtle or JSON-LD, in the layout of the published `modelPreferences.csv`.
-    Preferences,
-    /// The tests behind the preferences, with effect sizes.
-    PreferenceTests,
-    /// Combined scores of a scheme, with the leading group.
-    Combined,
-    /// Welch's tests between groups of tasks on one score, over all models together.
-    Groups,
-    /// How each model was asked: sampling, server, and what else its records know of it.
-    Configuration,
-    /// The wide form: one row per dialogue, one column per score.
-    Dialogues,
-    /// KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model.
-    Halu,
-    /// KGHaluBench: what answers are made of, and how many facts were wrong.
-    HaluAnswers,
-    /// KGHaluBench: which stage decided how many facts, and how long judges took.
-    HaluStages,
-    /// KGHaluBench: the types of entities that questions are about.
-    HaluTypes,
+/// What can be shown: a table of dialogues, or one of a kind of judged benchmarks.
+#[derive(Clone, Copy)]
+enum Wanted {
+    View(&'static View),
+    Show(&'static Showing, &'static Show),
 }
 
-impl Show {
-    /// Every table whose size does not grow with the dialogues.
-    const SUMMARIES: [Self; 8] = [
-        Self::Scores,
-        Self::Models,
-        Self::Statistics,
-        Self::Preferences,
-        Self::PreferenceTests,
-        Self::Combined,
-        Self::Groups,
-        Self::Configuration,
-    ];
-
-    /// The tables of pipelines.
-    const OF_PIPELINES: [Self; 4] = [Self::Halu, Self::HaluAnswers, Self::HaluStages, Self::HaluTypes];
+impl fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
+
+impl Wanted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::View(view) => view.name,
+            Self::Show(_, show) => show.name,
+        }
+    }
+}
+
+static WANTED: LazyLock<Vec<Wanted>> = LazyLock::new(wanted);
+
+fn wanted() -> Vec<Wanted> {
+    let of_kinds = kinds::shows().into_iter().map(|(showing, show)| Wanted::Show(showing, show));
+    views::ALL.into_iter().map(Wanted::View).chain(of_kinds).collect()
+}
+
+impl ValueEnum for Wanted {
+    fn value_variants<'a>() -> &'a [Self] {
+        &WANTED
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::View(view) => PossibleValue::new(view.name).help(view.about),
+            Self::Show(_, show) => PossibleValue::new(show.name).help(show.about),
+        })
+    }
+}
+
+/// The table that is shown if none is named; of judged benchmarks, the first of their kind.
+const DEFAULT: &str = "scores";
 
 /// The order of rows as they are.
 const GIVEN: &str = "given";
-
-/// The groups that `groups` compares by default.
-const GROUPS_DEFAULT: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
-
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schemes = tables::schemes(arguments.schemes.as_deref())?;
     let scheme = scheme::named(&schemes, &arguments.scheme).map_err(Exit::usage)?;
     tables::check(arguments.format, arguments.out.as_deref())?;
-    let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
-    if !pipelines.is_empty() {
+    let (judged, runs) = arguments.from.judged(&arguments.inputs, &arguments.extras)?;
+    if let [first, others @ ..] = judged.as_slice() {
         if let Some(run) = runs.first() {
+            return Err(usage!("{run} is no judged benchmark, and judged ones have tables of their own"));
+        }
+        if let Some(other) = others.first() {
             return Err(usage!(
-                "{run} is no pipeline of KGHaluBench, and pipelines have tables of their own"
+                "{} is of kind {} and {} of kind {}: they have no table in common",
+                first.shown[0].name,
+                first.kind,
+                other.shown[0].name,
+                other.kind
             ));
         }
-        return of_pipelines(&arguments, &arguments.study.studies(&pipelines)?);
+        return of_kind(&arguments, first);
     }
+    let wanted = match arguments.show {
+        Wanted::View(view) => view,
+        Wanted::Show(showing, _) => {
+            let main = showing.shows[0].name;
+            return Err(usage!("--show {main} is for pipelines of {}; none is named", showing.title));
+        }
+    };
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
-    let mut shows = vec![arguments.show];
+    let mut shown = vec![wanted];
     if arguments.format == TableFormat::Xlsx {
-        let others = Show::SUMMARIES.into_iter().filter(|show| *show != arguments.show);
-        shows.extend(others);
+        let others = views::ALL.into_iter().filter(|view| view.is_summary && view.name != wanted.name);
+        shown.extend(others);
     }
-    let tables = shows.into_iter().map(|show| table(all, show, &scheme, &arguments));
-    let tables = tables.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut tables = Vec::with_capacity(shown.len());
+    for (number, view) in shown.into_iter().enumerate() {
+        let options = ViewOptions {
+            scheme: &scheme,
+            groups: &arguments.groups,
+            score: arguments.score.as_deref(),
+            order: if number == 0 { arguments.order() } else { RowOrder::default() },
+            is_wanted: number == 0,
+            is_for_programs: matches!(arguments.format, TableFormat::Csv | TableFormat::Json),
+        };
+        tables.push((view.table)(all, &options).map_err(explained)?);
+    }
     tables::print(Some(all), &tables, arguments.format, arguments.out.as_deref())?;
     Ok(read.exit_code())
 }
 
-/// A table; if it is the one to show, in the order asked for.
-fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) -> anyhow::Result<Table> {
-    let wanted = if show == arguments.show { arguments.sort.as_str() } else { GIVEN };
-    let reverse = arguments.reverse && show == arguments.show;
-    let unknown = |error| usage!("--sort: {error}");
-    let mut table = match show {
-        Show::Scores => {
-            let sort = match wanted {
-                GIVEN => Sort::Given,
-                "mean" => Sort::Mean,
-                "name" => Sort::Name,
-                task => Sort::Task(task.to_owned()),
-            };
-            let grid = Grid::of(all).sorted(&sort, reverse).map_err(unknown)?;
-            return Ok(match arguments.format {
-                TableFormat::Csv | TableFormat::Json => grid.long(),
-                TableFormat::Text | TableFormat::Md | TableFormat::Xlsx => grid.table(),
-            });
+impl Arguments {
+    fn order(&self) -> RowOrder<'_> {
+        let column = Some(self.sort.as_str()).filter(|column| *column != GIVEN);
+        RowOrder { column, is_reversed: self.reverse }
+    }
+}
+
+/// An error of a table, with the option that it is about.
+fn explained(error: ViewError) -> anyhow::Error {
+    match error {
+        ViewError::Order(why) => usage!("--sort: {why}"),
+        ViewError::Reverse => usage!("--reverse of this table needs --sort COLUMN"),
+        ViewError::Group(name) => usage!("--group {}: no task fits", printable(&name)),
+        ViewError::Score(name) => {
+            usage!("--score: no dialogue of these groups has a score `{}`", printable(&name))
         }
-        Show::Models => statistics::by_model(all),
-        Show::Statistics => statistics::by_task(all),
-        Show::Preferences => preferences::published_layout(all),
-        Show::PreferenceTests => preferences::tests(all),
-        Show::Combined => combined::table(all, scheme),
-        Show::Groups => compared(all, arguments)?,
-        Show::Configuration => configuration::table(all),
-        Show::Dialogues => dialogues::wide(all),
-        Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
-            bail!(usage!("--show halu is for pipelines of KGHaluBench; none is named"))
+    }
+}
+
+/// The tables of judged benchmarks of one kind.
+fn of_kind(arguments: &Arguments, benchmarks: &KindBenchmarks) -> anyhow::Result<ExitCode> {
+    let shows = benchmarks.showing.shows;
+    let name = arguments.show.name();
+    let wanted = match shows.iter().find(|show| show.name == name) {
+        Some(show) => show,
+        None if name == DEFAULT => &shows[0],
+        None => {
+            let names: Vec<&str> = shows.iter().map(|show| show.name).collect();
+            let known = match names.split_last() {
+                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+                _ => names.concat(),
+            };
+            return Err(usage!("--show of pipelines is {known}"));
         }
     };
-    order(&mut table, wanted, reverse)?;
-    Ok(table)
-}
-
-/// Compares groups of tasks.
-fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
-    let (mut groups, score) = (arguments.groups.clone(), arguments.score.as_deref());
-    if groups.is_empty() {
-        let usual: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(TaskGroup::parse).collect();
-        groups = usual.map_err(anyhow::Error::msg)?;
-    }
-    if let Some(empty) = groups.iter().find(|group| group.tasks(all).is_empty())
-        && !arguments.groups.is_empty()
-    {
-        bail!(usage!("--group {}: no task fits", printable(&empty.name)));
-    }
-    if let Some(score) = score.filter(|score| !task_groups::is_there(all, &groups, score))
-        && arguments.show == Show::Groups
-    {
-        bail!(usage!("--score: no dialogue of these groups has a score `{}`", printable(score)));
-    }
-    Ok(groups::table(all, &groups, score))
-}
-
-/// Sorts a table by a column.
-fn order(table: &mut Table, wanted: &str, reverse: bool) -> anyhow::Result<()> {
-    match wanted {
-        GIVEN if !reverse => Ok(()),
-        GIVEN => bail!(usage!("--reverse of this table needs --sort COLUMN")),
-        column => table.sort_by(column, reverse).map_err(|error| usage!("--sort: {error}")),
-    }
-}
-
-/// The tables of pipelines.
-fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<ExitCode> {
-    let wanted = if arguments.show == Show::Scores { Show::Halu } else { arguments.show };
-    let mut shows = vec![wanted];
+    let mut tables = vec![Showing::table(wanted, &benchmarks.shown)];
     if arguments.format == TableFormat::Xlsx {
-        shows.extend(Show::OF_PIPELINES.into_iter().filter(|show| *show != wanted));
+        let others = shows.iter().filter(|show| show.name != wanted.name);
+        tables.extend(others.map(|show| Showing::table(show, &benchmarks.shown)));
     }
-    let mut tables = Vec::with_capacity(shows.len());
-    for show in shows {
-        tables.push(match show {
-            Show::Halu => hallucination::main(studies),
-            Show::HaluAnswers => hallucination::distributions(studies),
-            Show::HaluStages => hallucination::stages(studies),
-            Show::HaluTypes => hallucination::types(studies),
-            _ => bail!(usage!("--show of pipelines is halu, halu-answers, halu-stages or halu-types")),
-        });
-    }
-    if let Some(table) = tables.first_mut() {
-        order(table, &arguments.sort, arguments.reverse)?;
-    }
+    arguments.order().apply(&mut tables[0]).map_err(explained)?;
     tables::print(None, &tables, arguments.format, arguments.out.as_deref())?;
     Ok(ExitCode::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use benchmarks::testing::{EmptyReader, FIXTURE};
+
+    use super::*;
+
+    #[test]
+    fn a_kind_of_a_test_is_among_the_tables_by_its_line_in_the_list_of_kinds_alone() {
+        kinds::add_for_test(&FIXTURE);
+        assert!(wanted().iter().any(|wanted| wanted.name() == "fixture-answers"));
+        let mut all = Vec::new();
+        let inputs = KindInputs::default();
+        KindBenchmarks::add(&mut all, &mut EmptyReader::default(), &inputs).unwrap();
+        KindBenchmarks::add(&mut all, &mut EmptyReader::default(), &inputs).unwrap();
+        let [benchmarks] = all.as_slice() else { panic!("they are of one kind") };
+        let page = benchmarks.showing.page(&benchmarks.shown);
+        assert_eq!((page.tables[0].table.rows().len(), page.figures.len()), (2, 2));
+    }
+
+    #[test]
+    fn no_two_tables_have_one_name() {
+        let names: Vec<&str> = wanted().into_iter().map(Wanted::name).collect();
+        let different: std::collections::BTreeSet<&&str> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        assert!(names.contains(&DEFAULT));
+    }
 }

@@ -23,6 +23,7 @@ mod judged;
 mod judging;
 mod killing;
 mod launching;
+mod lists;
 mod moving;
 mod notifying;
 mod old_data;

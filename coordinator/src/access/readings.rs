@@ -1,11 +1,11 @@
 //! What pages and reports read: single dialogues, scores, and the records of judged benchmarks.
 
+use benchmarks::ModelReading;
 use domain::caller::CallerRole;
-use domain::{DialogueKey, ModelLabel, ModelSpec, RunId, TaskLabel};
+use domain::{DialogueKey, ModelLabel, RunId, TaskLabel};
 use results::export::jsonl;
 
 use crate::access::Access;
-use crate::benchmarks::progress::ModelReading;
 use crate::benchmarks::reading::BenchmarkReading;
 use crate::errors::Result;
 use crate::plan::configuration::Configuration;
@@ -55,7 +55,7 @@ impl Access {
     /// # Errors
     /// The sink cannot be read.
     pub async fn pipeline(&self, name: &RunId) -> Result<Option<Configuration>> {
-        Ok(self.parts.benchmarks.find_judged(name).await?.map(|pipeline| pipeline.configuration))
+        self.parts.benchmarks.configuration_of(name).await
     }
 
     /// A judged benchmark as its records are now; `None` if there is none of this name.
@@ -70,7 +70,7 @@ impl Access {
     ///
     /// # Errors
     /// The sink cannot be read.
-    pub async fn read_about(&self, reading: &BenchmarkReading, model: &ModelSpec) -> Result<ModelReading> {
+    pub async fn read_about(&self, reading: &BenchmarkReading, model: &ModelLabel) -> Result<ModelReading> {
         self.parts.benchmarks.read_about(reading, model).await
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use benchmarks::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
+use benchmarks::{Asked, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 use domain::control::RunPhase;
 use domain::{About, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
@@ -224,15 +224,7 @@ impl Benchmarks {
         let asked = Asked { model: &model.label, subjects: &gathered.subjects, stages: &gathered.stages };
         let new_runs = derivation.new_runs(&asked);
         let standings = derivation.standings(&asked);
-        let mut answered = derivation.judged(&asked).into_iter();
-        let judged: Vec<JudgedDialogue> = gathered
-            .dialogues
-            .into_iter()
-            .filter_map(|(key, failure)| match failure {
-                Some(cause) => Some(JudgedDialogue::unanswered(key, cause)),
-                None => answered.next(),
-            })
-            .collect();
+        let judged = gathered.judged_by(&derivation);
         let report = ModelReport::of(model.label.clone(), &judged, pipeline.judging.metrics);
         let state = ModelProgress { runs, standings, report, judged };
         Ok(ModelRead { state, new_runs, protected: gathered.protected })

@@ -210,6 +210,21 @@ impl Benchmarks {
         Ok(judged.map_or_else(|| Benchmark::Run(name.clone()), |found| Benchmark::Judged(Box::new(found))))
     }
 
+    /// The judged benchmarks; one that cannot be read is left out.
+    pub(crate) async fn all_judged(&self) -> Result<Vec<JudgedBenchmark>> {
+        let mut all = Vec::new();
+        for name in self.store.pipelines().await? {
+            match self.find_judged(&name).await {
+                // One that cannot be read hides no other.
+                Err(error) if !error.code.is_transient() => {
+                    tracing::warn!(pipeline = %name, %error, "left out of the list");
+                }
+                found => all.extend(found?),
+            }
+        }
+        Ok(all)
+    }
+
     /// A judged benchmark in its newest revision; `None` if there is none of this name.
     pub(crate) async fn find_judged(&self, name: &RunId) -> Result<Option<JudgedBenchmark>> {
         // A run that is loaded is none; that spares asking the sink.

@@ -1,9 +1,9 @@
 //! How far a judged benchmark is: the runs of its stages, and what is known of each model.
 
 use benchmarks::derive::StageProgress;
-use benchmarks::{JudgedDialogue, ModelReport, StageRecords, Subject};
+use benchmarks::{JudgedDialogue, ModelReport};
+use domain::RunId;
 use domain::control::RunPhase;
-use domain::{DialogueKey, FailureCause, ModelLabel, RunId};
 
 use crate::records::store::RunStateFile;
 
@@ -33,19 +33,4 @@ impl ModelProgress {
 
 pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
     state.is_some_and(|state| state.phase == RunPhase::Finished)
-}
-
-/// What the records say of one model under test.
-#[derive(Default)]
-pub struct ModelReading {
-    /// The model.
-    pub model: ModelLabel,
-    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer. None while the model is asked.
-    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
-    /// The answers, in the same order.
-    pub subjects: Vec<Subject>,
-    /// What judges said, by stage, in the order of the kind.
-    pub stages: Vec<StageRecords>,
-    /// Whether texts may leave only encrypted; derived runs inherit it.
-    pub protected: bool,
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use benchmarks::{Ruling, Stage, StageRecords, Subject, names};
+use benchmarks::{ModelReading, Ruling, Stage, StageRecords, Subject, names};
 use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::JudgedBenchmark;
-use crate::benchmarks::progress::{ModelReading, StageRunStates, is_finished};
+use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::errors::{Result, internal};
 use crate::records::positions::winners_of;
 

@@ -18,7 +18,7 @@ pub mod protection;
 mod units;
 
 pub use outline::outlines;
-pub use units::{UNIT_DIALOGUES_MAX, Unit};
+pub use units::Unit;
 
 /// The properties of a task that a plan needs.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,10 @@
 //! idle.
 
 use domain::Iteration;
+use domain::exchange::UNIT_DIALOGUES_MAX;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-
-/// Maximum number of dialogues in a unit.
-pub const UNIT_DIALOGUES_MAX: usize = 10;
 
 /// The last 1/`TAIL_DIVISOR` of a model's dialogues are cut into units of one.
 const TAIL_DIVISOR: usize = 20;
@@ -45,7 +43,7 @@ where
             // The last twentieth of the model's dialogues, in whole units, is cut into units of one.
             let split = left <= tail;
             left -= unit.iterations.len();
-            let size = if split { 1 } else { UNIT_DIALOGUES_MAX };
+            let size = if split { 1 } else { UNIT_DIALOGUES_MAX as usize };
             let parts: Vec<Unit> = unit
                 .iterations
                 .chunks(size)
@@ -77,7 +75,7 @@ where
             let of_case = (0..planned.iterations_of(task)).skip(case).step_by(cases);
             let pending: Vec<Iteration> = of_case.filter(|i| !is_done(model, task, *i)).collect();
             let units: Vec<Unit> = pending
-                .chunks(UNIT_DIALOGUES_MAX)
+                .chunks(UNIT_DIALOGUES_MAX as usize)
                 .map(|iterations| Unit { model, task, iterations: iterations.to_vec() })
                 .collect();
             units
@@ -151,7 +149,7 @@ mod tests {
             let is_done = move |_: usize, _: usize, iteration: Iteration| iteration % 7 < done;
             let mut seen = BTreeSet::new();
             for unit in plan.units(is_done) {
-                prop_assert!(!unit.iterations.is_empty() && unit.iterations.len() <= UNIT_DIALOGUES_MAX);
+                prop_assert!(!unit.iterations.is_empty() && unit.iterations.len() <= UNIT_DIALOGUES_MAX as usize);
                 let cases = plan.tasks[unit.task].cases;
                 let case = unit.iterations[0] as usize % cases;
                 for iteration in unit.iterations {

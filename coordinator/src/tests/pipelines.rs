@@ -6,7 +6,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use benchmarks::RunName;
+use benchmarks::testing::FIXTURE;
+use benchmarks::{RunName, kinds};
 use domain::caller::{Caller, CallerRole};
 use domain::control::{
     BenchmarkCommand, BenchmarkView, Control, ExportItem, RowKind, RunLine, RunPhase, Submission,
@@ -163,6 +164,30 @@ pub(super) fn outcome(view: &BenchmarkView) -> Vec<(String, String, u64, Option<
         (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.mean)
     };
     view.cells.iter().map(cell).collect()
+}
+
+#[tokio::test]
+async fn a_kind_of_a_test_is_judged_viewed_and_read_by_its_line_in_the_list_of_kinds_alone() {
+    kinds::add_for_test(&FIXTURE);
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let mut submission = submission(&["m", "n"]);
+    submission.configuration["pipeline"] = json!(FIXTURE.name);
+    submission.configuration["judges"] =
+        json!({"taste": {"label": "grader", "connector": "openai-compatible"}});
+    let name = coordinator.submit(submission).await.unwrap().run;
+    let view = finish(&coordinator, &name, &mut Asked::default()).await;
+    let rows: Vec<_> = view.rows.iter().map(|row| (row.name.as_str(), row.kind)).collect();
+    let expected = [("ask", RowKind::Stage), ("liking", RowKind::Stage), ("= liked", RowKind::Result)];
+    assert_eq!(rows, expected);
+    let reading = coordinator.read_judged(&name).await.unwrap().unwrap();
+    assert_eq!(reading.facts.kind, FIXTURE.name);
+    for model in &reading.facts.models {
+        let model = coordinator.read_about(&reading, model).await.unwrap();
+        let judged = model.judged(&reading.facts).unwrap();
+        assert_eq!(judged.len(), 4);
+        assert!(judged.iter().all(|judged| judged.number("liked").is_some()), "{judged:?}");
+    }
 }
 
 #[tokio::test]

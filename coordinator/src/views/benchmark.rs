@@ -66,17 +66,8 @@ impl Views {
     /// Brief views of all judged benchmarks; one that cannot be read is left out.
     pub(crate) async fn judged(&self) -> Result<Vec<BenchmarkView>> {
         let mut views = Vec::new();
-        for name in self.store.pipelines().await? {
-            let pipeline = match self.benchmarks.find_judged(&name).await {
-                // One that cannot be read hides no other.
-                Err(error) if !error.code.is_transient() => {
-                    tracing::warn!(pipeline = %name, %error, "left out of the list");
-                    continue;
-                }
-                found => found?,
-            };
-            let Some(pipeline) = pipeline else { continue };
-            let (revision, state) = self.benchmarks.revised_judged_state(&name).await?;
+        for pipeline in self.benchmarks.all_judged().await? {
+            let (revision, state) = self.benchmarks.revised_judged_state(&pipeline.name).await?;
             let [planned, scored, failed] = state.counts;
             let view = self.empty_view(&pipeline, revision, state.phase);
             views.push(BenchmarkView { planned, scored, failed, ..view });

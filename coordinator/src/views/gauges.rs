@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use benchmarks::names::RunName;
 use domain::control::{CellView, Pace, RunPhase};
 use metrics::gauge;
 use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
 
+use crate::benchmarks::reading::stage_of;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::health::Health;
 use crate::metrics::*;
@@ -82,7 +82,7 @@ impl Views {
         frame.set(RUN_TROUBLE, &of_run, f64::from(u8::from(run.trouble().is_some())));
         frame.set(RUN_CREATED, &of_run, run.manifest.created_at.as_millisecond() as f64 / 1000.0);
         frame.set(RUN_GENERATION, &of_run, run.at().map_or(0, |at| at.generation) as f64);
-        if let Some(name) = RunName::read(run.id()) {
+        if let Some(name) = stage_of(run.id()) {
             let place =
                 [("run", id), ("pipeline", &name.pipeline), ("stage", &name.stage), ("model", &name.model)];
             frame.set(RUN_STAGE, &place, 1.0);

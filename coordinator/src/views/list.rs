@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 use jiff::Timestamp;
@@ -21,9 +21,7 @@ impl Views {
     pub(crate) async fn list(&self) -> Result<Vec<Unredacted>> {
         let judged = self.judged().await?;
         let names: BTreeSet<&RunId> = judged.iter().map(|view| &view.run).collect();
-        let mut views = self
-            .runs(|run| !RunName::read(run).is_some_and(|name| names.contains(&RunId::new(name.pipeline))))
-            .await?;
+        let mut views = self.runs(|run| !names.contains(&benchmark_of(run))).await?;
         views.extend(judged.into_iter().map(Unredacted::without_words));
         Ok(views)
     }

@@ -1,5 +1,8 @@
 //! What is shown.
 
+use benchmarks::kinds;
+use benchmarks::testing::FIXTURE;
+use domain::control::{Control, Submission};
 use serde_json::json;
 
 use super::world::*;
@@ -146,4 +149,18 @@ async fn readers_do_not_see_what_a_server_repeated_of_a_protected_exercise() {
     let readers = page(BOB).await;
     readers.shows(&["[30 characters]"]);
     assert!(!readers.body.contains("Who knows"), "{}", readers.body);
+}
+
+#[tokio::test]
+async fn a_kind_of_a_test_is_shown_by_its_line_in_the_list_of_kinds_alone() {
+    kinds::add_for_test(&FIXTURE);
+    let world = World::open();
+    let configuration = json!({
+        "name": "liked", "seed": 7, "iterations": 1, "pipeline": FIXTURE.name, "tasks": ["FactExtractStatic"],
+        "models": [{"label": "a", "connector": "openai-compatible", "model": MODEL}],
+        "judges": {"taste": {"label": "t", "connector": "openai-compatible"}},
+    });
+    let submission = Submission { configuration, pack: None };
+    let run = world.access.submit(submission).await.unwrap().run;
+    world.visit().get(&path(&run)).await.expect(200).shows(&["liking", "= liked"]);
 }

@@ -55,6 +55,11 @@ impl fmt::Display for RunName {
     }
 }
 
+/// The benchmark that a run belongs to: the one whose stage it is of, or the one that it is by itself.
+pub fn benchmark_of(run: &RunId) -> RunId {
+    RunName::read(run).map_or_else(|| run.clone(), |name| RunId::new(name.pipeline))
+}
+
 /// Whether a pipeline may have this name: it stands in the names of files and runs, between dots.
 pub fn is_pipeline_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

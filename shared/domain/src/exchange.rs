@@ -20,6 +20,9 @@ use crate::provider::Connector;
 use crate::reach::Reach;
 use crate::record::Record;
 
+/// Maximum number of dialogues in a unit. Coordinators cut plans by it, and workers ask for work in multiples of it.
+pub const UNIT_DIALOGUES_MAX: u32 = 10;
+
 /// What all calls answer.
 pub type Reply<T> = Result<T, ServiceError>;
 

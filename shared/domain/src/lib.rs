@@ -41,7 +41,7 @@ pub use mean::Mean;
 pub use model::{KeyPlace, ModelSpec};
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{About, ModelProvenance, Provenance, TaskProvenance};
-pub use provider::{Ask, Connector, InFlightBounds, PROVIDERS, Provider};
+pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
 pub use record::{Attempt, Record};
 pub use retry::RetryAdvice;
 pub use standing::Standing;

@@ -35,14 +35,24 @@ named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider {
     pub connector: Connector,
-    /// The provider's address, if there is one provider.
-    pub own_endpoint: Option<&'static str>,
+    pub home: ModelHome,
     /// Where the key is when a configuration names none.
     pub usual_key: Option<UsualKey>,
     /// The kinds of questions that the connector supports. Whether a given model supports them, only its server knows.
     pub offers: &'static [Ask],
     /// How many dialogues a server takes at once, where a configuration does not say so.
     pub in_flight: InFlightBounds,
+}
+
+/// Where the models of a connector answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelHome {
+    /// At servers that configurations name, or that stand beside workers.
+    Servers,
+    /// At the address of the provider, unless a configuration names another one.
+    Provider(&'static str),
+    /// In this process.
+    Process,
 }
 
 /// The environment variable in which a key usually is.
@@ -80,7 +90,7 @@ impl InFlightBounds {
 pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
     Provider {
         connector: Connector::OpenaiCompatible,
-        own_endpoint: None,
+        home: ModelHome::Servers,
         // OpenAI's own address; models there use its key.
         usual_key: Some(UsualKey { variable: "OPENAI_API_KEY", only_at: Some("https://api.openai.com/") }),
         offers: &Ask::ALL,
@@ -88,28 +98,28 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
     },
     Provider {
         connector: Connector::Anthropic,
-        own_endpoint: Some("https://api.anthropic.com"),
+        home: ModelHome::Provider("https://api.anthropic.com"),
         usual_key: Some(UsualKey { variable: "ANTHROPIC_API_KEY", only_at: None }),
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::RATE_LIMITED,
     },
     Provider {
         connector: Connector::Gemini,
-        own_endpoint: Some("https://generativelanguage.googleapis.com"),
+        home: ModelHome::Provider("https://generativelanguage.googleapis.com"),
         usual_key: Some(UsualKey { variable: "GEMINI_API_KEY", only_at: None }),
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::RATE_LIMITED,
     },
     Provider {
         connector: Connector::Simulated,
-        own_endpoint: None,
+        home: ModelHome::Process,
         usual_key: None,
         offers: &Ask::ALL,
         in_flight: InFlightBounds::fixed(64),
     },
     Provider {
         connector: Connector::Replay,
-        own_endpoint: None,
+        home: ModelHome::Process,
         usual_key: None,
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::fixed(64),
@@ -125,7 +135,10 @@ impl Connector {
 
     /// The provider's address, if there is one provider.
     pub fn own_endpoint(self) -> Option<&'static str> {
-        self.provider().own_endpoint
+        match self.provider().home {
+            ModelHome::Provider(address) => Some(address),
+            ModelHome::Servers | ModelHome::Process => None,
+        }
     }
 
     /// The kinds of questions that the connector supports.

@@ -9,6 +9,7 @@
 //! published result files, [`mod@bestiary`] generates the one graph that is too large to store.
 
 pub mod bestiary;
+pub mod configurations;
 pub mod error;
 pub mod header;
 pub mod identity;

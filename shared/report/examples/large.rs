@@ -79,11 +79,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{} dialogues after {:.1} s", all.len(), started.elapsed().as_secs_f64());
     let (combined, compass) = (named(&bundled(), "sparql-b")?, named(&bundled(), "semantic")?);
-    let hallucination = &[];
+    let judged = &[];
     let report = ReportPage {
         title: "An invented run",
         dialogues: &all,
-        hallucination,
+        judged,
         combined: &combined,
         compass: &compass,
     };

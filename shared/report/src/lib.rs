@@ -14,11 +14,14 @@ pub mod dialogues;
 pub mod figures;
 pub mod html;
 pub mod input;
+mod labels;
 pub mod names;
+pub mod plot;
 pub mod setups;
 pub mod stats;
 pub mod summaries;
 pub mod tables;
+pub mod view;
 pub mod views;
 pub mod words;
 

@@ -77,7 +77,7 @@ fn report(folder: &tempfile::TempDir) -> String {
     let report = ReportPage {
         title: "An invented run",
         dialogues: &all,
-        hallucination: &[],
+        judged: &[],
         combined: &combined,
         compass: &compass,
     };

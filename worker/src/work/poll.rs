@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use domain::exchange::{Offer, Orders, Report, Serves};
+use domain::exchange::{Offer, Orders, Report, Serves, UNIT_DIALOGUES_MAX};
 use domain::{ErrorCode, ServiceError};
 use service_kit::traces;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::Work;
 use super::ending::DrainPhase;
 use super::leaving::LOOK_EVERY;
-use crate::servers::{ServerKey, UNIT_DIALOGUES};
+use crate::servers::ServerKey;
 use crate::slots::{Granted, Tag};
 use crate::{metrics, name};
 use domain::Backoff;
@@ -188,7 +188,7 @@ impl Work {
             let serves = Serves::Connector(*connector);
             let servers = hosted.get(&serves).into_iter().flatten();
             // One more unit for a model without any: its limit is unknown before its first grant.
-            let one_more = Wanted { now: 0, ahead: UNIT_DIALOGUES };
+            let one_more = Wanted { now: 0, ahead: UNIT_DIALOGUES_MAX };
             let wanted = servers.map(|server| self.wanted(server)).fold(one_more, Wanted::add);
             offers.push(Offer { room: room(&serves, wanted), serves });
         }

@@ -1,11 +1,11 @@
-//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command;
-//! `files::kghalubench` reads the judged benchmarks.
+//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command.
 
 mod calibrate;
 mod client;
 mod generate;
 mod sample;
 mod source;
+mod whose;
 
 use clap::Subcommand;
 

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::exercise;
-use benchmarks::kinds::kghalubench::show::{agreement, JudgedQuestion};
+use benchmarks::kinds::kghalubench::show::agreement;
+use benchmarks::kinds::kghalubench::show::study::JudgedQuestion;
 use benchmarks::kinds::kghalubench::show::sheet::{self, Item, SheetTexts};
 use benchmarks::Subject;
 use benchmarks::kinds::kghalubench;
 
-use crate::files::kghalubench::Whose;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::say;
+use super::whose::Whose;
 
 /// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;

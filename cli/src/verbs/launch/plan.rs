@@ -3,6 +3,7 @@
 //! Pure: a configuration, a table and a number of GPUs in, a plan out. Models that fit on the GPUs together form a
 //! wave; judges come after all models under test, so that their GPUs are up when those of the models are free.
 
+use domain::ModelHome;
 use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
 use url::Url;
@@ -120,13 +121,13 @@ enum Where {
 }
 
 fn place(model: &ModelSpec) -> Where {
-    match model.connector {
-        Connector::Anthropic | Connector::Gemini => Where::Hosted,
-        Connector::OpenaiCompatible => match &model.endpoint {
+    match model.connector.provider().home {
+        ModelHome::Provider(_) => Where::Hosted,
+        ModelHome::Servers => match &model.endpoint {
             Some(endpoint) if !is_loopback(endpoint) => Where::Hosted,
             _ => Where::Here,
         },
-        Connector::Simulated | Connector::Replay => {
+        ModelHome::Process => {
             Where::Nowhere("is simulated or replayed: `kgfleet run` does that on one machine".to_owned())
         }
     }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use domain::Iteration;
 use packs::Pack;
+use present::redaction::redacted_value;
 use serde_json::{json, Map, Value};
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{printable, redacted};
+use crate::kit::output::printable;
 use crate::place::identities::{as_exit, OpeningIdentity};
 
 /// Show one case: its prompt, its evaluation data, and its answers of known score.
@@ -42,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "wrongAnswer": view.case.wrong_answer,
         "malformedAnswer": view.case.malformed_answer,
     });
-    let texts = if pack.header().protected && !arguments.plaintext { redacted(&texts) } else { texts };
+    let texts = if pack.header().protected && !arguments.plaintext { redacted_value(&texts) } else { texts };
     let mut out = io::stdout().lock();
     if arguments.json {
         let mut object = json!({

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use coordinator::configuration::Connector;
+use domain::ModelHome;
 use domain::WorkerId;
 use domain::exchange::WorkExchange;
 use models::Secret;
@@ -118,10 +119,7 @@ pub struct Arguments {
 
 /// Parses a connector whose models have addresses of their own.
 fn connector(text: &str) -> Result<Connector, String> {
-    let has_addresses = |connector: &Connector| match connector {
-        Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini => true,
-        Connector::Simulated | Connector::Replay => false,
-    };
+    let has_addresses = |connector: &Connector| connector.provider().home != ModelHome::Process;
     let known: Vec<Connector> = Connector::ALL.into_iter().filter(has_addresses).collect();
     known.iter().find(|connector| connector.as_str() == text).copied().ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|connector| connector.as_str()).collect();

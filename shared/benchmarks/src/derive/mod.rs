@@ -11,7 +11,7 @@ use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::kind::{JudgeQuestion, Judgements, Judging, Settings, StageInput, Subject};
+use crate::judging::{JudgeQuestion, Judgements, Judging, Settings, StageInput, Subject};
 use crate::names::{RunName, SHARED};
 use crate::report::{JudgedDialogue, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};

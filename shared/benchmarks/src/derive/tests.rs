@@ -16,7 +16,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, json};
 
 use super::*;
-use crate::kind::{Judging, PromptTexts, Stage, delimited};
+use crate::judging::{Judging, PromptTexts, Stage, delimited};
 use crate::kinds::judged_facts;
 use crate::report::{JudgedOutcome, Metric, ModelReport};
 

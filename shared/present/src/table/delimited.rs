@@ -1,31 +1,61 @@
 //! Tables as comma-separated values (RFC 4180), UTF-8, with a heading line. Numbers have all their digits, unknown
-//! values are empty. Titles, notes and totals are left out. How a kind of [`Cell`] is written is decided in one
-//! `match`; a new kind is added there.
+//! values are empty, times are RFC 3339. Titles, notes and totals are left out. How a kind of [`RowCell`] is written is decided
+//! in one `match`; a new kind is added there.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{Cell, Table};
+use super::{Cell, RowCell, Table};
+
+/// Writes rows one by one. Texts that look like formulas are made harmless.
+pub struct CsvRows<W: Write> {
+    writer: csv::Writer<W>,
+    text: String,
+}
+
+impl<W: Write> CsvRows<W> {
+    /// Begins with the headings.
+    pub fn new<'n>(out: W, headings: impl IntoIterator<Item = &'n str>) -> io::Result<Self> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(headings.into_iter().map(|name| guard_formula(name).into_owned()))?;
+        Ok(Self { writer, text: String::new() })
+    }
+
+    /// Writes a row with a cell for each heading.
+    pub fn row(&mut self, cells: &[RowCell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            self.text.clear();
+            // Writing to a String cannot fail.
+            let _ = match cell {
+                RowCell::Empty => Ok(()),
+                // A dash means that there is nothing, and spreadsheets take it for that.
+                RowCell::Text(text) if text == "-" => self.text.write_str(text),
+                RowCell::Text(text) => self.text.write_str(&guard_formula(text)),
+                RowCell::Count(count) => write!(self.text, "{count}"),
+                RowCell::Number(..) | RowCell::Placed(..) | RowCell::Told(..) => {
+                    cell.value().map_or(Ok(()), |value| write!(self.text, "{value}"))
+                }
+                RowCell::Flag(flag) => write!(self.text, "{flag}"),
+                RowCell::Time(time) => write!(self.text, "{time}"),
+            };
+            self.writer.write_field(&self.text)?;
+        }
+        Ok(self.writer.write_record(None::<&[u8]>)?)
+    }
+
+    /// Writes what is held back.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
 
 impl Table {
-    /// Writes the table as CSV. Texts that look like formulas are made harmless.
+    /// Writes the table as CSV.
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(self.headings.iter().map(|heading| &heading.name))?;
-        for row in self.body() {
-            let cells = row.iter().map(|cell| match cell {
-                Cell::Empty => String::new(),
-                // A dash means that there is nothing, and spreadsheets take it for that.
-                Cell::Text(text) if text == "-" => text.clone(),
-                Cell::Text(text) => guard_formula(text).into_owned(),
-                Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => {
-                    cell.value().map(|value| value.to_string()).unwrap_or_default()
-                }
-                Cell::Time(time) => time.to_string(),
-            });
-            writer.write_record(cells)?;
-        }
-        writer.flush()
+        let mut rows = CsvRows::new(out, self.headings.iter().map(|heading| heading.name.as_str()))?;
+        self.body().iter().try_for_each(|row| rows.row(row))?;
+        rows.finish()
     }
 
     /// The rows without the total.

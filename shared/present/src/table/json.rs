@@ -14,6 +14,7 @@ impl Table {
                     let value = match cell {
                         Cell::Empty => Value::Null,
                         Cell::Text(text) => json!(text),
+                        Cell::Flag(flag) => json!(flag),
                         Cell::Count(count) => json!(count),
                         Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => json!(cell.value()),
                         Cell::Time(time) => json!(time.to_string()),

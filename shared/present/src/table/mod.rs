@@ -1,16 +1,25 @@
 //! A table: headings, rows of typed cells, notes. It is written as [`text`] for terminals, as Markdown, CSV and JSON,
 //! and together with others as a workbook. Every table that the program prints is one of these.
+//!
+//! A table with a row for each of a million records is never held: [`CsvRows`], [`xlsx::SheetRows`] and `parquet::ParquetRows`
+//! take one row after the other, as slices of [`RowCell`]s under [`Column`]s.
 
+mod column;
 mod delimited;
 mod json;
 mod markdown;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod sort;
 mod text;
 pub mod xlsx;
 
-pub use delimited::guard_formula;
+pub use column::{Column, ColumnKind};
+pub use delimited::{CsvRows, guard_formula};
 pub use text::{printable, steers};
 pub use xlsx::write_workbook;
+
+use std::borrow::Cow;
 
 use jiff::Timestamp;
 
@@ -48,35 +57,42 @@ impl TopPlace {
     }
 }
 
-/// The content of a cell.
+/// The content of a cell. Tables that are written while their rows are read borrow the texts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum RowCell<'a> {
     /// Unknown.
     Empty,
-    Text(String),
+    Text(Cow<'a, str>),
     Count(u64),
-    /// A number, and how many digits after the point people see. Files get all digits.
+    /// A number, and how many digits after the point people see, or [`ALL_DIGITS`]. Files get all digits.
     Number(f64, usize),
     /// A number that is one of the best two of its column.
     Placed(f64, usize, TopPlace),
     /// A text for people, with the number that it contains, for files and sorting.
     Told(String, Option<f64>),
+    Flag(bool),
     Time(Timestamp),
 }
 
+/// A cell that holds its text.
+pub type Cell = RowCell<'static>;
+
+/// As many digits as a number has.
+pub const ALL_DIGITS: usize = usize::MAX;
+
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::Text(text.into())
     }
 }
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(text.to_owned().into())
     }
 }
 
-impl Cell {
+impl RowCell<'_> {
     /// A number that may be unknown.
     pub fn number(value: Option<f64>, places: usize) -> Self {
         value.map_or(Self::Empty, |value| Self::Number(value, places))
@@ -108,12 +124,15 @@ impl Cell {
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => "-".to_owned(),
-            Self::Text(text) | Self::Told(text, _) => text.clone(),
+            Self::Text(text) => text.clone().into_owned(),
+            Self::Told(text, _) => text.clone(),
+            Self::Flag(flag) => flag.to_string(),
             Self::Count(count) => count.to_string(),
             Self::Placed(number, places, place) => {
                 format!("{} {}", Self::Number(*number, *places).shown(), place.mark())
             }
             Self::Number(number, _) if !number.is_finite() => "-".to_owned(),
+            Self::Number(number, ALL_DIGITS) => number.to_string(),
             Self::Number(number, places) => {
                 let shown = format!("{number:.places$}");
                 // No minus before nothing.
@@ -140,7 +159,7 @@ impl Cell {
                 Some(*number).filter(|number| number.is_finite())
             }
             Self::Told(_, number) => number.filter(|number| number.is_finite()),
-            Self::Empty | Self::Text(_) | Self::Time(_) => None,
+            Self::Empty | Self::Text(_) | Self::Flag(_) | Self::Time(_) => None,
         }
     }
 }

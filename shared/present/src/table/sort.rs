@@ -57,7 +57,9 @@ fn order(a: &Cell, b: &Cell, reversed: bool) -> Ordering {
 
 fn text(cell: &Cell) -> Option<String> {
     match cell {
-        Cell::Text(text) | Cell::Told(text, _) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Cell::Text(text) => Some(text.clone().into_owned()).filter(|text| !text.is_empty()),
+        Cell::Told(text, _) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Cell::Flag(flag) => Some(flag.to_string()),
         Cell::Time(time) => Some(time.to_string()),
         Cell::Empty | Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) => None,
     }

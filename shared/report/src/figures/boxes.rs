@@ -9,9 +9,24 @@ use present::figure::text::{fitted, widest};
 
 use super::{colours, mixed};
 use crate::analysis::cells::statistics;
-use crate::dialogues::{ColumnId, Dialogues, TaskId};
+use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
+use crate::plot::{DrawnPlot, PagePlace, Plot};
 use crate::stats::{Interval, Summary};
 use crate::summaries::CellStatistics;
+
+/// See [`of_task`].
+pub static PLOT: Plot = Plot {
+    heading: "Task",
+    place: |_| PagePlace::Folded,
+    draw: |all, _| {
+        let of = |(id, task): (TaskId, &ReportedTask)| DrawnPlot {
+            file: format!("task_{}", task.label),
+            task: Some(id),
+            svg: of_task(all, id),
+        };
+        all.tasks.iter().enumerate().map(of).collect()
+    },
+};
 
 const ROW: f64 = 22.0;
 const WIDTH: f64 = 900.0;
@@ -21,7 +36,7 @@ const NAMES_MAX: f64 = 260.0;
 const NUMBERS: f64 = 110.0;
 
 /// The box plot of a task, the best model first. Models without a value are left out.
-pub fn of_task(all: &Dialogues, task: TaskId) -> Svg {
+fn of_task(all: &Dialogues, task: TaskId) -> Svg {
     let headings = all.headings();
     let colours = colours(all);
     let mut rows: Vec<(ColumnId, Vec<f64>, Summary)> = (0..all.columns.len())

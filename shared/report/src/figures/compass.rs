@@ -10,6 +10,24 @@ use super::mixed;
 use crate::analysis::combined::{CategoryScore, Combined, combined};
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::plot::{DrawnPlot, PagePlace, Plot};
+
+/// See [`grid`].
+pub static GRID: Plot = Plot {
+    heading: "Compasses",
+    place: |_| PagePlace::Open,
+    draw: |all, scheme| DrawnPlot::one("compasses", grid(all, scheme)),
+};
+
+/// See [`overlay`]: all models in one.
+pub static OVERLAY: Plot = Plot {
+    heading: "Compass",
+    place: |_| PagePlace::Nowhere,
+    draw: |all, scheme| {
+        let columns: Vec<ColumnId> = (0..all.columns.len()).collect();
+        DrawnPlot::one("compass", overlay(all, scheme, &columns))
+    },
+};
 
 const CELL: f64 = 250.0;
 const RADIUS: f64 = 66.0;
@@ -32,7 +50,7 @@ const LINE: &str = "class=\"ink none\" stroke-width=\"1.6\" stroke-linejoin=\"ro
 const GREY: &str = "class=\"line none\" stroke-width=\"1\" stroke-linejoin=\"round\"";
 
 /// One compass per model, ordered by family and size.
-pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
+fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
     let headings = all.headings();
     let mut found = combined(all, scheme);
     found.retain(|model| model.categories.iter().any(Option::is_some));
@@ -66,7 +84,7 @@ pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
 }
 
 /// Several models in one compass, without bands: the best in colours, the others as grey lines behind them.
-pub fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
+fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
     let headings = all.headings();
     let found = combined(all, scheme);
     let mut order = columns.to_vec();

@@ -7,6 +7,14 @@ use present::figure::text::{fitted, widest};
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;
+use crate::plot::{DrawnPlot, PagePlace, Plot};
+
+/// See [`gains`].
+pub static PLOT: Plot = Plot {
+    heading: "First answer and best answer",
+    place: |_| PagePlace::Folded,
+    draw: |all, _| DrawnPlot::one("gains", gains(all)),
+};
 
 const ROW: f64 = 22.0;
 const WIDTH: f64 = 820.0;
@@ -14,7 +22,7 @@ const TOP: f64 = 58.0;
 const NAMES_MAX: f64 = 260.0;
 
 /// One line per model, from its mean first answer to its mean best one; the best model first.
-pub fn gains(all: &Dialogues) -> Svg {
+fn gains(all: &Dialogues) -> Svg {
     let headings = all.headings();
     let colours = colours(all);
     let mut rows: Vec<(usize, f64, f64)> = totals(all)

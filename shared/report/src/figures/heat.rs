@@ -6,6 +6,15 @@ use present::figure::text::{fitted, widest};
 use super::mixed;
 use crate::analysis::cells::{statistics, totals};
 use crate::dialogues::Dialogues;
+use crate::plot::{DrawnPlot, PagePlace, Plot};
+
+/// See [`heat`].
+pub static PLOT: Plot = Plot {
+    heading: "Heat map",
+    // The table of mean scores shows the same.
+    place: |_| PagePlace::Nowhere,
+    draw: |all, _| DrawnPlot::one("heat", heat(all)),
+};
 
 const ROW: f64 = 20.0;
 const COLUMN: f64 = 36.0;
@@ -23,7 +32,7 @@ const RAMP: [(f64, f64, f64); 5] = [
 ];
 
 /// The heat map, the best model on top.
-pub fn heat(all: &Dialogues) -> Svg {
+fn heat(all: &Dialogues) -> Svg {
     let headings = all.headings();
     let totals = totals(all);
     let order = all.ranked(|column| totals[column].mean);

@@ -8,18 +8,24 @@ mod boxes;
 mod compass;
 mod gains;
 mod heat;
-mod labels;
 mod scatter;
-
-pub use boxes::of_task;
-pub use compass::{grid as compasses, overlay as compass};
-pub use gains::gains;
-pub use heat::heat;
-pub use scatter::{sizes, time, tokens};
 
 use present::figure::PALETTE;
 
 use crate::dialogues::Dialogues;
+use crate::plot::Plot;
+
+/// Every plot, in the order of a page.
+pub static ALL: [&Plot; 8] = [
+    &compass::GRID,
+    &compass::OVERLAY,
+    &heat::PLOT,
+    &gains::PLOT,
+    &scatter::TOKENS,
+    &scatter::TIME,
+    &scatter::SIZES,
+    &boxes::PLOT,
+];
 
 /// The colour of every column: one per family, in the order of their first appearance. They repeat from the eighth
 /// family on, so colour is never the only distinction.
@@ -42,4 +48,26 @@ fn colours(all: &Dialogues) -> Vec<&'static str> {
 fn mixed(all: &Dialogues) -> Option<&'static str> {
     (all.exercise_sets().len() > 1)
         .then_some("Models on different exercises cannot be compared with each other.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::scheme::{bundled, named};
+    use crate::dialogues::testing::matrix;
+
+    #[test]
+    fn every_plot_can_be_drawn_and_has_a_file_of_its_own() {
+        let scheme = named(&bundled(), "semantic").unwrap();
+        let all = matrix(&["m-1B", "n-2B"], &["RdfFriendCount-nt-1", "t"], 3, |_, _, _| 0.5);
+        let drawn: Vec<_> = ALL.iter().flat_map(|plot| (plot.draw)(&all, &scheme)).collect();
+        let files: std::collections::BTreeSet<&str> = drawn.iter().map(|plot| plot.file.as_str()).collect();
+        assert_eq!(files.len(), drawn.len(), "{files:?}");
+        assert!(
+            drawn.iter().all(|plot| plot.svg.document().starts_with("<svg") && !plot.svg.title().is_empty())
+        );
+        assert_eq!(drawn.iter().filter(|plot| plot.task.is_some()).count(), all.tasks.len());
+        // Of no dialogues they are empty, and no fault.
+        ALL.iter().for_each(|plot| drop((plot.draw)(&Dialogues::default(), &scheme)));
+    }
 }

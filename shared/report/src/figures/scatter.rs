@@ -4,11 +4,39 @@ use present::figure::scale::{Scale, decades, short, ticks};
 use present::figure::svg::{Anchor, Svg};
 use present::figure::text::fitted;
 
-use super::labels::{Label, placed};
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::Dialogues;
+use crate::labels::{Label, placed};
+use crate::plot::{DrawnPlot, PagePlace, Plot};
 use crate::summaries::ColumnStatistics;
+
+/// See [`tokens`].
+pub static TOKENS: Plot = Plot {
+    heading: "Score and tokens written",
+    place: |all| match totals(all).iter().any(|total| total.completion_tokens.is_some()) {
+        true => PagePlace::Folded,
+        false => PagePlace::Nowhere,
+    },
+    draw: |all, _| DrawnPlot::one("tokens", tokens(all)),
+};
+
+/// See [`time`].
+pub static TIME: Plot = Plot {
+    heading: "Score and time",
+    place: |_| PagePlace::Folded,
+    draw: |all, _| DrawnPlot::one("time", time(all)),
+};
+
+/// See [`sizes`].
+pub static SIZES: Plot = Plot {
+    heading: "Score and size",
+    place: |all| match all.columns.iter().any(|column| column.size.is_some()) {
+        true => PagePlace::Folded,
+        false => PagePlace::Nowhere,
+    },
+    draw: |all, _| DrawnPlot::one("sizes", sizes(all)),
+};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 60.0;
@@ -48,7 +76,7 @@ struct About<'a> {
 }
 
 /// Mean score against billions of parameters, for models whose names state them.
-pub fn sizes(all: &Dialogues) -> Svg {
+fn sizes(all: &Dialogues) -> Svg {
     let mut points = points(all, |total| all.columns[total.column].size);
     for point in &mut points {
         let headings = all.headings();
@@ -65,7 +93,7 @@ pub fn sizes(all: &Dialogues) -> Svg {
 }
 
 /// Mean score against tokens written per dialogue, of models whose tokens are known.
-pub fn tokens(all: &Dialogues) -> Svg {
+fn tokens(all: &Dialogues) -> Svg {
     let points = points(all, |total| per_dialogue(total, total.completion_tokens.map(|sum| sum as f64)));
     let about = About {
         title: "Score and tokens written",
@@ -77,7 +105,7 @@ pub fn tokens(all: &Dialogues) -> Svg {
 }
 
 /// Mean score against seconds per dialogue.
-pub fn time(all: &Dialogues) -> Svg {
+fn time(all: &Dialogues) -> Svg {
     let points = points(all, |total| per_dialogue(total, total.seconds));
     let about = About {
         title: "Score and time",

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use present::table::printable;
 
 /// Formats of graphs that labels of tasks name.
-pub(super) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
+pub(in crate::html) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
 
 /// Number of colour steps, and of steps in which a square is filled. Each step is a CSS class, because the content
 /// security policy forbids styles on elements.
@@ -94,7 +94,7 @@ fn shown(mean: Option<f64>) -> String {
     mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"))
 }
 
-pub(super) fn format_of(label: &str) -> Option<&'static str> {
+pub(in crate::html) fn format_of(label: &str) -> Option<&'static str> {
     FORMATS.into_iter().find(|format| label.split('-').any(|word| word == *format))
 }
 

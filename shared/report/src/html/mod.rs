@@ -11,7 +11,7 @@ pub mod dialogue;
 mod dialogues;
 pub mod dots;
 pub mod grid;
-mod hallucination;
+mod judged;
 mod page;
 mod plots;
 mod provenance;
@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use benchmarks::kinds::kghalubench::show::Study;
+use benchmarks::showing::KindPage;
 use present::figure;
 use present::table::steers;
 use serde::Serialize;
@@ -51,8 +51,8 @@ pub const STYLE: &str = include_str!("report.css");
 pub struct ReportPage<'a> {
     pub title: &'a str,
     pub dialogues: &'a Dialogues,
-    /// Pipelines of KGHaluBench.
-    pub hallucination: &'a [Study],
+    /// What kinds of judged benchmarks show of their own.
+    pub judged: &'a [KindPage],
     /// The scheme of the combined scores.
     pub combined: &'a Scheme,
     /// The scheme of the compasses.
@@ -136,8 +136,9 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use benchmarks::kinds::kghalubench::numbers::Weights;
-    use benchmarks::kinds::kghalubench::show::{ModelFacts, ModelFound, PipelineNumbers};
+    use benchmarks::showing::PageTable;
+    use present::figure::Svg;
+    use present::table::Table;
 
     use super::*;
     use crate::analysis::scheme::{bundled, named};
@@ -146,9 +147,8 @@ mod tests {
     fn page(all: &Dialogues) -> String {
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
-        let (hallucination, title) = (&[][..], "T");
-        let report =
-            ReportPage { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
+        let (judged, title) = (&[][..], "T");
+        let report = ReportPage { title, dialogues: all, judged, combined: &combined, compass: &compass };
         let mut out = Vec::new();
         write(&report, Details::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -184,28 +184,46 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_has_its_section_and_its_names_are_text() {
-        let hostile = ModelFound { model: "<img src=x>\u{202e}".to_owned(), ..ModelFound::default() };
-        let found = PipelineNumbers { models: vec![hostile], ..PipelineNumbers::default() };
-        let study = [Study::of(&found, &Weights::default(), &ModelFacts::default())];
-        let (combined, compass) =
-            (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
+    fn a_kind_has_its_section_and_its_names_are_text() {
+        let hostile = "<img src=x>\u{202e}";
+        let named = |title: &str| {
+            let mut table = Table::default().left(["model"]).titled(title);
+            table.row([hostile]);
+            table
+        };
+        let judged = [KindPage {
+            heading: "Kind of things",
+            tables: vec![
+                PageTable { table: named("First"), is_folded: false },
+                PageTable { table: named(hostile), is_folded: true },
+            ],
+            figures: [1, 2].map(|_| (hostile.to_owned(), vec![Svg::new(10.0, 10.0, hostile)])).to_vec(),
+        }];
+        let (combined, compass) = (named_scheme("sparql-b"), named_scheme("semantic"));
         let all = Dialogues::default();
         let report = ReportPage {
             title: "T",
             dialogues: &all,
-            hallucination: &study,
+            judged: &judged,
             combined: &combined,
             compass: &compass,
         };
         let mut out = Vec::new();
         write(&report, Details::default(), &mut out).unwrap();
         let page = String::from_utf8(out).unwrap();
-        assert_eq!(sections(&page), ["hallucination"]);
-        assert!(page.contains("id=\"hallucination\"") && page.contains("Halu_BOK") && page.contains("<svg"));
+        assert_eq!(sections(&page), ["kind-of-things"]);
+        assert!(
+            page.contains("<h2>Kind of things</h2>") && page.contains("<details><summary>&lt;img"),
+            "{page}"
+        );
+        assert_eq!(page.matches("<svg").count(), 2);
         assert!(
             !page.contains("<img") && !page.contains('\u{202e}') && !page.contains("There are no dialogues")
         );
+    }
+
+    fn named_scheme(name: &str) -> Scheme {
+        named(&bundled(), name).unwrap()
     }
 
     /// The ids of the sections that the navigation links to; the test checks that they exist.

@@ -25,17 +25,16 @@ pub fn head(title: &str, policy: &str, style: &str) -> Markup {
 
 pub fn body(report: &ReportPage<'_>) -> Markup {
     let all = report.dialogues;
-    let shown: Vec<(&sections::ReportSection, Markup)> =
-        sections::ALL.iter().filter_map(|section| Some((section, (section.show)(report)?))).collect();
+    let shown = sections::shown(report);
     html! {
         header {
             h1 { (printable(report.title)) }
-            nav aria-label="Sections" { @for (section, _) in &shown { a href={ "#" (section.id) } { (section.title) } " " } }
+            nav aria-label="Sections" { @for (id, title, _) in &shown { a href={ "#" (id) } { (title) } " " } }
             @if !all.is_empty() { (provenance::summary(all)) }
         }
         main {
             @if !all.is_empty() { (filters(all)) }
-            @for (section, content) in &shown { section id=(section.id) { h2 { (section.title) } (content) } }
+            @for (id, title, content) in &shown { section id=(id) { h2 { (title) } (content) } }
         }
         footer { p.note { "Made by kgfleet " (env!("CARGO_PKG_VERSION")) "." } }
     }

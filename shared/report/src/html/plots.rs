@@ -6,29 +6,33 @@ use present::table::printable;
 
 use super::ReportPage;
 use super::grid::format_of;
-use crate::analysis::cells::totals;
+use crate::dialogues::Dialogues;
 use crate::figures;
+use crate::plot::{DrawnPlot, PagePlace, Plot};
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;
+    let places = figures::ALL.into_iter().map(|plot| (plot, (plot.place)(all)));
     (!all.is_empty()).then(|| {
         html! {
-            (figure(&figures::compasses(all, report.compass)))
-            details { summary { "First answer and best answer" } (figure(&figures::gains(all))) }
-            @if totals(all).iter().any(|total| total.completion_tokens.is_some()) {
-                details { summary { "Score and tokens written" } (figure(&figures::tokens(all))) }
-            }
-            details { summary { "Score and time" } (figure(&figures::time(all))) }
-            @if all.columns.iter().any(|column| column.size.is_some()) {
-                details { summary { "Score and size" } (figure(&figures::sizes(all))) }
-            }
-            @for (id, task) in all.tasks.iter().enumerate() {
-                details.task data-task=(printable(&task.label)) data-format=[format_of(&task.label)] {
-                    summary { (printable(&task.label)) " " span.note { (printable(&task.headline)) } } (figure(&figures::of_task(all, id)))
+            @for (plot, place) in places.filter(|(_, place)| *place != PagePlace::Nowhere) {
+                @for drawn in (plot.draw)(all, report.compass) {
+                    @if place == PagePlace::Open { (figure(&drawn.svg)) } @else { (folded(all, plot, &drawn)) }
                 }
             }
         }
     })
+}
+
+fn folded(all: &Dialogues, plot: &Plot, drawn: &DrawnPlot) -> Markup {
+    match drawn.task.map(|task| &all.tasks[task]) {
+        None => html! { details { summary { (plot.heading) } (figure(&drawn.svg)) } },
+        Some(task) => html! {
+            details.task data-task=(printable(&task.label)) data-format=[format_of(&task.label)] {
+                summary { (printable(&task.label)) " " span.note { (printable(&task.headline)) } } (figure(&drawn.svg))
+            }
+        },
+    }
 }
 
 /// A figure, which scrolls by itself where it is wider than the page.

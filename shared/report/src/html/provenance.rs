@@ -11,7 +11,7 @@ const OPEN_MAX: usize = 8;
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;
-    if all.is_empty() && !report.hallucination.is_empty() {
+    if all.is_empty() && !report.judged.is_empty() {
         return None;
     }
     let remarks = remarks(all);

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::ReportPage;
 use super::tables::{folded, table};
-use super::{dialogues, hallucination, plots, provenance, scores, standing};
+use super::{dialogues, judged, plots, provenance, scores, standing};
 use crate::views::{configuration, preferences, statistics};
 
 /// A section of a report.
@@ -16,9 +16,16 @@ pub(super) struct ReportSection {
     pub show: fn(&ReportPage<'_>) -> Option<Markup>,
 }
 
+/// The sections that there are, with address, title and content: those of kinds first, then those of dialogues.
+pub(super) fn shown(report: &ReportPage<'_>) -> Vec<(String, &'static str, Markup)> {
+    let of_kinds = report.judged.iter().map(|page| (judged::id(page), page.heading, judged::show(page)));
+    let shown =
+        |section: &ReportSection| Some((section.id.to_owned(), section.title, (section.show)(report)?));
+    of_kinds.chain(ALL.iter().filter_map(shown)).collect()
+}
+
 /// All sections, those first that answer most.
-pub(super) const ALL: [ReportSection; 8] = [
-    ReportSection { id: "hallucination", title: "Hallucination", show: hallucination::show },
+pub(super) const ALL: [ReportSection; 7] = [
     ReportSection { id: "models", title: "Models", show: standing::show },
     ReportSection { id: "scores", title: "Mean scores", show: scores::show },
     ReportSection { id: "plots", title: "Plots", show: plots::show },

@@ -6,6 +6,15 @@ use crate::analysis::combined::{Combined, combined, test};
 use crate::analysis::leaders::rank;
 use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
+use crate::view::View;
+
+/// See [`table`].
+pub static VIEW: View = View {
+    name: "combined",
+    about: "Combined scores of a scheme, with the leading group",
+    is_summary: true,
+    table: |all, options| options.order.of(table(all, options.scheme)),
+};
 
 /// One row per model within each set of exercises, best first. A star marks the models of the leading group; a model
 /// without others to compare with has none.

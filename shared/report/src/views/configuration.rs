@@ -4,6 +4,15 @@ use present::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
 use crate::setups::Fact;
+use crate::view::View;
+
+/// See [`table`].
+pub static VIEW: View = View {
+    name: "configuration",
+    about: "How each model was asked: sampling, server, and what else its records know of it",
+    is_summary: true,
+    table: |all, options| options.order.of(table(all)),
+};
 
 /// One row per model.
 pub fn table(all: &Dialogues) -> Table {

@@ -5,6 +5,15 @@ use std::collections::BTreeMap;
 use present::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
+use crate::view::View;
+
+/// See [`wide`].
+pub static VIEW: View = View {
+    name: "dialogues",
+    about: "The wide form: one row per dialogue, one column per score",
+    is_summary: false,
+    table: |all, options| options.order.of(wide(all)),
+};
 
 /// Every dialogue with its headline, every score, and why there are none.
 pub fn wide(all: &Dialogues) -> Table {

@@ -2,9 +2,33 @@
 
 use present::table::{Cell, Table};
 
-use crate::analysis::groups::{TaskGroup, compare};
+use crate::analysis::groups::{TaskGroup, compare, is_there};
 use crate::dialogues::Dialogues;
 use crate::stats::holm;
+use crate::view::{View, ViewError, ViewOptions};
+
+/// The groups that are compared if none are named.
+const USUAL: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
+
+/// See [`table`].
+pub static VIEW: View = View {
+    name: "groups",
+    about: "Welch's tests between groups of tasks on one score, over all models together",
+    is_summary: true,
+    table: |all, options| options.order.of(compared(all, options)?),
+};
+
+fn compared(all: &Dialogues, options: &ViewOptions<'_>) -> Result<Table, ViewError> {
+    if let Some(empty) = options.groups.iter().find(|group| group.tasks(all).is_empty()) {
+        return Err(ViewError::Group(empty.name.clone()));
+    }
+    let usual: Vec<TaskGroup> = USUAL.iter().filter_map(|group| TaskGroup::parse(group).ok()).collect();
+    let groups = if options.groups.is_empty() { &usual } else { options.groups };
+    if let Some(score) = options.score.filter(|score| options.is_wanted && !is_there(all, groups, score)) {
+        return Err(ViewError::Score(score.to_owned()));
+    }
+    Ok(table(all, groups, options.score))
+}
 
 /// Digits of p values, as in the published table.
 const P_PLACES: usize = 5;

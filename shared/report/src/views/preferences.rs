@@ -4,6 +4,23 @@ use present::table::{Cell, Table};
 
 use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
+use crate::view::View;
+
+/// See [`published_layout`].
+pub static VIEW: View = View {
+    name: "preferences",
+    about: "Turtle or JSON-LD, in the layout of the published `modelPreferences.csv`",
+    is_summary: true,
+    table: |all, options| options.order.of(published_layout(all)),
+};
+
+/// See [`tests`].
+pub static TESTS: View = View {
+    name: "preference-tests",
+    about: "The tests behind the preferences, with effect sizes",
+    is_summary: true,
+    table: |all, options| options.order.of(tests(all)),
+};
 
 /// The layout of the published `modelPreferences.csv`: a row per model, ordered by name, a column per task.
 pub fn published_layout(all: &Dialogues) -> Table {

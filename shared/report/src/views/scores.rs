@@ -7,6 +7,7 @@ use domain::{Mean, TaskLabel};
 use present::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
+use crate::view::{View, ViewError};
 
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;
@@ -15,6 +16,23 @@ pub const COLUMNS_MAX: usize = 6;
 const DIGITS: usize = 3;
 
 const TITLE: &str = "Mean scores";
+
+/// See [`Grid`].
+pub static VIEW: View = View {
+    name: "scores",
+    about: "Mean headline score of every model on every task",
+    is_summary: true,
+    table: |all, options| {
+        let sort = match options.order.column {
+            None => Sort::Given,
+            Some("mean") => Sort::Mean,
+            Some("name") => Sort::Name,
+            Some(task) => Sort::Task(task.to_owned()),
+        };
+        let grid = Grid::of(all).sorted(&sort, options.order.is_reversed).map_err(ViewError::Order)?;
+        Ok(if options.is_for_programs { grid.long() } else { grid.table() })
+    },
+};
 
 /// Means by task and model.
 #[derive(Clone, Debug, Default, PartialEq)]

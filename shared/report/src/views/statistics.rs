@@ -6,6 +6,23 @@ use crate::analysis::cells;
 use crate::analysis::ranks::ranks;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
+use crate::view::View;
+
+/// See [`by_task`].
+pub static VIEW: View = View {
+    name: "statistics",
+    about: "Every model on every task: n, mean, deviation, median, interval, what is not scored, rounds, tokens, time",
+    is_summary: true,
+    table: |all, options| options.order.of(by_task(all)),
+};
+
+/// See [`by_model`].
+pub static BY_MODEL: View = View {
+    name: "models",
+    about: "Every model over all tasks: mean with interval, dialogues, rounds, tokens, time",
+    is_summary: true,
+    table: |all, options| options.order.of(by_model(all)),
+};
 
 /// One row per task and model.
 pub fn by_task(all: &Dialogues) -> Table {

@@ -10,7 +10,7 @@ use super::table::{Headline, score_at};
 use super::{ExportError, ExportSummary};
 use crate::log::{LogEntry, LogError};
 
-pub use super::redaction::{Texts, is_redacted, redact, redact_text, redact_value};
+pub use super::redaction::{Texts, redact, redact_text, redact_value};
 
 #[derive(Serialize)]
 struct Line<'a> {

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use domain::Provenance;
+use present::table::Column;
 use serde_json::{Value, json};
 
-use super::table::Layout;
 use crate::RunManifest;
 
 /// Provenances with their numbers, from 1 in the order of first appearance.
@@ -48,7 +48,7 @@ impl Provenances {
     }
 
     /// Writes the list as JSON, with the run and the meaning of the table's columns.
-    pub fn write(&self, mut out: impl Write, run: &RunManifest, table: &Layout<'_>) -> io::Result<()> {
+    pub fn write(&self, mut out: impl Write, run: &RunManifest, columns: &[Column]) -> io::Result<()> {
         let of_dialogues = |provenance: &Provenance| {
             let mut value = json!(provenance);
             // Of one dialogue each, and columns of the tables.
@@ -65,8 +65,7 @@ impl Provenances {
             .iter()
             .zip(1..)
             .map(|(provenance, number)| json!({ "provenance": number, "of": of_dialogues(provenance) }));
-        let columns =
-            table.columns().iter().map(|(name, _, meaning)| json!({ "name": name, "meaning": meaning }));
+        let columns = columns.iter().map(|column| json!({ "name": column.name, "meaning": column.meaning }));
         let content = json!({
             "run": run.run,
             "created_at": run.created_at,

@@ -1,6 +1,7 @@
 //! Replaces the texts of protected runs by their lengths in exports.
 
 use domain::{Outcome, Record};
+use present::redaction::redacted;
 use serde_json::Value;
 
 /// How to write prompts, answers and everything that quotes them.
@@ -37,13 +38,7 @@ pub fn redact(record: &mut Record) {
 
 /// Replaces a text by its length in code points.
 pub fn redact_text(text: &mut String) {
-    *text = format!("[{} characters]", text.chars().count());
-}
-
-/// Whether [`redact_text`] made this text.
-pub fn is_redacted(text: &str) -> bool {
-    let number = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(" characters]"));
-    number.is_some_and(|number| number.parse::<u64>().is_ok())
+    *text = redacted(text);
 }
 
 /// Replaces every text in a value by its length in code points.

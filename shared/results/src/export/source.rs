@@ -132,7 +132,7 @@ impl Source {
         let summary = to_file(path, |file| write(file, &layout, &mut provenances))?;
         if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
             to_file(&provenance::path_beside(path), |file| {
-                provenances.write(file, options.manifest, &layout)?;
+                provenances.write(file, options.manifest, layout.columns())?;
                 Ok(summary)
             })?;
         }

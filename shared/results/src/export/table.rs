@@ -11,11 +11,14 @@ use domain::{
     Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
 };
 use jiff::Timestamp;
+use present::table::{ALL_DIGITS, Column, ColumnKind, RowCell};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::provenance::Provenances;
 use super::redaction::{Texts, redact_text};
-use crate::log::OutcomeHead;
+use super::{ExportError, ExportSummary};
+use crate::log::{LogError, OutcomeHead};
 
 /// The part of a [`Record`](domain::Record) in the tables. Reading it from JSON skips the texts, which are most of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -89,19 +92,6 @@ pub enum Form {
     Wide,
 }
 
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
-    Text,
-    /// Whole numbers.
-    Integer,
-    /// Floating-point numbers.
-    Number,
-    /// True or false.
-    Flag,
-    Time,
-}
-
 /// Name, type and meaning of a column.
 pub type ColumnSpec = (&'static str, ColumnKind, &'static str);
 
@@ -159,23 +149,11 @@ const WIDE: [ColumnSpec; 13] = [
     ),
 ];
 
-/// One cell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ExportCell<'a> {
-    /// No value.
-    Empty,
-    Text(&'a str),
-    Integer(i64),
-    Number(f64),
-    Flag(bool),
-    Time(Timestamp),
-}
-
 /// The columns of a table and how a record fills them.
 pub struct Layout<'a> {
     run: &'a RunId,
     headline: Headline<'a>,
-    columns: Vec<(String, ColumnKind, &'static str)>,
+    columns: Vec<Column>,
     /// In the wide form, the column of each score, by name; `None` in the long form.
     places: Option<HashMap<String, usize>>,
 }
@@ -192,20 +170,19 @@ impl<'a> Layout<'a> {
         let mut places = HashMap::new();
         for name in &scores.0 {
             // A score named like another column must not take its name.
-            let taken = columns.iter().any(|(column, ..)| column == name);
-            let column = if taken { format!("score.{name}") } else { name.clone() };
+            let taken = columns.iter().any(|column| column.name == *name);
             places.insert(name.clone(), columns.len());
-            columns.push((
-                column,
-                ColumnKind::Number,
-                "a score; rounds from 0, or mean, max, meanExt, last before its name",
-            ));
+            columns.push(Column {
+                name: if taken { format!("score.{name}") } else { name.clone() },
+                kind: ColumnKind::Number,
+                meaning: "a score; rounds from 0, or mean, max, meanExt, last before its name",
+            });
         }
         Self { run, headline, columns, places: Some(places) }
     }
 
     /// Name, type and meaning of every column, in order.
-    pub fn columns(&self) -> &[(String, ColumnKind, &'static str)] {
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
@@ -214,35 +191,35 @@ impl<'a> Layout<'a> {
         &self,
         record: &TableRecord,
         provenance: usize,
-        mut each: impl FnMut(&[ExportCell<'_>]) -> Result<(), E>,
+        mut each: impl FnMut(&[RowCell<'_>]) -> Result<(), E>,
     ) -> Result<u64, E> {
         let headline = (self.headline)(&record.provenance.task);
         let mut cells = self.common(record);
-        let number = ExportCell::Integer(provenance as i64);
+        let number = RowCell::Count(provenance as u64);
         let Some(places) = &self.places else {
             let mut rows = 0;
             for (group, score, value) in scores(&record.outcome) {
                 let path: &[&str] = if group.is_empty() { &[score] } else { &[group, score] };
-                let group = if group.is_empty() { ExportCell::Empty } else { ExportCell::Text(group) };
+                let group = if group.is_empty() { RowCell::Empty } else { text(group) };
                 cells.truncate(COMMON.len());
-                let is_headline = ExportCell::Flag(path == headline);
+                let is_headline = RowCell::Flag(path == headline);
                 cells.extend([
                     group,
-                    ExportCell::Text(score),
-                    ExportCell::Number(value),
+                    text(score),
+                    RowCell::Number(value, ALL_DIGITS),
                     is_headline,
-                    number,
+                    number.clone(),
                 ]);
                 each(&cells)?;
                 rows += 1;
             }
             if rows == 0 {
                 cells.extend([
-                    ExportCell::Empty,
-                    ExportCell::Empty,
-                    ExportCell::Empty,
-                    ExportCell::Empty,
-                    number,
+                    RowCell::Empty,
+                    RowCell::Empty,
+                    RowCell::Empty,
+                    RowCell::Empty,
+                    number.clone(),
                 ]);
                 each(&cells)?;
                 rows = 1;
@@ -251,31 +228,48 @@ impl<'a> Layout<'a> {
         };
         let name = headline.join(".");
         cells.extend(of_dialogue(record, &name, headline, number));
-        cells.resize(self.columns.len(), ExportCell::Empty);
+        cells.resize(self.columns.len(), RowCell::Empty);
         let mut whole = String::new();
         for (group, score, value) in scores(&record.outcome) {
             if let Some(&place) = places.get(full_name(group, score, &mut whole)) {
-                cells[place] = ExportCell::Number(value);
+                cells[place] = RowCell::Number(value, ALL_DIGITS);
             }
         }
         each(&cells)?;
         Ok(1)
     }
 
-    fn common<'r>(&self, record: &'r TableRecord) -> Vec<ExportCell<'r>>
+    /// Passes the rows of all dialogues to `each`, and counts both.
+    pub(super) fn all_rows<E: Into<ExportError>>(
+        &self,
+        provenances: &mut Provenances,
+        records: impl Iterator<Item = Result<TableRecord, LogError>>,
+        mut each: impl FnMut(&[RowCell<'_>]) -> Result<(), E>,
+    ) -> Result<ExportSummary, ExportError> {
+        let mut summary = ExportSummary::default();
+        for record in records {
+            let record = record?;
+            summary.dialogues += 1;
+            let provenance = provenances.number(&record.provenance);
+            summary.rows += self.rows(&record, provenance, |row| each(row).map_err(Into::into))?;
+        }
+        Ok(summary)
+    }
+
+    fn common<'r>(&self, record: &'r TableRecord) -> Vec<RowCell<'r>>
     where
         'a: 'r,
     {
         let mut cells = Vec::with_capacity(self.columns.len());
         cells.extend([
-            ExportCell::Text(self.run.as_str()),
-            ExportCell::Text(record.key.model.as_str()),
-            ExportCell::Text(record.key.task.as_str()),
-            ExportCell::Integer(record.key.iteration.into()),
-            ExportCell::Text(&record.provenance.task.case),
-            ExportCell::Text(record.state()),
-            record.failure().map_or(ExportCell::Empty, ExportCell::Text),
-            record.message().map_or(ExportCell::Empty, ExportCell::Text),
+            text(self.run.as_str()),
+            text(record.key.model.as_str()),
+            text(record.key.task.as_str()),
+            RowCell::Count(record.key.iteration.into()),
+            text(&record.provenance.task.case),
+            text(record.state()),
+            record.failure().map_or(RowCell::Empty, text),
+            record.message().map_or(RowCell::Empty, text),
         ]);
         cells
     }
@@ -286,35 +280,39 @@ fn of_dialogue<'r>(
     record: &'r TableRecord,
     name: &'r str,
     headline: &[&str],
-    provenance: ExportCell<'r>,
-) -> [ExportCell<'r>; WIDE.len()] {
-    let integer = |number: u64| i64::try_from(number).map_or(ExportCell::Empty, ExportCell::Integer);
+    provenance: RowCell<'r>,
+) -> [RowCell<'r>; WIDE.len()] {
     // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
     let tokens = |count: fn(&Usage) -> Option<u64>| {
         let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
-        sum.filter(|_| !record.rounds.is_empty()).map_or(ExportCell::Empty, integer)
+        sum.filter(|_| !record.rounds.is_empty()).map_or(RowCell::Empty, RowCell::Count)
     };
     let answered = record.rounds.iter().map(|round| round.answered_at);
     let time = DialogueTime::of(record.started_at, answered, record.ended_at);
     [
-        if name.is_empty() { ExportCell::Empty } else { ExportCell::Text(name) },
-        value_at(&record.outcome, headline).map_or(ExportCell::Empty, ExportCell::Number),
-        integer(record.rounds.len() as u64),
+        if name.is_empty() { RowCell::Empty } else { text(name) },
+        value_at(&record.outcome, headline)
+            .map_or(RowCell::Empty, |value| RowCell::Number(value, ALL_DIGITS)),
+        RowCell::Count(record.rounds.len() as u64),
         tokens(|usage| usage.prompt_tokens),
         tokens(|usage| usage.completion_tokens),
-        ExportCell::Time(record.started_at),
-        ExportCell::Number(time.dialogue_s),
-        ExportCell::Number(time.evaluation_s),
-        integer(record.provenance.seed),
-        ExportCell::Text(record.attempt.worker.as_str()),
-        ExportCell::Integer(record.attempt.number.into()),
-        ExportCell::Text(record.attempt.id.as_str()),
+        RowCell::Time(record.started_at),
+        RowCell::Number(time.dialogue_s, ALL_DIGITS),
+        RowCell::Number(time.evaluation_s, ALL_DIGITS),
+        RowCell::Count(record.provenance.seed),
+        text(record.attempt.worker.as_str()),
+        RowCell::Count(record.attempt.number.into()),
+        text(record.attempt.id.as_str()),
         provenance,
     ]
 }
 
-fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<(String, ColumnKind, &'static str)> {
-    columns.map(|&(name, kind, meaning)| (name.to_owned(), kind, meaning)).collect()
+fn text(text: &str) -> RowCell<'_> {
+    RowCell::Text(text.into())
+}
+
+fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<Column> {
+    columns.map(|&(name, kind, meaning)| Column { name: name.to_owned(), kind, meaning }).collect()
 }
 
 /// The names of all scores of some dialogues, in the order of their first appearance: the columns of the wide form.

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use domain::RunId;
+use present::table::RowCell;
 use serde_json::Value;
 
 use super::provenance::Provenances;
@@ -99,7 +100,7 @@ fn a_score_named_like_a_column_does_not_take_its_place() {
     names.learn(&serde_json::from_value(outcome).unwrap());
     let run = run();
     let layout = Layout::wide(&run, &headline, &names);
-    let last: Vec<&str> = layout.columns().iter().rev().take(2).map(|(name, ..)| name.as_str()).collect();
+    let last: Vec<&str> = layout.columns().iter().rev().take(2).map(|column| column.name.as_str()).collect();
     assert_eq!(last, ["f1", "score.rounds"]);
 }
 
@@ -112,7 +113,7 @@ fn what_dialogues_share_stands_once() {
     assert_eq!(numbers, [1, 1, 2, 1], "seeds and cases make no difference, scoring rules do");
     let run = run();
     let mut out = Vec::new();
-    provenances.write(&mut out, &testing::manifest("r"), &Layout::long(&run, &headline)).unwrap();
+    provenances.write(&mut out, &testing::manifest("r"), Layout::long(&run, &headline).columns()).unwrap();
     let written: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(written["provenance"][1]["of"]["task"]["scorer"], "2");
     assert_eq!(written["provenance"][0]["of"]["task"].get("case"), None);
@@ -130,7 +131,7 @@ fn tables_hold_no_text_of_a_dialogue() {
             layout
                 .rows(&record, 1, |row| {
                     for cell in row {
-                        let table::ExportCell::Text(text) = cell else { continue };
+                        let RowCell::Text(text) = cell else { continue };
                         for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
                             assert!(!text.contains(secret), "{text}");
                         }
@@ -140,15 +141,6 @@ fn tables_hold_no_text_of_a_dialogue() {
                 .unwrap();
         }
     }
-}
-
-#[test]
-fn a_redacted_text_is_known() {
-    let mut text = "A prompt of an exercise.".to_owned();
-    assert!(!jsonl::is_redacted(&text));
-    jsonl::redact_text(&mut text);
-    assert!(jsonl::is_redacted(&text), "{text}");
-    assert!(!jsonl::is_redacted("[some characters]"));
 }
 
 #[test]
@@ -219,22 +211,18 @@ fn parquet_reads_back() {
     assert_eq!(reader.metadata().num_row_groups(), 2);
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<&str> = schema.columns().iter().map(|column| column.name()).collect();
-    assert_eq!(names, layout.columns().iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>());
+    assert_eq!(names, layout.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
     let at = |name: &str| names.iter().position(|known| *known == name).unwrap();
     let (iteration, value, is_headline) = (at("iteration"), at("value"), at("is_headline"));
     let mut expected = many().flat_map(|record| {
         let mut values = Vec::new();
         layout
             .rows(&record.unwrap(), 1, |row| {
-                values.push(match (row[iteration], row[value], row[is_headline]) {
-                    (
-                        table::ExportCell::Integer(n),
-                        table::ExportCell::Number(value),
-                        table::ExportCell::Flag(flag),
-                    ) => (n, Some(value), Some(flag)),
-                    (table::ExportCell::Integer(n), table::ExportCell::Empty, table::ExportCell::Empty) => {
-                        (n, None, None)
+                values.push(match (&row[iteration], &row[value], &row[is_headline]) {
+                    (RowCell::Count(n), RowCell::Number(value, _), RowCell::Flag(flag)) => {
+                        (*n as i64, Some(*value), Some(*flag))
                     }
+                    (RowCell::Count(n), RowCell::Empty, RowCell::Empty) => (*n as i64, None, None),
                     other => panic!("{other:?}"),
                 });
                 Ok::<(), ()>(())

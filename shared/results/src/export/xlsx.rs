@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
 use domain::Provenance;
-use present::table::xlsx::{cell_text, excel_time};
+use present::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use super::provenance::Provenances;
-use super::table::{ExportCell, Layout, TableRecord};
+use super::table::{Layout, TableRecord};
 use super::{ExportError, ExportSummary};
 use crate::RunManifest;
 use crate::log::LogError;
-
-/// Excel's maximum number of rows per sheet, including the heading. More rows go to further sheets.
-pub const SHEET_ROWS: u32 = 1_048_576;
 
 /// Excel's format of dates.
 const DATE: &str = "yyyy-mm-dd hh:mm:ss";
@@ -34,11 +31,11 @@ pub fn write(
     let mut workbook = Workbook::new();
     workbook.add_worksheet().set_name("summary").map_err(failed)?;
     let date = Format::new().set_num_format(DATE);
-    let mut sheets =
-        ["dialogues", "scores"].map(|name| Sheets { name, date: &date, count: 0, at: 0, next_row: 0 });
-    for (sheets, layout) in sheets.iter_mut().zip(layouts) {
-        sheets.open(&mut workbook, layout).map_err(failed)?;
-    }
+    let [wide, long] = layouts;
+    let mut sheets = [
+        SheetRows::new(&mut workbook, "dialogues", wide.columns()).map_err(failed)?,
+        SheetRows::new(&mut workbook, "scores", long.columns()).map_err(failed)?,
+    ];
     let mut provenances = Provenances::default();
     let mut summary = ExportSummary::default();
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
@@ -52,9 +49,8 @@ pub fn write(
         *outcomes.entry(outcome).or_default() += 1;
         let provenance = provenances.number(&record.provenance);
         for (sheets, layout) in sheets.iter_mut().zip(layouts) {
-            let rows = layout
-                .rows(&record, provenance, |row| sheets.write(&mut workbook, layout, row))
-                .map_err(failed)?;
+            let rows =
+                layout.rows(&record, provenance, |row| sheets.row(&mut workbook, row)).map_err(failed)?;
             summary.rows += rows;
         }
     }
@@ -63,67 +59,6 @@ pub fn write(
     write_summary(first, run, &outcomes, layouts, &date).map_err(failed)?;
     workbook.save_to_writer(writer).map_err(failed)?;
     Ok(summary)
-}
-
-/// The sheets of one table: when one is full, the next is begun.
-struct Sheets<'f> {
-    name: &'static str,
-    date: &'f Format,
-    count: u32,
-    /// Place of the last sheet in the workbook.
-    at: usize,
-    next_row: u32,
-}
-
-impl Sheets<'_> {
-    fn open(&mut self, workbook: &mut Workbook, layout: &Layout<'_>) -> Result<(), XlsxError> {
-        self.count += 1;
-        self.at = workbook.worksheets().len();
-        let sheet = workbook.add_worksheet_with_constant_memory()?;
-        sheet.set_name(match self.count {
-            1 => self.name.to_owned(),
-            count => format!("{} {count}", self.name),
-        })?;
-        sheet.set_freeze_panes(1, 0)?;
-        write_headings(sheet, layout.columns().iter().map(|(name, ..)| name.as_str()))?;
-        self.next_row = 1;
-        Ok(())
-    }
-
-    fn write(
-        &mut self,
-        workbook: &mut Workbook,
-        layout: &Layout<'_>,
-        cells: &[ExportCell<'_>],
-    ) -> Result<(), XlsxError> {
-        if self.next_row == SHEET_ROWS {
-            self.open(workbook, layout)?;
-        }
-        let sheet = workbook.worksheet_from_index(self.at)?;
-        for (column, cell) in (0..).zip(cells) {
-            match cell {
-                ExportCell::Empty => continue,
-                ExportCell::Text(text) => sheet.write_string(self.next_row, column, cell_text(text))?,
-                // Excel's numbers are doubles; seeds have 53 bits and fit.
-                ExportCell::Integer(number) => sheet.write_number(self.next_row, column, *number as f64)?,
-                ExportCell::Number(number) => sheet.write_number(self.next_row, column, *number)?,
-                ExportCell::Flag(flag) => sheet.write_boolean(self.next_row, column, *flag)?,
-                ExportCell::Time(time) => {
-                    sheet.write_datetime_with_format(self.next_row, column, excel_time(*time)?, self.date)?
-                }
-            };
-        }
-        self.next_row += 1;
-        Ok(())
-    }
-}
-
-fn write_headings<'n>(sheet: &mut Worksheet, names: impl Iterator<Item = &'n str>) -> Result<(), XlsxError> {
-    let bold = Format::new().set_bold();
-    for (column, name) in (0..).zip(names) {
-        sheet.write_string_with_format(0, column, cell_text(name), &bold)?;
-    }
-    Ok(())
 }
 
 /// Writes the sheet with the run's facts, the outcomes of its dialogues and the meaning of the columns.
@@ -167,9 +102,9 @@ fn write_summary(
         row += 1;
         sheet.write_string_with_format(row, 0, format!("columns of {name}"), &bold)?;
         row += 1;
-        for (name, _, meaning) in layout.columns() {
-            sheet.write_string(row, 0, cell_text(name))?;
-            sheet.write_string(row, 1, *meaning)?;
+        for column in layout.columns() {
+            sheet.write_string(row, 0, cell_text(&column.name))?;
+            sheet.write_string(row, 1, column.meaning)?;
             row += 1;
         }
     }

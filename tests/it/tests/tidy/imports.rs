@@ -37,6 +37,8 @@ const FOLDERS: [(&str, &[&str]); 4] = [
             ".",
             "dialogues",
             "analysis",
+            "view.rs",
+            "plot.rs",
             "figures",
             "views",
             "tables",

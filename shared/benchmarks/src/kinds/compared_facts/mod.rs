@@ -12,8 +12,9 @@ use domain::control::Better;
 use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};
 
-use crate::judging::{self, pair};
-use crate::kind::{Judgements, Judging, Kind, Stage, StageInput, Subject, delimited};
+use crate::judging::{Judgements, Judging, Stage, StageInput, Subject, delimited};
+use crate::kind::Kind;
+use crate::questions::{self, pair};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
@@ -27,6 +28,7 @@ pub static KIND: Kind = Kind {
         metrics,
         results: &[("supported", Better::Higher), ("near", Better::Higher), ("similarity", Better::Higher)],
     }),
+    showing: None,
 };
 
 /// Cosine from which on an answer speaks of what it was asked about.
@@ -41,7 +43,7 @@ const STATEMENT: Stage = Stage {
     version: "1",
     task: || {
         let again = "That is no text. Reply with one sentence.";
-        judging::text("statement", include_str!("statement.txt"), again)
+        questions::text("statement", include_str!("statement.txt"), again)
     },
     about: StageInput::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
 };
@@ -50,7 +52,7 @@ const SIMILARITY: Stage = Stage {
     name: "similarity",
     judge: "embedder",
     version: "1",
-    task: || judging::similarity("similarity"),
+    task: || questions::similarity("similarity"),
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, _| vec![pair(reference(&subject.case), &subject.answer)],
@@ -61,7 +63,7 @@ const SUPPORT: Stage = Stage {
     name: "support",
     judge: "classifier",
     version: "1",
-    task: || judging::entailment("support"),
+    task: || questions::entailment("support"),
     about: StageInput::Answers {
         reads: &["statement"],
         questions: |subject, judgements| match judgements.number("similarity", "cosine") {

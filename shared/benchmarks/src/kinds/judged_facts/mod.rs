@@ -9,8 +9,9 @@ use domain::control::Better;
 use domain::{FailureCause, Scores};
 use serde_json::Value;
 
-use crate::judging;
-use crate::kind::{Judgements, Judging, Kind, PromptTexts, Stage, StageInput, Subject, delimited};
+use crate::judging::{Judgements, Judging, PromptTexts, Stage, StageInput, Subject, delimited};
+use crate::kind::Kind;
+use crate::questions;
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
@@ -24,6 +25,7 @@ pub static KIND: Kind = Kind {
         metrics,
         results: &[("grade", Better::Higher), ("partly", Better::Neither)],
     }),
+    showing: None,
 };
 
 const GRADE: Stage = Stage {
@@ -32,7 +34,7 @@ const GRADE: Stage = Stage {
     version: "1",
     task: || {
         let choices = [("CORRECT", 1.0), ("PARTLY", 0.5), ("INCORRECT", 0.0)];
-        judging::choice("grade", SYSTEM, &choices, include_str!("grade.txt"))
+        questions::choice("grade", SYSTEM, &choices, include_str!("grade.txt"))
     },
     about: StageInput::Answers { reads: &[], questions: |subject, _| vec![compared(subject)] },
 };
@@ -43,7 +45,7 @@ const REVIEW: Stage = Stage {
     version: "1",
     task: || {
         let choices = [("ACCEPTABLE", 1.0), ("UNACCEPTABLE", 0.0)];
-        judging::choice("review", SYSTEM, &choices, include_str!("review.txt"))
+        questions::choice("review", SYSTEM, &choices, include_str!("review.txt"))
     },
     about: StageInput::Answers {
         reads: &[],

@@ -20,4 +20,5 @@ pub static KIND: Kind = Kind {
     name: "kghalubench",
     about: "overviews of entities of a knowledge graph, checked for what is made up",
     judging: Some(&judge::JUDGING),
+    showing: Some(&show::SHOWING),
 };

@@ -14,11 +14,11 @@ use domain::control::Better;
 use domain::{FailureCause, Mean, Scores};
 use serde_json::{Map, Value};
 
-use crate::judging;
-use crate::kind::{Judgements, Judging, Setting, Subject};
+use crate::judging::{Judgements, Judging, Setting, Subject};
 use crate::kinds::kghalubench::draw::{Question, exercise, question};
 use crate::kinds::kghalubench::numbers::metrics::{FactDecision, Fate, Filter};
 use crate::kinds::kghalubench::numbers::token_set;
+use crate::questions;
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
@@ -105,12 +105,12 @@ fn check<'r>(
     expert: &mut impl Iterator<Item = &'r Ruling>,
 ) -> Result<Checked, NotJudged> {
     let decided = |correct, by| Ok(Checked::Decided(FactDecision { correct, by }));
-    if nli.iter().any(|ruling| ruling.number("grade") == Some(judging::ENTAILED)) {
+    if nli.iter().any(|ruling| ruling.number("grade") == Some(questions::ENTAILED)) {
         return decided(true, Filter::Nli);
     }
     let mut contradicted = false;
     for ruling in nli {
-        contradicted |= grade("nli", ruling)? == judging::CONTRADICTED;
+        contradicted |= grade("nli", ruling)? == questions::CONTRADICTED;
     }
     let Some(ruling) = llm.next() else { return Ok(Checked::AskLlm) };
     let stated = grade("llm", ruling)? > 0.0;

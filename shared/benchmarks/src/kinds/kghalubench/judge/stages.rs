@@ -2,9 +2,9 @@
 
 use super::windows::windows;
 use super::{Checked, Entity, WINDOW, check, entity, question, question_of};
-use crate::judging::{self, pair};
-use crate::kind::{Judgements, PromptTexts, Stage, StageInput, Subject, delimited};
+use crate::judging::{Judgements, PromptTexts, Stage, StageInput, Subject, delimited};
 use crate::kinds::kghalubench::draw::Question;
+use crate::questions::{self, pair};
 use crate::verdicts::Ruling;
 
 pub(super) const FACTS: Stage = Stage {
@@ -13,7 +13,7 @@ pub(super) const FACTS: Stage = Stage {
     version: "1",
     task: || {
         let again = "That is no sentence. Reply with one sentence.";
-        judging::text("facts", include_str!("fact.txt"), again)
+        questions::text("facts", include_str!("fact.txt"), again)
     },
     about: StageInput::Cases(|case| {
         let Some(question) = question_of(case) else { return Vec::new() };
@@ -30,7 +30,7 @@ pub(super) const ABSTAIN: Stage = Stage {
     version: "1",
     task: || {
         let choices = [("ANSWERED", 1.0), ("ABSTAINED", 0.0)];
-        judging::choice("abstain", SYSTEM, &choices, include_str!("abstain.txt"))
+        questions::choice("abstain", SYSTEM, &choices, include_str!("abstain.txt"))
     },
     about: StageInput::Answers {
         reads: &[],
@@ -50,7 +50,7 @@ pub(super) const SIMILARITY: Stage = Stage {
     name: "similarity",
     judge: "embedder",
     version: "1",
-    task: || judging::similarity("similarity"),
+    task: || questions::similarity("similarity"),
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, judgements| match (
@@ -69,7 +69,7 @@ pub(super) const NLI: Stage = Stage {
     name: "nli",
     judge: "classifier",
     version: "1",
-    task: || judging::entailment("nli"),
+    task: || questions::entailment("nli"),
     about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
@@ -90,7 +90,7 @@ pub(super) const LLM: Stage = Stage {
     version: "1",
     task: || {
         let choices = [("EXPLICITLY STATED", 1.0), ("NOT MENTIONED", 0.0), ("CONTRADICTED", 0.0)];
-        judging::choice("llm", SYSTEM, &choices, include_str!("entailment.txt"))
+        questions::choice("llm", SYSTEM, &choices, include_str!("entailment.txt"))
     },
     about: StageInput::Answers {
         reads: &["facts"],
@@ -106,7 +106,7 @@ pub(super) const EXPERT: Stage = Stage {
     version: "1",
     task: || {
         let choices = [("EXPERT 1", 1.0), ("EXPERT 2", 0.0)];
-        judging::choice("expert", SYSTEM, &choices, include_str!("expert.txt"))
+        questions::choice("expert", SYSTEM, &choices, include_str!("expert.txt"))
     },
     about: StageInput::Answers {
         reads: &["facts"],

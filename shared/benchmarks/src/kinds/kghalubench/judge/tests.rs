@@ -4,7 +4,7 @@ use domain::{DialogueKey, Infos};
 use serde_json::json;
 
 use super::*;
-use crate::kind::{JudgeQuestion as Asked, Settings, Stage};
+use crate::judging::{JudgeQuestion as Asked, Settings, Stage};
 use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
 use crate::kinds::kghalubench::draw::world;
 

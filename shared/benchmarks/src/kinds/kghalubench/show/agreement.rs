@@ -195,7 +195,7 @@ pub fn table(lines: &[AgreementLine]) -> Table {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::show::sheet::items;
-    use crate::kinds::kghalubench::show::testing::found;
+    use crate::kinds::kghalubench::show::study::testing::found;
 
     #[test]
     fn the_numbers_of_a_table_of_fifty() {

@@ -8,7 +8,7 @@ use present::figure::text::fitted;
 
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::numbers::metrics::Filter;
-use crate::kinds::kghalubench::show::{ModelStudy, Study, frequency_words};
+use crate::kinds::kghalubench::show::study::{ModelStudy, Study, frequency_words};
 
 /// Number of models in the bar chart of weighted accuracies, the best ones.
 pub const TOP_MODELS: usize = 10;
@@ -18,19 +18,6 @@ const BINS: usize = 10;
 
 /// Minimum number of questions in a part; parts with fewer are not drawn.
 const BIN_MIN: usize = 5;
-
-/// All figures of a pipeline, each with a name for its file.
-pub fn all(study: &Study) -> Vec<(&'static str, Svg)> {
-    vec![
-        ("weighted-accuracy", weighted(study)),
-        ("hallucinations", hallucinations(study)),
-        ("answers", fates(study)),
-        ("wrong-facts", wrong_facts(study)),
-        ("deciding-stages", filters(study)),
-        ("difficulty", difficulty(study)),
-        ("types", types(study)),
-    ]
-}
 
 /// Weighted accuracy of the best models.
 pub fn weighted(study: &Study) -> Svg {
@@ -106,7 +93,7 @@ pub fn filters(study: &Study) -> Svg {
 pub fn types(study: &Study) -> Svg {
     let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
     let questions: u64 = study.types.iter().map(|of_type| of_type.questions).sum();
-    let row = |of_type: &crate::kinds::kghalubench::show::TypeStudy| {
+    let row = |of_type: &crate::kinds::kghalubench::show::study::TypeStudy| {
         let share = of_type.questions as f64 / questions.max(1) as f64;
         of_values(&of_type.name, groups.map(|group| (group == of_type.frequency).then_some(share)).to_vec())
     };
@@ -205,16 +192,17 @@ fn shares(counts: &[u32], whole: u32) -> Vec<Option<f64>> {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
-    use crate::kinds::kghalubench::show::ModelFacts;
-    use crate::kinds::kghalubench::show::testing::found;
+    use crate::kinds::kghalubench::show::SHOWING;
+    use crate::kinds::kghalubench::show::about::ModelFacts;
+    use crate::kinds::kghalubench::show::study::testing::found;
 
     #[test]
     fn every_figure_names_the_models_or_types_and_escapes_them() {
         let mut found = found();
         found.models[0].model = "<b>weak</b>\u{202e}".to_owned();
         let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
-        for (name, svg) in all(&study) {
-            let text = svg.document();
+        for figure in SHOWING.figures {
+            let (name, text) = (figure.file, (figure.draw)(&study).document());
             let of_models = name != "types";
             assert!(text.contains("&lt;b&gt;weak") == of_models, "{name}");
             let weighs = ["weighted-accuracy", "difficulty"].contains(&name);
@@ -235,6 +223,7 @@ mod tests {
         let mut found = found();
         found.models.clear();
         let study = Study::of(&found, &Weights::default(), &ModelFacts::default());
-        assert!(all(&study).iter().any(|(_, svg)| svg.document().contains("There are no values.")));
+        let mut drawn = SHOWING.figures.iter().map(|figure| (figure.draw)(&study).document());
+        assert!(drawn.any(|text| text.contains("There are no values.")));
     }
 }

@@ -4,10 +4,10 @@ use present::table::{Cell, Table, TopPlace};
 
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
-use crate::kinds::kghalubench::show::{ModelStudy, Replies, Study, frequency_words};
+use crate::kinds::kghalubench::show::study::{ModelStudy, Replies, Study, frequency_words};
 
 /// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments.
-pub fn main(studies: &[Study]) -> Table {
+pub fn main(studies: &[&Study]) -> Table {
     let mut table = new(
         studies,
         "Hallucination",
@@ -105,7 +105,7 @@ fn cut_offs(study: &Study) -> Option<String> {
 }
 
 /// Outcomes of answers, and how many facts were wrong in those about the entity.
-pub fn distributions(studies: &[Study]) -> Table {
+pub fn distributions(studies: &[&Study]) -> Table {
     let mut table = new(
         studies,
         "What answers are made of",
@@ -126,7 +126,7 @@ pub fn distributions(studies: &[Study]) -> Table {
 }
 
 /// Which filter decided how many facts, and how long each stage's judge took.
-pub fn stages(studies: &[Study]) -> Table {
+pub fn stages(studies: &[&Study]) -> Table {
     let mut table = Table::default()
         .left(["stage", "judge"])
         .right(["replies", "seconds per reply", "facts decided", "share %"])
@@ -158,7 +158,7 @@ pub fn stages(studies: &[Study]) -> Table {
 }
 
 /// The types of entities that questions are about.
-pub fn types(studies: &[Study]) -> Table {
+pub fn types(studies: &[&Study]) -> Table {
     let mut table = Table::default()
         .left(["type", "in the graph"])
         .right(["questions", "answers", "accuracy %", "Halu_BOK %", "Halu_DOK %"])
@@ -196,14 +196,14 @@ fn of_all_models(study: &Study) -> Vec<Replies> {
 }
 
 /// A table whose first column is the model; with several judged benchmarks, the benchmark comes before it.
-fn new(studies: &[Study], title: &str, numbers: &[&str]) -> Table {
+fn new(studies: &[&Study], title: &str, numbers: &[&str]) -> Table {
     let pipeline = (studies.len() > 1).then_some("pipeline");
     Table::default().left(pipeline).left(["model"]).right(numbers.iter().copied()).titled(title)
 }
 
 fn row(
     table: &mut Table,
-    studies: &[Study],
+    studies: &[&Study],
     study: &Study,
     model: &str,
     cells: impl IntoIterator<Item = Cell>,
@@ -260,11 +260,11 @@ fn deviation(spread: Option<Spread>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
-    use crate::kinds::kghalubench::show::ModelFacts;
-    use crate::kinds::kghalubench::show::testing::found;
+    use crate::kinds::kghalubench::show::about::ModelFacts;
+    use crate::kinds::kghalubench::show::study::testing::found;
 
-    fn study() -> Vec<Study> {
-        vec![Study::of(&found(), &Weights::simulated().unwrap(), &ModelFacts::default())]
+    fn study() -> Study {
+        Study::of(&found(), &Weights::simulated().unwrap(), &ModelFacts::default())
     }
 
     fn shown(table: &Table, row: usize) -> Vec<String> {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_main_table_ranks_models_and_marks_the_best_two() {
-        let table = main(&study());
+        let table = main(&[&study()]);
         let (first, second) = (shown(&table, 0), shown(&table, 1));
         assert_eq!((first[0].as_str(), second[0].as_str()), ("strong-8B", "weak-1B"));
         assert!(first[1].ends_with(" *") && second[1].ends_with(" +"), "{first:?} {second:?}");
@@ -283,7 +283,7 @@ mod tests {
         table.write_markdown(&mut markdown).unwrap();
         let markdown = String::from_utf8(markdown).unwrap();
         assert!(markdown.contains("\\*** |") && markdown.contains("<u>41.67 +</u>"), "{markdown}");
-        let two = main(&[study(), study()].concat());
+        let two = main(&[&study(), &study()]);
         assert_eq!(two.headings()[0].name, "pipeline");
     }
 
@@ -296,7 +296,7 @@ mod tests {
             for (assessment, date) in found.assessments.iter_mut().zip(as_of) {
                 assessment.as_of = Some(date.parse().unwrap());
             }
-            main(&[Study::of(&found, &Weights::default(), &about)])
+            main(&[&Study::of(&found, &Weights::default(), &about)])
         };
         let cells = |table: &Table| [0, 1].map(|row| shown(table, row)[8..10].join(" "));
         let notes = |table: &Table| table.notes.join(" ");
@@ -309,20 +309,20 @@ mod tests {
             assert_eq!(cells(&table), ["9.0 unknown", weak]);
             assert!(notes(&table).contains(note), "{}", notes(&table));
         }
-        assert!(!notes(&main(&study())).contains("cut-off"));
+        assert!(!notes(&main(&[&study()])).contains("cut-off"));
     }
 
     #[test]
     fn shares_of_answers_facts_and_stages() {
-        let distributions = distributions(&study());
+        let distributions = distributions(&[&study()]);
         assert_eq!(
             shown(&distributions, 0)[1..],
             ["50.00", "25.00", "25.00", "50.00", "0.00", "50.00", "0.00"]
         );
-        let stages = stages(&study());
+        let stages = stages(&[&study()]);
         // Twelve replies about each model; a third of 3 * (4 + 8) facts.
         assert_eq!(shown(&stages, 0), ["nli", "judge", "24", "0.250", "12", "33.33"]);
-        let types = types(&study());
+        let types = types(&[&study()]);
         assert!(types.rows().iter().all(|row| row[4].value().is_some()));
     }
 
@@ -330,7 +330,7 @@ mod tests {
     fn a_model_without_answers_has_no_numbers() {
         let mut found = found();
         found.models[1].answers.clear();
-        let table = main(&[Study::of(&found, &Weights::default(), &ModelFacts::default())]);
+        let table = main(&[&Study::of(&found, &Weights::default(), &ModelFacts::default())]);
         assert_eq!(shown(&table, 1)[..5], ["strong-8B", "-", "-", "-", "-"]);
     }
 }

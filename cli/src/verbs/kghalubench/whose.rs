@@ -1,0 +1,70 @@
+//! Where a pipeline of KGHaluBench is: on this machine or in a fleet.
+
+use std::path::{Path, PathBuf};
+
+use benchmarks::BenchmarkReader;
+use benchmarks::kinds::kghalubench::KIND;
+use benchmarks::kinds::kghalubench::show::read::{self, Look, ReadPipeline};
+
+use crate::files::judged::{self, FolderReader};
+use crate::kit::exit_code::usage;
+use crate::place::data_dir::DataDir;
+use crate::place::fetch::Fetched;
+use crate::place::remote::MaybeRemote;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Whose {
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+impl Whose {
+    /// The judged benchmark of this name. One of a fleet is fetched.
+    ///
+    /// # Errors
+    /// There is none; the coordinator does not answer.
+    pub(super) fn place(&self, name: &str) -> anyhow::Result<PipelinePlace> {
+        let Some(remote) = self.remote.named() else {
+            return Ok(PipelinePlace::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
+        };
+        let fetched = judged::fetched(&remote, name)?;
+        let fetched = fetched.ok_or_else(|| usage!("{name} is no pipeline at {}", remote.address()))?;
+        Ok(PipelinePlace::Fetched(fetched))
+    }
+}
+
+/// A judged benchmark on this machine, which can be read several times.
+pub(super) enum PipelinePlace {
+    Here { name: String, data_dir: PathBuf },
+    Fetched(Fetched),
+}
+
+impl PipelinePlace {
+    /// The place of the same benchmark by its whole name: `latest` may mean another one by now.
+    pub(super) fn named(self, reading: &ReadPipeline) -> Self {
+        match self {
+            Self::Here { data_dir, .. } => Self::Here { name: reading.found.pipeline.clone(), data_dir },
+            fetched @ Self::Fetched(_) => fetched,
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// There is none; it is of another kind, or cannot be read.
+    pub(super) fn read(&self, look: &mut Look<'_>) -> anyhow::Result<ReadPipeline> {
+        let (name, data_dir): (&str, &Path) = match self {
+            Self::Here { name, data_dir } => (name, data_dir),
+            Self::Fetched(fetched) => (fetched.name.as_str(), fetched.data_dir()),
+        };
+        let mut reader = FolderReader::open(name, data_dir)?
+            .ok_or_else(|| usage!("there is no pipeline {name} in {}", data_dir.display()))?;
+        let (name, kind) = (&reader.facts().name, &reader.facts().kind);
+        if kind != KIND.name {
+            return Err(usage!("pipeline {name} is of kind {kind}; this is for those of {}", KIND.name));
+        }
+        read::read(&mut reader, look).map_err(judged::of_showing)
+    }
+}

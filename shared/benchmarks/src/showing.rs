@@ -1,0 +1,153 @@
+//! What a kind shows of its own: tables, figures, and the files that it reads for them beside records.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use domain::ServiceError;
+use present::figure::Svg;
+use present::table::Table;
+
+use crate::reading::BenchmarkReader;
+
+/// What a kind shows of its benchmarks.
+pub struct Showing {
+    /// What people call the kind.
+    pub title: &'static str,
+    /// What its part of a report is called.
+    pub heading: &'static str,
+    /// Computes what its tables and figures are made of, of one benchmark.
+    pub numbers: fn(&mut dyn BenchmarkReader, &Extras) -> Result<Box<KindNumbers>, ShowingError>,
+    /// Its tables, of one benchmark or several; the first is the one that stands for the kind.
+    pub shows: &'static [Show],
+    /// The figures of each benchmark.
+    pub figures: &'static [Figure],
+    /// The files that its numbers can take into account.
+    pub inputs: &'static [Input],
+}
+
+/// The numbers of one benchmark. Only the shows and figures of its kind look into them.
+pub type KindNumbers = dyn Any;
+
+/// A table of a kind.
+pub struct Show {
+    /// How it is asked for; no other kind has a table of this name but the same one.
+    pub name: &'static str,
+    /// What it shows, for people.
+    pub about: &'static str,
+    /// Whether a page shows it only to those who open it.
+    pub is_folded: bool,
+    /// Makes it of the numbers of some benchmarks of the kind.
+    pub table: fn(&[&KindNumbers]) -> Table,
+}
+
+/// A figure of a kind.
+pub struct Figure {
+    /// Its file's name without what comes after the dot.
+    pub file: &'static str,
+    /// Draws it of the numbers of one benchmark.
+    pub draw: fn(&KindNumbers) -> Svg,
+}
+
+/// A file that the numbers of a kind can take into account.
+#[derive(Debug)]
+pub struct Input {
+    /// How it is given: the name of an option.
+    pub name: &'static str,
+    /// What it holds and what holds without it, for people.
+    pub about: &'static str,
+}
+
+/// The texts of the [`Input`]s that were given.
+#[derive(Clone, Debug, Default)]
+pub struct Extras(BTreeMap<&'static str, String>);
+
+impl Extras {
+    /// Adds the text of an input.
+    pub fn insert(&mut self, input: &Input, text: String) {
+        self.0.insert(input.name, text);
+    }
+
+    /// What a file says, if it was given.
+    ///
+    /// # Errors
+    /// It is invalid.
+    pub fn parsed<T, E: std::fmt::Display>(
+        &self,
+        input: &Input,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, ShowingError> {
+        let invalid = |error: E| ShowingError::Input { input: input.name, message: error.to_string() };
+        self.0.get(input.name).map(|text| parse(text).map_err(invalid)).transpose()
+    }
+}
+
+/// Why a benchmark has no numbers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShowingError {
+    /// Its records cannot be read.
+    #[error(transparent)]
+    Records(#[from] ServiceError),
+    /// A file beside it is invalid.
+    #[error("--{input}: {message}")]
+    Input {
+        /// The [name](Input::name) of the input.
+        input: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// It is not what the kind makes numbers of.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// A benchmark with its numbers.
+pub struct ShownBenchmark {
+    pub name: String,
+    /// Number of its models.
+    pub models: usize,
+    pub numbers: Box<KindNumbers>,
+}
+
+/// All that a kind shows of some benchmarks, for a page.
+pub struct KindPage {
+    pub heading: &'static str,
+    /// In the order of [`Showing::shows`].
+    pub tables: Vec<PageTable>,
+    /// For each benchmark its name, and its figures in the order of [`Showing::figures`].
+    pub figures: Vec<(String, Vec<Svg>)>,
+}
+
+/// A table of a page.
+pub struct PageTable {
+    pub table: Table,
+    /// Whether it is shown only to those who open it.
+    pub is_folded: bool,
+}
+
+impl Showing {
+    /// A table of some benchmarks of this kind.
+    pub fn table(show: &Show, shown: &[ShownBenchmark]) -> Table {
+        let numbers: Vec<&KindNumbers> = shown.iter().map(|shown| &*shown.numbers).collect();
+        (show.table)(&numbers)
+    }
+
+    /// All that it shows of some benchmarks of this kind.
+    pub fn page(&self, shown: &[ShownBenchmark]) -> KindPage {
+        let table = |show: &Show| PageTable { table: Self::table(show, shown), is_folded: show.is_folded };
+        let figures = |shown: &ShownBenchmark| {
+            let drawn = self.figures.iter().map(|figure| (figure.draw)(&*shown.numbers));
+            (shown.name.clone(), drawn.collect())
+        };
+        KindPage {
+            heading: self.heading,
+            tables: self.shows.iter().map(table).collect(),
+            figures: shown.iter().map(figures).collect(),
+        }
+    }
+}
+
+/// The numbers as their kind knows them. What is of another kind is left out.
+pub fn of_kind<'n, T: 'static>(numbers: &[&'n KindNumbers]) -> Vec<&'n T> {
+    numbers.iter().filter_map(|numbers| numbers.downcast_ref()).collect()
+}

@@ -1,0 +1,103 @@
+//! A kind for tests: what shows up of it shows up although nothing but its line in the list of kinds names it.
+
+use domain::control::Better;
+use domain::{FailureCause, ModelLabel, Scores, ServiceError, TaskLabel};
+use present::figure::Svg;
+use present::table::{Cell, Table};
+use tasks::TaskData;
+
+use crate::judging::{Judging, Stage, StageInput, delimited};
+use crate::kind::Kind;
+use crate::questions;
+use crate::reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
+use crate::report::{Metric, NotJudged};
+use crate::showing::{Figure, Input, Show, Showing, of_kind};
+
+/// See the text of the module. One judge calls each answer GOOD or BAD.
+pub static FIXTURE: Kind = Kind {
+    name: "fixture",
+    about: "answers that a judge likes or not; for tests",
+    judging: Some(&Judging {
+        stages: &[Stage {
+            name: "liking",
+            judge: "taste",
+            version: "1",
+            task: || questions::choice("liking", "Judge.", &[("GOOD", 1.0), ("BAD", 0.0)], "{{answer}}"),
+            about: StageInput::Answers {
+                reads: &[],
+                questions: |subject, _| vec![vec![("answer", delimited(&subject.answer))]],
+            },
+        }],
+        settings: &[],
+        conclude: |_, judgements| {
+            let missing = NotJudged { stage: "liking", cause: FailureCause::JudgeUnparseable };
+            let liked = judgements.number("liking", "grade")?.ok_or(missing)?;
+            Ok(Scores::from_iter([("liked".to_owned(), liked.into())]))
+        },
+        metrics: |judged| vec![Metric::mean_of("liked", "liked", judged)],
+        results: &[("liked", Better::Higher)],
+    }),
+    showing: Some(&Showing {
+        title: "the fixture",
+        heading: "Fixture of tests",
+        numbers: |reader, extras| {
+            let models = reader.facts().models.clone();
+            let mut answers = 0;
+            for model in &models {
+                answers += reader.model(model)?.dialogues.len() as u64;
+            }
+            let more = extras.parsed(&MORE, str::parse::<u64>)?.unwrap_or_default();
+            Ok(Box::new(Answers(answers + more)))
+        },
+        shows: &[Show {
+            name: "fixture-answers",
+            about: "Fixture: how many answers there are",
+            is_folded: false,
+            table: |numbers| {
+                let mut table = Table::default().right(["answers"]).titled("Answers of the fixture");
+                of_kind::<Answers>(numbers)
+                    .into_iter()
+                    .for_each(|Answers(answers)| table.row([Cell::Count(*answers)]));
+                table
+            },
+        }],
+        figures: &[Figure { file: "fixture", draw: |_| Svg::new(100.0, 40.0, "Figure of the fixture") }],
+        inputs: &[MORE],
+    }),
+};
+
+const MORE: Input = Input { name: "fixture-more", about: "Answers that the fixture adds to its number" };
+
+/// The number of a benchmark.
+struct Answers(u64);
+
+/// A benchmark of the fixture without records: two models that were never asked.
+pub struct EmptyReader(BenchmarkFacts);
+
+impl Default for EmptyReader {
+    fn default() -> Self {
+        Self(BenchmarkFacts {
+            name: "nothing-asked".to_owned(),
+            kind: FIXTURE.name.to_owned(),
+            judging: FIXTURE.judging.expect("it is judged"),
+            is_finished: false,
+            models: ["m", "n"].map(ModelLabel::from).to_vec(),
+            judges: Default::default(),
+            settings: Default::default(),
+        })
+    }
+}
+
+impl BenchmarkReader for EmptyReader {
+    fn facts(&self) -> &BenchmarkFacts {
+        &self.0
+    }
+
+    fn task(&self, _: &TaskLabel) -> Option<&TaskData> {
+        None
+    }
+
+    fn model(&mut self, model: &ModelLabel) -> Result<ModelReading, ServiceError> {
+        Ok(ModelReading { model: model.clone(), ..ModelReading::default() })
+    }
+}
