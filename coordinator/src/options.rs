@@ -73,7 +73,7 @@ impl Adopt {
     pub const NOTHING: Self = Self { store: false, queue: false };
 }
 
-/// Maximum number of dialogues of a run; each takes 17 bytes in the coordinator and about 30 in the queue.
+/// Maximum number of dialogues of a run; each takes 37 bytes in the coordinator and about 30 in the queue.
 pub const DIALOGUES_MAX: u64 = 5_000_000;
 
 /// Maximum time that a call waits for work.

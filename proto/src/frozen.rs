@@ -13,13 +13,13 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::{
-    Delivery, Departure, Grant, LeaseEnd, LeaseId, Offer, Orders, Outlook, Parking, RateBudget, Receipt,
+    Delivery, Departure, Grant, LeaseEnd, LeaseId, ModelLimit, Offer, Orders, Outlook, Parking, RateBudget, Receipt,
     Registered, Registration, Report, RunMaterial, Serves, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
-    ServiceError,
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
+    Sampling, ServiceError,
 };
 use prost::Message;
 
@@ -330,6 +330,7 @@ fn runs() {
         pace: Pace::default(),
         blocked: None,
         mean: Mean::default(),
+        ..ModelView::default()
     };
     let cell = CellView {
         task: "count-friends".into(),
@@ -407,6 +408,43 @@ fn runs() {
             }],
             ..view
         },
+    );
+}
+
+#[test]
+fn runs_with_what_they_used() {
+    let usage = ModelUsage {
+        dialogues: 400,
+        uncounted: 2,
+        prompt_tokens: 280_000,
+        cached_tokens: 9_000,
+        completion_tokens: 160_000,
+        answers: 420,
+        answer_ms: 630_000,
+        failed_calls: 7,
+    };
+    let model = ModelView {
+        model: "tiny".into(),
+        billed_as: Some("tiny-2026".into()),
+        usage,
+        limit: 64,
+        ..ModelView::default()
+    };
+    frozen::<_, wire::RunView>(
+        "v2/run_view_with_usage",
+        BenchmarkView {
+            run: "2026-autumn".into(),
+            phase: RunPhase::Active,
+            models: vec![model],
+            elapsed_s: Some(3600.5),
+            per_minute: vec![12, 0, 30],
+            unacknowledged: 5_000,
+            ..BenchmarkView::default()
+        },
+    );
+    frozen::<_, wire::WorkerStatus>(
+        "v2/worker_status_with_limits",
+        WorkerStatus { limits: vec![ModelLimit { model: "tiny".into(), limit: 64 }], ..status() },
     );
 }
 

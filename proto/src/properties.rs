@@ -14,8 +14,8 @@ use domain::exchange::{
     RunMaterial, TaskUse,
 };
 use domain::{
-    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
-    ServiceError, TaskLabel,
+    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
+    Sampling, ServiceError, TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -159,15 +159,34 @@ prop_compose! {
         reasons in (option::of(words()), option::of(words())),
         pace in pace(),
         mean in mean(),
+        billed in (option::of(words()), usage(), any::<u64>()),
     ) -> ModelView {
         let ((planned, scored, failed), (units_pending, units_leased, units_dead, units_suspect)) =
             (dialogues, units);
         let (model, (parked, blocked)) = (model.as_str().into(), reasons);
+        let (billed_as, usage, limit) = billed;
         ModelView {
             model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-            blocked, mean,
+            blocked, mean, billed_as, usage, limit,
         }
     }
+}
+
+fn usage() -> impl Strategy<Value = ModelUsage> {
+    (any::<[u64; 4]>(), any::<[u64; 4]>()).prop_map(|(of_dialogues, of_answers)| {
+        let [dialogues, uncounted, prompt_tokens, cached_tokens] = of_dialogues;
+        let [completion_tokens, answers, answer_ms, failed_calls] = of_answers;
+        ModelUsage {
+            dialogues,
+            uncounted,
+            prompt_tokens,
+            cached_tokens,
+            completion_tokens,
+            answers,
+            answer_ms,
+            failed_calls,
+        }
+    })
 }
 
 fn pace() -> impl Strategy<Value = Pace> {
@@ -222,14 +241,16 @@ prop_compose! {
         cells in vec(cell(), 0..3),
         told in (vec(refusal(), 0..3), vec(words(), 0..3)),
         shape in (words(), any::<bool>(), vec(row(), 0..3), vec(run_line(), 0..3)),
+        time in (option::of(any::<f64>()), vec(any::<u64>(), 0..3), any::<u64>()),
     ) -> BenchmarkView {
         let ((run, name), (generation, planned, scored, failed)) = (names, counts);
         let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
         let (words, intervals, rows, runs) = shape;
+        let (elapsed_s, per_minute, unacknowledged) = time;
         BenchmarkView {
             run: RunId::new(run), headline: HeadlineView { words, intervals }, rows, runs,
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
-            tokens_per_second, refusals, notes,
+            tokens_per_second, refusals, notes, elapsed_s, per_minute, unacknowledged,
             history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
         }
     }

@@ -53,6 +53,13 @@ impl ServerKey {
         }
     }
 
+    /// The name of the model there.
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Found { model, .. } | Self::Hosted { model, .. } => model,
+        }
+    }
+
     /// A name for people and metrics.
     pub fn name(&self) -> String {
         match self {

@@ -4,7 +4,7 @@
 //! is parsed once when it changes, however often it is read, and workers that can ask the same are counted together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domain::exchange::{NotAsked, WorkerStatus};
 use domain::reach::Reach;
@@ -42,6 +42,8 @@ pub(crate) struct RegisteredWorkers {
     kinds: Vec<(Arc<WorkerStatus>, u64)>,
     /// Statuses that name models which their workers do not ask for a while.
     holding_off: Vec<Arc<WorkerStatus>>,
+    /// Limits of all workers by the name of the model, added up when somebody asks.
+    limits: OnceLock<HashMap<String, u64>>,
 }
 
 impl RegisteredWorkers {
@@ -59,13 +61,30 @@ impl RegisteredWorkers {
         drop(places);
         let holding_off = members.iter().map(|member| &member.status);
         let holding_off = holding_off.filter(|status| !status.not_asked.is_empty()).cloned().collect();
-        Self { members, kinds, holding_off }
+        Self { members, kinds, holding_off, limits: OnceLock::new() }
     }
 
     /// How many workers can ask a model.
     pub(crate) fn able(&self, spec: &ModelSpec) -> u64 {
         let able = self.kinds.iter().filter(|(status, _)| says_it_can(status, spec) == Fit::Yes);
         able.map(|(_, workers)| workers).sum()
+    }
+
+    /// Dialogues in flight that all of them together allow the servers of a model.
+    pub(crate) fn limit(&self, spec: &ModelSpec) -> u64 {
+        let limits = self.limits.get_or_init(|| {
+            let mut limits = HashMap::new();
+            for limit in self.members.iter().flat_map(|member| &member.status.limits) {
+                *limits.entry(limit.model.clone()).or_default() += u64::from(limit.limit);
+            }
+            limits
+        });
+        limits.get(spec.requested()).copied().unwrap_or(0)
+    }
+
+    /// Records that wait at them for their acknowledgement.
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        self.members.iter().map(|member| member.status.unacknowledged).sum()
     }
 
     /// Why all that can ask a model of a run do not do so for a while; `None` if one does.

@@ -65,7 +65,7 @@ service_kit::metric_table! {
     RUN_TOKEN_RATE = gauge "kgfleet_run_tokens_per_second" Count ["run"]
         "Generated tokens per second over the last minute.";
     RUN_ETA = gauge "kgfleet_run_eta_seconds" Seconds ["run"]
-        "Time that the slowest model takes for the rest at its present rate; absent where no model moves.";
+        "Time that the slowest model takes for the rest at its present rate; absent where no model moves, and while a model with dialogues left is blocked.";
     RUN_MODEL_REMAINING = gauge "kgfleet_run_model_remaining_dialogues" Count ["run", "model"]
         "Dialogues of a model that have no record yet.";
     RUN_MODEL_WORKERS = gauge "kgfleet_run_model_workers" Count ["run", "model"]

@@ -2,7 +2,8 @@
 //!
 //! `store` is the sink by the rules of a single process or of a fleet, `packs` the packs of runs, `loaded` the runs in memory.
 //! `named_models` remembers whom any of them names, and which cannot be loaded.
-//! A `run` has its plan, which never changes, and a table of `dialogues`, which follows from its log; `positions` says where in
+//! A `run` has its plan, which never changes, and a table of `dialogues`, which follows from its log, and one of their `usage`;
+//! `positions` says where in
 //! the log the records lie that count.
 
 pub(crate) mod dialogues;
@@ -18,3 +19,4 @@ pub(crate) mod remarks;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod store;
+pub(crate) mod usage;

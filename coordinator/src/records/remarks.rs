@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::control::RefusalView;
-use domain::{FailureCause, ModelLabel};
+use domain::{FailureCause, ModelLabel, ModelUsage};
+use jiff::Timestamp;
 use results::log::{OutcomeHead, RecordHead};
 
 use crate::plan::numbering::Slot;
@@ -24,6 +25,10 @@ const REFUSALS_SHOWN_MAX: usize = 20;
 pub(crate) struct Remark {
     /// Tokens that its model generated.
     pub tokens: u64,
+    /// What its dialogue used.
+    pub usage: ModelUsage,
+    /// When its dialogue ended.
+    pub ended: Timestamp,
     failure: Option<(FailureCause, String)>,
     scorer: Option<String>,
 }
@@ -39,7 +44,8 @@ impl Remark {
         };
         // An unscored record has no scores to compare.
         let scorer = failure.is_none().then(|| head.scorer.clone());
-        Self { tokens: head.completion_tokens, failure, scorer }
+        let (tokens, usage) = (head.completion_tokens(), head.usage());
+        Self { tokens, usage, ended: head.ended_at, failure, scorer }
     }
 }
 

@@ -28,6 +28,7 @@ use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
 use crate::records::remarks::{Remark, Remarks};
 use crate::records::retry::Rework;
+use crate::records::usage::UsageTable;
 
 /// A loaded run.
 pub(crate) struct Run {
@@ -108,6 +109,7 @@ struct Table {
     /// Dialogues with a record, by model.
     recorded: Vec<u64>,
     remarks: Remarks,
+    usage: UsageTable,
     /// The seals, as far as they were read.
     seals: Seals,
     /// The positions up to which the log's segments are in the table.
@@ -164,6 +166,7 @@ impl Run {
                 rates: vec![Rate::default(); plan.models.len()],
                 recorded: vec![0; plan.models.len()],
                 remarks: Remarks::new(plan.models.len()),
+                usage: UsageTable::new(layout.slots(), plan.models.len()),
                 seals: Seals::default(),
                 folded: Ends::new(),
             }),
@@ -343,6 +346,11 @@ impl Run {
         read(&self.lock_table().remarks)
     }
 
+    /// Reads what its dialogues used.
+    pub(crate) fn usage<T>(&self, read: impl FnOnce(&UsageTable) -> T) -> T {
+        read(&self.lock_table().usage)
+    }
+
     /// The row of a record; `None` if its dialogue is not planned.
     pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, DialogueRow)> {
         let slot = self.layout.slot_of(&head.key)?;
@@ -374,6 +382,7 @@ impl Run {
             table.recorded[model] += u64::from(table.aggregate.get(slot).is_none());
             if table.aggregate.fold(slot, row) {
                 table.remarks.counts(slot, model, &remark);
+                table.usage.counts(slot, model, &remark.usage, remark.ended);
                 if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
                     rate.add(now, 1, remark.tokens);
                 }

@@ -5,6 +5,7 @@ use domain::control::{
     BenchmarkView, Better, CellView, HeadlineView, ModelView, RowKind, RowView, RunLine, RunPhase,
 };
 use domain::{ModelLabel, ModelSpec, RunId, TaskLabel};
+use jiff::Timestamp;
 
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{StageRunStates, is_finished};
@@ -28,6 +29,11 @@ impl Views {
         let mut view = self.empty_view(pipeline, revision, state.phase);
         view.history = self.benchmarks.judged_history(name).await?;
         let workers = self.fleet.workers().await.unwrap_or_default();
+        view.unacknowledged = workers.unacknowledged();
+        if !state.phase.is_over() {
+            let since = Timestamp::now().duration_since(pipeline.manifest.created_at).as_secs_f64();
+            view.elapsed_s = Some(since.max(0.0));
+        }
         view.rows = rows_of(pipeline);
         let (mut columns, mut protected): (Vec<Vec<CellView>>, bool) = (Vec::new(), false);
         for model in &pipeline.configuration.models {
@@ -158,6 +164,11 @@ impl Views {
                     shown.units_leased += judge.units_leased;
                     shown.units_dead += judge.units_dead;
                     shown.workers = shown.workers.max(judge.workers);
+                    // What judges use is not the model's own.
+                    if stage == names::ASK {
+                        shown.usage += &judge.usage;
+                        (shown.billed_as, shown.limit) = (judge.billed_as.clone(), judge.limit);
+                    }
                     let why =
                         judge.blocked.as_ref().map(|why| format!("stage {stage}: {}: {why}", judge.model));
                     shown.blocked = shown.blocked.or(why);

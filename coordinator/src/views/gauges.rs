@@ -95,7 +95,8 @@ impl Views {
         }
         frame.set(RUN_RATE, &of_run, rate);
         frame.set(RUN_TOKEN_RATE, &of_run, tokens_per_second);
-        if let Some(eta_s) = eta_s {
+        // A number cannot say that it leaves out a model.
+        if let Some(eta_s) = eta_s.filter(|_| views.iter().all(|view| view.blocked.is_none())) {
             frame.set(RUN_ETA, &of_run, eta_s);
         }
         for view in &views {

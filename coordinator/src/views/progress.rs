@@ -48,6 +48,7 @@ mod tests {
             pace: pace(Speed { records, tokens: 10.0 * records }, remaining, !blocked),
             blocked: blocked.then(|| "no worker serves it".to_owned()),
             mean: Default::default(),
+            ..ModelView::default()
         }
     }
 

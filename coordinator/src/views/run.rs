@@ -6,7 +6,8 @@ use domain::comparison::{self, Condition, Conditions};
 use domain::control::{
     BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
 };
-use domain::{Mean, ModelSpec, RunId};
+use domain::{Connector, Mean, ModelSpec, RunId};
+use jiff::Timestamp;
 use queue::ModelCounts;
 use results::RunManifest;
 
@@ -14,6 +15,7 @@ use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::plan::{PlannedModel, PlannedTask};
 use crate::records::run::Run;
+use crate::records::usage::UsageTable;
 use crate::views::{Views, progress};
 
 /// A view with all that servers said. Callers get it as they [may see it](crate::access).
@@ -76,11 +78,17 @@ impl Views {
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
         let full = detail == Detail::Full;
+        let created_at = run.manifest.created_at;
+        let until = match run.usage(UsageTable::latest).filter(|_| phase.is_over()) {
+            // The minute of the last record is the last of the curve.
+            Some(latest) => latest,
+            None => Timestamp::now(),
+        };
         BenchmarkView {
             run: run.id().clone(),
             name: name_of(&run.manifest),
             phase,
-            created_at: run.manifest.created_at,
+            created_at,
             generation: run.at().map_or(0, |at| at.generation),
             planned: run.manifest.planned_dialogues,
             scored,
@@ -104,6 +112,13 @@ impl Views {
             runs: Vec::new(),
             refusals: if full { refusals(run) } else { Vec::new() },
             notes: if full { notes(run) } else { Vec::new() },
+            elapsed_s: elapsed(created_at, until),
+            per_minute: if full {
+                run.usage(|usage| usage.per_minute(created_at, until))
+            } else {
+                Vec::new()
+            },
+            unacknowledged: workers.unacknowledged(),
         }
     }
 
@@ -148,6 +163,9 @@ impl Views {
                 pace: Pace::default(),
                 blocked: None,
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
+                billed_as: billed_as(spec),
+                usage: run.usage(|usage| usage.of_model(place)),
+                limit: workers.limit(spec),
             };
             if active && view.remaining() > 0 {
                 let nobody = || {
@@ -183,6 +201,17 @@ impl Views {
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// The name under which a model may be billed. Nobody bills simulated and recorded ones, whatever they are called.
+fn billed_as(spec: &ModelSpec) -> Option<String> {
+    let is_free = matches!(spec.connector, Connector::Simulated | Connector::Replay);
+    (!is_free).then(|| spec.requested().to_owned())
+}
+
+/// Seconds from one time to another; a clock that was set back gives none.
+fn elapsed(from: Timestamp, until: Timestamp) -> Option<f64> {
+    Some(until.duration_since(from).as_secs_f64()).filter(|seconds| *seconds >= 0.0)
 }
 
 /// Why dialogues of a run failed.

@@ -7,10 +7,10 @@ use domain::control::{
     ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, NameTaken, NotAsked, Orders, Outlook, Parking, Registered, Registration,
+    Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered, Registration,
     TaskUse, Until, WorkerPhase, WorkerStatus,
 };
-use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, RunId, ServiceError};
+use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 
 use super::on_wire::{OnWire, given, present};
 use super::{ConversionError, required};
@@ -50,7 +50,10 @@ mirrored! {
     WorkerStatus => WorkerStatus {
         kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
         sandbox, not_asked, pool, node, gpus, phase, phase_s, loaded_s,
+        limits,
     }
+
+    ModelLimit => ModelLimit { model: given, limit }
 
     NotAsked => NotAsked { run, model, reason }
 
@@ -82,13 +85,18 @@ mirrored! {
     BenchmarkView => RunView {
         run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
         cells, tokens_per_second, refusals, notes, history, headline, rows, runs,
+        elapsed_s, per_minute, unacknowledged,
     }
 
     HistoryEntry => HistoryEntry { at, who, what }
 
     ModelView => ModelView {
         model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-        blocked, mean,
+        blocked, mean, billed_as, usage, limit,
+    }
+
+    ModelUsage => ModelUsage {
+        dialogues, uncounted, prompt_tokens, cached_tokens, completion_tokens, answers, answer_ms, failed_calls,
     }
 
     Pace => Pace { rate, tokens_per_second, eta_s }
@@ -135,7 +143,7 @@ macro_rules! zero_where_absent {
     )+};
 }
 
-zero_where_absent!(Pace => Pace, Mean => Mean, HeadlineView => Headline);
+zero_where_absent!(Pace => Pace, Mean => Mean, HeadlineView => Headline, ModelUsage => ModelUsage);
 
 /// How many dialogues failed for a cause.
 impl OnWire<wire::FailureCount> for (FailureCause, u64) {

@@ -57,6 +57,7 @@ prop_compose! {
             reason: model.clone(),
         };
         let not_asked = serves.iter().map(not_asked).collect();
+        let limits = serves.iter().map(|model| ModelLimit { model: format!("m{model}"), limit }).collect();
         WorkerStatus {
             kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble,
             parked_records: unacknowledged / 2,
@@ -70,6 +71,7 @@ prop_compose! {
             phase: WorkerPhase::ALL.get(dialogues as usize % 5).copied(),
             phase_s: dialogues,
             loaded_s: (unacknowledged % 2 == 0).then_some(unacknowledged),
+            limits,
         }
     }
 }

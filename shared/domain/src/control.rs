@@ -13,6 +13,7 @@ use crate::exchange::{Outlook, Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
 use crate::outcome::FailureCause;
+use crate::usage::ModelUsage;
 
 /// A stream of items, until the other side has no more.
 pub type Feed<'a, T> = Pin<Box<dyn futures_core::Stream<Item = Result<T, ServiceError>> + Send + 'a>>;
@@ -185,7 +186,23 @@ pub struct BenchmarkView {
     /// Who did what to it, oldest first; empty in lists.
     #[serde(default)]
     pub history: Vec<HistoryEntry>,
+    /// Seconds since it was planned; of one that is over, until its last record. `None` if that is not known.
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
+    /// Dialogues in each of the last whole minutes, at most [`MINUTES_MAX`], the oldest first, by when they ended; of one that
+    /// is over, up to its last record. Empty in lists.
+    #[serde(default)]
+    pub per_minute: Vec<u64>,
+    /// Records at workers of the fleet, of all runs, that no coordinator has acknowledged.
+    #[serde(default)]
+    pub unacknowledged: u64,
 }
+
+/// Minutes that a view looks back.
+pub const MINUTES_MAX: usize = 60;
+
+/// Fewer unacknowledged records than this are what is always on its way.
+const UNACKNOWLEDGED_TOLD_MIN: u64 = 1_000;
 
 impl BenchmarkView {
     /// Dialogues that have a record.
@@ -197,6 +214,11 @@ impl BenchmarkView {
     pub fn is_complete(&self) -> bool {
         let counts = self.runs.is_empty() && self.planned > 0 && self.done() == self.planned;
         self.phase == RunPhase::Finished || counts
+    }
+
+    /// Unacknowledged records, where they are too many to be just on their way.
+    pub fn held_back(&self) -> Option<u64> {
+        Some(self.unacknowledged).filter(|records| *records >= UNACKNOWLEDGED_TOLD_MIN)
     }
 
     /// Why remaining dialogues cannot be asked, with the models affected: the most frequent reason first.
@@ -252,6 +274,15 @@ pub struct ModelView {
     /// Mean of the means of its tasks.
     #[serde(default)]
     pub mean: Mean,
+    /// The name under which its provider or server knows it, by which prices are found; `None` of models that nobody bills.
+    #[serde(default)]
+    pub billed_as: Option<String>,
+    /// What its dialogues that count have used.
+    #[serde(default)]
+    pub usage: ModelUsage,
+    /// Dialogues in flight that all workers together allow its servers now.
+    #[serde(default)]
+    pub limit: u64,
 }
 
 impl ModelView {

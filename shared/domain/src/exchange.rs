@@ -277,6 +277,16 @@ pub struct WorkerStatus {
     pub phase_s: u64,
     /// Whole seconds from its start until its first server answered; `None` until then.
     pub loaded_s: Option<u64>,
+    /// The limits of its servers, the first few; those of one model are added up.
+    pub limits: Vec<ModelLimit>,
+}
+
+/// How many dialogues of a model a worker allows in flight now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ModelLimit {
+    /// The name under which its servers know it.
+    pub model: String,
+    pub limit: u32,
 }
 
 named! {

@@ -4,7 +4,8 @@
 //! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
 //! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
-//! addresses and keys that a worker may use. [`uid`] identifies questions to judges.
+//! addresses and keys that a worker may use. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
+//! has reached, and what can be said of it before all is known.
 
 #[macro_use]
 mod named;
@@ -24,6 +25,7 @@ pub mod model;
 pub mod outcome;
 pub mod provenance;
 pub mod provider;
+pub mod ranking;
 pub mod reach;
 pub mod record;
 pub mod retry;
@@ -31,6 +33,7 @@ pub mod seed;
 pub mod standing;
 pub mod text;
 pub mod uid;
+pub mod usage;
 
 pub use backoff::Backoff;
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
@@ -46,6 +49,7 @@ pub use record::{Attempt, Record};
 pub use retry::RetryAdvice;
 pub use standing::Standing;
 pub use uid::CaseUid;
+pub use usage::ModelUsage;
 
 /// The scores of one dialogue, in the shape of LLM-KG-Bench result files: single-shot tasks map score names
 /// to numbers, multi-shot tasks map `"0"`, `"1"`, …, `"mean"`, `"max"`, `"meanExt"`, `"last"` to such maps.

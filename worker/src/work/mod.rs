@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use domain::exchange::{
-    LeaseId, NameTaken, NotAsked, Parking, Until, WorkExchange, WorkerPhase, WorkerStatus,
+    LeaseId, ModelLimit, NameTaken, NotAsked, Parking, Until, WorkExchange, WorkerPhase, WorkerStatus,
 };
 use models::{CallStage, Progress};
 use tokio::sync::mpsc;
@@ -50,6 +50,9 @@ const RUNS_KEPT_MAX: usize = 4;
 
 /// Number of parked models in the status. If there are more, people see only the first ones.
 const NOT_ASKED_TOLD_MAX: usize = 8;
+
+/// Number of models with a limit in the status.
+const LIMITS_TOLD_MAX: usize = 64;
 
 /// Characters of a reason in the status.
 const REASON_CHARS_MAX: usize = 160;
@@ -274,6 +277,7 @@ impl Work {
             },
             in_flight: self.running.len() as u32,
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
+            limits: limits_by_model(&self.servers),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.stranded(),
@@ -357,6 +361,16 @@ impl Work {
 fn not_asked((LaneKey { run, model }, reason): (&LaneKey, &String)) -> NotAsked {
     let reason = reason.chars().take(REASON_CHARS_MAX).collect();
     NotAsked { run: run.clone(), model: model.clone(), reason }
+}
+
+/// What the status says of limits. A model may have several servers.
+fn limits_by_model(servers: &Servers) -> Vec<ModelLimit> {
+    let mut limits = BTreeMap::<&str, u32>::new();
+    for (key, limit, _) in servers.limits() {
+        *limits.entry(key.model()).or_default() += limit;
+    }
+    let told = |(model, limit): (&str, u32)| ModelLimit { model: model.to_owned(), limit };
+    limits.into_iter().take(LIMITS_TOLD_MAX).map(told).collect()
 }
 
 fn is_of(tag: &Tag, lane: &LaneKey) -> bool {

@@ -1,6 +1,8 @@
 //! The part of a record needed for counting and scoring. Parsing it costs a fraction of parsing the texts as well.
 
-use domain::{DialogueKey, FailureCause, Outcome, Record, RecordId, Scores, Usage};
+use domain::{DialogueKey, FailureCause, ModelUsage, Outcome, Record, RecordId, Scores, Usage};
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 /// The summary of a record.
@@ -10,9 +12,14 @@ pub struct RecordHead {
     pub attempt: AttemptHead,
     /// How it ended.
     pub outcome: OutcomeHead,
-    /// Generated tokens of all rounds, as far as the server reported them.
-    #[serde(rename = "rounds", default, deserialize_with = "completion_tokens")]
-    pub completion_tokens: u64,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// The sums of its rounds.
+    #[serde(default)]
+    rounds: RoundsHead,
+    /// Failed calls of a round that never got its answer.
+    #[serde(default)]
+    failed_calls: Vec<IgnoredAny>,
     /// The scorer version; empty if the record has none.
     #[serde(rename = "provenance", default, deserialize_with = "scorer")]
     pub scorer: String,
@@ -66,19 +73,39 @@ enum State {
     Failed,
 }
 
-/// The tokens of rounds, without their texts.
-fn completion_tokens<'de, D: Deserializer<'de>>(rounds: D) -> Result<u64, D::Error> {
-    #[derive(Deserialize)]
-    struct RoundHead {
-        answer: AnswerHead,
+/// What the rounds used, without their texts.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RoundsHead {
+    used: ModelUsage,
+    /// Generated tokens as far as servers reported them.
+    completion_tokens: u64,
+}
+
+impl<'de> Deserialize<'de> for RoundsHead {
+    fn deserialize<D: Deserializer<'de>>(rounds: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct RoundHead {
+            prompted_at: Timestamp,
+            answered_at: Timestamp,
+            answer: AnswerHead,
+            #[serde(default)]
+            failed_calls: Vec<IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        struct AnswerHead {
+            #[serde(default)]
+            usage: Usage,
+        }
+        let rounds = Vec::<RoundHead>::deserialize(rounds)?;
+        let (mut used, mut counts_all, mut completion_tokens) = (ModelUsage::default(), true, 0);
+        for RoundHead { prompted_at, answered_at, answer, failed_calls } in rounds {
+            let took_ms = answered_at.duration_since(prompted_at).as_millis();
+            counts_all &= used.answered(&answer.usage, took_ms, failed_calls.len());
+            completion_tokens += answer.usage.completion_tokens.unwrap_or_default();
+        }
+        used.end(counts_all);
+        Ok(Self { used, completion_tokens })
     }
-    #[derive(Deserialize)]
-    struct AnswerHead {
-        #[serde(default)]
-        usage: Usage,
-    }
-    let rounds = Vec::<RoundHead>::deserialize(rounds)?;
-    Ok(rounds.iter().filter_map(|round| round.answer.usage.completion_tokens).sum())
 }
 
 /// The scorer version of a provenance.
@@ -96,7 +123,7 @@ fn scorer<'de, D: Deserializer<'de>>(provenance: D) -> Result<String, D::Error> 
 }
 
 impl RecordHead {
-    /// Parses the JSON of a [`Record`], without trailing data. Times, texts and infos are skipped.
+    /// Parses the JSON of a [`Record`], without trailing data. Texts and infos are skipped.
     ///
     /// # Errors
     /// Not JSON, or not that of a record.
@@ -115,10 +142,24 @@ impl RecordHead {
                 OutcomeHead::Failed { cause: *cause, message: message.clone() }
             }
         };
-        let completion_tokens =
-            record.rounds.iter().filter_map(|round| round.answer.usage.completion_tokens).sum();
+        let tokens = record.rounds.iter().filter_map(|round| round.answer.usage.completion_tokens);
+        let rounds =
+            RoundsHead { used: ModelUsage::of_dialogue(&record.rounds, 0), completion_tokens: tokens.sum() };
+        let failed_calls = vec![IgnoredAny; record.failed_calls.len()];
+        let (key, ended_at) = (record.key.clone(), record.ended_at);
         let scorer = record.provenance.task.scorer.clone();
-        Self { key: record.key.clone(), attempt, outcome, completion_tokens, scorer }
+        Self { key, attempt, outcome, ended_at, rounds, failed_calls, scorer }
+    }
+
+    /// Generated tokens of all rounds, as far as the server reported them.
+    pub fn completion_tokens(&self) -> u64 {
+        self.rounds.completion_tokens
+    }
+
+    /// What its dialogue used.
+    pub fn usage(&self) -> ModelUsage {
+        let ModelUsage { failed_calls, .. } = self.rounds.used;
+        ModelUsage { failed_calls: failed_calls + self.failed_calls.len() as u64, ..self.rounds.used }
     }
 }
 
