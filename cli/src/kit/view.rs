@@ -78,6 +78,7 @@ pub(crate) mod tests {
             pace: Pace { rate: 1.26, tokens_per_second: 333.3, eta_s: Some(13.6) },
             blocked: None,
             mean: Mean::of((0..26).map(|task| (task < scored).then_some(0.148))),
+            ..ModelView::default()
         }
     }
 
@@ -140,11 +141,15 @@ pub(crate) mod tests {
         let view = run(models.clone());
         let line = headline(&view);
         assert!(line.contains("0/260 dialogues, 0 failed, 0/s, 0 tokens/s, ETA -"), "{line}");
-        let blocked = "blocked: 10 models (9 of them: no worker serves it; p: parked: unauthorized)";
+        let blocked =
+            "blocked: 10 models (m0, m1, m2 and 6 more: no worker serves it; p: parked: unauthorized)";
         assert!(line.ends_with(blocked), "{line}");
         models.push(model("moves", 9));
         let line = headline(&run(models));
-        assert!(line.contains("1.3/s, 330 tokens/s, ETA 14s; blocked: 10 models"), "{line}");
+        assert!(
+            line.contains("1.3/s, 330 tokens/s, ETA 14s without 10 blocked models; blocked: 10 models"),
+            "{line}"
+        );
     }
 
     #[test]

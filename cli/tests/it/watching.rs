@@ -47,7 +47,8 @@ impl Watched {
         terminal.until(|lines| {
             lines[0] == head
                 && lines[1].starts_with("0/82 dialogues, 0 failed, 0/s, 0 tokens/s, ETA -")
-                && lines[2].starts_with("blocked: 41 models (no worker serves it")
+                && lines[2]
+                    .starts_with("blocked: 41 models, model-00, model-01, model-02 and 38 more (no worker")
                 && lines[3].contains("1 Models 41")
                 && lines[5..lines.len() - 4].iter().any(|line| line.starts_with(&model))
                 && lines.last().is_some_and(|line| line.starts_with(KEYS))

@@ -1,6 +1,7 @@
 //! Runs and workers of a coordinator in lines and tables, for terminals and for the live page. The coordinator computes the
 //! values.
 
+use domain::ModelLabel;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use present::table::{Cell, Table, printable};
 
@@ -8,6 +9,9 @@ use crate::words::{duration, figure};
 
 /// Maximum number of reasons in a line.
 const REASONS_SHOWN_MAX: usize = 3;
+
+/// Maximum number of models that a reason names.
+const NAMES_SHOWN_MAX: usize = 3;
 
 /// One line per benchmark.
 pub fn runs(views: &[BenchmarkView]) -> Table {
@@ -26,7 +30,7 @@ pub fn runs(views: &[BenchmarkView]) -> Table {
             view.failed.to_string(),
             figure(view.rate),
             figure(view.tokens_per_second),
-            eta(view.eta_s),
+            eta_of_run(view),
             trouble(view).unwrap_or_default(),
         ]);
     }
@@ -74,43 +78,62 @@ pub fn counts_and_pace(view: &BenchmarkView) -> String {
             ", {}/s, {} tokens/s, ETA {}",
             figure(view.rate),
             figure(view.tokens_per_second),
-            eta(view.eta_s)
+            eta_of_run(view)
         ));
     }
     line
 }
 
+/// The time left of a run, and how many models it leaves out: nothing is known of those that nobody can ask.
+pub fn eta_of_run(view: &BenchmarkView) -> String {
+    let blocked = view.models.iter().filter(|model| model.blocked.is_some()).count();
+    match (view.eta_s, blocked) {
+        (Some(_), 1) => format!("{} without 1 blocked model", eta(view.eta_s)),
+        (Some(_), 2..) => format!("{} without {blocked} blocked models", eta(view.eta_s)),
+        _ => eta(view.eta_s),
+    }
+}
+
 /// What keeps a run, or a part of it, from continuing.
 pub fn trouble(view: &BenchmarkView) -> Option<String> {
-    let blocked = blocked(view);
+    let held_back = view.held_back().filter(|_| !view.phase.is_over());
+    let held_back =
+        held_back.map(|records| format!("{records} records of the fleet are not acknowledged yet"));
     let trouble = view.trouble.as_deref().map(printable);
-    let told: Vec<String> = [trouble, blocked].into_iter().flatten().collect();
+    let told: Vec<String> = [trouble, blocked(view), held_back].into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// How many models no worker can ask, and why.
+/// Which models no worker can ask, and why. A reason is cut after its first part: the line of a model has all of it.
 pub fn blocked(view: &BenchmarkView) -> Option<String> {
     let reasons = view.blocked();
-    let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
-    if models == 0 {
-        return None;
+    let short = |reason: &str| printable(reason.split("; ").next().unwrap_or(reason));
+    let told = match reasons.as_slice() {
+        [] => return None,
+        [(reason, models)] if models.len() == 1 => format!("{} ({})", named(models), short(reason)),
+        [(reason, models)] => format!("{} models, {} ({})", models.len(), named(models), short(reason)),
+        reasons => {
+            let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
+            let shown = reasons.iter().take(REASONS_SHOWN_MAX);
+            let mut told: Vec<String> =
+                shown.map(|(reason, models)| format!("{}: {}", named(models), short(reason))).collect();
+            if reasons.len() > REASONS_SHOWN_MAX {
+                told.push(format!("{} more reasons", reasons.len() - REASONS_SHOWN_MAX));
+            }
+            format!("{models} models ({})", told.join("; "))
+        }
+    };
+    Some(format!("blocked: {told}"))
+}
+
+/// The first of some models, and how many more there are.
+fn named(models: &[&ModelLabel]) -> String {
+    let shown = models.iter().take(NAMES_SHOWN_MAX).map(|model| printable(model.as_str()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match models.len().saturating_sub(NAMES_SHOWN_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
-    let noun = if models == 1 { "model" } else { "models" };
-    if let [(reason, _)] = reasons.as_slice() {
-        return Some(format!("blocked: {models} {noun} ({})", printable(reason)));
-    }
-    let mut told: Vec<String> = reasons
-        .iter()
-        .take(REASONS_SHOWN_MAX)
-        .map(|(reason, models)| match models.as_slice() {
-            [only] => format!("{only}: {}", printable(reason)),
-            many => format!("{} of them: {}", many.len(), printable(reason)),
-        })
-        .collect();
-    if reasons.len() > REASONS_SHOWN_MAX {
-        told.push(format!("{} more reasons", reasons.len() - REASONS_SHOWN_MAX));
-    }
-    Some(format!("blocked: {models} {noun} ({})", told.join("; ")))
 }
 
 /// A time left, or `-` if unknown.
@@ -185,5 +208,60 @@ pub fn shortened(names: &[String]) -> String {
         [] => "-".to_owned(),
         [only] => only.clone(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::control::ModelView;
+
+    use super::*;
+
+    fn model(name: &str, blocked: Option<&str>) -> ModelView {
+        let blocked = blocked.map(str::to_owned);
+        ModelView { model: name.into(), planned: 10, blocked, ..ModelView::default() }
+    }
+
+    #[test]
+    fn who_is_blocked_is_named_and_not_what_workers_serve() {
+        let served = "no worker serves it; workers serve x, y, z and 9 more";
+        let view = |models| BenchmarkView { models, ..BenchmarkView::default() };
+        assert_eq!(blocked(&view(vec![model("a", None)])), None);
+        let one = view(vec![model("a", None), model("b", Some(served))]);
+        assert_eq!(blocked(&one).unwrap(), "blocked: b (no worker serves it)");
+        let mut models: Vec<ModelView> = (0..9).map(|n| model(&format!("m{n}"), Some(served))).collect();
+        assert_eq!(
+            blocked(&view(models.clone())).unwrap(),
+            "blocked: 9 models, m0, m1, m2 and 6 more (no worker serves it)"
+        );
+        models.push(model("p", Some("parked: unauthorized")));
+        assert_eq!(
+            blocked(&view(models)).unwrap(),
+            "blocked: 10 models (m0, m1, m2 and 6 more: no worker serves it; p: parked: unauthorized)"
+        );
+    }
+
+    #[test]
+    fn a_time_left_says_whom_it_leaves_out() {
+        let view = |eta_s, blocked: usize| BenchmarkView {
+            eta_s,
+            phase: RunPhase::Active,
+            models: (0..blocked).map(|_| model("m", Some("no worker serves it"))).collect(),
+            ..BenchmarkView::default()
+        };
+        assert_eq!(eta_of_run(&view(Some(65.0), 0)), "1m 05s");
+        assert_eq!(eta_of_run(&view(Some(65.0), 1)), "1m 05s without 1 blocked model");
+        assert!(counts_and_pace(&view(Some(65.0), 3)).ends_with("ETA 1m 05s without 3 blocked models"));
+        assert_eq!(eta_of_run(&view(None, 3)), "-");
+    }
+
+    #[test]
+    fn records_that_nobody_acknowledges_are_told_when_they_are_many() {
+        let view =
+            |unacknowledged, phase| BenchmarkView { unacknowledged, phase, ..BenchmarkView::default() };
+        assert_eq!(trouble(&view(999, RunPhase::Active)), None);
+        let told = trouble(&view(12_000, RunPhase::Active)).unwrap();
+        assert_eq!(told, "12000 records of the fleet are not acknowledged yet");
+        assert_eq!(trouble(&view(12_000, RunPhase::Finished)), None);
     }
 }

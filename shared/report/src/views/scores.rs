@@ -407,6 +407,7 @@ mod tests {
             pace: domain::control::Pace::default(),
             blocked: None,
             mean: Mean::of((0..26).map(|task| (task < scored).then_some(0.148))),
+            ..ModelView::default()
         };
         assert_eq!(mean_of_model(&model(26, 52)), "0.148 (26/52 dialogues)");
         assert_eq!(mean_of_model(&model(9, 26)), "0.148 (9/26)");
