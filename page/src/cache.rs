@@ -10,9 +10,11 @@ use domain::caller::CallerRole;
 use domain::control::{Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
-use crate::intervals::Intervals;
+use crate::links::Links;
+use crate::render::shown::Shown;
 use crate::render::{benchmark, benchmarks, workers};
 use crate::section::{PageState, Section};
+use crate::standings::{RunStandings, Standings};
 use crate::visitor::Audience;
 
 /// Time between two computations of the same thing.
@@ -33,7 +35,7 @@ pub(crate) enum Topic {
 struct CachedPage {
     /// Errors are cached as long as pages, so that visitors of an unreadable run do not each wait for the same failure.
     latest: Option<(Instant, Result<Arc<PageState>, ServiceError>)>,
-    intervals: Intervals,
+    standings: RunStandings,
 }
 
 type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
@@ -42,16 +44,17 @@ type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
 pub(crate) struct ViewCache {
     of_operators: Arc<Access>,
     of_readers: Arc<Access>,
+    links: Arc<Links>,
     tick: Duration,
     cells: Mutex<HashMap<Topic, (Instant, Cell)>>,
 }
 
 impl ViewCache {
     /// A cache with this time between two computations: [`TICK`], except in tests.
-    pub(crate) fn new(coordinator: &Coordinator, tick: Duration) -> Self {
+    pub(crate) fn new(coordinator: &Coordinator, links: Arc<Links>, tick: Duration) -> Self {
         let of_operators = coordinator.view_for_many(CallerRole::Operator);
         let of_readers = coordinator.view_for_many(CallerRole::Reader);
-        Self { of_operators, of_readers, tick, cells: Mutex::default() }
+        Self { of_operators, of_readers, links, tick, cells: Mutex::default() }
     }
 
     fn access(&self, audience: Audience) -> &Arc<Access> {
@@ -123,12 +126,15 @@ impl ViewCache {
         let has_intervals = view.headline.intervals;
         if has_intervals {
             // Whoever waits for intervals sees them with a later tick.
-            cached.intervals.keep_up(access, id, view.done());
+            cached.standings.keep_up(access, id, view.done());
         }
-        let intervals = cached.intervals.latest();
-        let is_settled = !has_intervals || cached.intervals.are_settled(view.done());
+        let is_settled = !has_intervals || cached.standings.are_settled(view.done());
+        // A model that was added meanwhile would be missing from the standings of before.
+        let knows_all = |standings: &Arc<Standings>| standings.models.len() == view.models.len();
+        let standings = cached.standings.latest().filter(knows_all);
+        let standings = standings.unwrap_or_else(|| Arc::new(Standings::of_view(&view)));
         let (title, over) = (format!("Benchmark {id}"), view.phase.is_over() && is_settled);
-        let shown = benchmark::Shown { view, intervals };
+        let shown = Shown { view, standings, links: Arc::clone(&self.links) };
         let sections = rendered(move || benchmark::sections(&shown)).await?;
         Ok(PageState { title, sections, over })
     }
@@ -153,7 +159,8 @@ mod tests {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path()));
-        ViewCache::new(&coordinator, tick)
+        let links = Links { prices: costs::Prices::default(), dashboards: None };
+        ViewCache::new(&coordinator, Arc::new(links), tick)
     }
 
     #[tokio::test]

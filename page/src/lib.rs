@@ -12,15 +12,18 @@
 mod admission;
 mod assets;
 mod cache;
-mod intervals;
+mod links;
+mod notices;
 mod page;
 mod render;
 mod routes;
 mod section;
 mod session;
 mod site;
+mod standings;
 mod stream;
 mod visitor;
 
-pub use page::Page;
+pub use links::{DashboardUrl, Links};
+pub use page::{Page, PageOptions};
 pub use visitor::{InvalidUrl, Login, PublicUrl};

@@ -6,21 +6,32 @@ use std::sync::Arc;
 use axum::Router;
 use coordinator::Coordinator;
 
+use crate::links::Links;
 use crate::routes;
 use crate::site::Site;
 use crate::visitor::{Login, PublicUrl};
+
+/// How a page is served.
+#[derive(Clone)]
+pub struct PageOptions {
+    pub login: Login,
+    /// Its address for other machines.
+    pub public: Option<PublicUrl>,
+    pub links: Links,
+}
 
 /// The live page of a coordinator.
 #[derive(Clone)]
 pub struct Page(Arc<Site>);
 
 impl Page {
-    /// The page of this coordinator. `public` is its address for other machines.
+    /// The page of this coordinator.
     ///
     /// # Errors
     /// The system gives no random numbers.
-    pub fn new(coordinator: Arc<Coordinator>, login: Login, public: Option<PublicUrl>) -> io::Result<Self> {
-        Ok(Self(Arc::new(Site::new(coordinator, login, public)?)))
+    pub fn new(coordinator: Arc<Coordinator>, options: PageOptions) -> io::Result<Self> {
+        let PageOptions { login, public, links } = options;
+        Ok(Self(Arc::new(Site::new(coordinator, login, public, links)?)))
     }
 
     /// Its routes. Requests need the address of their peer as [`ConnectInfo`](axum::extract::ConnectInfo).

@@ -1,12 +1,14 @@
-//! Confidence intervals of the mean scores of a run's models. They are computed in the background, use at most a hundredth of the time, and may be older than the means.
+//! Where the models of a run stand: means, intervals and what is missing, all of one moment. They are computed in the
+//! background, use at most a hundredth of the time, and may be older than the counts beside them.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::access::Access;
-use coordinator::dialogues::ModelScores;
-use domain::{ModelLabel, RunId};
+use coordinator::dialogues::{ModelScores, TaskScores};
+use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
+use domain::ranking::{Contender, Place, ranked};
+use domain::{Mean, ModelLabel, RunId};
 use report::stats::{Interval, TaskValues, ValueRange, estimate};
 
 /// Shortest time between two computations.
@@ -15,15 +17,86 @@ const EVERY: Duration = Duration::from_secs(2);
 /// After a computation, pause for this many times its duration.
 const REST: u32 = 100;
 
-pub(crate) type IntervalsByModel = Arc<HashMap<ModelLabel, Interval>>;
+/// Where a model stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ModelStanding {
+    pub model: ModelLabel,
+    pub contender: Contender,
+    /// Of its value, from the same scores.
+    pub interval: Option<Interval>,
+}
 
-/// The intervals of a run, as far as they are known.
+/// Where the models of a benchmark stand at one moment, in the order of its plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Standings {
+    pub models: Vec<ModelStanding>,
+    /// Which of two values is the better one.
+    pub better: Better,
+}
+
+impl Standings {
+    /// From the means of a view, without intervals: what is known before any scores were read, and of benchmarks whose number
+    /// is no mean of scores.
+    pub(crate) fn of_view(view: &BenchmarkView) -> Self {
+        let is_mean = view.headline.intervals;
+        let tasks = |model: &ModelView| {
+            let of_model = view.cells.iter().filter(|cell| cell.model == model.model);
+            of_model.map(CellView::covered_mean).collect::<Vec<Mean>>()
+        };
+        let standing = |model: &ModelView| ModelStanding {
+            model: model.model.clone(),
+            contender: if is_mean { Contender::of_tasks(tasks(model)) } else { of_result(model.mean) },
+            interval: None,
+        };
+        let first_result = view.rows.iter().find(|row| row.kind == RowKind::Result).filter(|_| !is_mean);
+        let better = |row: &RowView| row.better;
+        Self {
+            models: view.models.iter().map(standing).collect(),
+            better: first_result.map_or(Better::Higher, better),
+        }
+    }
+
+    fn of_scores(scores: Vec<ModelScores>) -> Self {
+        let standing = |ModelScores { model, tasks }: ModelScores| {
+            let mean = |task: &TaskScores| {
+                let scores = task.scores.iter().map(|(_, score)| Some(*score));
+                Mean { planned: task.planned, ..Mean::of(scores) }
+            };
+            let contender = Contender::of_tasks(tasks.iter().map(mean));
+            // Every task counts the same.
+            let strata = tasks.into_iter().map(|task| TaskValues { weight: 1.0, values: task.scores });
+            let estimate = estimate(&strata.collect::<Vec<_>>(), ValueRange::SCORE);
+            ModelStanding { model, contender, interval: estimate.map(|estimate| estimate.interval) }
+        };
+        Self { models: scores.into_iter().map(standing).collect(), better: Better::Higher }
+    }
+
+    /// The models in their order, each with its place.
+    pub(crate) fn placed(&self) -> Vec<(&ModelStanding, Place)> {
+        let contenders: Vec<Contender> = self.models.iter().map(|model| model.contender).collect();
+        let places = ranked(&contenders, self.better);
+        places.into_iter().map(|place| (&self.models[place.contender], place)).collect()
+    }
+
+    /// How many values are in them.
+    pub(crate) fn scores(&self) -> u64 {
+        self.models.iter().map(|model| model.contender.covered).sum()
+    }
+}
+
+/// A result: what it could still become is not known, because it is no mean of scores between 0 and 1.
+fn of_result(mean: Mean) -> Contender {
+    let Mean { value, covered, planned } = mean;
+    Contender { value, covered, planned, bounds: None }
+}
+
+/// The standings of a run, as far as they are known.
 #[derive(Default)]
-pub(crate) struct Intervals(Arc<Mutex<State>>);
+pub(crate) struct RunStandings(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    known: IntervalsByModel,
+    known: Option<Arc<Standings>>,
     /// Number of dialogues with a record at the last computation.
     done: Option<u64>,
     /// No computation begins before this time.
@@ -31,12 +104,12 @@ struct State {
     under_way: bool,
 }
 
-impl Intervals {
-    pub(crate) fn latest(&self) -> IntervalsByModel {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).known)
+impl RunStandings {
+    pub(crate) fn latest(&self) -> Option<Arc<Standings>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.clone()
     }
 
-    /// Whether the latest intervals include all of `done` records.
+    /// Whether the latest standings include all of `done` records.
     pub(crate) fn are_settled(&self, done: u64) -> bool {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !state.under_way && state.done == Some(done)
@@ -61,33 +134,66 @@ impl Intervals {
                     tracing::debug!(%run, %error, "no intervals");
                     None
                 }
-                Ok(scores) => {
-                    let compute = move || {
-                        let of = |of: ModelScores| {
-                            let estimate = estimate(&strata(&of.scores), ValueRange::SCORE)?;
-                            Some((of.model, estimate.interval))
-                        };
-                        scores.into_iter().filter_map(of).collect::<HashMap<_, _>>()
-                    };
-                    tokio::task::spawn_blocking(compute).await.ok()
-                }
+                Ok(scores) => tokio::task::spawn_blocking(move || Standings::of_scores(scores)).await.ok(),
             };
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             state.under_way = false;
             state.rest_until = Some(Instant::now() + EVERY.max(begun.elapsed() * REST));
             state.done = Some(done);
             if let Some(computed) = computed {
-                state.known = Arc::new(computed);
+                state.known = Some(Arc::new(computed));
             }
         });
     }
 }
 
-/// The scores task by task, each of which counts the same.
-fn strata(scores: &[((u32, u32), f64)]) -> Vec<TaskValues> {
-    let mut tasks: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
-    for ((task, case), score) in scores {
-        tasks.entry(*task).or_default().push((*case, *score));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(model: &str, of_tasks: [(u64, &[f64]); 2]) -> ModelScores {
+        let task = |(planned, values): (u64, &[f64])| TaskScores {
+            planned,
+            scores: values.iter().enumerate().map(|(case, score)| (case as u32, *score)).collect(),
+        };
+        ModelScores { model: model.into(), tasks: of_tasks.map(task).into() }
     }
-    tasks.into_values().map(|values| TaskValues { weight: 1.0, values }).collect()
+
+    #[test]
+    fn a_mean_lies_in_its_interval_because_both_are_of_one_moment() {
+        let found = Standings::of_scores(vec![
+            scores("whole", [(4, &[0.5, 0.75, 0.5, 0.25]), (2, &[1.0, 1.0])]),
+            scores("begun", [(4, &[1.0]), (2, &[])]),
+        ]);
+        for model in &found.models {
+            let value = model.contender.value.unwrap();
+            assert!(
+                model.interval.is_none_or(|found| found.low <= value && value <= found.high),
+                "{model:?}"
+            );
+        }
+        let places: Vec<(&str, Option<u64>)> =
+            found.placed().iter().map(|(model, place)| (model.model.as_str(), place.rank)).collect();
+        assert_eq!(places, [("whole", Some(1)), ("begun", None)]);
+        let bounds = found.models[1].contender.bounds.unwrap();
+        assert_eq!((bounds.low, bounds.high), (0.125, 1.0));
+        assert_eq!(found.scores(), 7);
+    }
+
+    #[test]
+    fn of_results_the_lower_one_may_be_the_better_one() {
+        let row = RowView { name: "= Halu_BOK".into(), kind: RowKind::Result, better: Better::Lower };
+        let model = |name: &str, value| ModelView {
+            model: name.into(),
+            mean: Mean { value: Some(value), covered: 5, planned: 5 },
+            ..ModelView::default()
+        };
+        let mut view = BenchmarkView { rows: vec![row], ..BenchmarkView::default() };
+        view.headline.intervals = false;
+        view.models = vec![model("a", 0.9), model("b", 0.2)];
+        let standings = Standings::of_view(&view);
+        let names: Vec<&str> = standings.placed().iter().map(|(model, _)| model.model.as_str()).collect();
+        assert_eq!(names, ["b", "a"]);
+        assert_eq!(standings.models[0].contender.bounds, None);
+    }
 }

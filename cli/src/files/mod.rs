@@ -5,4 +5,5 @@ pub mod copy;
 pub mod export;
 pub mod inputs;
 pub mod judged;
+pub mod prices;
 pub mod tables;

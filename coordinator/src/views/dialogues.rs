@@ -6,6 +6,7 @@ use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, Ta
 use results::log::PlaceReader;
 
 use crate::errors::{Result, internal, not_found};
+use crate::plan::PlannedModel;
 use crate::records::positions::RecordPositions;
 use crate::views::Views;
 
@@ -23,8 +24,17 @@ pub struct DialogueLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelScores {
     pub model: ModelLabel,
-    /// With what each is about: the places of its task and of its case.
-    pub scores: Vec<((u32, u32), f64)>,
+    /// In the order of the plan.
+    pub tasks: Vec<TaskScores>,
+}
+
+/// The headline scores of a model on a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskScores {
+    /// Dialogues planned.
+    pub planned: u64,
+    /// Each with the place of its case.
+    pub scores: Vec<(u32, f64)>,
 }
 
 /// A dialogue in full, as somebody may read it.
@@ -36,27 +46,30 @@ pub struct RecordView {
 }
 
 impl Views {
-    /// The headline scores of every model, in the order of the plan.
+    /// The headline scores of every model, in the order of the plan, all of one moment.
     ///
     /// # Errors
     /// There is no such run, or it cannot be loaded.
     pub(crate) async fn scores(&self, run: &RunId) -> Result<Vec<ModelScores>> {
         let run = self.loaded.known(run).await?;
         let cases: Vec<u32> = run.tasks.iter().map(|kind| kind.cases.len().max(1) as u32).collect();
-        let of_model = |model: usize, label: &ModelLabel| {
-            let mut scores = Vec::new();
-            run.table(|table| {
-                for (task, cases) in cases.iter().enumerate() {
-                    for (iteration, slot) in run.layout.cell(model, task).enumerate() {
-                        if let Some(Ok(Some(score))) = table.get(slot).map(|row| row.outcome) {
-                            scores.push(((task as u32, iteration as u32 % cases), score));
-                        }
+        Ok(run.table(|table| {
+            let of_task = |model: usize, task: usize| {
+                let mut found = TaskScores::default();
+                for (iteration, slot) in run.layout.cell(model, task).enumerate() {
+                    found.planned += 1;
+                    if let Some(Ok(Some(score))) = table.get(slot).map(|row| row.outcome) {
+                        found.scores.push((iteration as u32 % cases[task], score));
                     }
                 }
-            });
-            ModelScores { model: label.clone(), scores }
-        };
-        Ok(run.plan.models.iter().enumerate().map(|(place, model)| of_model(place, &model.label)).collect())
+                found
+            };
+            let of_model = |(place, model): (usize, &PlannedModel)| ModelScores {
+                model: model.label.clone(),
+                tasks: (0..cases.len()).map(|task| of_task(place, task)).collect(),
+            };
+            run.plan.models.iter().enumerate().map(of_model).collect()
+        }))
     }
 
     /// The dialogues of a model on a task, by iteration.

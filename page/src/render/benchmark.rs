@@ -9,51 +9,49 @@ use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunP
 use maud::{Markup, html};
 use present::table::{Cell, Table, printable};
 use report::html::grid::{GridHead, GridLine, Square, grid};
-use report::html::tables::{linked, table};
+use report::html::tables::{Row, live, table};
 use report::tables::fleet;
-use report::views::scores::mean_of_model;
-use report::words::figure;
+use report::words::duration;
 
+use super::board::{board, finder};
+use super::curve::curve;
 use super::frame::{form_token, frame, section};
 use super::paths::{path_of, path_with};
-use crate::intervals::IntervalsByModel;
+use super::shown::Shown;
+use super::speed::speed;
+use crate::links::Links;
 use crate::section::{PageState, Section};
 use crate::visitor::Visitor;
 
 /// Screen readers announce progress in steps of this many per cent.
 const SPOKEN_STEP: u64 = 10;
 
-/// The data of a run's page.
-pub(crate) struct Shown {
-    pub view: BenchmarkView,
-    pub intervals: IntervalsByModel,
-}
-
-pub(crate) fn page(visitor: &Visitor, run: &RunId, state: &PageState, done: &str) -> Html<String> {
+/// The page; `notice` is what a command did a moment ago.
+pub(crate) fn page(
+    visitor: &Visitor,
+    run: &RunId,
+    state: &PageState,
+    links: &Links,
+    notice: Option<&str>,
+) -> Html<String> {
     let main = html! {
         h1 { (printable(&state.title)) }
-        @if let Some(words) = in_words(done) { p.done role="status" { (words) } }
+        @if let Some(words) = notice { p.done role="status" { (words) } }
         (section(state, "progress"))
+        nav.take aria-label="Take along" {
+            a href=(format!("{}/scores.csv", path_of(run))) download { "Scores (CSV)" } " "
+            a href=(format!("{}/records.jsonl", path_of(run))) download { "Records (JSON lines)" }
+            @if let Some(dashboard) = links.dashboard_of(run) { " " a href=(dashboard) rel="noreferrer" { "Dashboard" } }
+        }
         @if visitor.steers() {
             form.controls method="post" action={ (path_of(run)) "/command" } aria-label="Commands" {
                 (form_token(visitor)) (section(state, "controls"))
             }
         }
-        @for id in ["leaders", "grid", "stages", "outcomes", "models", "history"] { (section(state, id)) }
+        (finder())
+        @for id in ["leaders", "grid", "speed", "stages", "outcomes", "models", "history"] { (section(state, id)) }
     };
     frame(&state.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
-}
-
-/// The last command in words. `done` comes from the address, so only a number of it is shown.
-fn in_words(done: &str) -> Option<String> {
-    match done {
-        "pause" => Some("The run is paused: nothing more is handed out.".to_owned()),
-        "resume" => Some("The run goes on.".to_owned()),
-        "cancel" => Some("The run is cancelled.".to_owned()),
-        number => {
-            number.parse::<u64>().ok().map(|count| format!("{count} failed dialogues are asked again."))
-        }
-    }
 }
 
 pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
@@ -61,8 +59,9 @@ pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
     vec![
         Section::new("progress", progress(view)),
         Section::new("controls", controls(view)),
-        Section::new("leaders", leaders(shown)),
+        Section::new("leaders", board(shown)),
         Section::new("grid", heat(shown)),
+        Section::new("speed", speed(view, &shown.links.prices)),
         Section::new("stages", runs(view)),
         Section::new("outcomes", outcomes(view)),
         Section::new("models", models(view)),
@@ -77,7 +76,9 @@ fn progress(view: &BenchmarkView) -> Markup {
         p.head { span class={ "phase " (view.phase) } { (view.phase) } " " strong { (printable(&view.name)) }
             span.note { " planned " (view.created_at.strftime("%Y-%m-%d %H:%M:%S")) " UTC" } }
         progress max=(view.planned.max(1)) value=(view.done()) aria-label="Dialogues done" data-spoken=(spoken) { (share) " %" }
-        p.counts { (fleet::counts_and_pace(view)) }
+        p.counts { (fleet::counts_and_pace(view))
+            @if let Some(elapsed) = view.elapsed_s { ", " (duration(elapsed)) @if !view.phase.is_over() { " so far" } } }
+        (curve(view))
         @if let Some(trouble) = fleet::trouble(view) { p.warning { (trouble) } }
         @for note in &view.notes { p.warning { (printable(note)) } }
     }
@@ -105,56 +106,9 @@ fn controls(view: &BenchmarkView) -> Markup {
     }
 }
 
-/// The models, best first, with progress and scores of each.
-fn leaders(shown: &Shown) -> Markup {
-    let Shown { view, intervals, .. } = shown;
-    if view.models.is_empty() {
-        return html! {};
-    }
-    let mut order: Vec<&ModelView> = view.models.iter().collect();
-    order.sort_by(|a, b| value(b).total_cmp(&value(a)));
-    let headline = &view.headline;
-    let ends: &[&str] = if headline.intervals { &["low", "high"] } else { &[] };
-    let columns = Table::default()
-        .right([""])
-        .left(["model"])
-        .right([headline.words.as_str()])
-        .right(ends.iter().copied());
-    let columns = columns.right(["done", "failed", "per s", "ETA"]).left([""]);
-    let mut board = columns.titled("Leader board");
-    for (place, model) in order.iter().enumerate() {
-        let interval = intervals.get(&model.model);
-        let rank = if model.mean.value.is_some() { Cell::Count(place as u64 + 1) } else { Cell::Empty };
-        let done = model.scored + model.failed;
-        let head =
-            [rank, Cell::from(model.model.as_str()), Cell::Told(mean_of_model(model), model.mean.value)];
-        let ends = [interval.map(|interval| interval.low), interval.map(|interval| interval.high)];
-        let ends = ends.into_iter().filter(|_| headline.intervals).map(|end| Cell::number(end, 3));
-        let rest = [
-            Cell::Told(format!("{done}/{}", model.planned), Some(done as f64)),
-            Cell::Count(model.failed),
-            Cell::Told(figure(model.pace.rate), Some(model.pace.rate)),
-            Cell::Told(fleet::eta(model.pace.eta_s), model.pace.eta_s),
-            Cell::from(model.blocked.as_deref().or(model.parked.as_deref()).unwrap_or_default()),
-        ];
-        board.row(head.into_iter().chain(ends).chain(rest));
-    }
-    html! {
-        h2 { "Leader board so far" }
-        (table(&board))
-        @if !headline.intervals { p.note { "The first of the results below." } }
-        @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of it, for these tasks "
-            "with other exercises; it follows the run at some distance." } }
-    }
-}
-
-fn value(model: &ModelView) -> f64 {
-    model.mean.value.unwrap_or(f64::NEG_INFINITY)
-}
-
 /// The scores of models by task.
 fn heat(shown: &Shown) -> Markup {
-    let view = &shown.view;
+    let Shown { view, standings, .. } = shown;
     if view.cells.is_empty() {
         return html! {};
     }
@@ -178,17 +132,17 @@ fn heat(shown: &Shown) -> Markup {
             link: (is_task && done > 0).then(|| path_with(&view.run, "dialogues", &link)),
         }
     };
-    let mut models: Vec<&ModelView> = view.models.iter().collect();
-    models.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    // In the order of the board, so that a model is found at the same place.
+    let placed = standings.placed();
+    let models = placed.iter().filter_map(|(standing, _)| Some((shown.model(&standing.model)?, standing)));
     let square_of = |model: &ModelView, row: &RowView| {
         let cell = cells.get(&(model.model.as_str(), row.name.as_str())).filter(|cell| cell.planned > 0)?;
         Some(square(cell, row))
     };
     let lines: Vec<GridLine<'_>> = models
-        .into_iter()
-        .map(|model| GridLine {
+        .map(|(model, standing)| GridLine {
             name: model.model.as_str(),
-            mean: model.mean.value,
+            mean: standing.contender.value,
             squares: rows.iter().map(|row| square_of(model, row)).collect(),
         })
         .collect();
@@ -211,7 +165,10 @@ fn runs(view: &BenchmarkView) -> Markup {
     html! {
         @if !view.runs.is_empty() {
             h2 { "Runs of the stages" }
-            (linked(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name))))
+            (live(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name)), |row| Row {
+                key: view.runs[row].name.as_str(),
+                ..Row::default()
+            }))
         }
     }
 }
@@ -252,8 +209,9 @@ fn outcomes(view: &BenchmarkView) -> Markup {
 
 fn models(view: &BenchmarkView) -> Markup {
     let models = fleet::models(view).titled("Models and their units");
+    let row = |at: usize| Row { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
     html! {
-        @if !view.models.is_empty() { details #units { summary { "Models and their units" } (linked(&models, |_, _| None)) } }
+        @if !view.models.is_empty() { details #units { summary { "Models and their units" } (live(&models, |_, _| None, row)) } }
     }
 }
 

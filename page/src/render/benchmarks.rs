@@ -3,7 +3,7 @@
 use axum::response::Html;
 use domain::control::BenchmarkView;
 use maud::{Markup, html};
-use report::html::tables::linked;
+use report::html::tables::{Row, live};
 use report::tables::fleet;
 
 use super::frame::{frame, section};
@@ -28,5 +28,9 @@ fn list(benchmarks: &[BenchmarkView]) -> Markup {
     let mut newest = benchmarks.to_vec();
     newest.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.run.cmp(&a.run)));
     let table = fleet::runs(&newest).titled("Benchmarks");
-    linked(&table, |row, column| (column == 0).then(|| path_of(&newest[row].run)))
+    live(
+        &table,
+        |row, column| (column == 0).then(|| path_of(&newest[row].run)),
+        |row| Row { key: newest[row].run.as_str(), ..Row::default() },
+    )
 }

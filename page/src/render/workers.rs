@@ -2,19 +2,20 @@
 
 use axum::response::Html;
 use domain::control::WorkerView;
+use domain::exchange::WorkerStatus;
 use maud::{Markup, html};
+use report::html::tables::{Row, live};
 use present::table::printable;
-use report::html::tables::table;
 use report::tables::fleet;
 
 use super::frame::{form_token, frame, section};
 use crate::section::{PageState, Section};
 use crate::visitor::Visitor;
 
-pub(crate) fn page(visitor: &Visitor, state: &PageState, done: &str) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, state: &PageState, notice: Option<&str>) -> Html<String> {
     let main = html! {
         h1 { "Workers" }
-        @if done == "drain" { p.done role="status" { "The worker was asked to finish what it holds and end." } }
+        @if let Some(words) = notice { p.done role="status" { (words) } }
         @if visitor.steers() {
             // Which workers there are changes; the form around them does not.
             form method="post" action="/workers/drain" { (form_token(visitor)) (section(state, "drain")) }
@@ -38,10 +39,18 @@ fn list(workers: &[WorkerView]) -> Markup {
             p { "There are no workers. " code { "kgfleet worker" } " starts one." }
         } @else {
             p.note { (workers.len()) @if workers.len() == 1 { " worker, " } @else { " workers, " }
-                (workers.iter().map(|worker| u64::from(worker.status.in_flight)).sum::<u64>()) " dialogues in flight." }
-            (table(&fleet::workers(workers).titled("Workers")))
+                (sum(workers, |status| status.in_flight.into())) " dialogues in flight, "
+                (sum(workers, |status| status.unacknowledged)) " records not acknowledged." }
+            (live(&fleet::workers(workers).titled("Workers"), |_, _| None, |at| Row {
+                key: workers[at].worker.as_str(),
+                ..Row::default()
+            }))
         }
     }
+}
+
+fn sum(workers: &[WorkerView], of: fn(&WorkerStatus) -> u64) -> u64 {
+    workers.iter().map(|worker| of(&worker.status)).sum()
 }
 
 /// The workers that can be drained.

@@ -35,7 +35,10 @@ pub(super) async fn benchmark(
         return Failed(visitor, error).into_response();
     }
     match site.cache.latest(&Topic::Benchmark(id.clone(), visitor.audience())).await {
-        Ok(state) => benchmark::page(&visitor, &id, &state, &done.done).into_response(),
+        Ok(state) => {
+            let notice = site.take_notice(&done.done);
+            benchmark::page(&visitor, &id, &state, &site.links, notice.as_deref()).into_response()
+        }
         Err(error) => Failed(visitor, error).into_response(),
     }
 }

@@ -44,7 +44,8 @@ pub(super) async fn command(
                 site.cache.forget(&Topic::Benchmark(run.clone(), audience));
                 site.cache.forget(&Topic::Benchmarks(audience));
             }
-            Redirect::to(&format!("{}?done={done}", path_of(&run))).into_response()
+            let notice = site.leave_notice(done);
+            Redirect::to(&format!("{}?done={notice}", path_of(&run))).into_response()
         }
     }
 }
@@ -67,12 +68,18 @@ async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> R
                     vec![cause.ok_or_else(unknown)?]
                 }
             };
-            return access.retry(run, &causes).await.map(|dialogues| dialogues.to_string());
+            let asked = |dialogues| format!("{dialogues} failed dialogues are asked again.");
+            return access.retry(run, &causes).await.map(asked);
         }
         _ => return Err(ServiceError::new(ErrorCode::Invalid, "there is no such command")),
     };
     access.command(run, command).await?;
-    Ok(fields.get("action").to_owned())
+    let words = match command {
+        BenchmarkCommand::Pause => "The run is paused: nothing more is handed out.",
+        BenchmarkCommand::Resume => "The run goes on.",
+        BenchmarkCommand::Cancel => "The run is cancelled.",
+    };
+    Ok(words.to_owned())
 }
 
 /// `POST /workers/drain`.
@@ -89,7 +96,9 @@ pub(super) async fn drain(
         Err(error) => Failed(visitor, error).into_response(),
         Ok(()) => {
             Audience::ALL.into_iter().for_each(|audience| site.cache.forget(&Topic::Workers(audience)));
-            Redirect::to("/workers?done=drain").into_response()
+            let words = "The worker was asked to finish what it holds and end.";
+            let notice = site.leave_notice(words.to_owned());
+            Redirect::to(&format!("/workers?done={notice}")).into_response()
         }
     }
 }

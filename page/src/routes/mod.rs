@@ -3,6 +3,7 @@
 mod benchmarks;
 mod commands;
 mod dialogues;
+mod exports;
 mod logins;
 mod workers;
 
@@ -30,6 +31,8 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/live", get(benchmarks::list_live))
         .route("/runs/{run}", get(benchmarks::benchmark))
         .route("/runs/{run}/live", get(benchmarks::benchmark_live))
+        .route("/runs/{run}/scores.csv", get(exports::scores))
+        .route("/runs/{run}/records.jsonl", get(exports::records))
         .route("/runs/{run}/dialogues", get(dialogues::list))
         .route("/runs/{run}/dialogue", get(dialogues::dialogue))
         .route("/runs/{run}/command", post(commands::command))
@@ -47,7 +50,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
 /// What every handler of a page takes: the site and the visitor.
 type Visit = (State<Arc<Site>>, Extension<Visitor>);
 
-/// The command that was just carried out, as the redirect after a form names it.
+/// The name of the notice about the command that was just carried out, as the redirect after a form has it.
 #[derive(Deserialize)]
 struct Done {
     #[serde(default)]

@@ -12,7 +12,10 @@ use crate::stream;
 /// `GET /workers`.
 pub(super) async fn list((State(site), Extension(visitor)): Visit, Query(done): Query<Done>) -> Response {
     match site.cache.latest(&Topic::Workers(visitor.audience())).await {
-        Ok(state) => workers::page(&visitor, &state, &done.done).into_response(),
+        Ok(state) => {
+            let notice = site.take_notice(&done.done);
+            workers::page(&visitor, &state, notice.as_deref()).into_response()
+        }
         Err(error) => Failed(visitor, error).into_response(),
     }
 }

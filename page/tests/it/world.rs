@@ -16,7 +16,7 @@ use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, InstanceId, RunId};
 use harness::played_worker::{PlayedWorker, keys, record};
 use packs::{Group, Header, Identity, Parts};
-use page::{Login, Page, PublicUrl};
+use page::{Links, Login, Page, PageOptions, PublicUrl};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -174,7 +174,12 @@ impl World {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config(), queue, results::sink::folder(data.path()));
-        let page = Page::new(Arc::clone(&coordinator), entrance, public).unwrap();
+        let links = Links {
+            prices: costs::Prices::shipped(),
+            dashboards: Some("https://grafana.example".parse().unwrap()),
+        };
+        let options = PageOptions { login: entrance, public, links };
+        let page = Page::new(Arc::clone(&coordinator), options).unwrap();
         let access = coordinator.unnamed();
         Self { router: page.router(), page, coordinator, access, _data: data }
     }

@@ -14,7 +14,7 @@ use audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
 use history::EventLog;
-use page::{Login, Page, PublicUrl};
+use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
 use pod_costs::PodCosts;
 use proto::server::Security;
 use service_kit::descriptors;
@@ -22,6 +22,7 @@ use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, reached, Stop};
 
+use crate::files::prices::PriceTable;
 use crate::kit::arguments::seconds;
 use crate::kit::exit_code::{usage, ExitCode};
 use crate::kit::output::say;
@@ -47,6 +48,11 @@ pub struct Arguments {
     /// it, the page is shown to this machine only.
     #[arg(long, value_name = "URL", env = "KGFLEET_PAGE_URL", requires = "tokens")]
     page_url: Option<PublicUrl>,
+    /// Address of Grafana with this project's dashboards, to which the live page leads.
+    #[arg(long, value_name = "URL", env = "KGFLEET_DASHBOARDS")]
+    dashboards: Option<DashboardUrl>,
+    #[command(flatten)]
+    prices: PriceTable,
     /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for a
     /// single coordinator without Redis, which rebuilds the queue after a restart; dialogues in progress are then
     /// asked again.
@@ -126,6 +132,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     metrics.introduce("coordinator", env!("CARGO_PKG_VERSION"));
     coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
+    let prices = arguments.prices.read()?;
     let config = CoordinatorOptions {
         lease_for: arguments.lease,
         max_strikes: arguments.strikes,
@@ -179,8 +186,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let ready = Arc::clone(&coordinator);
         let probes =
             Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
-        let page = Page::new(Arc::clone(&coordinator), entrance(&security), arguments.page_url.clone())
-            .context("the live page cannot be served")?;
+        let links = Links { prices, dashboards: arguments.dashboards.clone() };
+        let options =
+            PageOptions { login: entrance(&security), public: arguments.page_url.clone(), links };
+        let page =
+            Page::new(Arc::clone(&coordinator), options).context("the live page cannot be served")?;
         let pages = page.router();
         let probing =
             tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));

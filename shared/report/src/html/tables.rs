@@ -13,8 +13,36 @@ pub fn table(table: &Table) -> Markup {
     linked(table, |_, _| None)
 }
 
+/// What a script needs to know of a row whose table changes while it is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Row<'a> {
+    /// Tells it from the others, whatever place it has.
+    pub key: &'a str,
+    /// Whether it is about the model of this name, so that filters of models act on it.
+    pub is_model: bool,
+    /// Words by which filters find it.
+    pub states: String,
+}
+
 /// As [`table`], with links in cells: `link` gets the row and the column of each.
 pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> Markup {
+    rows(table, link, |_| None)
+}
+
+/// As [`linked`], for tables that change while they are shown.
+pub fn live<'a>(
+    table: &Table,
+    link: impl Fn(usize, usize) -> Option<String>,
+    row: impl Fn(usize) -> Row<'a>,
+) -> Markup {
+    rows(table, link, |at| Some(row(at)))
+}
+
+fn rows<'a>(
+    table: &Table,
+    link: impl Fn(usize, usize) -> Option<String>,
+    row_of: impl Fn(usize) -> Option<Row<'a>>,
+) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
             table.sortable {
@@ -28,7 +56,12 @@ pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> M
                 } }
                 tbody {
                     @for (number, row) in table.rows().iter().enumerate() {
-                        tr { @for (column, (cell, heading)) in row.iter().zip(table.headings()).enumerate() {
+                        @let known = row_of(number);
+                        @let key = known.as_ref().map(|row| printable(row.key));
+                        @let model = key.as_ref().filter(|_| known.as_ref().is_some_and(|row| row.is_model));
+                        @let states = known.as_ref().map(|row| &row.states).filter(|states| !states.is_empty());
+                        @let place = known.as_ref().map(|_| number);
+                        tr data-key=[key.as_ref()] data-place=[place] data-model=[model] data-states=[states] { @for (column, (cell, heading)) in row.iter().zip(table.headings()).enumerate() {
                             @let names_row = column == 0 && heading.align == Align::Left && !heading.name.is_empty();
                             (td(cell, heading.align, names_row, link(number, column)))
                         } }
