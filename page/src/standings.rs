@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use coordinator::access::Access;
 use coordinator::dialogues::{ModelScores, TaskScores};
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
-use domain::ranking::{Contender, Place, ranked};
+use domain::ranking::{Contender, RankedPlace, ranked};
 use domain::{Mean, ModelLabel, RunId};
 use report::stats::{Interval, TaskValues, ValueRange, estimate};
 
@@ -72,7 +72,7 @@ impl Standings {
     }
 
     /// The models in their order, each with its place.
-    pub(crate) fn placed(&self) -> Vec<(&ModelStanding, Place)> {
+    pub(crate) fn placed(&self) -> Vec<(&ModelStanding, RankedPlace)> {
         let contenders: Vec<Contender> = self.models.iter().map(|model| model.contender).collect();
         let places = ranked(&contenders, self.better);
         places.into_iter().map(|place| (&self.models[place.contender], place)).collect()

@@ -9,7 +9,7 @@ use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunP
 use maud::{Markup, html};
 use present::table::{Cell, Table, printable};
 use report::html::grid::{GridHead, GridLine, Square, grid};
-use report::html::tables::{Row, live, table};
+use report::html::tables::{LiveRow, live, table};
 use report::tables::fleet;
 use report::words::duration;
 
@@ -165,9 +165,9 @@ fn runs(view: &BenchmarkView) -> Markup {
     html! {
         @if !view.runs.is_empty() {
             h2 { "Runs of the stages" }
-            (live(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name)), |row| Row {
+            (live(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name)), |row| LiveRow {
                 key: view.runs[row].name.as_str(),
-                ..Row::default()
+                ..LiveRow::default()
             }))
         }
     }
@@ -209,7 +209,8 @@ fn outcomes(view: &BenchmarkView) -> Markup {
 
 fn models(view: &BenchmarkView) -> Markup {
     let models = fleet::models(view).titled("Models and their units");
-    let row = |at: usize| Row { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
+    let row =
+        |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
     html! {
         @if !view.models.is_empty() { details #units { summary { "Models and their units" } (live(&models, |_, _| None, row)) } }
     }

@@ -3,7 +3,7 @@
 use axum::response::Html;
 use domain::control::BenchmarkView;
 use maud::{Markup, html};
-use report::html::tables::{Row, live};
+use report::html::tables::{LiveRow, live};
 use report::tables::fleet;
 
 use super::frame::{frame, section};
@@ -31,6 +31,6 @@ fn list(benchmarks: &[BenchmarkView]) -> Markup {
     live(
         &table,
         |row, column| (column == 0).then(|| path_of(&newest[row].run)),
-        |row| Row { key: newest[row].run.as_str(), ..Row::default() },
+        |row| LiveRow { key: newest[row].run.as_str(), ..LiveRow::default() },
     )
 }

@@ -3,7 +3,7 @@
 use domain::control::ModelView;
 use domain::ranking::{Bounds, Contender};
 use maud::{Markup, html};
-use report::html::tables::{Row, live};
+use report::html::tables::{LiveRow, live};
 use report::table::{Cell, Table, printable};
 use report::views::fleet;
 use report::words::figure;
@@ -55,8 +55,11 @@ pub(super) fn board(shown: &Shown) -> Markup {
         ];
         board.row(head.into_iter().chain(ends).chain(rest));
     }
-    let row =
-        |at: usize| Row { key: placed[at].0.model.as_str(), is_model: true, states: states(placed[at].0) };
+    let row = |at: usize| LiveRow {
+        key: placed[at].0.model.as_str(),
+        is_model: true,
+        states: states(placed[at].0),
+    };
     html! {
         h2 { "Leader board so far" }
         (live(&board, |_, _| None, row))

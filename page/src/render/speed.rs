@@ -3,7 +3,7 @@
 use costs::{Money, Prices};
 use domain::control::{BenchmarkView, ModelView};
 use maud::{Markup, html};
-use report::html::tables::{Row, live};
+use report::html::tables::{LiveRow, live};
 use report::table::{Cell, Table};
 
 /// The table of speed and cost.
@@ -34,7 +34,8 @@ pub(super) fn speed(view: &BenchmarkView, prices: &Prices) -> Markup {
         ]);
     }
     let total = Money::total(view.models.iter().map(spent));
-    let row = |at: usize| Row { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
+    let row =
+        |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
     let names = || view.models.iter().filter_map(|model| model.billed_as.as_deref());
     html! {
         h2 { "Speed and cost" }

@@ -4,7 +4,7 @@ use axum::response::Html;
 use domain::control::WorkerView;
 use domain::exchange::WorkerStatus;
 use maud::{Markup, html};
-use report::html::tables::{Row, live};
+use report::html::tables::{LiveRow, live};
 use present::table::printable;
 use report::tables::fleet;
 
@@ -41,9 +41,9 @@ fn list(workers: &[WorkerView]) -> Markup {
             p.note { (workers.len()) @if workers.len() == 1 { " worker, " } @else { " workers, " }
                 (sum(workers, |status| status.in_flight.into())) " dialogues in flight, "
                 (sum(workers, |status| status.unacknowledged)) " records not acknowledged." }
-            (live(&fleet::workers(workers).titled("Workers"), |_, _| None, |at| Row {
+            (live(&fleet::workers(workers).titled("Workers"), |_, _| None, |at| LiveRow {
                 key: workers[at].worker.as_str(),
-                ..Row::default()
+                ..LiveRow::default()
             }))
         }
     }

@@ -7,4 +7,5 @@ mod browsing;
 mod moving;
 mod pages;
 mod steering;
+mod taking;
 mod world;

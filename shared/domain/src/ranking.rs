@@ -71,7 +71,7 @@ impl Contender {
 
 /// The place of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct RankedPlace {
     /// Its position among the contenders.
     pub contender: usize,
     /// From 1; equal values share one. `None` if it covers too little to be ranked, or has no value.
@@ -80,7 +80,7 @@ pub struct Place {
 
 /// Places the models: those that can be ranked, the best first; then those that cover less than one point of a hundred below
 /// the greatest coverage, in the same order; then those without a value. Equal values keep the order given.
-pub fn ranked(contenders: &[Contender], better: Better) -> Vec<Place> {
+pub fn ranked(contenders: &[Contender], better: Better) -> Vec<RankedPlace> {
     let valued = || contenders.iter().filter(|contender| contender.value.is_some());
     let most = valued().map(Contender::coverage).fold(0.0, f64::max);
     let has_rank = |contender: &Contender| {
@@ -100,17 +100,17 @@ pub fn ranked(contenders: &[Contender], better: Better) -> Vec<Place> {
         let (a, b) = (key(a), key(b));
         (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2))
     });
-    let mut places: Vec<Place> = Vec::with_capacity(order.len());
+    let mut places: Vec<RankedPlace> = Vec::with_capacity(order.len());
     for (above, contender) in order.into_iter().enumerate() {
         let rank = has_rank(&contenders[contender]).then(|| match places.last() {
-            Some(Place { contender: last, rank: Some(rank) })
+            Some(RankedPlace { contender: last, rank: Some(rank) })
                 if contenders[*last].value == contenders[contender].value =>
             {
                 *rank
             }
             _ => above as u64 + 1,
         });
-        places.push(Place { contender, rank });
+        places.push(RankedPlace { contender, rank });
     }
     places
 }
@@ -205,7 +205,7 @@ mod tests {
             let mut seen: Vec<usize> = places.iter().map(|place| place.contender).collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..contenders.len()).collect::<Vec<_>>());
-            let ranked: Vec<&Place> = places.iter().filter(|place| place.rank.is_some()).collect();
+            let ranked: Vec<&RankedPlace> = places.iter().filter(|place| place.rank.is_some()).collect();
             prop_assert!(places.iter().take(ranked.len()).all(|place| place.rank.is_some()));
             for pair in ranked.windows(2) {
                 let (a, b) = (&contenders[pair[0].contender], &contenders[pair[1].contender]);

@@ -15,7 +15,7 @@ pub fn table(table: &Table) -> Markup {
 
 /// What a script needs to know of a row whose table changes while it is shown.
 #[derive(Clone, Debug, Default)]
-pub struct Row<'a> {
+pub struct LiveRow<'a> {
     /// Tells it from the others, whatever place it has.
     pub key: &'a str,
     /// Whether it is about the model of this name, so that filters of models act on it.
@@ -33,7 +33,7 @@ pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> M
 pub fn live<'a>(
     table: &Table,
     link: impl Fn(usize, usize) -> Option<String>,
-    row: impl Fn(usize) -> Row<'a>,
+    row: impl Fn(usize) -> LiveRow<'a>,
 ) -> Markup {
     rows(table, link, |at| Some(row(at)))
 }
@@ -41,7 +41,7 @@ pub fn live<'a>(
 fn rows<'a>(
     table: &Table,
     link: impl Fn(usize, usize) -> Option<String>,
-    row_of: impl Fn(usize) -> Option<Row<'a>>,
+    row_of: impl Fn(usize) -> Option<LiveRow<'a>>,
 ) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {

@@ -4,9 +4,10 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "domain",
     "present",
+    "costs",
     "named-files",
     "proto",
     "service-kit",
