@@ -4,5 +4,6 @@ pub mod arguments;
 pub mod exit_code;
 pub mod output;
 pub mod runtime;
+pub mod screen;
 pub mod serving;
 pub mod view;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use domain::text::with_causes;
-pub use present::table::{Align, Table, printable};
+pub use present::table::{Align, Table, printable, write_wrapped};
 pub use report::words::{duration, figure};
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.

@@ -36,7 +36,7 @@ pub fn scores(
 }
 
 /// Why dialogues have no scores: counts by cause, and the most frequent messages.
-fn failures(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
+pub fn failures(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     for (cause, count) in &view.failures {
         writeln!(out, "not scored: {count} dialogues ({cause})")?;
         let of_cause = view.refusals.iter().filter(|refusal| refusal.cause == *cause);
@@ -140,14 +140,14 @@ pub(crate) mod tests {
         models.push(blocked_by("parked: unauthorized", model("p", 0)));
         let view = run(models.clone());
         let line = headline(&view);
-        assert!(line.contains("0/260 dialogues, 0 failed, 0/s, 0 tokens/s, ETA -"), "{line}");
+        assert!(line.contains("0/260 dialogues, 0 failed, ETA -, 0/s, 0 tokens/s"), "{line}");
         let blocked =
             "blocked: 10 models (m0, m1, m2 and 6 more: no worker serves it; p: parked: unauthorized)";
         assert!(line.ends_with(blocked), "{line}");
         models.push(model("moves", 9));
         let line = headline(&run(models));
         assert!(
-            line.contains("1.3/s, 330 tokens/s, ETA 14s without 10 blocked models; blocked: 10 models"),
+            line.contains("ETA 14s without 10 blocked models, 1.3/s, 330 tokens/s; blocked: 10 models"),
             "{line}"
         );
     }

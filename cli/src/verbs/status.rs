@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use domain::control::Control;
+use report::views::Grid;
 
+use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::kit::exit_code::{explained, ExitCode};
 use crate::kit::runtime::block_on;
@@ -33,13 +35,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             if arguments.json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
-                writeln!(out, "{}\n", view::headline(&found))?;
-                view::models(&found).write(&mut out)?;
+                let screen = Screen::here();
+                screen.line(&view::headline(&found), &mut out)?;
                 writeln!(out)?;
-                view::scores(&found, |_| None, &mut out)?;
+                screen.table(&view::models(&found), &mut out)?;
+                writeln!(out)?;
+                screen.table(&Grid::of_view(&found, |_| None).table(), &mut out)?;
+                view::failures(&found, &mut out)?;
                 if !found.runs.is_empty() {
                     writeln!(out)?;
-                    view::stage_runs(&found).write(&mut out)?;
+                    screen.table(&view::stage_runs(&found), &mut out)?;
                 }
                 writeln!(out)?;
                 view::history(&found, &mut out)?;
@@ -53,7 +58,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}", serde_json::to_string(run)?)?;
             }
         } else {
-            view::runs(&runs).write(&mut out)?;
+            Screen::here().table(&view::runs(&runs), &mut out)?;
         }
         Ok(ExitCode::Success)
     })

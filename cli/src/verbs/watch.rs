@@ -12,8 +12,8 @@ use crate::place::remote::Remote;
 /// Follow a run until it ends.
 ///
 /// On a terminal: full screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
-/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move the selection, which is shown in full; q or
-/// Escape leaves. The run continues without a watcher. Elsewhere: a line every ten seconds.
+/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move the selection, which is shown in full; s changes
+/// the order of models, b goes to the next blocked one; q or Escape leaves. The run continues without a watcher. Elsewhere: a line every ten seconds.
 ///
 /// If the coordinator does not answer, the command keeps trying, and the screen shows for how long.
 ///

@@ -46,7 +46,7 @@ impl Watched {
         let model = format!("model-{model:02}");
         terminal.until(|lines| {
             lines[0] == head
-                && lines[1].starts_with("0/82 dialogues, 0 failed, 0/s, 0 tokens/s, ETA -")
+                && lines[1].starts_with("0/82 dialogues, 0 failed, ETA -, 0/s, 0 tokens/s")
                 && lines[2]
                     .starts_with("blocked: 41 models, model-00, model-01, model-02 and 38 more (no worker")
                 && lines[3].contains("1 Models 41")
@@ -87,6 +87,13 @@ fn the_screen_is_whole_at_every_size_and_after_a_resize() {
             terminal.resize(columns, rows);
             watched.until_whole(&mut terminal, rows, MODELS - 1);
         }
+        // Sorted by name, then to the first one that is blocked.
+        terminal.press("ssss");
+        terminal.until(|lines| lines[3].contains("1 Models 41, by name"));
+        terminal.press("b");
+        terminal.until(|lines| {
+            lines[5].starts_with("model-00") && lines.iter().any(|line| line.ends_with("more below"))
+        });
         terminal.press("\t");
         terminal.until(|lines| lines[4].starts_with("worker"));
         terminal.press("3");
@@ -112,6 +119,22 @@ fn a_coordinator_that_is_gone_is_told_and_forgotten_when_it_is_back() {
     assert_eq!(terminal.finish().code(), Some(130));
     watched.until_left(&mut terminal);
     assert!(!terminal.is_alternate() && terminal.echoes());
+}
+
+#[test]
+fn status_fits_a_small_terminal() {
+    let watched = Watched::start();
+    let url = format!("http://127.0.0.1:{}", watched.port);
+    for command in [&["status"][..], &["status", &watched.run]] {
+        let mut command = watched.data.command(&[command, &["--coordinator", &url]].concat());
+        let mut terminal = Terminal::start(command.env("TERM", "xterm-256color"), 80, 200);
+        assert_eq!(terminal.finish().code(), Some(0));
+        let lines = terminal.until(|lines| lines.iter().any(|line| line.contains("no worker")));
+        // A line that did not fit would go on at the beginning of the next one, which no table has.
+        let rules: Vec<&String> = lines.iter().filter(|line| line.starts_with("---")).collect();
+        assert!(!rules.is_empty() && rules.iter().all(|rule| rule.chars().count() < 80), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.starts_with("run") || line.starts_with("model")), "{lines:#?}");
+    }
 }
 
 #[test]

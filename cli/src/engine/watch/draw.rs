@@ -10,12 +10,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use report::tables::fleet;
 
-use super::board::{List, WatchState};
+use super::board::{List, ModelOrder, WatchState};
 use crate::kit::output::{duration, figure, printable};
 use crate::kit::view;
 
 /// The keys, as in `--help`.
-pub const KEYS: &str = "Tab 1 2 3 lists   ↑ ↓ PgUp PgDn Home End move   q leave";
+pub const KEYS: &str = "Tab 1 2 3 lists  ↑ ↓ PgUp PgDn Home End move  s order  b next blocked  q leave";
 
 /// Lines for the selected entry.
 const DETAIL_LINES: u16 = 3;
@@ -61,8 +61,8 @@ pub fn draw(frame: &mut Frame<'_>, board: &WatchState, now: Duration) {
     frame.render_widget(titles(board), tabs);
     let (columns, rows, full) = match board.list {
         List::Models => {
-            let models = board.view.iter().flat_map(|view| &view.models);
-            (MODELS, models.map(of_model).collect(), chosen_model(board))
+            let models = board.models();
+            (MODELS, models.into_iter().map(of_model).collect(), chosen_model(board))
         }
         List::Workers => (WORKERS, board.workers.iter().map(of_worker).collect(), chosen_worker(board)),
         List::Failures => {
@@ -77,7 +77,12 @@ pub fn draw(frame: &mut Frame<'_>, board: &WatchState, now: Duration) {
 
 fn titles(board: &WatchState) -> Line<'static> {
     let title = |(number, list): (usize, List)| {
-        let text = format!(" {} {} {} ", number + 1, list.title(), board.rows(list));
+        let order = match board.order {
+            ModelOrder::Planned => String::new(),
+            order => format!(", {}", order.words()),
+        };
+        let order = if list == List::Models { order } else { String::new() };
+        let text = format!(" {} {} {}{order} ", number + 1, list.title(), board.rows(list));
         if list == board.list { Span::raw(text).reversed() } else { Span::raw(text) }
     };
     Line::from_iter(List::ALL.into_iter().enumerate().map(title))
@@ -104,11 +109,20 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, columns: &[Column], rows: Vec<Ve
     if !rows.is_empty() {
         state.select(Some(chosen));
     }
+    // What does not fit is counted on the last line.
+    let (count, room) = (rows.len(), usize::from(area.height.saturating_sub(1)));
+    let [area, rest] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(u16::from(count > room))]).areas(area);
     let rows: Vec<Row<'_>> = rows.into_iter().map(|cells| Row::new(keep(cells))).collect();
     let table = Table::new(rows, widths)
         .header(Row::new(head).underlined())
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     frame.render_stateful_widget(table, area, &mut state);
+    let above = state.offset();
+    let below = count.saturating_sub(above + usize::from(area.height.saturating_sub(1)));
+    let told = [(above, "above"), (below, "below")].into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, place)| format!("{count} more {place}")).collect();
+    frame.render_widget(Line::raw(told.join(", ")).right_aligned().dim(), rest);
 }
 
 const MODELS: &[Column] = &[
@@ -149,8 +163,8 @@ fn of_model(model: &ModelView) -> Vec<String> {
 }
 
 fn chosen_model(board: &WatchState) -> String {
-    let model = board.view.as_ref().and_then(|view| view.models.get(board.chosen()));
-    model.map_or_else(String::new, |model| {
+    let models = board.models();
+    models.get(board.chosen()).map_or_else(String::new, |model| {
         let name = printable(model.model.as_str());
         let why = model.blocked.as_deref().or(model.parked.as_deref()).map(printable);
         let mean = view::mean_of_model(model);
@@ -268,6 +282,25 @@ mod tests {
                 board.press(crossterm::event::KeyCode::End.into());
             }
         }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut board = board(41);
+        let shown = |board: &WatchState| {
+            let lines = screen(board, 1, 80, 24);
+            let of_models = lines.iter().filter(|line| line.starts_with("model-")).count() - 1;
+            (of_models, lines[19].trim().to_owned())
+        };
+        // Of 24 lines, 14 are left for models; the model that is shown in full is one more that begins so.
+        assert_eq!(shown(&board), (14, "27 more below".to_owned()));
+        board.press(crossterm::event::KeyCode::End.into());
+        assert_eq!(shown(&board), (14, "27 more above".to_owned()));
+        (0..20).for_each(|_| {
+            board.press(crossterm::event::KeyCode::Up.into());
+        });
+        assert!(shown(&board).1.contains(" more above, "), "{:?}", shown(&board));
+        assert!(!screen(&self::board(3), 1, 80, 24).iter().any(|line| line.contains("more below")));
     }
 
     #[test]

@@ -12,11 +12,13 @@ mod markdown;
 pub mod parquet;
 mod sort;
 mod text;
+mod within;
 pub mod xlsx;
 
 pub use column::{Column, ColumnKind};
 pub use delimited::{CsvRows, guard_formula};
 pub use text::{printable, steers};
+pub use within::write_wrapped;
 pub use xlsx::write_workbook;
 
 use std::borrow::Cow;

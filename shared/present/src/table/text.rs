@@ -58,7 +58,7 @@ impl Table {
 }
 
 /// The text on one line.
-fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 

@@ -75,10 +75,10 @@ pub fn counts_and_pace(view: &BenchmarkView) -> String {
     let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
     if view.phase == RunPhase::Active {
         line.push_str(&format!(
-            ", {}/s, {} tokens/s, ETA {}",
+            ", ETA {}, {}/s, {} tokens/s",
+            eta_of_run(view),
             figure(view.rate),
-            figure(view.tokens_per_second),
-            eta_of_run(view)
+            figure(view.tokens_per_second)
         ));
     }
     line
@@ -251,7 +251,7 @@ mod tests {
         };
         assert_eq!(eta_of_run(&view(Some(65.0), 0)), "1m 05s");
         assert_eq!(eta_of_run(&view(Some(65.0), 1)), "1m 05s without 1 blocked model");
-        assert!(counts_and_pace(&view(Some(65.0), 3)).ends_with("ETA 1m 05s without 3 blocked models"));
+        assert!(counts_and_pace(&view(Some(65.0), 3)).contains(", ETA 1m 05s without 3 blocked models, 0/s"));
         assert_eq!(eta_of_run(&view(None, 3)), "-");
     }
 
