@@ -47,6 +47,7 @@ pub(super) fn speed(view: &BenchmarkView, prices: &Prices) -> Markup {
                     "All models together " (total) " " (currency) " so far, at prices of " (first) @if last != first { " to " (last) }
                     "; a model without a price has none. In the end: if the rest costs as much per dialogue."
                 },
+                (None, Some(_)) => "Of no model with a price tokens were counted.",
                 _ => "No model has a price.",
             }
         }

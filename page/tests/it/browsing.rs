@@ -1,8 +1,9 @@
 //! The page in a real browser.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use domain::control::{Control, RunPhase};
+use domain::control::{BenchmarkCommand, Control, RunPhase};
 use harness::browser::{Browser, axe};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -131,6 +132,176 @@ async fn every_page_can_be_used_by_everybody() {
             assert!(wide.as_u64().unwrap() <= u64::from(width), "{page} is {wide} wide on {width}");
             let faults = browser.barriers(&axe);
             assert_eq!(faults, json!([]), "{page}, {width} wide, dark: {dark}");
+        }
+    }
+}
+
+/// What the focus is in, by the model of its row.
+const FOCUSED: &str =
+    "document.activeElement.closest('tr')?.dataset.model ?? document.activeElement.nodeName";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_without_a_mouse_goes_through_a_table_that_moves() {
+    let Some(mut browser) = Browser::start() else { return };
+    let world = World::open();
+    let view = world.submit_many(4, 20).await;
+    let run = view.run;
+    let names: Vec<String> = view.models.iter().map(|model| model.model.to_string()).collect();
+    let base = serve(&world).await;
+    let served: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut worker = Played::serving(&world.access, "w", &served).await;
+    // One dialogue of each model, so that there is something to go to; the first model is the best one.
+    let score = |model: &str, names: &[String]| {
+        1.0 - names.iter().position(|name| name == model).unwrap_or(0) as f64 / 10.0
+    };
+    worker.take(&world.access, 1).await;
+    worker.answer(&world.access, |key| (scored(score(key.model.as_str(), &names)), "a".into())).await;
+    browser.open(&format!("{base}{}", path(&run)));
+    browser.until("document.getElementById('connection').textContent === 'live'");
+
+    // By the tabulator to the heading of `done` in the board, and sorted by the key that presses buttons.
+    let heading = "document.activeElement.closest('#leaders th')?.textContent";
+    for _ in 0..80 {
+        if browser.value(heading) == "done" {
+            break;
+        }
+        browser.press("Tab");
+    }
+    assert_eq!(browser.value(heading), "done");
+    browser.press("Enter");
+    let sorted = "document.activeElement.closest('th').getAttribute('aria-sort')";
+    assert_eq!(browser.value(sorted), "descending");
+
+    // On to the first number of the grid that leads to dialogues.
+    for _ in 0..80 {
+        if browser.value("document.activeElement.matches('.grid td a')") == true {
+            break;
+        }
+        browser.press("Tab");
+    }
+    let (model, link) = (browser.value(FOCUSED), browser.value("document.activeElement.href"));
+    assert_eq!(model, names[0].as_str());
+    browser.value("window.focused = document.activeElement; true");
+    let place = "[...document.querySelectorAll('.grid tbody tr')].indexOf(window.focused.closest('tr'))";
+    assert_eq!(browser.value(place), 0);
+    // The others overtake it; the focus goes with its model and its number.
+    let mut done = 1;
+    while done < 240 {
+        worker.take(&world.access, 100).await;
+        let answered = worker
+            .answer(&world.access, |key| {
+                (scored(if key.model.as_str() == names[0] { 0.0 } else { 1.0 }), "a".into())
+            })
+            .await;
+        if answered == 0 {
+            break;
+        }
+        done += answered;
+    }
+    browser.until(&format!("{place} === 3"));
+    assert_eq!(browser.value("document.activeElement === window.focused"), true);
+    assert_eq!((browser.value(FOCUSED), browser.value("document.activeElement.href")), (model, link));
+    assert_eq!(browser.value("document.querySelector('#leaders th[aria-sort]').textContent"), "done");
+
+    // A filter stays, acts on every table of models, and says when nothing fits.
+    let type_in = |text: &str| {
+        format!(
+            "document.querySelector('#find input').value = '{text}'; \
+             document.querySelector('#find input').dispatchEvent(new Event('input', {{bubbles: true}})); \
+             [...document.querySelectorAll('tr[data-model], .grid tbody tr')].filter((row) => !row.hidden) \
+             .map((row) => row.dataset.model ?? row.cells[0].textContent)"
+        )
+    };
+    assert_eq!(
+        browser.value(&type_in("MODEL-03")),
+        json!(["org/model-03", "org/model-03", "org/model-03", "org/model-03"])
+    );
+    assert_eq!(browser.value(&type_in("nobody")), json!([]));
+    assert_eq!(browser.value("document.querySelector('#find output').value"), "No model fits.");
+    browser.value(&type_in(""));
+    // A choice of order is that of a heading.
+    browser.value(
+        "const order = document.querySelector('#find select[name=order]'); order.value = 'model ascending'; \
+         order.dispatchEvent(new Event('input', {bubbles: true}))",
+    );
+    let first = browser.value("document.querySelector('#leaders tbody tr').dataset.model");
+    assert_eq!(first, names[0].as_str());
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_under_the_fingers_is_not_exchanged_for_another() {
+    let Some(mut browser) = Browser::start() else { return };
+    let world = World::open();
+    let run = world.submit(3).await.run;
+    let base = serve(&world).await;
+    browser.open(&format!("{base}{}", path(&run)));
+    browser.until("document.getElementById('connection').textContent === 'live'");
+    browser.value("document.querySelector('button[value=pause]').focus()");
+    // Somebody else pauses it: where `Pause` was, `Resume` is now.
+    world.access.command(&run, BenchmarkCommand::Pause).await.unwrap();
+    browser.until("document.querySelector('button[value=resume]') !== null");
+    assert_eq!(browser.value("document.activeElement.id"), "controls", "the reader goes on from there");
+    // The cause that somebody has chosen stays chosen, whatever other causes come before it.
+    let mut worker = Played::start(&world.access, "w").await;
+    world.access.command(&run, BenchmarkCommand::Resume).await.unwrap();
+    worker.take(&world.access, 1).await;
+    worker.answer(&world.access, |_| (failed("too slow"), String::new())).await;
+    browser.until("document.querySelector('option[value=timeout]') !== null");
+    browser.value("document.querySelector('select[name=cause]').value = 'timeout'");
+    worker.take(&world.access, 1).await;
+    let refused = json!({"state": "failed", "cause": "connection", "message": "refused"});
+    worker.answer(&world.access, |_| (refused.clone(), String::new())).await;
+    browser.until("document.querySelector('option[value=connection]') !== null");
+    assert_eq!(browser.value("document.querySelector('select[name=cause]').value"), "timeout");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_models_fit_every_screen() {
+    let Some(axe) = axe() else { return };
+    let Some(mut browser) = Browser::start() else { return };
+    let pictures = std::env::var_os("KGFLEET_PICTURES").map(PathBuf::from);
+    for models in [3, 10, 41] {
+        let world = World::open();
+        let view = world.submit_many(models, 4).await;
+        let (run, base) = (view.run, serve(&world).await);
+        // Nobody serves the last one; the second has begun only.
+        let served = view.models.iter().map(|model| model.model.as_str()).take(models - 1);
+        let mut worker = Played::serving(&world.access, "w", &served.collect::<Vec<_>>()).await;
+        let slow = view.models[1].model.clone();
+        for _ in 0..40 {
+            worker.take(&world.access, 8).await;
+            worker
+                .answer(&world.access, |key| match (key.model == slow, key.iteration) {
+                    (true, 1..) => (failed("HTTP 500: the server has an internal error"), String::new()),
+                    (_, n) => (scored(f64::from(n % 3) / 2.0), "Ann".into()),
+                })
+                .await;
+        }
+        for (width, dark) in [1440, 768, 390].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+            browser.set_appearance(width, dark);
+            browser.open(&format!("{base}{}", path(&run)));
+            browser.until("document.querySelectorAll('#leaders tbody tr').length > 0");
+            browser.until("document.getElementById('connection').textContent === 'live'");
+            if let Some(folder) = &pictures {
+                let name = format!("page-{models}-{width}-{}.png", if dark { "dark" } else { "light" });
+                std::fs::write(folder.join(name), browser.picture()).unwrap();
+            }
+            let wide = browser.value("document.documentElement.scrollWidth");
+            assert!(wide.as_u64().unwrap() <= u64::from(width), "{models} models: {wide} wide on {width}");
+            // Name and mean stand side by side, without scrolling.
+            let end = browser.value(
+                "document.querySelector('#leaders tbody td:nth-child(3)').getBoundingClientRect().right",
+            );
+            assert!(
+                end.as_f64().unwrap() <= f64::from(width),
+                "{models} models: the mean ends at {end} on {width}"
+            );
+            browser.value(&format!("{axe}; true"));
+            let faults = browser.value(
+                "axe.run().then((found) => found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
+            );
+            assert_eq!(faults, json!([]), "{models} models, {width} wide, dark: {dark}");
         }
     }
 }

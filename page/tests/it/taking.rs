@@ -61,6 +61,7 @@ async fn a_page_says_what_models_use_and_how_long_they_took() {
     worker.take(&world.access, 100).await;
     worker.answer(&world.access, |_| (scored(0.5), "a".into())).await;
     let page = world.visit().get(&path(&run)).await.expect(200);
-    // Answers took a second each, and no server counted tokens: their number is unknown, and so is the money.
-    page.shows(&["Speed and cost", ">1.00<", "No model has a price.", " so far"]);
+    // Answers took a second each. Of one model the server counted no tokens: their number is unknown.
+    page.shows(&["Speed and cost", ">1.00<", ">2800<", ">1040<", "No model has a price.", " so far"]);
+    assert_eq!(page.body.matches(">2800<").count(), 1, "{}", page.body);
 }

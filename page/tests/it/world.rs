@@ -204,6 +204,23 @@ impl World {
         self.access.submit(submission).await.unwrap()
     }
 
+    /// So many models on three tasks, some of them with names of published ones.
+    pub async fn submit_many(&self, models: usize, iterations: u32) -> BenchmarkView {
+        let name = |n: usize| match n {
+            0 => "gpt-4o-mini-2024-07-18".to_owned(),
+            1 => "meta-llama/Llama-4-Maverick-17B-128E-Instruct".to_owned(),
+            n => format!("org/model-{n:02}"),
+        };
+        let models = (0..models)
+            .map(|n| json!({"label": name(n), "connector": "openai-compatible", "model": name(n)}))
+            .collect::<Vec<_>>();
+        let configuration = json!({
+            "name": "many", "seed": 7, "iterations": iterations, "models": models,
+            "tasks": ["RdfFriendCount-turtle-1", "RdfFriendCount-nt-1", "RdfFriendCount-jsonld-1"],
+        });
+        self.access.submit(Submission { configuration, pack: None }).await.unwrap()
+    }
+
     /// Two models on two tasks.
     pub async fn submit(&self, iterations: u32) -> BenchmarkView {
         let configuration = json!({
@@ -293,7 +310,7 @@ impl Played {
         for grant in std::mem::take(&mut self.0.held) {
             let delivery = |key: &DialogueKey| {
                 let (outcome, text) = answer(key);
-                let record = record(&grant.lease, key, &outcome, &json!([round(&text)]));
+                let record = record(&grant.lease, key, &outcome, &json!([round(key, &text)]));
                 Delivery::of(grant.lease.run.clone(), &record).unwrap()
             };
             let receipts = access.deliver(keys(&grant).iter().map(delivery).collect()).await.unwrap();
@@ -313,11 +330,16 @@ pub fn failed(message: &str) -> Value {
     json!({"state": "failed", "cause": "timeout", "message": message})
 }
 
-fn round(answer: &str) -> Value {
+/// The server of the model `b` counts no tokens.
+fn round(key: &DialogueKey, answer: &str) -> Value {
+    let usage = match key.model.as_str() {
+        "b" => json!({}),
+        _ => json!({"prompt_tokens": 700, "cached_tokens": 100, "completion_tokens": 260}),
+    };
     json!({
         "prompt": {"kind": "first", "text": "Who knows whom?"},
         "prompted_at": "2025-01-01T00:00:00Z",
-        "answer": {"text": answer},
+        "answer": {"text": answer, "usage": usage},
         "answered_at": "2025-01-01T00:00:01Z",
     })
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 
 /// Longer than anything takes on a busy machine; passed only where the browser is stuck.
@@ -201,6 +202,13 @@ impl Browser {
             "axe.run().then((found) => found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
              .map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
         )
+    }
+
+    /// A picture of the whole page, as PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
+        let wanted = json!({"format": "png", "captureBeyondViewport": true});
+        let taken = self.call("Page.captureScreenshot", wanted);
+        base64::engine::general_purpose::STANDARD.decode(taken["data"].as_str().unwrap()).unwrap()
     }
 
     /// What the browser complained about, and windows that a page opened.

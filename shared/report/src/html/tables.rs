@@ -48,9 +48,11 @@ fn rows<'a>(
             table.sortable {
                 thead { tr {
                     @for heading in table.headings() {
-                        th scope="col" .number[heading.align == Align::Right] {
-                            // A column without a name holds marks or names: nobody sorts by it.
-                            @if !heading.name.is_empty() { button type="button" { (printable(&heading.name)) } }
+                        // A column without a name holds marks or names: it has no heading, and nobody sorts by it.
+                        @if heading.name.is_empty() { td {} } @else {
+                            th scope="col" .number[heading.align == Align::Right] {
+                                button type="button" { (printable(&heading.name)) }
+                            }
                         }
                     }
                 } }
