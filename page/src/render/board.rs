@@ -3,9 +3,9 @@
 use domain::control::ModelView;
 use domain::ranking::{Bounds, Contender};
 use maud::{Markup, html};
+use present::table::{Cell, Table, printable};
 use report::html::tables::{LiveRow, live};
-use report::table::{Cell, Table, printable};
-use report::views::fleet;
+use report::tables::fleet;
 use report::words::figure;
 
 use super::shown::Shown;

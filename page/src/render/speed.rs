@@ -3,8 +3,8 @@
 use costs::{Money, Prices};
 use domain::control::{BenchmarkView, ModelView};
 use maud::{Markup, html};
+use present::table::{Cell, Table};
 use report::html::tables::{LiveRow, live};
-use report::table::{Cell, Table};
 
 /// The table of speed and cost.
 pub(super) fn speed(view: &BenchmarkView, prices: &Prices) -> Markup {

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use super::text::{flat, printable};
-use super::{Align, Table};
+use super::{Align, Cell, Table};
 
 /// Characters that a text keeps when others need its room.
 const TEXT_MIN: usize = 12;
@@ -58,8 +58,7 @@ impl Table {
         }
         if columns < self.headings.len() {
             for row in &self.rows {
-                let (first, last) =
-                    (row.first().map(|cell| cell.shown()), row.last().map(|cell| cell.shown()));
+                let (first, last) = (row.first().map(Cell::shown), row.last().map(Cell::shown));
                 if let (Some(name), Some(remark)) =
                     (first, last.filter(|remark| !remark.is_empty() && remark != "-"))
                 {
@@ -134,7 +133,6 @@ pub fn write_wrapped(text: &str, width: usize, out: &mut dyn Write) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Cell;
 
     fn text(table: &Table, width: usize) -> String {
         let mut out = Vec::new();
