@@ -26,7 +26,7 @@ pub struct LiveRow<'a> {
 
 /// As [`table`], with links in cells: `link` gets the row and the column of each.
 pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> Markup {
-    rows(table, link, |_| None)
+    rows(table, link, None::<fn(usize) -> LiveRow<'static>>)
 }
 
 /// As [`linked`], for tables that change while they are shown.
@@ -35,30 +35,31 @@ pub fn live<'a>(
     link: impl Fn(usize, usize) -> Option<String>,
     row: impl Fn(usize) -> LiveRow<'a>,
 ) -> Markup {
-    rows(table, link, |at| Some(row(at)))
+    rows(table, link, Some(row))
 }
 
 fn rows<'a>(
     table: &Table,
     link: impl Fn(usize, usize) -> Option<String>,
-    row_of: impl Fn(usize) -> Option<LiveRow<'a>>,
+    row_of: Option<impl Fn(usize) -> LiveRow<'a>>,
 ) -> Markup {
+    let is_live = row_of.is_some();
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
             table.sortable {
                 thead { tr {
                     @for heading in table.headings() {
-                        // A column without a name holds marks or names: it has no heading, and nobody sorts by it.
-                        @if heading.name.is_empty() { td {} } @else {
+                        // A column without a name holds marks or names: nobody sorts by it.
+                        @if heading.name.is_empty() && is_live { td {} } @else {
                             th scope="col" .number[heading.align == Align::Right] {
-                                button type="button" { (printable(&heading.name)) }
+                                @if !heading.name.is_empty() { button type="button" { (printable(&heading.name)) } }
                             }
                         }
                     }
                 } }
                 tbody {
                     @for (number, row) in table.rows().iter().enumerate() {
-                        @let known = row_of(number);
+                        @let known = row_of.as_ref().map(|row_of| row_of(number));
                         @let key = known.as_ref().map(|row| printable(row.key));
                         @let model = key.as_ref().filter(|_| known.as_ref().is_some_and(|row| row.is_model));
                         @let states = known.as_ref().map(|row| &row.states).filter(|states| !states.is_empty());
