@@ -13,8 +13,9 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::{
-    Delivery, Departure, Grant, LeaseEnd, LeaseId, ModelLimit, Offer, Orders, Outlook, Parking, RateBudget, Receipt,
-    Registered, Registration, Report, RunMaterial, Serves, TaskUse, Until, WorkerPhase, WorkerStatus,
+    Delivery, Departure, Grant, LeaseEnd, LeaseId, ModelLimit, Offer, Orders, Outlook, Parking, RateBudget,
+    Receipt, Registered, Registration, Report, RunMaterial, Serves, TaskUse, Until, WorkerPhase,
+    WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{

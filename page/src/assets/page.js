@@ -9,10 +9,12 @@
   const connection = byId("connection"), spoken = byId("spoken"), find = byId("find");
   const KEPT = new Set(["aria-sort", "open", "hidden"]); // What the reader did.
 
+  // The model that a row is about. A row of the grid is named by its first cell.
+  const modelOf = (row) => row.dataset.model ?? (row.matches("table.grid tbody tr") ? row.cells[0].textContent : undefined);
   // What a node is, whatever its place: two nodes with the same key are the same thing before and after an update.
   const keyOf = (node) => {
     if (node.nodeType !== Node.ELEMENT_NODE) return undefined;
-    const named = node.dataset.key ?? node.dataset.model ?? (node.id || undefined);
+    const named = node.dataset.key ?? (node.nodeName === "TR" ? modelOf(node) : undefined) ?? (node.id || undefined);
     if (named !== undefined) return node.nodeName + " " + named;
     return node.matches("option, button[value]") ? node.nodeName + " " + node.value : undefined;
   };
@@ -56,7 +58,7 @@
     const rows = [...document.querySelectorAll("#leaders tr[data-model]")];
     const shown = new Set(rows.filter((row) => row.dataset.model.toLowerCase().includes(wanted) &&
       (!state || (row.dataset.states ?? "").split(" ").includes(state))).map((row) => row.dataset.model));
-    for (const row of document.querySelectorAll("tr[data-model]")) row.hidden = !shown.has(row.dataset.model);
+    for (const row of document.querySelectorAll("tr[data-model], table.grid tbody tr")) row.hidden = !shown.has(modelOf(row));
     const words = !wanted && !state ? "" : shown.size ? shown.size + " of " + rows.length + " models" : "No model fits.";
     if (find.elements.found.value !== words) find.elements.found.value = words;
   };

@@ -7,8 +7,8 @@ use domain::control::{
     ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered, Registration,
-    TaskUse, Until, WorkerPhase, WorkerStatus,
+    Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered,
+    Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::Connector;
 use domain::exchange::{
-    Grant, LeaseEnd, LeaseId, NameTaken, NotAsked, Offer, Orders, Outlook, Parking, Report, Serves, Until,
-    WorkerPhase, WorkerStatus,
+    Grant, LeaseEnd, LeaseId, ModelLimit, NameTaken, NotAsked, Offer, Orders, Outlook, Parking, Report,
+    Serves, Until, WorkerPhase, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use proptest::collection::vec;
