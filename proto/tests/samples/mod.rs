@@ -64,6 +64,7 @@ pub fn run_view() -> BenchmarkView {
         pace: Pace::default(),
         blocked: None,
         mean: Mean::default(),
+        ..ModelView::default()
     };
     BenchmarkView {
         run: "r".into(),
@@ -99,6 +100,7 @@ pub fn run_view() -> BenchmarkView {
             who: "alice".into(),
             what: "submitted".into(),
         }],
+        ..BenchmarkView::default()
     }
 }
 
