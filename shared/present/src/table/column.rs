@@ -2,7 +2,7 @@
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct RowColumn {
     pub name: String,
     pub kind: ColumnKind,
     /// What its values are, for people.

@@ -2,7 +2,7 @@
 //! and together with others as a workbook. Every table that the program prints is one of these.
 //!
 //! A table with a row for each of a million records is never held: [`CsvRows`], [`xlsx::SheetRows`] and `parquet::ParquetRows`
-//! take one row after the other, as slices of [`RowCell`]s under [`Column`]s.
+//! take one row after the other, as slices of [`RowCell`]s under [`RowColumn`]s.
 
 mod column;
 mod delimited;
@@ -15,7 +15,7 @@ mod text;
 mod within;
 pub mod xlsx;
 
-pub use column::{Column, ColumnKind};
+pub use column::{ColumnKind, RowColumn};
 pub use delimited::{CsvRows, guard_formula};
 pub use text::{printable, steers};
 pub use within::write_wrapped;

@@ -11,7 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{Column, ColumnKind, RowCell};
+use super::{ColumnKind, RowCell, RowColumn};
 
 /// Rows per row group, kept in memory until it is written: some tens of megabytes.
 pub const GROUP_ROWS: u64 = 32_768;
@@ -29,7 +29,7 @@ impl<W: Write + Send> ParquetRows<W> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn new(out: W, columns: &[Column], schema: &str, made_by: &str) -> io::Result<Self> {
+    pub fn new(out: W, columns: &[RowColumn], schema: &str, made_by: &str) -> io::Result<Self> {
         let file = open(out, columns, schema, made_by).map_err(io::Error::other)?;
         let columns = columns.iter().map(|column| GroupColumn::new(column.kind)).collect();
         Ok(Self { file, columns, held: 0 })
@@ -65,7 +65,7 @@ impl<W: Write + Send> ParquetRows<W> {
 
 fn open<W: Write + Send>(
     out: W,
-    columns: &[Column],
+    columns: &[RowColumn],
     schema: &str,
     made_by: &str,
 ) -> Result<SerializedFileWriter<W>, ParquetError> {

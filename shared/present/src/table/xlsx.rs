@@ -8,7 +8,7 @@ use rust_xlsxwriter::{
     ColNum, ExcelDateTime, Format, FormatUnderline, RowNum, Workbook, Worksheet, XlsxError,
 };
 
-use super::{ALL_DIGITS, Align, Column, RowCell, Table, TopPlace, guard_formula};
+use super::{ALL_DIGITS, Align, RowCell, RowColumn, Table, TopPlace, guard_formula};
 
 /// Excel's maximum number of characters in a cell. Longer texts are cut.
 const CELL_CHARACTERS: usize = 32_767;
@@ -166,7 +166,11 @@ impl SheetRows {
     ///
     /// # Errors
     /// The workbook takes no more.
-    pub fn new(workbook: &mut Workbook, name: &'static str, columns: &[Column]) -> Result<Self, XlsxError> {
+    pub fn new(
+        workbook: &mut Workbook,
+        name: &'static str,
+        columns: &[RowColumn],
+    ) -> Result<Self, XlsxError> {
         let headings = columns.iter().map(|column| column.name.clone()).collect();
         let formats = CellFormats { count_places: ALL_DIGITS, ..CellFormats::default() };
         let mut rows = Self { name, headings, formats, count: 0, at: 0, next_row: 0 };

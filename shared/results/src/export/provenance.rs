@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use domain::Provenance;
-use present::table::Column;
+use present::table::RowColumn;
 use serde_json::{Value, json};
 
 use crate::RunManifest;
@@ -48,7 +48,7 @@ impl Provenances {
     }
 
     /// Writes the list as JSON, with the run and the meaning of the table's columns.
-    pub fn write(&self, mut out: impl Write, run: &RunManifest, columns: &[Column]) -> io::Result<()> {
+    pub fn write(&self, mut out: impl Write, run: &RunManifest, columns: &[RowColumn]) -> io::Result<()> {
         let of_dialogues = |provenance: &Provenance| {
             let mut value = json!(provenance);
             // Of one dialogue each, and columns of the tables.

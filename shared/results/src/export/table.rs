@@ -11,7 +11,7 @@ use domain::{
     Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
 };
 use jiff::Timestamp;
-use present::table::{ALL_DIGITS, Column, ColumnKind, RowCell};
+use present::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ const WIDE: [ColumnSpec; 13] = [
 pub struct Layout<'a> {
     run: &'a RunId,
     headline: Headline<'a>,
-    columns: Vec<Column>,
+    columns: Vec<RowColumn>,
     /// In the wide form, the column of each score, by name; `None` in the long form.
     places: Option<HashMap<String, usize>>,
 }
@@ -172,7 +172,7 @@ impl<'a> Layout<'a> {
             // A score named like another column must not take its name.
             let taken = columns.iter().any(|column| column.name == *name);
             places.insert(name.clone(), columns.len());
-            columns.push(Column {
+            columns.push(RowColumn {
                 name: if taken { format!("score.{name}") } else { name.clone() },
                 kind: ColumnKind::Number,
                 meaning: "a score; rounds from 0, or mean, max, meanExt, last before its name",
@@ -182,7 +182,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Name, type and meaning of every column, in order.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[RowColumn] {
         &self.columns
     }
 
@@ -311,8 +311,8 @@ fn text(text: &str) -> RowCell<'_> {
     RowCell::Text(text.into())
 }
 
-fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<Column> {
-    columns.map(|&(name, kind, meaning)| Column { name: name.to_owned(), kind, meaning }).collect()
+fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<RowColumn> {
+    columns.map(|&(name, kind, meaning)| RowColumn { name: name.to_owned(), kind, meaning }).collect()
 }
 
 /// The names of all scores of some dialogues, in the order of their first appearance: the columns of the wide form.
