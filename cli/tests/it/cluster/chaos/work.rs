@@ -29,6 +29,13 @@ const JUDGED_EVERY: u64 = 3;
 /// How long the newest benchmark may stand still before another one is submitted.
 const STANDS_STILL: Duration = Duration::from_secs(10);
 
+/// Benchmarks that may be unfinished at once. A machine that is slow must not be left with more work than it can end in the
+/// time that liveness allows.
+const OPEN_MAX: usize = 4;
+
+/// For how long one counts among these: others are submitted beside what stands still.
+const OPEN_FOR: Duration = Duration::from_secs(300);
+
 /// The newest benchmarks, which commands and looks are about.
 const NEWEST: usize = 3;
 
@@ -65,6 +72,12 @@ impl Submitted {
         )
     }
 
+    /// Records that it comes to as it is submitted: of a judged one, also those of its judges.
+    fn records(&self) -> u64 {
+        let stages = if self.is_judged { 1 + JUDGES.len() as u64 } else { 1 };
+        stages * self.dialogues(self.iterations())
+    }
+
     /// Dialogues that it has with so many iterations, at least.
     pub fn dialogues(&self, iterations: u64) -> u64 {
         if self.is_judged { iterations } else { 2 * iterations }
@@ -98,6 +111,8 @@ pub struct Work {
     progress: Option<(u64, Instant)>,
     /// The logs of the newest benchmarks.
     logs: Vec<PathBuf>,
+    /// Benchmarks that were not finished when they were last looked at, and since when they are known.
+    open: Vec<(String, Instant)>,
 }
 
 impl Work {
@@ -117,6 +132,7 @@ impl Work {
         let known = Known { submitted, iterations, extensions: 0, is_removed: false, may_be_removed: false };
         self.known.insert(name.to_owned(), known);
         self.order.push(name.to_owned());
+        self.open.push((name.to_owned(), Instant::now()));
         self.progress = None;
     }
 
@@ -160,7 +176,7 @@ impl Work {
         }
         let newest = self.order.iter().rev().take(NEWEST);
         self.logs = newest.flat_map(|name| logs(&fleet.data(), name)).collect();
-        if self.is_busy(fleet, now) {
+        if self.is_full(&fleet.data(), now) || self.is_busy(fleet, now) {
             return;
         }
         let submitted = self.draw();
@@ -173,14 +189,22 @@ impl Work {
         self.submission = Some((submitted, child));
     }
 
+    /// Whether as many benchmarks are unfinished as may be. Those that were removed, or went with a restored copy, are over.
+    fn is_full(&mut self, data: &Path, now: Instant) -> bool {
+        let known = &self.known;
+        self.open.retain(|(name, since)| {
+            let there = known.get(name).filter(|known| !known.is_removed && !known.may_be_removed);
+            let Some(submitted) = there.and_then(|known| known.submitted.as_ref()) else { return false };
+            now < *since + OPEN_FOR && records(data, name) < submitted.records()
+        });
+        self.open.len() >= OPEN_MAX
+    }
+
     fn is_busy(&mut self, fleet: &Fleet, now: Instant) -> bool {
         let Some(name) = self.order.last() else { return false };
         let known = &self.known[name];
         let Some(submitted) = known.submitted.as_ref().filter(|_| !known.is_removed) else { return false };
-        let stages = if submitted.is_judged { 1 + JUDGES.len() as u64 } else { 1 };
-        let enough = stages * submitted.dialogues(submitted.iterations()) / 2;
-        let data = fleet.data();
-        let records = logs(&data, name).iter().map(|log| count(log)).sum();
+        let (enough, records) = (submitted.records() / 2, records(&fleet.data(), name));
         let progress = self.progress.get_or_insert((records, now));
         if progress.0 != records {
             *progress = (records, now);
@@ -234,6 +258,11 @@ pub fn benchmark_of(run: &RunId) -> String {
 
 fn logs(data: &Path, name: &str) -> Vec<PathBuf> {
     runs_of(data, name).iter().map(|run| log_of(data, run)).collect()
+}
+
+/// Entries in the logs of a benchmark.
+fn records(data: &Path, name: &str) -> u64 {
+    logs(data, name).iter().map(|log| count(log)).sum()
 }
 
 /// Entries in a log.
