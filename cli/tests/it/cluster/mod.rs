@@ -12,6 +12,7 @@ mod names;
 mod pipelines;
 mod pod_costs;
 mod refused;
+mod renewing;
 mod restoring;
 mod rights;
 mod rude;
