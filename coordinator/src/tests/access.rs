@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use audit::AuditLog;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkCommand, Control, ExportItem, Submission};
 use domain::exchange::{Delivery, Parking, Receipt, WorkExchange};
@@ -176,8 +177,10 @@ async fn a_configuration_that_points_into_workers_is_refused() {
 
 #[tokio::test]
 async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view() {
-    let ground = Ground::new();
-    let coordinator = ground.coordinator();
+    let (ground, folder) = (Ground::new(), tempfile::tempdir().unwrap());
+    let audit = AuditLog::open(folder.path()).unwrap();
+    let sink = results::sink::folder(ground.data.path());
+    let coordinator = Started::noting(config(), Arc::clone(&ground.queue), sink, audit.clone());
     let sealed = another_pack(|header| header.protected = true);
     let mut submission = submission(1);
     submission.configuration["pack"] = "another".into();
@@ -185,7 +188,8 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
     let mut worker = Worker::new("w");
     worker.exchange(&coordinator, 1).await;
     let grant = worker.held[0].clone();
-    let failed = failed(&grant.lease, &keys(&grant)[0], domain::FailureCause::Server);
+    let key = keys(&grant)[0].clone();
+    let failed = failed(&grant.lease, &key, domain::FailureCause::Server);
     coordinator.deliver(vec![failed]).await.unwrap();
     worker.parked.push(Parking {
         run: run.clone(),
@@ -195,15 +199,25 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
     });
     worker.exchange(&coordinator, 0).await;
 
-    let told = async |role| {
-        let access = coordinator.access(&Caller::new("somebody", [role], None));
+    let told = async |role: CallerRole| {
+        let access = coordinator.access(&Caller::new(role.as_str(), [role], None));
         let watched = access.watch(&run).next().await.unwrap().unwrap();
         let views = [access.view(&run).await.unwrap(), watched, access.list().await.unwrap().remove(0)];
         let workers = access.workers().await.unwrap();
-        views.iter().map(|view| format!("{view:?}")).chain([format!("{workers:?}")]).collect::<Vec<_>>()
+        let exported: Vec<_> = access.records(&run).map(Result::unwrap).collect().await;
+        let record = access.record(&run, &key).await.unwrap();
+        let lines = access.dialogues(&run, &key.model, &key.task).await.unwrap();
+        let dead = access.dead_letters(&run, None).await.unwrap();
+        let rest = [
+            format!("{exported:?}"),
+            format!("{record:?}"),
+            format!("{workers:?}"),
+            format!("{lines:?} {dead:?}"),
+        ];
+        views.iter().map(|view| format!("{view:?}")).chain(rest).collect::<Vec<_>>()
     };
     let whole = told(CallerRole::Operator).await;
-    assert!(whole[..3].iter().all(|view| view.contains("so it was")), "{whole:?}");
+    assert!(whole[..5].iter().all(|view| view.contains("so it was")), "{whole:?}");
     for view in told(CallerRole::Reader).await {
         assert!(!view.contains("so it was"), "{view}");
     }
@@ -212,4 +226,13 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
     assert_eq!(view.refusals[0].message, "[9 characters]");
     let parked = view.models.iter().find_map(|model| model.parked.clone());
     assert_eq!(parked.unwrap(), "bad-request: [9 characters]", "the cause stays");
+    // Who read them is known, and how: looks are counted together, each export is noted.
+    audit.flush().await.unwrap();
+    let noted = audit::read_all(folder.path()).unwrap().entries;
+    let times = |act: &str| -> u64 {
+        let of_run = noted.iter().filter(|entry| entry.deed.act == act && entry.deed.about == run.as_str());
+        of_run.map(|entry| entry.times).sum()
+    };
+    assert_eq!((times("read"), times("export")), (4, 1), "{noted:?}");
+    assert!(noted.iter().all(|entry| entry.deed.who == "operator"), "{noted:?}");
 }

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use audit::AuditLog;
 use domain::caller::Caller;
 use domain::control::{BenchmarkView, Control, ExportItem, Submission};
 use domain::{DialogueKey, Record, RunId, ServiceError};
 use futures::StreamExt;
+use history::EventLog;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use results::Sink;
 use serde_json::json;
@@ -64,7 +66,17 @@ pub struct Started {
 
 impl Started {
     pub fn of(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
-        let coordinator = Coordinator::start(options, queue, sink);
+        Self::noting(options, queue, sink, AuditLog::none())
+    }
+
+    /// One that notes there who does what.
+    pub fn noting(
+        options: CoordinatorOptions,
+        queue: Arc<dyn QueueStore>,
+        sink: Arc<dyn Sink>,
+        audit: AuditLog,
+    ) -> Arc<Self> {
+        let coordinator = Coordinator::start_noting(options, queue, sink, EventLog::none(), audit);
         let access = coordinator.unnamed();
         Arc::new(Self { coordinator, access })
     }
