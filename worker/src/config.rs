@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::exchange::{WorkerPhase, WorkerStatus};
-use domain::{Connector, WorkerId};
+use domain::{Connector, MadeAt, WorkerId};
 use models::{RetryPolicy, Secret};
 
 use crate::connect::{Connect, Connectors};
@@ -60,6 +60,8 @@ pub struct WorkerConfig {
     pub readiness: Readiness,
     /// When it ends by itself, because its models have no work left; `None` if never.
     pub until_done: Option<EndRules>,
+    /// Where its records are made, as far as that does not depend on the server; `None` to say nothing of it.
+    pub made_at: Option<MadeAt>,
     /// The pool that it was started for, for people; empty if none.
     pub pool: String,
     /// The machine of its server, for people; empty if unknown.
@@ -105,6 +107,7 @@ impl WorkerConfig {
             connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
             until_done: None,
+            made_at: None,
             pool: String::new(),
             node: String::new(),
             gpus: 0,

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use domain::dialogue::FailedCall;
 use domain::seed::{dialogue_seed, question_seed, retry_seed};
 use domain::{
-    About, Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record,
-    Round, Sampling, TaskProvenance,
+    About, Attempt, DialogueKey, FailureCause, MadeAt, Message, ModelProvenance, Outcome, Prompt, Provenance,
+    Record, Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
 use models::{ChatModel, ChatRequest, Progress, RetryPolicy, complete_with_retry};
@@ -46,6 +46,8 @@ pub struct DialogueContext {
     pub run_seed: u64,
     /// Which model's answers the run judges; `None` if it is not a run of a judge.
     pub about: Option<About>,
+    /// Where the records are made; `None` to say nothing of it.
+    pub made_at: Option<MadeAt>,
     /// Tells the times in records.
     pub now: fn() -> Timestamp,
 }
@@ -144,6 +146,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
             sampling: context.sampling.clone(),
             seed,
             about: context.about.clone(),
+            made_at: context.made_at.clone(),
         },
         key: job.key,
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::own_server::ServerState;
 use crate::servers::News;
-use crate::vllm::ServerLoad;
+use crate::vllm::{self, ServerLoad};
 use domain::Backoff;
 
 /// Interval between reads of a discovery file.
@@ -181,13 +181,22 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
     };
     let mut load = ServerLoad::new(&endpoint);
     let mut backoff = Backoff::default();
+    // A server that was away may be another one.
+    let mut asks_version = true;
     loop {
         let told = match server.probe().await {
             Ok(models) => {
                 backoff.reset();
+                if std::mem::take(&mut asks_version)
+                    && let Some(version) = vllm::version(&endpoint).await
+                {
+                    // Before the models, so that no record of them lacks it; without a receiver the next message ends this.
+                    let _ = news.send(News::Version { endpoint: endpoint.clone(), version }).await;
+                }
                 news.send(News::Listed { endpoint: endpoint.clone(), models }).await
             }
             Err(error) => {
+                asks_version = true;
                 let told = News::Unreachable { endpoint: endpoint.clone(), reason: error.to_string() };
                 let told = news.send(told).await;
                 tokio::time::sleep(backoff.next_delay()).await;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::exchange::UNIT_DIALOGUES_MAX;
-use domain::{Connector, InFlightBounds, ModelSpec};
+use domain::{Connector, InFlightBounds, MadeAt, ModelSpec};
 use models::{Secret, ServedModel};
 use tokio::time::Instant;
 
@@ -97,6 +97,12 @@ pub enum News {
     },
     /// No address is known, and why.
     NoAddresses { reason: String },
+    /// It said its version.
+    Version {
+        /// The address.
+        endpoint: String,
+        version: String,
+    },
     /// The server that the worker started itself has ended, and starts again.
     Restarting { reason: String },
     /// The server that the worker started itself has ended for good.
@@ -125,6 +131,7 @@ struct Endpoint {
     mistaken: bool,
     /// What it last said of its load.
     loads: Option<Loads>,
+    version: Option<String>,
 }
 
 #[derive(Debug)]
@@ -193,6 +200,9 @@ impl Servers {
                 }
             }
             News::NoAddresses { reason } => self.no_addresses = Some(reason),
+            News::Version { endpoint, version } => {
+                self.endpoints.entry(endpoint).or_default().version = Some(version);
+            }
             News::Restarting { reason } => self.restarting = Some(reason),
             News::Lost { reason } => self.lost = Some(reason),
         }
@@ -248,8 +258,8 @@ impl Servers {
                 "the server serves another model; units of the old one are given back"
             );
         }
-        let loads = state.loads.take();
-        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, loads };
+        let (loads, version) = (state.loads.take(), state.version.take());
+        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, loads, version };
         Ok(())
     }
 
@@ -283,6 +293,17 @@ impl Servers {
             key: self.key.clone(),
             context_tokens: served.max_model_len,
         })
+    }
+
+    /// Where records of a server are made, with what it says of itself.
+    pub fn made_at(&self, key: &ServerKey, made_at: MadeAt) -> MadeAt {
+        let ServerKey::Found { endpoint, model } = key else { return made_at.bounded() };
+        let Some(endpoint) = self.endpoints.get(endpoint) else { return made_at.bounded() };
+        let served = endpoint.models.iter().flatten().find(|served| served.id == *model);
+        let weights = served.and_then(|served| served.root.clone());
+        let revision =
+            made_at.revision.or_else(|| weights.as_deref().and_then(revision_of).map(str::to_owned));
+        MadeAt { server_version: endpoint.version.clone(), weights, revision, ..made_at }.bounded()
     }
 
     /// Starts tracking a server; `concurrency` is the model's setting.
@@ -436,6 +457,12 @@ impl Servers {
     }
 }
 
+/// The revision in the path of weights as the hub's cache keeps them: `…/snapshots/REVISION`.
+fn revision_of(weights: &str) -> Option<&str> {
+    let (_, rest) = weights.split_once("/snapshots/")?;
+    rest.split('/').next().filter(|revision| !revision.is_empty())
+}
+
 fn given_up(endpoint: &Endpoint, now: Instant) -> bool {
     endpoint.silent_since.is_some_and(|since| now.duration_since(since) >= GIVEN_UP_AFTER)
 }
@@ -480,6 +507,21 @@ mod tests {
         servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
         servers.apply(News::Removed { endpoint: "http://b".to_owned() }, now).unwrap();
         assert_eq!((servers.of_model("m", now), servers.trouble()), (keys[..1].to_vec(), None));
+    }
+
+    #[test]
+    fn records_say_what_the_server_says_of_itself() {
+        let (mut servers, now) = (servers(&[]), Instant::now());
+        let (endpoint, version) = ("http://a".to_owned(), "0.32.0".to_owned());
+        servers.apply(News::Version { endpoint, version }, now).unwrap();
+        let root = "/hf/models--org--m/snapshots/abc123";
+        servers.apply(listed("http://a", &[("m", root)]), now).unwrap();
+        let key = servers.of_model("m", now).remove(0);
+        let made = servers.made_at(&key, MadeAt { node: Some("n".to_owned()), ..MadeAt::default() });
+        assert_eq!((made.server_version.as_deref(), made.weights.as_deref()), (Some("0.32.0"), Some(root)));
+        assert_eq!((made.revision.as_deref(), made.node.as_deref()), (Some("abc123"), Some("n")));
+        let told = servers.made_at(&key, MadeAt { revision: Some("v2".to_owned()), ..MadeAt::default() });
+        assert_eq!(told.revision.as_deref(), Some("v2"));
     }
 
     #[test]

@@ -80,16 +80,7 @@ pub struct ServerLoad {
 impl ServerLoad {
     /// The load of the server with this API address.
     pub fn new(endpoint: &str) -> Self {
-        let metrics = || {
-            let mut url = Url::parse(endpoint).ok()?;
-            let root = url.path().trim_end_matches('/').trim_end_matches("/v1").to_owned();
-            url.set_path(&format!("{root}/metrics"));
-            // A proxy may answer for a server that is gone.
-            let options =
-                ClientOptions { request_max: Some(ANSWER_MAX), is_direct: true, ..ClientOptions::default() };
-            Some((HttpClient::with(options).for_url(&url).ok()?, url))
-        };
-        Self { metrics: metrics() }
+        Self { metrics: beside(endpoint, "metrics") }
     }
 
     /// The loads now; `None` if the server does not report them. One that redirects is not asked again.
@@ -116,6 +107,38 @@ impl ServerLoad {
         }
         parse(&String::from_utf8_lossy(&body))
     }
+}
+
+/// The largest answer about a version that is read, in bytes.
+const VERSION_BYTES_MAX: usize = 4 << 10;
+
+/// The version that the server with this API address gives; `None` if it gives none.
+pub async fn version(endpoint: &str) -> Option<String> {
+    let (client, url) = beside(endpoint, "version")?;
+    let mut response = client.get(url).send().await.ok()?;
+    if response.status() != StatusCode::OK {
+        return None;
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > VERSION_BYTES_MAX {
+            return None;
+        }
+    }
+    let answer: serde_json::Value = serde_json::from_slice(&body).ok()?;
+    answer.get("version")?.as_str().map(str::to_owned)
+}
+
+/// How a page beside the API is asked for.
+fn beside(endpoint: &str, page: &str) -> Option<(Client, Url)> {
+    let mut url = Url::parse(endpoint).ok()?;
+    let root = url.path().trim_end_matches('/').trim_end_matches("/v1").to_owned();
+    url.set_path(&format!("{root}/{page}"));
+    // A proxy may answer for a server that is gone.
+    let options =
+        ClientOptions { request_max: Some(ANSWER_MAX), is_direct: true, ..ClientOptions::default() };
+    Some((HttpClient::with(options).for_url(&url).ok()?, url))
 }
 
 /// The loads, from a text in Prometheus's format.

@@ -133,6 +133,7 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
             sampling: Sampling::default(),
             seed: 0,
             about: None,
+            made_at: None,
         },
     };
     Delivery::of(grant.lease.run.clone(), &record).expect("a record is JSON")

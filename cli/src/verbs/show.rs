@@ -65,6 +65,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{key}: {} {} case {}, started {}",
         provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
     )?;
+    match &provenance.made_at {
+        None => writeln!(out, "made at: unknown")?,
+        Some(made_at) => {
+            for (what, value) in made_at.lines() {
+                writeln!(out, "{what}: {}", printable(&value))?;
+            }
+        }
+    }
     if let Some(system) = &record.system {
         writeln!(out, "\n--- system ---\n{}", printable(system))?;
     }

@@ -186,6 +186,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
             sampling: spec.sampling.clone(),
             seed: seed::dialogue_seed(run.manifest.seed, &key),
             about: run.manifest.about.clone(),
+            made_at: None,
         },
         key,
     }

@@ -43,7 +43,7 @@ pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, T
 pub use mean::Mean;
 pub use model::{KeyPlace, ModelSpec};
 pub use outcome::{FailureCause, Outcome};
-pub use provenance::{About, ModelProvenance, Provenance, TaskProvenance};
+pub use provenance::{About, MadeAt, ModelProvenance, Provenance, TaskProvenance};
 pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
 pub use record::{Attempt, Record};
 pub use retry::RetryAdvice;

@@ -20,6 +20,90 @@ pub struct Provenance {
     /// Which model's answers the dialogue judges; `None` if its model is not a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
+    /// Where it was made; `None` if its worker does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<MadeAt>,
+}
+
+/// Maximum length of each text of [`MadeAt`], in characters.
+pub const MADE_AT_CHARS_MAX: usize = 1_000;
+
+/// Where a record was made, as far as its worker knows: what is `None` is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MadeAt {
+    /// The worker's image, or the digest of its program: `sha256:` and hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The version that the server gives, as it gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
+    /// The command of the server, if the worker started it, without keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_command: Option<String>,
+    /// The server's image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_image: Option<String>,
+    /// What the server has loaded under the model's name: a repository or a folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+    /// The revision of these weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// The kind of GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
+    /// GPUs of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// The machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+impl MadeAt {
+    /// The same with every text shortened to [`MADE_AT_CHARS_MAX`]; an empty one is unknown.
+    pub fn bounded(self) -> Self {
+        let text = |text: Option<String>| {
+            text.filter(|text| !text.is_empty()).map(|text| {
+                match text.char_indices().nth(MADE_AT_CHARS_MAX) {
+                    Some((end, _)) => text[..end].to_owned(),
+                    None => text,
+                }
+            })
+        };
+        Self {
+            program: text(self.program),
+            server_version: text(self.server_version),
+            server_command: text(self.server_command),
+            server_image: text(self.server_image),
+            weights: text(self.weights),
+            revision: text(self.revision),
+            gpu: text(self.gpu),
+            gpus: self.gpus.filter(|gpus| *gpus > 0),
+            node: text(self.node),
+        }
+    }
+
+    /// What is known, in lines for people.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+        let gpus = match (&self.gpu, self.gpus) {
+            (None, None) => "unknown".to_owned(),
+            (kind, None) => text(kind),
+            (kind, Some(gpus)) => format!("{gpus} x {}", text(kind)),
+        };
+        vec![
+            ("program", text(&self.program)),
+            ("server", text(&self.server_version)),
+            ("server image", text(&self.server_image)),
+            ("server command", text(&self.server_command)),
+            ("weights", text(&self.weights)),
+            ("revision", text(&self.revision)),
+            ("GPUs", gpus),
+            ("node", text(&self.node)),
+        ]
+    }
 }
 
 /// What a judging run is about: the model whose answers it judges, and the stage and pipeline that it belongs to.
@@ -66,4 +150,27 @@ pub struct ModelProvenance {
     /// Its address; never with a key in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_record_was_made_is_bounded_and_what_is_unknown_says_so() {
+        let long = Some("ü".repeat(MADE_AT_CHARS_MAX + 5));
+        let made =
+            MadeAt { server_command: long, node: Some(String::new()), gpus: Some(8), ..MadeAt::default() };
+        let made = made.bounded();
+        assert_eq!(made.server_command.as_ref().unwrap().chars().count(), MADE_AT_CHARS_MAX);
+        assert_eq!(made.node, None);
+        let lines = made.lines();
+        assert!(
+            lines.contains(&("GPUs", "8 x unknown".to_owned()))
+                && lines.contains(&("node", "unknown".to_owned()))
+        );
+        assert_eq!(serde_json::to_value(MadeAt::default()).unwrap(), serde_json::json!({}));
+        let read: MadeAt = serde_json::from_str(r#"{"of_the_future": 1, "gpu": "H100"}"#).unwrap();
+        assert_eq!(read.gpu.as_deref(), Some("H100"));
+    }
 }

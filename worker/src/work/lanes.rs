@@ -195,6 +195,8 @@ impl Work {
         match outcome {
             Ok(Connected { model, script, .. }) => {
                 let run = &lane.run;
+                let made_at =
+                    self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
                 let context = DialogueContext {
                     server: server.name().into(),
                     model: WithinBudget::wrap(model, &lane.spec, &self.exchange),
@@ -207,6 +209,7 @@ impl Work {
                     deadlines: self.config.deadlines,
                     run_seed: run.material.seed,
                     about: run.material.about.clone(),
+                    made_at,
                     now: Timestamp::now,
                 };
                 lane.contexts.insert(server, Some(Arc::new(context)));

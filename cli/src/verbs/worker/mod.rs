@@ -1,5 +1,6 @@
 //! `kgfleet worker`. `until` says when it ends by itself, `server` starts a server of its own, `part` is what a worker does
-//! beside the other nodes of a server, `targets` tells Prometheus where it is.
+//! beside the other nodes of a server, `targets` tells
+//! Prometheus where it is, `made_at` records where they are made.
 
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
@@ -32,6 +33,7 @@ use crate::verbs::worker::server::ServerOptions;
 use crate::verbs::worker::targets::ScrapeTarget;
 use crate::verbs::worker::until::{Signalled, UntilOptions};
 
+mod made_at;
 mod part;
 mod server;
 mod targets;
@@ -169,6 +171,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let sandbox = confine::available();
     eprintln!("sandbox: {}", sandbox.join(", "));
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
+    let made_at = Some(arguments.server.made_at(&host));
     let mut config = WorkerConfig {
         host,
         endpoints,
@@ -187,6 +190,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }),
         grace: arguments.grace,
         until_done,
+        made_at,
         pool: arguments.server.pool.clone().unwrap_or_default(),
         node: arguments.server.node.clone().unwrap_or_default(),
         gpus: arguments.server.gpus.unwrap_or_default(),

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use domain::MadeAt;
 use worker::ServerCommand;
 
 use crate::kit::exit_code::usage;
+use crate::verbs::worker::made_at;
 use crate::verbs::worker::targets::{ScrapeTarget, TargetsFile};
 
 /// Maximum number of nodes of a server.
@@ -32,6 +34,18 @@ pub struct ServerOptions {
     /// GPUs of its server, for status and metrics.
     #[arg(long, value_name = "N", env = "KGFLEET_GPUS")]
     pub gpus: Option<u32>,
+    /// Image of this worker, for records. Default: a digest of its program.
+    #[arg(long, value_name = "IMAGE", env = "KGFLEET_IMAGE")]
+    image: Option<String>,
+    /// Image of its server, for records.
+    #[arg(long, value_name = "IMAGE", env = "KGFLEET_SERVER_IMAGE")]
+    server_image: Option<String>,
+    /// Revision of the model that its server loads, for records. Default: the one in the path of its weights, if any.
+    #[arg(long, value_name = "REVISION", env = "KGFLEET_MODEL_REVISION")]
+    model_revision: Option<String>,
+    /// Kind of the GPUs of its server, for records. Default: what the driver of this machine says.
+    #[arg(long, value_name = "KIND", env = "KGFLEET_GPU_KIND")]
+    gpu_kind: Option<String>,
     /// Write a file for Prometheus' file_sd that names the --http address of this worker, and the server that it started;
     /// it goes with the worker.
     #[arg(long, value_name = "FILE", requires = "http")]
@@ -74,6 +88,22 @@ impl ServerOptions {
         }
         let (program, arguments) = (program.clone(), arguments.to_vec());
         Ok(Some(ServerCommand { program, arguments, rank, parts: self.parts }))
+    }
+
+    /// Where the records of this worker are made, as far as that is known before its server answers.
+    pub fn made_at(&self, host: &str) -> MadeAt {
+        let (gpu, gpus) = made_at::gpus_of_this_machine();
+        MadeAt {
+            program: self.image.clone().or_else(made_at::digest_of_this_program),
+            server_command: (!self.command.is_empty()).then(|| made_at::without_keys(&self.command)),
+            server_image: self.server_image.clone(),
+            revision: self.model_revision.clone(),
+            gpu: self.gpu_kind.clone().or(gpu),
+            gpus: self.gpus.or(gpus),
+            node: self.node.clone().or_else(|| Some(host.to_owned())),
+            ..MadeAt::default()
+        }
+        .bounded()
     }
 
     /// Writes the targets for Prometheus, if asked for, and keeps them right.

@@ -23,6 +23,7 @@ mod several;
 mod steering;
 mod symptoms;
 mod tls;
+mod until_done;
 
 use std::collections::BTreeMap;
 

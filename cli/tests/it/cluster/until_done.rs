@@ -1,0 +1,266 @@
+//! Workers that end when their models have no work left: nothing is lost, nobody stays for ever or leaves too early.
+
+use std::path::Path;
+
+use domain::control::RunPhase;
+use rustix::process::Signal;
+use vllm_sim::{FaultKind, FaultRule, FaultWhen};
+
+use super::winners;
+use crate::harness::cluster::Coordinator;
+use crate::harness::process::is_alive;
+use crate::harness::server::MODEL;
+use crate::harness::{Cluster, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, free_port};
+
+const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
+
+/// What every worker here is started with.
+const UNTIL_DONE: [&str; 6] = ["--until-done", "--model", MODEL, "--leave-surplus", "--concurrency", "4"];
+
+/// A worker that ends by itself.
+fn until_done(cluster: &Cluster, name: &str, coordinators: &str, server: &Server, more: &[&str]) -> Running {
+    let address = coordinators.rsplit(':').next().unwrap();
+    let port = address.split(',').next().unwrap().parse().unwrap();
+    let others = ["--coordinator", coordinators];
+    cluster.worker_with(name, port, &server.url(), &[&UNTIL_DONE[..], &others, more].concat())
+}
+
+#[test]
+fn a_run_is_worked_off_and_its_servers_end() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, &TASKS, 20);
+    let workers = ["one", "two"].map(|name| until_done(&cluster, name, &coordinator.url(), &server, &[]));
+    for worker in workers {
+        worker.finish().expect(0).says(&["ended"]);
+    }
+    // Records say where they were made, and what is not known of it.
+    let key = format!("{MODEL}/{NT_TASK}/0");
+    let shown = cluster.data.kgfleet(&["show", &run, &key]).expect(0);
+    shown.prints(&["program: sha256:", "server: ", "node: ", "revision: unknown"]);
+    let record = cluster.data.kgfleet(&["show", &run, &key, "--json"]).json();
+    assert!(record["provenance"]["made_at"]["server_version"].is_string(), "{record}");
+    let view = cluster.status(&coordinator, &run);
+    assert_eq!((view.phase, view.scored), (RunPhase::Finished, 40));
+    winners(&cluster, 40);
+    // One that comes late is not kept, also while its server does not answer yet.
+    until_done(&cluster, "late", &coordinator.url(), &server, &[]).finish().expect(0);
+    let url = format!("http://127.0.0.1:{}/v1", free_port());
+    cluster.worker_with("loading", coordinator.port, &url, &UNTIL_DONE).finish().expect(0);
+    // What is added calls for a new one, and so does what is asked again.
+    let larger = cluster.configuration(&TASKS, 25);
+    let extend = ["submit", larger.to_str().unwrap(), "--extend", &run];
+    cluster.kgfleet(&coordinator, &extend).expect(0);
+    until_done(&cluster, "again", &coordinator.url(), &server, &[]).finish().expect(0);
+    assert_eq!(cluster.status(&coordinator, &run).scored, 50);
+    winners(&cluster, 50);
+}
+
+#[test]
+fn failed_dialogues_that_are_retried_are_waited_for() {
+    let Some(cluster) = Cluster::start() else { return };
+    let first = FaultWhen::NthOfConversation(1);
+    let refuse = FaultRule::new(first, FaultKind::Status { code: 400, retry_after_s: None });
+    let rule = FaultRule { prompt_contains: Some(TURTLE_PROMPT.to_owned()), ..refuse };
+    let server = Server::with_faults(vec![rule]);
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, &TASKS, 8);
+    until_done(&cluster, "one", &coordinator.url(), &server, &[]).finish().expect(0);
+    assert_eq!(cluster.status(&coordinator, &run).failed, 8);
+    cluster.kgfleet(&coordinator, &["retry", &run]).expect(0);
+    until_done(&cluster, "two", &coordinator.url(), &server, &[]).finish().expect(0);
+    let view = cluster.status(&coordinator, &run);
+    assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 16, 0));
+    winners(&cluster, 16);
+}
+
+#[test]
+fn a_paused_run_gives_its_server_back_and_a_later_one_goes_on() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    server.gate().close_after(6);
+    let coordinator = cluster.coordinator();
+    // More than it leases at once: what it holds when the run is paused, it ends.
+    let run = cluster.submit(&coordinator, &TASKS, 40);
+    let held = until_done(&cluster, "held", &coordinator.url(), &server, &["--idle-after", "1"]);
+    server.gate().until_held(4);
+    cluster.kgfleet(&coordinator, &["pause", &run]).expect(0);
+    server.gate().open();
+    held.finish().expect(75);
+    let more = ["--idle-after", "1", "--later-code", "9"];
+    until_done(&cluster, "never-held", &coordinator.url(), &server, &more).finish().expect(9);
+    cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
+    until_done(&cluster, "goes-on", &coordinator.url(), &server, &more).finish().expect(0);
+    assert_eq!(cluster.status(&coordinator, &run).scored, 80);
+    winners(&cluster, 80);
+}
+
+#[test]
+fn a_signal_with_work_left_is_told_from_the_end() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let coordinator = cluster.coordinator();
+    cluster.submit(&coordinator, &TASKS, 10);
+    for (name, signal, code) in [("term", Signal::TERM, 143), ("int", Signal::INT, 130)] {
+        server.gate().close();
+        let mut worker = until_done(&cluster, name, &coordinator.url(), &server, &["--grace", "1"]);
+        // From then on signals are awaited.
+        worker.until_it_says("asking");
+        server.gate().until_held(4);
+        worker.signal(signal);
+        worker.finish().expect(code);
+        server.gate().open();
+    }
+    let worker = until_done(&cluster, "drained", &coordinator.url(), &server, &[]);
+    worker.finish().expect(0);
+    winners(&cluster, 20);
+}
+
+#[test]
+fn a_coordinator_that_is_killed_when_nothing_is_left_loses_nothing_and_holds_nobody() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let (first, second) = (cluster.coordinator(), cluster.coordinator());
+    let run = cluster.submit(&first, &TASKS, 20);
+    let both = [first.url(), second.url()].join(",");
+    let workers = ["one", "two"].map(|name| until_done(&cluster, name, &both, &server, &[]));
+    let (view, _) = cluster.watch(&second, &run);
+    assert_eq!(view.scored, 40);
+    // The workers are between their two looks.
+    first.process.signal(Signal::KILL);
+    for worker in workers {
+        worker.finish().expect(0);
+    }
+    winners(&cluster, 40);
+
+    // The only one dies at the same moment, and comes back.
+    drop((first.process, second));
+    let alone = cluster.coordinator_at(first.port);
+    let again = cluster.configuration(&TASKS, 21);
+    cluster.kgfleet(&alone, &["submit", again.to_str().unwrap(), "--extend", &run]).expect(0);
+    let worker = until_done(&cluster, "three", &alone.url(), &server, &[]);
+    assert_eq!(cluster.watch(&alone, &run).0.scored, 42);
+    let Coordinator { process, port } = alone;
+    process.signal(Signal::KILL);
+    process.finish();
+    let _back = cluster.coordinator_at(port);
+    worker.finish().expect(0);
+    winners(&cluster, 42);
+}
+
+/// A judged benchmark of simulated models.
+const JUDGED: &str = r#"name = "judged facts"
+pipeline = "judged-facts"
+seed = 1
+iterations = 6
+tasks = ["FactExtractStatic"]
+[[models]]
+label = "middling"
+connector = "simulated"
+skill = 0.5
+[judges.grader]
+label = "grader"
+connector = "simulated"
+skill = 0.9
+[judges.reviewer]
+label = "reviewer"
+connector = "simulated"
+skill = 0.9
+"#;
+
+/// The simulator of a benchmark as the command of a worker's own server.
+fn own_server(benchmark: &Path) -> Vec<String> {
+    let program = env!("CARGO_BIN_EXE_kgfleet");
+    let arguments = ["--", program, "simulate", "--benchmark", benchmark.to_str().unwrap(), "--listen"];
+    arguments.iter().map(ToString::to_string).chain(["127.0.0.1:{port}".to_owned()]).collect()
+}
+
+/// A worker of these models that starts its server itself.
+fn with_own_server(
+    cluster: &Cluster,
+    name: &str,
+    coordinator: &Coordinator,
+    more: &[&str],
+    own: &[String],
+) -> Running {
+    let (work, url) = (cluster.work_dir(name), coordinator.url());
+    let head = ["worker", "--coordinator", &url, "--name", name, "--evaluators", "1"];
+    let folder = ["--work-dir", work.to_str().unwrap()];
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    cluster.data.start(&[&head[..], &folder, more, &own].concat())
+}
+
+#[test]
+fn judges_wait_for_their_stages_and_the_judged_do_not_wait_for_them() {
+    let Some(cluster) = Cluster::start() else { return };
+    let file = cluster.data.write("judged.toml", JUDGED);
+    let coordinator = cluster.coordinator();
+    let submitted = cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
+    let benchmark = submitted.stdout.trim().to_owned();
+    let of = |model: &str| {
+        let more = ["--until-done", "--model", model, "--idle-after", "600"];
+        with_own_server(&cluster, model, &coordinator, &more, &own_server(&file))
+    };
+    let judges = ["grader", "reviewer"].map(of);
+    of("middling").finish().expect(0);
+    for judge in judges {
+        judge.finish().expect(0);
+    }
+    let view = cluster.status(&coordinator, &benchmark);
+    assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0));
+    for run in cluster.data.runs() {
+        cluster.data.kgfleet(&["verify", run.name(), "--history"]).expect(0);
+    }
+}
+
+#[test]
+fn a_worker_starts_its_own_server_and_takes_it_along() {
+    let Some(cluster) = Cluster::start() else { return };
+    let file = cluster.data.write("judged.toml", JUDGED);
+    let coordinator = cluster.coordinator();
+    cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
+    let targets = cluster.data.path().join("targets.json");
+    let more = ["--model", "middling", "--http", "127.0.0.1:0", "--targets", targets.to_str().unwrap()];
+    let mut worker = with_own_server(&cluster, "own", &coordinator, &more, &own_server(&file));
+    worker.until_it_says("the first server answers");
+    let written = std::fs::read_to_string(&targets).unwrap();
+    assert!(written.contains("kgfleet-worker") && written.contains("middling"), "{written}");
+    let children = worker.children();
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0);
+    assert!(!children.is_empty() && children.iter().all(|child| !is_alive(*child)), "{children:?}");
+    assert!(!targets.exists());
+
+    // A server that does not come is given up, with what it said.
+    let fails = ["--", "sh", "-c", "echo 'CUDA out of memory' >&2; exit 1", "server", "{port}"];
+    let fails = fails.map(str::to_owned);
+    let more = ["--until-done", "--model", "middling", "--server-wait", "2"];
+    let failed = with_own_server(&cluster, "fails", &coordinator, &more, &fails).finish().expect(3);
+    failed.says(&["no server for", "CUDA out of memory"]);
+
+    // The parts of a server beside the first take no work.
+    let part = ["--rank", "1", "--parts", "2", "--model", "middling", "--until-done"];
+    let lives = ["--", "sh", "-c", "echo part $2 >&2; exec sleep 600", "server", "{port}", "{rank}"];
+    let mut second = with_own_server(&cluster, "part", &coordinator, &part, &lives.map(str::to_owned));
+    second.until_it_says("part 1");
+    second.signal(Signal::TERM);
+    second.finish().expect(143);
+    let lost = with_own_server(&cluster, "lost", &coordinator, &part, &fails).finish().expect(3);
+    lost.says(&["CUDA out of memory"]);
+}
+
+#[test]
+fn options_that_cannot_be_used_are_refused_at_once() {
+    let data = crate::harness::Data::new();
+    let endpoint = ["worker", "--endpoint", "http://127.0.0.1:1"];
+    let refused = |more: &[&str], says: &str| {
+        data.kgfleet(&[&endpoint[..], more].concat()).expect(2).says(&[says]);
+    };
+    refused(&["--until-done"], "--until-done needs --model");
+    refused(&["--idle-after", "5"], "--until-done");
+    refused(&["--rank", "2", "--parts", "2"], "rank 2 of a server of 2 parts");
+    refused(&["--rank-from", "NO_SUCH_RANK", "--parts", "2"], "NO_SUCH_RANK");
+    refused(&["--", "vllm", "serve", "--port", "{port}"], "leave out --endpoint");
+    data.kgfleet(&["worker", "--", "vllm", "serve"]).expect(2).says(&["{port}"]);
+}
