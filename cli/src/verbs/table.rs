@@ -123,7 +123,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (judged, runs) = arguments.from.judged(&arguments.inputs, &arguments.extras)?;
     if let [first, others @ ..] = judged.as_slice() {
         if let Some(run) = runs.first() {
-            return Err(usage!("{run} is no judged benchmark, and judged ones have tables of their own"));
+            let title = first.showing.title;
+            return Err(usage!("{run} is no pipeline of {title}, and pipelines have tables of their own"));
         }
         if let Some(other) = others.first() {
             return Err(usage!(
