@@ -123,6 +123,26 @@ fn benchmarks_have_no_forks() {
     );
 }
 
+#[test]
+fn every_family_of_tasks_is_registered() {
+    let sources = sources();
+    let families = "shared/tasks/src/families/";
+    let registry = sources.iter().find(|source| source.path == format!("{families}mod.rs")).unwrap();
+    let mut known = 0;
+    for source in &sources {
+        let Some(family) = source.path.strip_prefix(families).and_then(|path| path.strip_suffix("/mod.rs"))
+        else {
+            continue;
+        };
+        if ["CLASS: ClassSpec", "CLASSES: ["].iter().any(|declared| source.code.contains(declared)) {
+            let named = registry.code.contains(&format!("{family}::CLASS"));
+            assert!(named, "{}: its classes have no line in FAMILIES, so nothing reaches them", source.path);
+            known += 1;
+        }
+    }
+    assert!(known > 10, "families are found");
+}
+
 /// The name of a file as a type would have it.
 fn as_type(name: &str) -> String {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..];
