@@ -8,12 +8,14 @@ set -eu
 kgfleet=$(command -v "${KGFLEET:-kgfleet}")
 questions=${1:-150}
 profile=${2:-h100-8b}
+repository=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 simulator=
 trap 'if [ -n "$simulator" ]; then kill "$simulator"; fi; rm -rf "$folder"' EXIT
 cd "$folder"
 
-"$kgfleet" halu generate --kg world --questions "$questions" --assessments 1 --out one.kgpack > generated.txt
+cargo run -q --manifest-path "$repository/Cargo.toml" -p harness --features invented-graph --example invented-graph -- 1 "$folder"
+"$kgfleet" halu generate --kg graph.ttl --mapping mapping.toml --questions "$questions" --assessments 1 --out one.kgpack > generated.txt
 {
     printf 'name = "one model"\npipeline = "kghalubench"\npack = "%s/one.kgpack"\nseed = 1\niterations = %s\n' "$folder" "$questions"
     printf 'tasks = ["KGHalu-01"]\n[[models]]\nlabel = "model"\nconnector = "simulated"\nskill = 0.5\n'

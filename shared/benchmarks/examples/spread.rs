@@ -1,4 +1,4 @@
-//! Does weighting by difficulty make assessments agree more? Simulated models answer assessments of one invented world, with
+//! Does weighting by difficulty make assessments agree more? Simulated models answer assessments of one invented graph, with
 //! weights learnt in another. Prints how estimated difficulty and score correlate (the paper: Spearman -0.403, Kendall
 //! -0.299), and over 100 seeds how often the weighted accuracy varies less over ten assessments than the plain accuracy (the
 //! paper: standard deviations of 2.45 and 2.57).

@@ -14,6 +14,7 @@
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
+//! | [`invented_graph`] | a knowledge graph to draw questions from, of a seed | `invented-graph` |
 //! | [`gated_model`] | a model in the process whose answers the test holds back | `gated-model` |
 //! | [`played_worker`] | a worker that makes its records by hand | `played-worker` |
 //! | [`failing_coordinator`] | a coordinator with a queue, whose failures are switched on and off | `failing-coordinator` |
@@ -37,6 +38,8 @@ pub mod failing_coordinator;
 #[cfg(feature = "gated-model")]
 pub mod gated_model;
 pub mod http;
+#[cfg(feature = "invented-graph")]
+pub mod invented_graph;
 #[cfg(feature = "played-worker")]
 pub mod played_worker;
 pub mod ports;

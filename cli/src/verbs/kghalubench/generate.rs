@@ -36,13 +36,15 @@ const ATTEMPTS_MAX: i64 = 100;
 /// all that a question needs; 3 a file cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), the address of a SPARQL endpoint, or
-    /// `world` or `world:SEED` for an invented one.
+    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), or the address of a SPARQL endpoint.
     #[arg(long, value_name = "GRAPH")]
     kg: GraphInput,
     /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML).
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
+    /// What the graph is, in words, for the provenance of the pack. Default: the name of the file, or the address.
+    #[arg(long, value_name = "TEXT")]
+    source: Option<String>,
     /// Where answers of an endpoint are kept: nothing is asked twice, also after an interruption.
     #[arg(long, default_value = "halu-cache", value_name = "DIR")]
     cache: PathBuf,
@@ -101,7 +103,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for assessment in &mut assessments {
         assessment.as_of.clone_from(&arguments.as_of);
     }
-    let parts = lay_out(name, &arguments.kg, &assessments)?;
+    let source = arguments.source.clone().unwrap_or_else(|| arguments.kg.describe());
+    let parts = lay_out(name, &source, &assessments)?;
     let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
 
     let mut out = io::stdout().lock();
@@ -125,7 +128,7 @@ fn as_exit_code(error: Unfillable) -> anyhow::Error {
     }
 }
 
-fn lay_out(name: &str, source: &GraphInput, assessments: &[Assessment]) -> anyhow::Result<Parts> {
+fn lay_out(name: &str, source: &str, assessments: &[Assessment]) -> anyhow::Result<Parts> {
     let mut parts = Parts::new(name);
     let mut labels = Vec::with_capacity(assessments.len());
     for assessment in assessments {
@@ -141,7 +144,7 @@ fn lay_out(name: &str, source: &GraphInput, assessments: &[Assessment]) -> anyho
         // The graph's own: a document does not say it.
         licence: "NOASSERTION".to_owned(),
         description: format!("{} assessments of KGHaluBench, {questions} questions.", assessments.len()),
-        provenance: format!("Drawn from {}, state {snapshot}.", source.describe()),
+        provenance: format!("Drawn from {source}, state {snapshot}."),
         // Equal questions make an equal pack, so the text is not random; no other graph has it.
         canary: format!("kgfleet-halu {snapshot}"),
         protected: false,

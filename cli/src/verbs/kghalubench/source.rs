@@ -1,23 +1,19 @@
 //! The knowledge graph that `--kg` names.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{anyhow, Context};
-use benchmarks::kinds::kghalubench::draw::{Dump, Endpoint, KnowledgeGraph, Mapping, world};
+use benchmarks::kinds::kghalubench::draw::{Dump, Endpoint, KnowledgeGraph, Mapping};
 use rdf::RdfFormat;
 
 use crate::kit::exit_code::{usage, Exit};
 use super::client::{PoliteClient, RequestPacing};
 
-/// The name of the invented graph.
-const WORLD: &str = "world";
-
 /// A knowledge graph to draw questions from.
 #[derive(Clone, Debug)]
 pub enum GraphInput {
-    /// The invented graph of a seed.
-    World(u64),
     /// An RDF document.
     Document(PathBuf),
     /// A SPARQL endpoint.
@@ -25,17 +21,13 @@ pub enum GraphInput {
 }
 
 impl FromStr for GraphInput {
-    type Err = String;
+    type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == WORLD => Ok(Self::World(1)),
-            Some((WORLD, seed)) => {
-                seed.parse().map(Self::World).map_err(|_| format!("`{seed}` is no seed: give a whole number"))
-            }
-            Some(("http" | "https", _)) => Ok(Self::Endpoint(text.to_owned())),
-            _ => Ok(Self::Document(text.into())),
-        }
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.split_once(':') {
+            Some(("http" | "https", _)) => Self::Endpoint(text.to_owned()),
+            _ => Self::Document(text.into()),
+        })
     }
 }
 
@@ -48,11 +40,7 @@ impl GraphInput {
         patience: RequestPacing,
     ) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
         match (self, mapping) {
-            (Self::World(_), Some(_)) => {
-                Err(usage!("--mapping: the invented graph has a mapping of its own; leave it out"))
-            }
-            (Self::World(seed), None) => Ok(Box::new(world::generate(*seed).open()?)),
-            (Self::Document(_) | Self::Endpoint(_), None) => Err(usage!(
+            (_, None) => Err(usage!(
                 "{}: say with --mapping FILE where the graph keeps types, labels, descriptions and statistics",
                 self.describe()
             )),
@@ -73,7 +61,6 @@ impl GraphInput {
     /// Its name for people.
     pub fn describe(&self) -> String {
         match self {
-            Self::World(seed) => format!("the invented graph of seed {seed}"),
             Self::Endpoint(url) => url.clone(),
             Self::Document(path) => {
                 path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::draw_invented;
 use crate::harness::{Data, Finished};
 
 /// A graph of three paintings, of which the last has no description, and how it is read.
@@ -60,8 +61,7 @@ fn the_same_seed_draws_the_same_pack_and_it_verifies() {
     let draw = |seed: &str, out: &Path| {
         let out = out.to_str().unwrap();
         let numbers = ["--questions", "12", "--assessments", "2", "--seed", seed];
-        data.kgfleet(&[&["halu", "generate", "--kg", "world", "--out", out, "--json"][..], &numbers].concat())
-            .expect(0)
+        draw_invented(&data, &[&["--out", out, "--json"][..], &numbers].concat())
     };
     let hash = |finished: &Finished| finished.json()["snapshot"].clone();
     let one = draw("1", &first);
@@ -158,7 +158,6 @@ fn a_graph_that_cannot_be_read_is_named_with_the_reason() {
     generate(&data, &graph, &other, "1").expect(2).says(&["no entity of a valid type", "example/kind"]);
     let incomplete = data.write("incomplete.toml", MAPPING.replace("page_views", "views"));
     generate(&data, &graph, &incomplete, "1").expect(2).says(&["incomplete.toml", "\"views\""]);
-    data.kgfleet(&["halu", "generate", "--kg", "world:x", "--out", out]).expect(2).says(&["no seed"]);
     assert!(!Path::new(out).exists());
 }
 
@@ -214,19 +213,20 @@ fn an_endpoint_is_asked_politely_and_never_twice() {
 fn the_bundled_pack_is_what_the_generator_draws_today() {
     let data = Data::new();
     let out = data.path().join("halu-demo.kgpack");
-    let drawn = data.kgfleet(&[
-        "halu",
-        "generate",
-        "--kg",
-        "world",
-        "--questions",
-        "10",
-        "--assessments",
-        "3",
-        "--out",
-        out.to_str().unwrap(),
-        "--json",
-    ]);
+    let drawn = draw_invented(
+        &data,
+        &[
+            "--source",
+            "the invented graph of seed 1",
+            "--questions",
+            "10",
+            "--assessments",
+            "3",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ],
+    );
     let bundled = data.kgfleet(&["pack", "list", "halu-demo", "--json"]).expect(0);
     assert_eq!(drawn.json()["hash"], bundled.json()["hash"], "draw it again into task-data/");
 }

@@ -3,7 +3,7 @@
 
 use domain::control::BenchmarkView;
 
-use crate::harness::{Data, Finished};
+use crate::harness::{Data, Finished, invented_graph};
 
 mod fleet;
 mod generating;
@@ -19,8 +19,17 @@ fn pack(data: &Data, questions: usize, assessments: usize) -> String {
     let out = data.path().join("drawn.kgpack").to_str().unwrap().to_owned();
     let (questions, assessments) = (questions.to_string(), assessments.to_string());
     let numbers = ["--questions", &questions, "--assessments", &assessments, "--seed", "7"];
-    data.kgfleet(&[&["halu", "generate", "--kg", "world", "--out", &out][..], &numbers].concat()).expect(0);
+    draw_invented(data, &[&["--out", &out][..], &numbers].concat());
     out
+}
+
+/// Draws a pack from the invented graph of seed 1.
+fn draw_invented(data: &Data, arguments: &[&str]) -> Finished {
+    let graph = data.write("graph.ttl", invented_graph::turtle(1));
+    let mapping = data.write("mapping.toml", invented_graph::MAPPING);
+    let generate =
+        ["halu", "generate", "--kg", graph.to_str().unwrap(), "--mapping", mapping.to_str().unwrap()];
+    data.kgfleet(&[&generate[..], arguments].concat()).expect(0)
 }
 
 /// A configuration of simulated models of these skills, with judges of this skill.

@@ -12,8 +12,8 @@ pub use ::harness::proxy::Proxy;
 pub use ::harness::receiver::{self, Receiver};
 pub use ::harness::sim_server::{self as server, SimServer as Server};
 pub use ::harness::{
-    Conformance, RedisServer, SentinelServer, free_port, http, skip, skip_where_nothing_helps, terminal,
-    wait_until,
+    Conformance, RedisServer, SentinelServer, free_port, http, invented_graph, skip,
+    skip_where_nothing_helps, terminal, wait_until,
 };
 pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};

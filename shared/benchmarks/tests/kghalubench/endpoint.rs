@@ -4,9 +4,12 @@
 use benchmarks::kinds::kghalubench::draw::assessment::{Recipe, draw};
 use benchmarks::kinds::kghalubench::draw::graph::KnowledgeGraph;
 use benchmarks::kinds::kghalubench::draw::mapping::Numbered;
-use benchmarks::kinds::kghalubench::draw::{Endpoint, GraphError, Mapping, Select, world};
+use benchmarks::kinds::kghalubench::draw::{Endpoint, GraphError, Mapping, Select};
+use harness::invented_graph::{MAPPING, turtle};
 use rdf::{Dialect, Graph, PrefixTable, QueryGraph, QueryLimits, RdfFormat, Value};
 use serde_json::{Map, json};
+
+use crate::invented::invented;
 
 /// An engine in place of a server.
 struct Engine {
@@ -53,13 +56,12 @@ impl Select for &mut Engine {
 }
 
 fn mapping() -> Mapping {
-    Mapping::from_toml(world::MAPPING).unwrap()
+    Mapping::from_toml(MAPPING).unwrap()
 }
 
 #[test]
 fn an_endpoint_and_a_dump_of_one_graph_agree() {
-    let world = world::generate(3);
-    let (mut engine, mut dump) = (Engine::new(&world.turtle), world.open().unwrap());
+    let (mut engine, mut dump) = (Engine::new(&turtle(3)), invented(3));
     let mut endpoint = Endpoint::new(&mut engine, mapping());
     let mut types = endpoint.types().unwrap();
     types.sort_by(|a, b| a.id.cmp(&b.id));
@@ -76,8 +78,8 @@ fn an_endpoint_and_a_dump_of_one_graph_agree() {
 
 #[test]
 fn entities_can_be_drawn_by_number() {
-    let world = world::generate(3);
-    let mut engine = Engine::new(&world.turtle);
+    let graph = turtle(3);
+    let mut engine = Engine::new(&graph);
     let numbered = Numbered { prefix: "https://world.example/entity/Q".to_owned(), largest: 9_999 };
     let mapping = Mapping { numbered: Some(numbered), ..mapping() };
     let mut endpoint = Endpoint::new(&mut engine, mapping.clone());
@@ -86,7 +88,7 @@ fn entities_can_be_drawn_by_number() {
     assert_eq!(first.questions.len(), 6);
     // Types once, and a few queries for each draw.
     assert!(engine.asked <= 1 + 3 * 12, "{} queries", engine.asked);
-    let mut again = Engine::new(&world.turtle);
+    let mut again = Engine::new(&graph);
     assert_eq!(draw(&mut Endpoint::new(&mut again, mapping), recipe, 0).unwrap(), first);
 }
 

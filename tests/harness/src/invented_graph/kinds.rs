@@ -1,4 +1,4 @@
-//! The types of a world, with how many of a thousand entities have them and what is said about these.
+//! The types of the graph, with how many of a thousand entities have them and what is said about these.
 
 use super::names::Naming;
 
@@ -13,11 +13,11 @@ pub struct EntityType {
     /// How its entities are named.
     pub naming: Naming,
     /// What can be said about them.
-    pub relations: &'static [WorldRelation],
+    pub relations: &'static [GraphRelation],
 }
 
 /// A relation of a type.
-pub struct WorldRelation {
+pub struct GraphRelation {
     /// Local name of its IRI.
     pub id: &'static str,
     /// What it is called.
@@ -41,13 +41,13 @@ const fn kind(id: &'static str, label: &'static str, per_mille: usize, naming: N
 }
 
 impl EntityType {
-    const fn with(self, relations: &'static [WorldRelation]) -> Self {
+    const fn with(self, relations: &'static [GraphRelation]) -> Self {
         Self { relations, ..self }
     }
 }
 
-const fn relation(id: &'static str, label: &'static str, object: Object) -> WorldRelation {
-    WorldRelation { id, label, object }
+const fn relation(id: &'static str, label: &'static str, object: Object) -> GraphRelation {
+    GraphRelation { id, label, object }
 }
 
 /// All types, the most frequent first.

@@ -1,8 +1,9 @@
 //! An invented knowledge graph of Wikidata's shape: entities of 20 types in three groups of frequency, with labels,
-//! descriptions, relations and statistics that follow how well known an entity is. It lets the whole benchmark run without a
-//! network, and simulated models know the better-known entities better.
+//! descriptions, relations and statistics that follow how well known an entity is, so that simulated models know the
+//! better-known entities better. The questions of the bundled pack `halu-demo` are about the graph of seed 1: the example
+//! `invented-graph` writes it, and `task-data/README.md` says how the pack is drawn from it and sealed.
 //!
-//! [`generate`] is a pure function of its seed.
+//! [`turtle`] is a pure function of its seed.
 
 mod kinds;
 mod names;
@@ -10,31 +11,19 @@ mod names;
 use std::fmt::{Display, Write};
 
 use domain::seed::SplitMix64;
-use kinds::{EntityType, KINDS, Object, WorldRelation};
+use kinds::{EntityType, GraphRelation, KINDS, Object};
 use names::GivenNames;
-use rdf::RdfFormat;
 
-use crate::kinds::kghalubench::draw::dump::Dump;
-use crate::kinds::kghalubench::draw::graph::GraphError;
-use crate::kinds::kghalubench::draw::mapping::Mapping;
-
-/// Number of entities in a world.
+/// Number of entities.
 pub const ENTITIES: usize = 5_000;
 
-/// An invented graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct World {
-    /// The graph, as a Turtle document of some 4 MB.
-    pub turtle: String,
-}
-
-/// The mapping that describes a world to readers of graphs.
+/// Where the graph keeps what, for `kgfleet halu generate --mapping`.
 pub const MAPPING: &str = include_str!("mapping.toml");
 
 const ENTITY: &str = "https://world.example/entity/";
 
-/// The world of a seed.
-pub fn generate(seed: u64) -> World {
+/// The graph of a seed, as a Turtle document of some 4 MB.
+pub fn turtle(seed: u64) -> String {
     let mut random = SplitMix64::new(seed);
     let entities = cast(&mut random);
     let mut writer = Writer::new();
@@ -44,17 +33,7 @@ pub fn generate(seed: u64) -> World {
     for (number, entity) in entities.iter().enumerate() {
         writer.entity(number, entity, &entities, &mut random);
     }
-    World { turtle: writer.text }
-}
-
-impl World {
-    /// The world as a source of entities.
-    ///
-    /// # Errors
-    /// None for a world that was generated.
-    pub fn open(&self) -> Result<Dump, GraphError> {
-        Dump::parse(self.turtle.as_bytes(), RdfFormat::Turtle, Mapping::from_toml(MAPPING)?)
-    }
+    writer.text
 }
 
 /// An entity before its facts are drawn.
@@ -172,7 +151,7 @@ impl Writer {
 }
 
 /// An object of a relation: as a term and in words.
-fn object(relation: &WorldRelation, all: &[Member], random: &mut SplitMix64) -> (String, String) {
+fn object(relation: &GraphRelation, all: &[Member], random: &mut SplitMix64) -> (String, String) {
     match relation.object {
         Object::Of(id) => {
             // Entities of a kind are consecutive.
@@ -200,60 +179,11 @@ pub fn entity_iri(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
-    use crate::kinds::kghalubench::draw::frequency::{Frequency, Groups, group};
-    use crate::kinds::kghalubench::draw::graph::KnowledgeGraph;
 
     #[test]
-    fn a_seed_gives_one_world() {
-        assert_eq!(generate(7), generate(7));
-        assert_ne!(generate(7), generate(8));
-    }
-
-    #[test]
-    fn a_world_has_twenty_types_in_three_groups() {
-        let mut dump = generate(1).open().unwrap();
-        let types = dump.types().unwrap();
-        assert_eq!(types.len(), 20);
-        assert_eq!(types.iter().map(|count| count.entities).sum::<u64>(), ENTITIES as u64);
-        let mut sizes: BTreeMap<Frequency, usize> = BTreeMap::new();
-        for frequency in group(&types, Groups::default()).into_values() {
-            *sizes.entry(frequency).or_default() += 1;
-        }
-        assert_eq!(sizes.len(), 3, "{sizes:?}");
-    }
-
-    #[test]
-    fn ten_assessments_fill_and_ask_for_all_groups() {
-        let mut dump = generate(1).open().unwrap();
-        let mut groups: BTreeMap<Frequency, usize> = BTreeMap::new();
-        for number in 0..10 {
-            let assessment = draw(&mut dump, Recipe::default(), number).unwrap();
-            assert_eq!(assessment.questions.len(), 150);
-            for question in assessment.questions {
-                *groups.entry(question.frequency).or_default() += 1;
-                assert!(question.description.contains(&question.name));
-            }
-        }
-        assert!(groups.values().all(|count| *count > 50) && groups.len() == 3, "{groups:?}");
-    }
-
-    #[test]
-    fn a_human_is_told_by_years_and_a_place_by_its_type() {
-        let mut dump = generate(1).open().unwrap();
-        let human = dump.entity(&entity_iri(0)).unwrap().unwrap();
-        assert!(
-            human.lifespan.is_some()
-                && crate::kinds::kghalubench::draw::question::context(&human).starts_with("(1")
-        );
-        let last = dump.entity(&entity_iri(ENTITIES - 1)).unwrap().unwrap();
-        assert_eq!(
-            crate::kinds::kghalubench::draw::question::context(&last),
-            format!("({})", last.type_name)
-        );
-        assert!(dump.entity("https://world.example/entity/Q999999").unwrap().is_none());
+    fn a_seed_gives_one_graph() {
+        assert_eq!(turtle(7), turtle(7));
+        assert_ne!(turtle(7), turtle(8));
     }
 }

@@ -1,8 +1,8 @@
-//! Simulated models on invented worlds: for the test and for the example that prints the figures.
+//! Simulated models on invented graphs: for the test and for the example that prints the figures.
 
 use benchmarks::kinds::kghalubench::draw::assessment::{Assessment, Recipe, draw};
 use benchmarks::kinds::kghalubench::draw::simulated::{Knowledge, Recall};
-use benchmarks::kinds::kghalubench::draw::world;
+use benchmarks::kinds::kghalubench::draw::{Dump, Mapping};
 use benchmarks::kinds::kghalubench::numbers::calibration::{Calibration, Observation, calibrate};
 use benchmarks::kinds::kghalubench::numbers::metrics::{
     AnsweredQuestion, FactDecision, Fate, Filter, ModelMetrics,
@@ -23,8 +23,14 @@ fn model(number: usize) -> Knowledge {
     Knowledge { skill: 3.0 * place - 1.5, candour: if number.is_multiple_of(3) { 0.6 } else { 0.1 } }
 }
 
-fn assessments(world_seed: u64, seed: u64) -> Vec<Assessment> {
-    let mut dump = world::generate(world_seed).open().unwrap();
+/// The invented graph of a seed.
+fn invented(seed: u64) -> Dump {
+    let mapping = Mapping::from_toml(harness::invented_graph::MAPPING).unwrap();
+    Dump::parse(harness::invented_graph::turtle(seed).as_bytes(), rdf::RdfFormat::Turtle, mapping).unwrap()
+}
+
+fn assessments(graph_seed: u64, seed: u64) -> Vec<Assessment> {
+    let mut dump = invented(graph_seed);
     (0..ASSESSMENTS)
         .map(|number| draw(&mut dump, Recipe { seed, ..Recipe::default() }, number).unwrap())
         .collect()
@@ -47,9 +53,9 @@ fn fates(assessments: &[Assessment], number: usize, seed: u64) -> Vec<Vec<Fate>>
     assessments.iter().map(&mut of_one).collect()
 }
 
-/// Weights learnt from all models on a world of its own.
-pub fn calibrated(world_seed: u64) -> Calibration {
-    let assessments = assessments(world_seed, 1);
+/// Weights learnt from all models on a graph of its own.
+pub fn calibrated(graph_seed: u64) -> Calibration {
+    let assessments = assessments(graph_seed, 1);
     let mut observations = Vec::new();
     for number in 0..MODELS {
         for (assessment, fates) in fates(&assessments, number, 7).into_iter().enumerate() {
@@ -67,8 +73,8 @@ pub fn calibrated(world_seed: u64) -> Calibration {
 }
 
 /// Mean over models of the standard deviations of accuracy and weighted accuracy over assessments.
-pub fn mean_deviations(weights: &Weights, world_seed: u64, seed: u64) -> (f64, f64) {
-    let assessments = assessments(world_seed, seed);
+pub fn mean_deviations(weights: &Weights, graph_seed: u64, seed: u64) -> (f64, f64) {
+    let assessments = assessments(graph_seed, seed);
     let difficulty = Difficulty::new(weights, &assessments);
     let (mut plain, mut weighted) = (0.0, 0.0);
     for number in 0..MODELS {

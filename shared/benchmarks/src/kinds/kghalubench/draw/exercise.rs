@@ -92,11 +92,11 @@ pub fn question_of(data: &Map<String, Value>) -> Result<Question, serde_json::Er
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
-    use crate::kinds::kghalubench::draw::world;
+    use crate::kinds::kghalubench::draw::testing::invented;
 
     #[test]
     fn a_question_survives_its_case() {
-        let mut dump = world::generate(1).open().unwrap();
+        let mut dump = invented(1);
         let recipe = Recipe { questions: 5, ..Recipe::default() };
         let drawn = draw(&mut dump, recipe, 2).unwrap();
         assert_eq!(assessment_of(&task(&drawn).unwrap()).unwrap(), drawn);

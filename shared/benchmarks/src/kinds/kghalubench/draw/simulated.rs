@@ -73,7 +73,7 @@ pub fn answer(question: &Question, recall: Recall, another: &Question) -> String
     }
 }
 
-/// How well known an entity is; approximately standard normal for entities of an invented world.
+/// How well known an entity is; approximately standard normal for entities of the invented graph.
 fn fame(question: &Question) -> f64 {
     let [page_views, site_links, ..] = question.statistics.logarithms();
     f64::midpoint((page_views - 9.0) / 1.6, (site_links - 3.5) / 1.1)
@@ -96,12 +96,12 @@ fn logistic(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
-    use crate::kinds::kghalubench::draw::world;
+    use crate::kinds::kghalubench::draw::testing::invented;
     use crate::kinds::kghalubench::numbers::token_set::token_set_ratio;
 
     #[test]
     fn answers_say_what_is_recalled() {
-        let mut dump = world::generate(2).open().unwrap();
+        let mut dump = invented(2);
         let recipe = Recipe { questions: 20, ..Recipe::default() };
         let questions = draw(&mut dump, recipe, 0).unwrap().questions;
         let (question, another) = (&questions[0], &questions[1]);
@@ -109,10 +109,9 @@ mod tests {
         for fact in &question.facts {
             assert!(known.contains(&fact.objects[0]), "{known}");
         }
-        let invented = answer(question, Recall::Invents, another);
+        let made_up = answer(question, Recall::Invents, another);
         assert!(
-            token_set_ratio(&question.description, &known)
-                > token_set_ratio(&question.description, &invented)
+            token_set_ratio(&question.description, &known) > token_set_ratio(&question.description, &made_up)
         );
         assert!(answer(question, Recall::Abstains, another).contains("do not know"));
         let model = Knowledge { skill: 0.0, candour: 0.3 };

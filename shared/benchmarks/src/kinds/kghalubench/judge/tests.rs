@@ -6,11 +6,11 @@ use serde_json::json;
 use super::*;
 use crate::judging::{JudgeQuestion as Asked, Settings, Stage};
 use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
-use crate::kinds::kghalubench::draw::world;
+use crate::kinds::kghalubench::draw::testing::invented;
 
 /// The first question of an invented graph as a subject with this answer.
 fn subject(answer: &str) -> (Question, Subject) {
-    let mut dump = world::generate(1).open().unwrap();
+    let mut dump = invented(1);
     let assessment = draw(&mut dump, Recipe { questions: 1, ..Recipe::default() }, 0).unwrap();
     let task = exercise::task(&assessment).unwrap();
     let question = assessment.questions.into_iter().next().unwrap();

@@ -229,7 +229,7 @@ pub(crate) mod testing {
     use super::*;
     use crate::kinds::kghalubench::draw::Recipe;
     use crate::kinds::kghalubench::draw::assessment::draw;
-    use crate::kinds::kghalubench::draw::world;
+    use crate::kinds::kghalubench::draw::testing::invented;
     use crate::kinds::kghalubench::numbers::metrics::{FactDecision, Filter};
 
     /// An answer about the entity with these facts right, decided by the three filters in turn.
@@ -242,7 +242,7 @@ pub(crate) mod testing {
 
     /// Two assessments of an invented graph, answered by two models: one knows everything, the other nearly nothing.
     pub fn found() -> PipelineNumbers {
-        let mut dump = world::generate(1).open().unwrap();
+        let mut dump = invented(1);
         let recipe = Recipe { questions: 4, ..Recipe::default() };
         let assessments = vec![draw(&mut dump, recipe, 0).unwrap(), draw(&mut dump, recipe, 1).unwrap()];
         let weak = [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
