@@ -138,7 +138,7 @@ async fn every_page_can_be_used_by_everybody() {
 
 /// What the focus is in, by the model of its row.
 const FOCUSED: &str =
-    "document.activeElement.closest('tr')?.dataset.model ?? document.activeElement.nodeName";
+    "document.activeElement.closest('tr')?.cells[0].textContent ?? document.activeElement.nodeName";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_without_a_mouse_goes_through_a_table_that_moves() {

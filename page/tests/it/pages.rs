@@ -162,5 +162,13 @@ async fn a_kind_of_a_test_is_shown_by_its_line_in_the_list_of_kinds_alone() {
     });
     let submission = Submission { configuration, pack: None };
     let run = world.access.submit(submission).await.unwrap().run;
+    let mut worker = Played::serving(&world.access, "w", &[MODEL, "t"]).await;
+    worker.take(&world.access, 100).await;
+    worker.answer(&world.access, |_| (scored(1.0), "Ann".to_owned())).await;
+    worker.take(&world.access, 0).await;
+    // Once a model has answered, its judges are asked, and it is known what comes of it.
+    for _ in 0..3 {
+        world.coordinator.tend().await.unwrap();
+    }
     world.visit().get(&path(&run)).await.expect(200).shows(&["liking", "= liked"]);
 }
