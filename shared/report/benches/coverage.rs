@@ -59,6 +59,8 @@ const SIZES: [&[(usize, usize)]; 7] =
     [&[(1, 20)], &[(1, 50)], &[(5, 20)], &[(5, 50)], &[(20, 20)], &[(20, 50)], &[(1, 20), (5, 20), (20, 50)]];
 
 fn main() {
+    // `cargo bench -p report --bench coverage -- unequal` looks at those alone.
+    let wants_unequal = std::env::args().any(|argument| argument == "unequal");
     println!("tasks chance scores  spread cases   dialogues of            share  width  least {BOUND}");
     let (mut random, mut below, mut cells) = (SplitMix64::new(1), 0, 0);
     let mixes: [(usize, &'static [f64]); 5] =
@@ -70,7 +72,10 @@ fn main() {
                     for compared in [Compared::One, Compared::SameCases, Compared::OtherCases] {
                         // Of a single case there is no spread, and one task is not unequal.
                         let is_single = sizes.iter().all(|(cases, _)| *cases == 1);
-                        if (is_single && spread != Spread::Same) || sizes.len() > tasks {
+                        if (is_single && spread != Spread::Same)
+                            || sizes.len() > tasks
+                            || (wants_unequal && sizes.len() == 1)
+                        {
                             continue;
                         }
                         let cell = Cell { chances, tasks, is_graded, spread, sizes, compared };

@@ -4,7 +4,8 @@
     python shared/report/testdata/intervals.py > shared/report/testdata/intervals.json
 
 The same definition as shared/report/src/stats/interval.rs, written independently, matrix by matrix: a regression of the values on
-one constant for each task, to which one imaginary exercise at each end of the scale is added with the weight 1 / tasks.
+one constant for each task, to which an imaginary exercise at each end of the scale is added. Tasks share it in proportion to the
+square of their weight over the number of their exercises (of a single one, of their values).
 """
 
 import json
@@ -15,9 +16,10 @@ from scipy import stats
 
 
 def interval(tasks, low, high):
-    share = 1 / len(tasks)
+    units = np.array([len(set(cases)) if len(set(cases)) > 1 else len(values) for _, cases, values in tasks])
+    shares = np.array([task[0] for task in tasks]) ** 2 / units
     centers, variances, freedoms = [], [], []
-    for weight, cases, values in tasks:
+    for (weight, cases, values), share in zip(tasks, shares / shares.sum()):
         cases, values = np.asarray(cases), np.asarray(values)
         if len(set(cases)) == 1:
             sizes, means = np.ones(len(values)), values

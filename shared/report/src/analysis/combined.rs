@@ -138,7 +138,7 @@ mod tests {
     fn scheme(weighting: &str) -> Scheme {
         let text = format!(
             "[[scheme]]\nname='x'\ntitle='x'\nweighting='{weighting}'\n\
-             categories=[{{name='a',parts=[{{tasks=['A*'],score='f1'}}]}},{{name='b',parts=[{{tasks=['B'],score='f1'}}]}}]"
+             categories=[{{name='a',parts=[{{tasks=['A*'],score='f1'}}]}},{{name='b',parts=[{{tasks=['B*'],score='f1'}}]}}]"
         );
         parse(&text).unwrap().remove(0)
     }
@@ -158,11 +158,12 @@ mod tests {
     #[test]
     fn categories_that_count_the_same_are_tested_as_such() {
         // The second model is worse on the small category only. Of all values that is little, of the score it is half.
-        let labels: Vec<String> = (0..9).map(|n| format!("A{n}")).chain(["B".to_owned()]).collect();
+        let labels: Vec<String> =
+            (0..80).map(|n| format!("A{n}")).chain((0..4).map(|n| format!("B{n}"))).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let all = matrix(&["a", "b"], &labels, 20, |model, task, n| match (model, task) {
-            (1, 9) => 0.2 + f64::from(n % 5) / 50.0,
-            (_, 9) => 0.8 + f64::from(n % 5) / 50.0,
+            (1, 80..) => 0.2 + f64::from(n % 5) / 50.0,
+            (_, 80..) => 0.8 + f64::from(n % 5) / 50.0,
             _ => f64::from(n % 2),
         });
         let p = |weighting: &str| {

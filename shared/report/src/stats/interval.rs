@@ -8,9 +8,12 @@
 //! The error is that of a cluster-robust variance for each task, added up with the weights of the tasks; the quantile is
 //! Student's, with the degrees of freedom of Satterthwaite (1946). Few exercises near an end of the scale would give intervals
 //! that are too short, or none: five right answers do not show that nothing is ever wrong. So one imaginary exercise at each
-//! end of the scale is added, shared by all tasks, as Agresti and Coull (1998) add trials to a proportion: it decides where
-//! there is little else, and vanishes among many tasks. `cargo bench -p report --bench coverage` measures how often intervals
+//! end of the scale is added, as Agresti and Coull (1998) add trials to a proportion. The tasks share it by how much each may add
+//! to the error, so that most of it stands where few exercises count for much: it decides where there is little else, and
+//! vanishes among many tasks. `cargo bench -p report --bench coverage` measures how often intervals
 //! hold the truth.
+
+use std::collections::BTreeSet;
 
 use super::hypothesis::{t_critical, t_p};
 
@@ -111,15 +114,18 @@ struct Part {
 
 /// Estimates the mean of these tasks; `None` of fewer than two values. It does not depend on the order of the values.
 pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
-    let filled: Vec<&TaskValues> = strata.iter().filter(|stratum| !stratum.values.is_empty()).collect();
+    let filled: Vec<&TaskValues> =
+        strata.iter().filter(|stratum| !stratum.values.is_empty() && stratum.weight > 0.0).collect();
     let weights: f64 = filled.iter().map(|stratum| stratum.weight).sum();
     if filled.iter().map(|stratum| stratum.values.len()).sum::<usize>() < 2 || weights <= 0.0 {
         return None;
     }
-    let imaginary = 1.0 / filled.len() as f64;
+    // The variance that a task would add if its values were as far apart as they can be, but for a factor.
+    let most = |stratum: &TaskValues| (stratum.weight / weights).powi(2) / units(&stratum.values) as f64;
     let (mut mean, mut center, mut variance, mut squares) = (0.0, 0.0, 0.0, 0.0);
     let (mut repeats, mut exercises, mut single) = (Some(0.0), 0, 0);
-    for stratum in filled {
+    for &stratum in &filled {
+        let imaginary = 1.0 / filled.iter().map(|other| most(other) / most(stratum)).sum::<f64>();
         let (weight, part) = (stratum.weight / weights, part(&stratum.values, imaginary, range));
         let share = weight * weight * part.variance;
         mean += weight * part.mean;
@@ -137,6 +143,12 @@ pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
     let p = t_p(center / error, freedom);
     let repeats = repeats.map(|repeats| (repeats / variance).min(1.0));
     Some(Estimate { mean, interval: Interval { low, high }, p, single, exercises, repeats })
+}
+
+/// How many independent values there are: exercises or, of a single one, its values.
+fn units(values: &[(u32, f64)]) -> usize {
+    let exercises: BTreeSet<u32> = values.iter().map(|(exercise, _)| *exercise).collect();
+    if exercises.len() == 1 { values.len() } else { exercises.len() }
 }
 
 fn part(values: &[(u32, f64)], imaginary: f64, range: ValueRange) -> Part {
@@ -222,6 +234,15 @@ mod tests {
         assert_eq!(estimate(&[], ValueRange::SCORE), None);
         let none = estimate(&[task((0..9).map(|n| (n, 0.0)))], ValueRange::DIFFERENCE).unwrap();
         assert!(none.p > 0.9 && none.interval.low < 0.0 && none.interval.high > 0.0, "{none:?}");
+    }
+
+    #[test]
+    fn few_exercises_among_many_are_as_unsure_as_alone() {
+        // All right on five exercises; two other tasks with many exercises are known well and say nothing about them.
+        let known = || task((0..60).map(|n| (n, f64::from(n % 2))));
+        let right = |exercises: u32| task((0..exercises).map(|n| (n, 1.0)));
+        let (few, many) = (width(&[known(), known(), right(5)]), width(&[known(), known(), right(60)]));
+        assert!(few > 1.35 * many, "{few} {many}");
     }
 
     #[test]
