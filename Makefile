@@ -2,6 +2,9 @@
 
 CARGO ?= cargo
 
+# A macro declares their modules, so `cargo fmt` does not find them.
+VERBS = $(shell find cli/src/verbs -name '*.rs')
+
 .PHONY: help demo cluster test chaos fuzz lint fmt bench deny release-check
 
 help: ## Show this list.
@@ -32,12 +35,14 @@ fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=
 
 lint: ## Check formatting, lints and unused dependencies.
 	$(CARGO) fmt --all --check
+	rustfmt --check --edition 2024 $(VERBS)
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	command -v cargo-machete >/dev/null || $(CARGO) install --locked --quiet cargo-machete
 	$(CARGO) machete
 
 fmt: ## Format the code.
 	$(CARGO) fmt --all
+	rustfmt --edition 2024 $(VERBS)
 
 bench: ## Print the figures of docs/performance.md.
 	$(CARGO) bench --workspace

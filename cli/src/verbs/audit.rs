@@ -41,7 +41,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let hours = arguments.hours.map(|hours| SignedDuration::from_hours(hours.into()));
     let since = hours.and_then(|hours| Timestamp::now().checked_sub(hours).ok());
-    let is_asked = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+    let is_asked =
+        |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
     let found = reading.entries.iter().filter(|entry| {
         is_asked(&arguments.who, &entry.deed.who)
             && is_asked(&arguments.act, &entry.deed.act)
@@ -67,7 +68,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         table.write(&mut out)?;
     }
     if reading.broken > 0 {
-        eprintln!("warning: {} lines of the audit log cannot be read, such as the last one of a process that was killed", reading.broken);
+        eprintln!(
+            "warning: {} lines of the audit log cannot be read, such as the last one of a process that was killed",
+            reading.broken
+        );
     }
     Ok(ExitCode::Success)
 }

@@ -4,22 +4,22 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, Context};
+use anyhow::{Context, bail};
 use report::Dialogues;
 use report::analysis::scheme;
 use report::details::Details;
 use report::html::{self, ReportPage};
-use results::{bundle, RunDir, RunManifest};
+use results::{RunDir, RunManifest, bundle};
 
-use crate::files::copy;
 use crate::files::bundle_layout::{DATA, FOR_PEOPLE};
+use crate::files::copy;
 use crate::files::export::{ExportForm, ExportFormat, ExportSource};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::place::{fetch, names};
 use crate::place::data_dir::DataDir;
 use crate::place::disclosure::Disclosure;
 use crate::place::remote::MaybeRemote;
+use crate::place::{fetch, names};
 
 /// The categories of the report.
 const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
-use coordinator::matching::{says_it_can, why_nobody, Fit};
+use coordinator::matching::{Fit, says_it_can, why_nobody};
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use serde::Serialize;
@@ -14,13 +14,13 @@ use worker::Connect;
 use crate::configure::choose::Selection;
 use crate::engine::connect::LocalConnect;
 use crate::engine::preflight::{self, Level, LongestPrompt};
-use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
-use crate::place::{folders, packs as material};
 use crate::place::queue_login::QueueLogin;
 use crate::place::remote::MaybeRemote;
 use crate::place::targets::Targets;
+use crate::place::{folders, packs as material};
 
 /// Check everything that a long run needs before it starts.
 ///

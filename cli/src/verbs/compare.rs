@@ -11,7 +11,7 @@ use report::tables::comparison::{self, Compared};
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
 
 /// Compare two runs, or two models, dialogue by dialogue.
@@ -141,10 +141,10 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
                 if found.is_empty() {
                     bail!(usage!("there is no model `{name}`; there are {}", headings.join(", ")));
                 }
-                let is_namesake = |a: &&ColumnId| {
-                    found.iter().any(|b| all.columns[**a].is_namesake_of(&all.columns[*b]))
-                };
-                let meant: Vec<_> = found.iter().filter(is_namesake).map(|&id| headings[id].as_str()).collect();
+                let is_namesake =
+                    |a: &&ColumnId| found.iter().any(|b| all.columns[**a].is_namesake_of(&all.columns[*b]));
+                let meant: Vec<_> =
+                    found.iter().filter(is_namesake).map(|&id| headings[id].as_str()).collect();
                 if !meant.is_empty() {
                     bail!(usage!("`{name}` may be any of {}", meant.join(", ")));
                 }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use domain::control::{Control, DeadLetterView};
 
-use crate::kit::exit_code::{explained, usage, ExitCode};
-use crate::kit::output::{printable, Table};
+use crate::kit::exit_code::{ExitCode, explained, usage};
+use crate::kit::output::{Table, printable};
 use crate::place::names;
 use crate::place::remote::Remote;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domain::WorkerId;
 use domain::control::Control;
 
-use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 

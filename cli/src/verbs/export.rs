@@ -8,12 +8,12 @@ use results::export::Written;
 use serde_json::json;
 
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::place::{fetch, names};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
 use crate::place::fetch::Fetched;
 use crate::place::remote::MaybeRemote;
+use crate::place::{fetch, names};
 
 /// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
 ///

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use crate::configure::choose::Selection;
 use crate::engine::session::WantedBenchmark;
-use crate::engine::submit;
 use crate::engine::start::{self, Common};
+use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::runtime::block_on;
-use crate::place::{names, trust};
 use crate::place::remote::MaybeRemote;
+use crate::place::{names, trust};
 
 /// Judge the answers of a pipeline again, with other judges.
 ///

@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use anyhow::bail;
-use results::{RunDir, RunManifest};
 use results::log::{LogOptions, LogWriter};
 use results::sink::transfer::Transferred;
+use results::{RunDir, RunManifest};
 
 use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::kit::runtime::block_on;
-use crate::place::{disclosure, fetch, folders, local, names};
 use crate::place::data_dir::DataDir;
 use crate::place::remote::ClientTls;
+use crate::place::{disclosure, fetch, folders, local, names};
 
 /// Copy a run, or a judged benchmark with all its runs, from a folder, an object store or a fleet to this machine, and check
 /// that it arrived.

@@ -5,11 +5,11 @@ use results::sink;
 use results::sink::transfer::transfer;
 
 use crate::files::copy;
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
 use crate::kit::runtime::block_on;
-use crate::place::{folders, local, names};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::{folders, local, names};
 
 /// Copy a run of this machine, or a judged benchmark with all its runs, to a folder or an object store, and check that it
 /// arrived.

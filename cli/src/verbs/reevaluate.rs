@@ -9,7 +9,7 @@ use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{percent, printable, Table};
+use crate::kit::output::{Table, percent, printable};
 use crate::place::packs::open_pack;
 use crate::reevaluate::{self, AgreementCounts, GraphArgument, Options, Reevaluation};
 

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use anyhow::{bail, Context};
+use anyhow::{Context, bail};
 use coordinator::planned::new_name;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
 use packs::Pack;
-use results::{RunDir, RunManifest};
 use results::log::{LogOptions, LogWriter};
+use results::{RunDir, RunManifest};
 use serde::Serialize;
 use serde_json::json;
 use tasks::{Effort, Task, TaskClass};
 
 use crate::files::copy;
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::Table;
-use crate::place::{disclosure, folders, names, packs as material, trust};
 use crate::place::data_dir::DataDir;
 use crate::place::targets::Targets;
+use crate::place::{disclosure, folders, names, packs as material, trust};
 
 /// Records between two syncs of the new log.
 const COMMIT_EVERY: usize = 256;

@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use benchmarks::showing::{Figure, KindPage, ShownBenchmark};
 use present::figure::Svg;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::dialogues::distinct;
-use benchmarks::showing::{Figure, KindPage, ShownBenchmark};
-use report::html::{self, ReportPage};
 use report::figures;
+use report::html::{self, ReportPage};
 use report::tables::card;
 
 use crate::files::inputs::Inputs;

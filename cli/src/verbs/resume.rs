@@ -4,8 +4,8 @@ use domain::control::BenchmarkCommand;
 
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
-use crate::place::{names, steer};
 use crate::place::remote::MaybeRemote;
+use crate::place::{names, steer};
 
 /// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
 ///

@@ -1,9 +1,9 @@
 //! `kgfleet rm`.
 
 use crate::kit::exit_code::ExitCode;
-use crate::place::{local, names, steer};
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
+use crate::place::{local, names, steer};
 
 /// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
 ///

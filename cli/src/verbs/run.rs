@@ -8,7 +8,7 @@ use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use crate::configure::choose::{COMMAND_LINE, Selection};
 use crate::engine::session::WantedBenchmark;
 use crate::engine::start::{self, Common};
-use crate::kit::exit_code::{usage, Exit, ExitCode};
+use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::place::names;
 
 /// Run a benchmark on this machine.

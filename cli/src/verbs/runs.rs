@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 
 use anyhow::anyhow;
+use benchmarks::names::benchmark_of;
 use domain::RunId;
 use domain::control::RunPhase;
 use jiff::Timestamp;
 use results::RunDir;
 use results::run_dir::FoundRun;
 use serde_json::json;
-use benchmarks::names::benchmark_of;
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{explain, Table};
-use crate::place::{folders, local};
+use crate::kit::output::{Table, explain};
 use crate::place::data_dir::DataDir;
+use crate::place::{folders, local};
 
 /// List the runs and pipelines of this machine, the oldest first.
 #[derive(Debug, clap::Args)]

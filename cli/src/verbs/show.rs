@@ -6,11 +6,11 @@ use anyhow::bail;
 use domain::{DialogueKey, Outcome};
 use results::export::jsonl::redact;
 
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::printable;
-use crate::place::{folders, names};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::{self, Disclosure, TextForm};
+use crate::place::{folders, names};
 
 /// Show one dialogue of a run, or of any run of a judged benchmark.
 ///

@@ -8,14 +8,14 @@ use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
-use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 use vllm_sim::answers::{AnswerConfig, Skill};
+use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 
 use crate::configure::choose::Selection;
-use crate::engine::connect;
 use crate::engine::answer_key::PackKey;
+use crate::engine::connect;
 use crate::engine::judge_key::WithJudges;
-use crate::kit::exit_code::{usage, Exit, ExitCode};
+use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::place::{folders, packs as material};
 
 /// Number of iterations whose prompts the simulated models recognise exactly, at least. Beyond them they match the first

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use domain::control::Control;
 use report::views::Grid;
 
+use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::runtime::block_on;
 use crate::kit::screen::Screen;
 use crate::kit::view;
-use crate::kit::exit_code::{explained, ExitCode};
-use crate::kit::runtime::block_on;
 use crate::place::names;
 use crate::place::remote::Remote;
 

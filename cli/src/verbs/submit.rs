@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::configure::choose::Selection;
-use crate::engine::submit;
 use crate::engine::notify::Notify;
+use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::Remote;
 
@@ -38,5 +38,11 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.selection.configuration(Some(&arguments.config))?;
     let watch = arguments.watch.then_some(arguments.notify);
-    submit::queue(&arguments.remote, submit::submission(&configuration)?, arguments.extend.as_deref(), watch, arguments.json)
+    submit::queue(
+        &arguments.remote,
+        submit::submission(&configuration)?,
+        arguments.extend.as_deref(),
+        watch,
+        arguments.json,
+    )
 }

@@ -17,7 +17,7 @@ use report::views;
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};
 use crate::files::tables::{self, TableFormat};
-use crate::kit::exit_code::{usage, Exit, ExitCode};
+use crate::kit::exit_code::{Exit, ExitCode, usage};
 
 /// Print tables of runs and result files, side by side.
 ///

@@ -210,7 +210,10 @@ fn take_rights(Revoke { name, file }: &Revoke) -> anyhow::Result<()> {
     if let Some(at) = found.revoked {
         return Err(usage!("the rights of `{name}` were revoked at {at}"));
     }
-    append(&file.tokens, &format!("[[revoked]]\nname = {}\nat = \"{}\"\n", quoted(name), seconds_of(Timestamp::now())))?;
+    append(
+        &file.tokens,
+        &format!("[[revoked]]\nname = {}\nat = \"{}\"\n", quoted(name), seconds_of(Timestamp::now())),
+    )?;
     eprintln!("the rights of `{name}` end within two seconds where {} is read", file.tokens.display());
     Ok(())
 }
@@ -253,7 +256,9 @@ fn show(list: &List) -> anyhow::Result<()> {
         table.write(&mut out)?;
     }
     if found.is_none() {
-        eprintln!("when they last called is not known: no audit log of a coordinator is here, see --audit-dir");
+        eprintln!(
+            "when they last called is not known: no audit log of a coordinator is here, see --audit-dir"
+        );
     }
     Ok(())
 }
@@ -313,7 +318,9 @@ mod tests {
         assert_eq!(at("2w").as_deref(), Some("2026-12-08T12:00:00Z"));
         assert_eq!(at("2027-01-31").as_deref(), Some("2027-01-31T00:00:00Z"));
         assert_eq!(at("2027-01-31T08:30:00Z").as_deref(), Some("2027-01-31T08:30:00Z"));
-        for text in ["", "d", "90", "90m", "d90", "9999999999999999999d", "999999999999999d", "tomorrow", "9ü"] {
+        for text in
+            ["", "d", "90", "90m", "d90", "9999999999999999999d", "999999999999999d", "tomorrow", "9ü"]
+        {
             assert_eq!(at(text), None, "{text}");
         }
         assert!(expiry("2020-01-01").is_err());

@@ -7,8 +7,8 @@ use anyhow::Context;
 use results::RunDir;
 use results::bundle::{self, BundleHead};
 
-use crate::files::copy;
 use crate::files::bundle_layout::{DATA, FOR_PEOPLE};
+use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::place::data_dir::DataDir;

@@ -3,20 +3,22 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{bail, Context};
+use anyhow::{Context, bail};
 use coordinator::plan::Plan;
 use domain::RunId;
 use history::{Events, FindingKind, Kept};
-use results::{RunDir, RunManifest};
-use results::log::{verify as verify_log, LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex};
 use results::log::verify::LISTED_DAMAGES_MAX;
+use results::log::{
+    LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex, verify as verify_log,
+};
 use results::manifest::Alteration;
+use results::{RunDir, RunManifest};
 use serde_json::json;
 
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::explain;
-use crate::place::{disclosure, folders, names};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::{disclosure, folders, names};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
 /// it was written. Of a judged benchmark, those of all its runs.
@@ -85,7 +87,12 @@ fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyh
     }
     let sound = report.is_sound() && altered.is_none();
     let history = match arguments.history {
-        true => Some(history_of(&manifest.run, &arguments.data.path().join(folders::EVENTS), dir, cipher.as_ref())?),
+        true => Some(history_of(
+            &manifest.run,
+            &arguments.data.path().join(folders::EVENTS),
+            dir,
+            cipher.as_ref(),
+        )?),
         false => None,
     };
     let mut out = io::stdout().lock();
@@ -148,7 +155,10 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
     }
     if report.excused > 0 {
         let excused = report.excused;
-        writeln!(out, "{excused} contradictions come from writes that the queue or the log was made to lose")?;
+        writeln!(
+            out,
+            "{excused} contradictions come from writes that the queue or the log was made to lose"
+        )?;
     }
     for excused in &report.excuses {
         writeln!(out, "  {}: {}", excused.kind, excused.what)?;

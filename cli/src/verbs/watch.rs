@@ -2,9 +2,9 @@
 
 use domain::control::{BenchmarkView, Control};
 
-use crate::engine::watch;
 use crate::engine::notify::Notify;
-use crate::kit::exit_code::{explained, ExitCode};
+use crate::engine::watch;
+use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::place::names;
 use crate::place::remote::Remote;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domain::control::Control;
 use report::tables::fleet;
 
-use crate::kit::exit_code::{explained, ExitCode};
+use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 

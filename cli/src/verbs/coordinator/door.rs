@@ -13,9 +13,9 @@ use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
 use jiff::Timestamp;
-use proto::server::{Identities, IdentityChange, Refusal, Security, Serve, ServerTls};
+use proto::server::{Identities, IdentityChange, RefusedCall, Security, Serve, ServerTls};
 
-use crate::kit::exit_code::{usage, Exit};
+use crate::kit::exit_code::{Exit, usage};
 
 /// How often the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -190,8 +190,8 @@ impl Serve for ServedCoordinator {
         self.0.audit().called(deed(caller.name(), caller.from(), "call", ""));
     }
 
-    fn refused(&self, refusal: &Refusal<'_>) {
-        let Refusal { who, from, call, why } = *refusal;
+    fn refused(&self, refusal: &RefusedCall<'_>) {
+        let RefusedCall { who, from, call, why } = *refusal;
         let about = if call.is_empty() { why.to_owned() } else { format!("{call}: {why}") };
         self.0.audit().refused(deed(who.unwrap_or_default(), from, "refused", &about));
     }

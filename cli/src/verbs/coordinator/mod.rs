@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{anyhow, Context};
+use anyhow::{Context, anyhow};
 use audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
@@ -20,13 +20,13 @@ use proto::server::Security;
 use service_kit::descriptors;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
-use service_kit::shutdown::{self, reached, Stop};
+use service_kit::shutdown::{self, Stop, reached};
 
 use crate::files::prices::PriceTable;
 use crate::kit::arguments::seconds;
-use crate::kit::exit_code::{usage, ExitCode};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
-use crate::kit::serving::{bind, Traces};
+use crate::kit::serving::{Traces, bind};
 use crate::place::folders::{AUDIT, EVENTS};
 use crate::place::queue_login::QueueLogin;
 
@@ -229,7 +229,10 @@ fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditL
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let folder = folder.join(format!("{host}-{}", bound.port()));
     AuditLog::open(&folder).with_context(|| {
-        format!("cannot write the audit log into {}; choose another folder with --audit-dir", folder.display())
+        format!(
+            "cannot write the audit log into {}; choose another folder with --audit-dir",
+            folder.display()
+        )
     })
 }
 

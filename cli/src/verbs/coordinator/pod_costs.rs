@@ -8,21 +8,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, Context};
+use anyhow::{Context, bail};
 use coordinator::Coordinator;
 use coordinator::access::Access;
 use domain::WorkerId;
 use domain::control::Control;
 use domain::reach::is_loopback_host;
-use futures::{stream, StreamExt};
-use models::{ClientOptions, HttpClient};
+use futures::{StreamExt, stream};
 use models::client::{redirect_place, redirect_words};
-use reqwest::{header, Certificate, Client, StatusCode, Url};
+use models::{ClientOptions, HttpClient};
+use reqwest::{Certificate, Client, StatusCode, Url, header};
 use serde_json::json;
-use service_kit::shutdown::{reached, Stop, StopReceiver};
+use service_kit::shutdown::{Stop, StopReceiver, reached};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::kit::exit_code::{usage, Exit};
+use crate::kit::exit_code::{Exit, usage};
 
 /// The annotation by which a ReplicaSet chooses: pods with lower numbers go first, and pods without count as 0.
 const ANNOTATION: &str = "controller.kubernetes.io/pod-deletion-cost";

@@ -8,9 +8,9 @@ use benchmarks::kinds::kghalubench::numbers::calibration::{Observation, calibrat
 use present::table::{Cell, Table};
 use serde_json::json;
 
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::kit::output::say;
 use super::whose::Whose;
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use domain::Backoff;
 use benchmarks::kinds::kghalubench::draw::{GraphError, Select};
+use domain::Backoff;
 use models::HttpClient;
 use models::client::{redirect_place, redirect_words};
-use reqwest::{Client, Response, StatusCode};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use reqwest::{Client, Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use url::Url;

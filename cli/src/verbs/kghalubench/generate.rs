@@ -5,18 +5,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::TaskLabel;
-use benchmarks::kinds::kghalubench::draw::{Date, exercise};
-use benchmarks::kinds::kghalubench::draw::assessment::{Assessment, Recipe, Unfillable, self};
+use benchmarks::kinds::kghalubench::draw::assessment::{self, Assessment, Recipe, Unfillable};
 use benchmarks::kinds::kghalubench::draw::frequency::{Frequency, Groups};
-use packs::{seal_file, Group, Header, PackError, Parts};
+use benchmarks::kinds::kghalubench::draw::{Date, exercise};
+use domain::TaskLabel;
+use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
 
-use crate::kit::exit_code::{usage, Exit, ExitCode};
-use crate::kit::output::Table;
-use crate::place::identities::{as_exit, SealingIdentity};
 use super::client::{self, RequestPacing};
 use super::source::GraphInput;
+use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::output::Table;
+use crate::place::identities::{SealingIdentity, as_exit};
 
 /// Maximum number of questions of an assessment, and of assessments of a pack, which is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use benchmarks::kinds::kghalubench::draw::exercise;
-use benchmarks::kinds::kghalubench::show::agreement;
-use benchmarks::kinds::kghalubench::show::study::JudgedQuestion;
-use benchmarks::kinds::kghalubench::show::sheet::{self, Item, SheetTexts};
 use benchmarks::Subject;
 use benchmarks::kinds::kghalubench;
+use benchmarks::kinds::kghalubench::draw::exercise;
+use benchmarks::kinds::kghalubench::show::agreement;
+use benchmarks::kinds::kghalubench::show::sheet::{self, Item, SheetTexts};
+use benchmarks::kinds::kghalubench::show::study::JudgedQuestion;
 
-use crate::files::tables::{self, TableFormat};
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::kit::output::say;
 use super::whose::Whose;
+use crate::files::tables::{self, TableFormat};
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::say;
 
 /// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;

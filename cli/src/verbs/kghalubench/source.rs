@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{anyhow, Context};
+use anyhow::{Context, anyhow};
 use benchmarks::kinds::kghalubench::draw::{Dump, Endpoint, KnowledgeGraph, Mapping};
 use rdf::RdfFormat;
 
-use crate::kit::exit_code::{usage, Exit};
 use super::client::{PoliteClient, RequestPacing};
+use crate::kit::exit_code::{Exit, usage};
 
 /// A knowledge graph to draw questions from.
 #[derive(Clone, Debug)]

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, Context};
-use domain::{RunId, ServiceError};
+use anyhow::{Context, anyhow, bail};
+use benchmarks::names;
 use domain::control::{BenchmarkView, Control, RunLine, RunPhase, Submission};
+use domain::{RunId, ServiceError};
 use proto::client::Client;
 use serde_json::Value;
-use benchmarks::names;
 
-use crate::kit::exit_code::explained;
 use super::plan::ModelOnGpus;
+use crate::kit::exit_code::explained;
 
 /// Time between two looks at the runs.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

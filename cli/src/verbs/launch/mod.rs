@@ -9,22 +9,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use benchmarks::kinds;
 use coordinator::configuration::Configuration;
 use domain::control::Submission;
-use serde_json::{json, Value};
-use benchmarks::kinds;
+use serde_json::{Value, json};
 
-use crate::configure::choose::Selection;
-use crate::engine::submit;
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::kit::output::Table;
-use crate::kit::runtime::block_on;
-use crate::place::folders;
-use crate::place::remote::{MaybeRemote, Remote};
 use self::apply::Release;
 use self::plan::{LaunchPlan, WantedModel};
 use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
+use crate::configure::choose::Selection;
+use crate::engine::submit;
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::Table;
+use crate::kit::runtime::block_on;
+use crate::place::folders;
+use crate::place::remote::{MaybeRemote, Remote};
 
 /// Plan the GPUs of a configuration, and run it on Kubernetes.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::kit::exit_code::{usage, Exit};
+use crate::kit::exit_code::{Exit, usage};
 
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");

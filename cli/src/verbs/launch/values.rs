@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::model::Connector;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::plan::{LaunchPlan, ModelOnGpus};
 use super::table::Sizes;

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use packs::{seal_file, PackHash};
 use packs::import::{FollowUpLine, ImportError, ImportReport, ImportSource, TemplateOrigin};
-use serde_json::{json, Value};
+use packs::{PackHash, seal_file};
+use serde_json::{Value, json};
 
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::kit::output::{printable, Table};
-use crate::place::identities::{as_exit, SealingIdentity};
-use crate::reevaluate::{graph_documents, GraphArgument};
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::{Table, printable};
+use crate::place::identities::{SealingIdentity, as_exit};
+use crate::reevaluate::{GraphArgument, graph_documents};
 
 /// Findings that are printed one by one; the rest is counted.
 const FINDINGS_PRINTED_MAX: usize = 20;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{printable, Table};
+use crate::kit::output::{Table, printable};
 use crate::place::identities::OpeningIdentity;
 
 /// List the tasks of a pack with their cases.

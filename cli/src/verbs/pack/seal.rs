@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use packs::{seal_file, Parts};
+use packs::{Parts, seal_file};
 
 use crate::kit::exit_code::ExitCode;
-use crate::place::identities::{as_exit, SealingIdentity};
+use crate::place::identities::{SealingIdentity, as_exit};
 
 /// Seal a folder into a pack file, with the plaintext manifest beside it. Prints the pack's hash.
 ///

@@ -7,11 +7,11 @@ use anyhow::Context;
 use domain::Iteration;
 use packs::Pack;
 use present::redaction::redacted_value;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::identities::{as_exit, OpeningIdentity};
+use crate::place::identities::{OpeningIdentity, as_exit};
 
 /// Show one case: its prompt, its evaluation data, and its answers of known score.
 ///

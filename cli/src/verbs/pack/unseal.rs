@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::kit::exit_code::{usage, ExitCode};
-use crate::place::identities::{as_exit, OpeningIdentity};
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::place::identities::{OpeningIdentity, as_exit};
 
 /// Write the files of a pack into a folder, in plaintext, for editing.
 ///

@@ -34,7 +34,8 @@ pub fn digest_of_this_program() -> Option<String> {
 pub fn without_keys(command: &[String]) -> String {
     let names_secret = |option: &str| {
         let option = option.to_ascii_lowercase();
-        option.starts_with('-') && ["key", "token", "password", "secret"].iter().any(|word| option.contains(word))
+        option.starts_with('-')
+            && ["key", "token", "password", "secret"].iter().any(|word| option.contains(word))
     };
     let mut words: Vec<String> = Vec::with_capacity(command.len());
     let mut is_secret = false;
@@ -85,7 +86,10 @@ mod tests {
 
     #[test]
     fn keys_of_a_server_stand_in_no_record() {
-        assert_eq!(shown("vllm serve m --api-key hunter2 --port {port}"), "vllm serve m --api-key *** --port {port}");
+        assert_eq!(
+            shown("vllm serve m --api-key hunter2 --port {port}"),
+            "vllm serve m --api-key *** --port {port}"
+        );
         assert_eq!(shown("vllm serve m --api-key=hunter2"), "vllm serve m --api-key=***");
         assert_eq!(shown("s --hf-token x --tp 2"), "s --hf-token *** --tp 2");
         let counts = "vllm serve m --max-num-batched-tokens 8192 --max-model-len 4096";

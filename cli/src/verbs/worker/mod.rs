@@ -17,17 +17,17 @@ use models::Secret;
 use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
-use service_kit::shutdown::{self, reached, Stop};
-use worker::{
-    Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, OwnServer, SpoolConfig, Worker, WorkerConfig,
-    WorkerError,
-};
+use service_kit::shutdown::{self, Stop, reached};
 use worker::evaluate::sandbox::confine;
+use worker::{
+    Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, OwnServer, SpoolConfig, Worker,
+    WorkerConfig, WorkerError,
+};
 
-use crate::kit::arguments::{concurrency, seconds, Concurrency};
-use crate::kit::exit_code::{explained, usage, Exit, ExitCode};
+use crate::kit::arguments::{Concurrency, concurrency, seconds};
+use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
-use crate::kit::serving::{bind, Traces};
+use crate::kit::serving::{Traces, bind};
 use crate::place::remote::Remote;
 use crate::verbs::worker::server::ServerOptions;
 use crate::verbs::worker::targets::ScrapeTarget;

@@ -81,10 +81,14 @@ impl ServerOptions {
         let rank = self.rank()?;
         let Some((program, arguments)) = self.command.split_first() else { return Ok(None) };
         if elsewhere {
-            return Err(usage!("the command after `--` is the server: leave out --endpoint and --endpoints-file"));
+            return Err(usage!(
+                "the command after `--` is the server: leave out --endpoint and --endpoints-file"
+            ));
         }
         if !arguments.iter().any(|argument| argument.contains("{port}")) {
-            return Err(usage!("the command after `--` has no {{port}}: the server's port is chosen by the worker"));
+            return Err(usage!(
+                "the command after `--` has no {{port}}: the server's port is chosen by the worker"
+            ));
         }
         let (program, arguments) = (program.clone(), arguments.to_vec());
         Ok(Some(ServerCommand { program, arguments, rank, parts: self.parts }))

@@ -111,7 +111,8 @@ mod tests {
         let file = folder.path().join("targets/w.json");
         let (tell, states) = watch::channel(ServerState::Restarting { reason: "not yet".to_owned() });
         let targets = TargetsFile::write(file.clone(), target(Some(states))).unwrap();
-        let read = || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
+        let read =
+            || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
         assert_eq!(read()[0]["targets"][0], "node-1:7702");
         assert_eq!(read()[0]["labels"]["model"], "org/m");
         assert_eq!(read().as_array().unwrap().len(), 1);
