@@ -61,7 +61,7 @@ impl Client {
     /// # Errors
     /// [`ErrorCode::Invalid`]: the address or the certificates are invalid, or there is no Tokio runtime.
     pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
-        let choice = connect::choice(config)?;
+        let choice = Choice::of(config)?;
         let wire = InterceptedService::new(choice, Introduction);
         let line = Line { peer: format!("the coordinator at {}", config.addresses.join(" or ")).into() };
         let limit = crate::limits::MESSAGE_BYTES;

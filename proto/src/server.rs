@@ -63,12 +63,12 @@ pub trait Serve: Send + Sync + 'static {
     fn heard(&self, _caller: &Caller) {}
 
     /// Hears of a call that is refused. Must not wait.
-    fn refused(&self, _refusal: &Refusal<'_>) {}
+    fn refused(&self, _refusal: &RefusedCall<'_>) {}
 }
 
 /// A call that was refused at the door.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal<'a> {
+pub struct RefusedCall<'a> {
     /// The identity that lacks the role; none if the caller is unknown.
     pub who: Option<&'a str>,
     /// The caller's machine.

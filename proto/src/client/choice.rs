@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use domain::ServiceError;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tonic::Code;
@@ -26,8 +27,8 @@ use tonic::codegen::http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-use super::connect::ClientConfig;
-use super::credentials::{Credentials, Renewed, is_unknown, try_again};
+use super::connect::{ClientConfig, endpoints, invalid};
+use super::credentials::{Credentials, Renewed, authorization, is_unknown, try_again};
 use crate::server::AUTHORIZATION;
 
 /// Addresses of one name that are tried for one connection.
@@ -79,12 +80,21 @@ impl Place {
 }
 
 impl Choice {
+    /// A choice among the coordinators of a configuration, which connects at its first use.
+    pub(super) fn of(config: &ClientConfig) -> Result<Self, ServiceError> {
+        if config.addresses.is_empty() {
+            return Err(invalid("no address of a coordinator is given".to_owned()));
+        }
+        let (endpoints, authorization) = (endpoints(config)?, authorization(config)?);
+        if tokio::runtime::Handle::try_current().is_err() {
+            let addresses = config.addresses.join(", ");
+            return Err(invalid(format!("a client of {addresses} can be made inside a Tokio runtime only")));
+        }
+        Ok(Self::among(config.clone(), endpoints, authorization))
+    }
+
     /// A choice among these; at least one. Clients begin with different ones, so that they spread.
-    pub(super) fn among(
-        config: ClientConfig,
-        endpoints: Vec<Endpoint>,
-        authorization: Option<HeaderValue>,
-    ) -> Self {
+    fn among(config: ClientConfig, endpoints: Vec<Endpoint>, authorization: Option<HeaderValue>) -> Self {
         let random = RandomState::new().hash_one(endpoints.len()) as usize;
         let places = places(endpoints, random);
         let moves = random % places.len();
@@ -236,7 +246,35 @@ fn in_turn(found: &[SocketAddr], first: usize) -> impl Iterator<Item = SocketAdd
 
 #[cfg(test)]
 mod tests {
+    use domain::ErrorCode;
+
     use super::*;
+
+    fn refusal(config: &ClientConfig) -> String {
+        let error = Choice::of(config).unwrap_err();
+        assert_eq!(error.code, ErrorCode::Invalid);
+        error.message
+    }
+
+    #[tokio::test]
+    async fn configurations_that_cannot_work_are_refused_with_a_reason() {
+        assert!(refusal(&ClientConfig::new("not an address")).contains("`not an address` is not an address"));
+        assert!(refusal(&ClientConfig::new("coordinator:7700")).contains("neither http"));
+        let token = |address: &str| ClientConfig { token: Some("t".into()), ..ClientConfig::new(address) };
+        assert!(refusal(&token("http://coordinator:1")).contains("without TLS"));
+        let is_taken = |config: &ClientConfig| Choice::of(config).is_ok();
+        assert!(is_taken(&token("http://127.0.0.1:1")) && is_taken(&token("http://[::1]:1")));
+        assert!(is_taken(&ClientConfig { insecure: true, ..token("http://coordinator:1") }));
+        let ca = Some(b"no PEM".to_vec());
+        let mixed = ClientConfig { ca: ca.clone(), ..ClientConfig::new("http://a:1") };
+        assert!(refusal(&mixed).contains("not an https address"));
+        assert!(is_taken(&ClientConfig::new("http://a:1")));
+    }
+
+    #[test]
+    fn without_a_runtime_there_is_an_error_and_no_panic() {
+        assert!(refusal(&ClientConfig::new("http://a:1")).contains("Tokio runtime"));
+    }
 
     fn addresses(count: u8) -> Vec<SocketAddr> {
         (1..=count).map(|last| SocketAddr::from(([127, 0, 0, last], 1))).collect()

@@ -1,4 +1,4 @@
-//! Connects a client to its coordinators.
+//! What a client is told of its coordinators, and where that leads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,6 @@ use domain::reach::is_loopback_host;
 use domain::{ErrorCode, ServiceError};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use super::choice::Choice;
-use super::credentials::authorization;
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 
 /// Reads the configuration of a client again, from the files that it came from. Blocks.
@@ -68,25 +66,12 @@ impl std::fmt::Debug for ClientConfig {
     }
 }
 
-/// A choice among the coordinators, which connects at its first use.
-pub(super) fn choice(config: &ClientConfig) -> Result<Choice, ServiceError> {
-    if config.addresses.is_empty() {
-        return Err(invalid("no address of a coordinator is given".to_owned()));
-    }
-    let (endpoints, authorization) = (endpoints(config)?, authorization(config)?);
-    if tokio::runtime::Handle::try_current().is_err() {
-        let addresses = config.addresses.join(", ");
-        return Err(invalid(format!("a client of {addresses} can be made inside a Tokio runtime only")));
-    }
-    Ok(Choice::among(config.clone(), endpoints, authorization))
-}
-
 /// The coordinators of a configuration.
 pub(super) fn endpoints(config: &ClientConfig) -> Result<Vec<Endpoint>, ServiceError> {
     config.addresses.iter().map(|address| endpoint(config, address)).collect()
 }
 
-fn invalid(what: String) -> ServiceError {
+pub(super) fn invalid(what: String) -> ServiceError {
     ServiceError::new(ErrorCode::Invalid, what)
 }
 
@@ -134,31 +119,6 @@ fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceErr
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn refusal(config: &ClientConfig) -> String {
-        let error = choice(config).unwrap_err();
-        assert_eq!(error.code, ErrorCode::Invalid);
-        error.message
-    }
-
-    #[tokio::test]
-    async fn configurations_that_cannot_work_are_refused_with_a_reason() {
-        assert!(refusal(&ClientConfig::new("not an address")).contains("`not an address` is not an address"));
-        assert!(refusal(&ClientConfig::new("coordinator:7700")).contains("neither http"));
-        let token = |address: &str| ClientConfig { token: Some("t".into()), ..ClientConfig::new(address) };
-        assert!(refusal(&token("http://coordinator:1")).contains("without TLS"));
-        assert!(choice(&token("http://127.0.0.1:1")).is_ok() && choice(&token("http://[::1]:1")).is_ok());
-        assert!(choice(&ClientConfig { insecure: true, ..token("http://coordinator:1") }).is_ok());
-        let ca = Some(b"no PEM".to_vec());
-        let mixed = ClientConfig { ca: ca.clone(), ..ClientConfig::new("http://a:1") };
-        assert!(refusal(&mixed).contains("not an https address"));
-        assert!(choice(&ClientConfig::new("http://a:1")).is_ok());
-    }
-
-    #[test]
-    fn without_a_runtime_there_is_an_error_and_no_panic() {
-        assert!(refusal(&ClientConfig::new("http://a:1")).contains("Tokio runtime"));
-    }
 
     #[test]
     fn the_key_is_not_printed() {

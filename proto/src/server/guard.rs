@@ -19,7 +19,7 @@ use super::budget::{Budgeted, Received};
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
-use super::{Refusal, Serve};
+use super::{RefusedCall, Serve};
 use crate::status::to_status;
 
 /// Numbers calls.
@@ -120,7 +120,7 @@ where
         let (sends, caller) = match self.admit(&request, peer.as_ref()) {
             Ok(admitted) => admitted,
             Err(Refused { status, who }) => {
-                self.services.refused(&Refusal {
+                self.services.refused(&RefusedCall {
                     who: who.as_ref().map(Caller::name),
                     from: peer.map(|peer| peer.address.ip().to_canonical()),
                     // What a stranger makes up is not repeated.

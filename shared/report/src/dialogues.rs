@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use results::names::Names;
 use tasks::{ScoreOutOfRange, TaskClass};
 
-use crate::setups::{Fact, ModelSetup};
+use crate::setups::{ModelSetup, SetupFact};
 use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
 pub use crate::summaries::{ColumnId, TaskId};
 
@@ -264,7 +264,7 @@ impl Dialogues {
     }
 
     /// Notes how a model was asked.
-    pub fn note(&mut self, column: ColumnId, fact: Fact, value: &str) {
+    pub fn note(&mut self, column: ColumnId, fact: SetupFact, value: &str) {
         self.setup_of(column).note(fact, value);
     }
 

@@ -2,12 +2,12 @@
 
 use domain::{ModelProvenance, Sampling};
 
-/// Maximum number of values of a [`Fact`] that are kept; a fleet may have an address for every pod.
+/// Maximum number of values of a [`SetupFact`] that are kept; a fleet may have an address for every pod.
 const VALUES_MAX: usize = 3;
 
 /// Something that is known of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fact {
+pub enum SetupFact {
     /// The name asked for.
     Requested,
     /// The name in the server's answer.
@@ -21,7 +21,7 @@ pub enum Fact {
     Asker,
 }
 
-impl Fact {
+impl SetupFact {
     /// In the order in which tables show them.
     pub const ALL: [Self; 7] = [
         Self::Requested,
@@ -50,14 +50,14 @@ impl Fact {
 /// What is known of a model: different values of each fact, in the order in which they were met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSetup {
-    values: [Vec<String>; Fact::ALL.len()],
+    values: [Vec<String>; SetupFact::ALL.len()],
     /// How many values of each were left out.
-    more: [u32; Fact::ALL.len()],
+    more: [u32; SetupFact::ALL.len()],
 }
 
 impl ModelSetup {
     /// Notes a value; empty ones say nothing.
-    pub fn note(&mut self, fact: Fact, value: &str) {
+    pub fn note(&mut self, fact: SetupFact, value: &str) {
         let known = &mut self.values[fact as usize];
         if value.is_empty() || known.iter().any(|known| known == value) {
             return;
@@ -71,17 +71,17 @@ impl ModelSetup {
 
     /// Notes what a record of a run says.
     pub fn note_record(&mut self, model: &ModelProvenance, sampling: &Sampling, kgfleet: &str) {
-        self.note(Fact::Requested, &model.requested);
-        self.note(Fact::Reported, model.reported.as_deref().unwrap_or_default());
-        self.note(Fact::Connector, &model.connector);
-        self.note(Fact::Endpoint, model.endpoint.as_deref().unwrap_or_default());
-        self.note(Fact::Server, model.system_fingerprint.as_deref().unwrap_or_default());
-        self.note(Fact::Sampling, &sampling.to_string());
-        self.note(Fact::Asker, kgfleet);
+        self.note(SetupFact::Requested, &model.requested);
+        self.note(SetupFact::Reported, model.reported.as_deref().unwrap_or_default());
+        self.note(SetupFact::Connector, &model.connector);
+        self.note(SetupFact::Endpoint, model.endpoint.as_deref().unwrap_or_default());
+        self.note(SetupFact::Server, model.system_fingerprint.as_deref().unwrap_or_default());
+        self.note(SetupFact::Sampling, &sampling.to_string());
+        self.note(SetupFact::Asker, kgfleet);
     }
 
     /// The values of a fact for people; `None` if nothing is known.
-    pub fn told(&self, fact: Fact) -> Option<String> {
+    pub fn told(&self, fact: SetupFact) -> Option<String> {
         let known = &self.values[fact as usize];
         let mut told = known.join("; ");
         if self.more[fact as usize] > 0 {
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn different_values_are_kept_and_many_are_cut() {
         let mut setup = ModelSetup::default();
-        assert_eq!(setup.told(Fact::Server), None);
+        assert_eq!(setup.told(SetupFact::Server), None);
         for value in ["a", "", "b", "a"] {
-            setup.note(Fact::Server, value);
+            setup.note(SetupFact::Server, value);
         }
-        assert_eq!(setup.told(Fact::Server).unwrap(), "a; b");
-        ["c", "d"].into_iter().for_each(|value| setup.note(Fact::Server, value));
-        assert_eq!(setup.told(Fact::Server).unwrap(), "a; b; c; and others");
-        assert_eq!(setup.told(Fact::Connector), None);
+        assert_eq!(setup.told(SetupFact::Server).unwrap(), "a; b");
+        ["c", "d"].into_iter().for_each(|value| setup.note(SetupFact::Server, value));
+        assert_eq!(setup.told(SetupFact::Server).unwrap(), "a; b; c; and others");
+        assert_eq!(setup.told(SetupFact::Connector), None);
     }
 }

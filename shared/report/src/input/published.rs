@@ -15,7 +15,7 @@ use crate::dialogues::{
     Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
 };
 use crate::names;
-use crate::setups::Fact;
+use crate::setups::SetupFact;
 
 /// The result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,9 +138,9 @@ impl File<'_> {
             exercises,
         });
         for (fact, value) in [
-            (Fact::Requested, requested),
-            (Fact::Reported, model.reported),
-            (Fact::Connector, model.connector),
+            (SetupFact::Requested, requested),
+            (SetupFact::Reported, model.reported),
+            (SetupFact::Connector, model.connector),
         ] {
             self.all.note(column, fact, value);
         }

@@ -3,7 +3,7 @@
 use present::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
-use crate::setups::Fact;
+use crate::setups::SetupFact;
 use crate::view::View;
 
 /// See [`table`].
@@ -16,10 +16,10 @@ pub static VIEW: View = View {
 
 /// One row per model.
 pub fn table(all: &Dialogues) -> Table {
-    let columns = Table::default().left(["model"]).left(Fact::ALL.map(Fact::name));
+    let columns = Table::default().left(["model"]).left(SetupFact::ALL.map(SetupFact::name));
     let mut table = columns.titled("Configuration of models");
     for (column, heading) in all.headings().iter().enumerate() {
-        let known = Fact::ALL.map(|fact| all.setup(column).and_then(|setup| setup.told(fact)));
+        let known = SetupFact::ALL.map(|fact| all.setup(column).and_then(|setup| setup.told(fact)));
         let cells = known.map(|told| told.map_or(Cell::Empty, Cell::from));
         table.row([Cell::from(heading.as_str())].into_iter().chain(cells));
     }
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_empty() {
         let mut all = matrix(&["a", "b"], &["t"], 1, |_, _, _| 1.0);
-        all.note(1, Fact::Sampling, "temperature 0");
+        all.note(1, SetupFact::Sampling, "temperature 0");
         let table = table(&all);
         assert_eq!(table.rows()[0][6], Cell::Empty);
         assert_eq!(table.rows()[1][6].shown(), "temperature 0");

@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "domain",
     "present",
     "costs",
@@ -19,6 +19,7 @@ const ORDER: [&str; 24] = [
     "models",
     "queue",
     "history",
+    "audit",
     "report",
     "vllm-sim",
     "worker",
