@@ -218,6 +218,7 @@ fn tell(chaos: &Chaos, reckoning: &Reckoning, seed: u64, seconds: u64) {
         strangers.came, strangers.refused, strangers.back
     );
     println!("commands that raced, carried out + not: {}", chaos.clients.table());
+    println!("submissions at once that began a run of their own: {}", chaos.clients.several);
     println!(
         "all ended {:.0} s after the last fault, but {} that say why not",
         ended_after.as_secs_f64(),
