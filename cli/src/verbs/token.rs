@@ -131,7 +131,7 @@ fn expiry_from(text: &str, now: Timestamp) -> Option<Timestamp> {
         _ => return None,
     };
     let number: i64 = text.strip_suffix(unit)?.parse().ok()?;
-    now.checked_add(SignedDuration::from_hours(number.checked_mul(hours)?)).ok()
+    now.checked_add(SignedDuration::try_from_hours(number.checked_mul(hours)?)?).ok()
 }
 
 /// Runs the command.
