@@ -219,7 +219,7 @@ mod tests {
         let shipped = Prices::shipped();
         let price = shipped.of_model("gpt-4o-mini-2024-07-18").unwrap();
         assert!((price.of_tokens(1_000_000, 0, 1_000_000) - 0.75).abs() < 1e-12);
-        assert!(price.source.starts_with("https://") && shipped.of_gpu("H100 80 GB").is_some());
+        assert!(price.source.starts_with("https://"));
         let problem = |text: &str| Prices::parse(text).unwrap_err().to_string();
         assert!(problem(&TABLE.replace("'b'", "'a'")).contains("`a`: it has two prices"));
         assert!(problem(&TABLE.replace("output = 10", "output = -1")).contains("`a`: a price must be"));

@@ -13,7 +13,7 @@ const CONFIGURATION: &str = "name = 'same'\nseed = 11\niterations = 2\n\
     [[models]]\nlabel = 'sim-b'\nconnector = 'simulated'\nskill = 0.3\n";
 const DIALOGUES: usize = 104;
 
-/// The records of an export, without what may differ: times, attempts and the servers' addresses.
+/// The records of an export, without what may differ: times, attempts, the servers' addresses and where records were made.
 fn records(file: &Path) -> BTreeMap<DialogueKey, Record> {
     let text = std::fs::read_to_string(file).unwrap();
     let records = text.lines().map(|line| {
@@ -22,6 +22,7 @@ fn records(file: &Path) -> BTreeMap<DialogueKey, Record> {
         record.attempt =
             Attempt { id: RecordId::new("any"), generation: 0, number: 0, worker: WorkerId::new("any") };
         record.provenance.model.endpoint = None;
+        record.provenance.made_at = None;
         (record.started_at, record.ended_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
         for round in &mut record.rounds {
             (round.prompted_at, round.answered_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
