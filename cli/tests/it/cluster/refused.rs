@@ -43,5 +43,5 @@ fn a_model_that_all_its_servers_refuse_is_shown_as_blocked() {
     let is_parked = |model: &ModelView| model.blocked.as_ref().is_some_and(|why| why.contains("parked"));
     wait_until("it is parked", || cluster.status(&coordinator, &run).models.iter().all(is_parked));
     let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
-    status.prints(&["blocked: 1 model", "parked: unauthorized: HTTP 401"]);
+    status.prints(&["blocked: sim (parked: unauthorized: HTTP 401"]);
 }

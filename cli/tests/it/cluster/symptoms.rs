@@ -64,7 +64,7 @@ fn a_model_without_a_worker_is_blocked_until_one_serves_it() {
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &[NT_TASK], 2);
     // Its pod is pending, or its server does not find the model: nobody serves it.
-    let blocked = ["blocked: 1 model", "no worker"];
+    let blocked = ["blocked: sim (no worker serves it)"];
     cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&blocked);
     // One serves it, and under another name than the pool says.
     let server = Server::start();
