@@ -493,12 +493,16 @@ async fn a_judged_benchmark_that_was_written_and_never_begun_says_so() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let name = coordinator.submit(submission(&["model"])).await.unwrap().run;
+    drop(coordinator);
+    // As after a death between its document and all else.
     for file in std::fs::read_dir(ground.data.path().join("pipelines")).unwrap().flatten() {
         if file.file_name().to_string_lossy().starts_with(&format!("{name}.state")) {
             std::fs::remove_file(file.path()).unwrap();
         }
     }
-    drop(coordinator);
+    for run in std::fs::read_dir(ground.data.path().join("runs")).unwrap().flatten() {
+        std::fs::remove_dir_all(run.path()).unwrap();
+    }
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     let trouble = coordinator.view(&name).await.unwrap().trouble.expect("it says why nothing happens");

@@ -70,14 +70,17 @@ when = "always"
 fault = "hang"
 "#;
 
+/// The quick benchmark. Its answers are streamed, so that there is a first token.
+fn quick() -> String {
+    let quick =
+        std::fs::read_to_string(prometheus::root().join("task-data/configurations/quick.toml")).unwrap();
+    quick.replace("connector =", "stream = true\nconnector =")
+}
+
 /// The quick benchmark, and a model that nobody serves: it keeps the run from ending, so that its series are there as
 /// long as they are asked for.
 fn benchmark() -> String {
-    let quick =
-        std::fs::read_to_string(prometheus::root().join("task-data/configurations/quick.toml")).unwrap();
-    let absent = "[[models]]\nlabel = \"sim-absent\"\nconnector = \"simulated\"\n";
-    // Streamed, so that there is a first token.
-    format!("{quick}\n{absent}").replace("connector =", "stream = true\nconnector =")
+    format!("{}\n[[models]]\nlabel = \"sim-absent\"\nstream = true\nconnector = \"simulated\"\n", quick())
 }
 
 /// What was asked and has not given anything yet.
@@ -164,6 +167,9 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let configuration = cluster.data.write("quick.toml", benchmark());
     let submitted = cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
     let run = submitted.stdout.trim().to_owned();
+    // A run with a model that nobody serves has no time left to tell; this one has.
+    let can_end = cluster.data.write("can-end.toml", quick());
+    cluster.kgfleet(&coordinator, &["submit", can_end.to_str().unwrap()]).expect(0);
 
     // One worker holds more leases than the rule about expired ones asks for, and cannot work them off.
     let doomed = worker(3, &never_answers, "2");
