@@ -3,7 +3,7 @@
 //! A plain state machine without IO. Every granted dialogue ends in exactly one of three ways: its record was
 //! acknowledged, it was given back with its lease, or its lease was lost. [`Slots::check`] verifies this.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Lease {
 /// The leases of a worker.
 #[derive(Debug, Default)]
 pub struct Slots {
-    leases: HashMap<Arc<LeaseId>, Lease>,
+    leases: BTreeMap<Arc<LeaseId>, Lease>,
     /// Leases with dialogues to start, oldest first.
     queues: BTreeMap<LaneKey, VecDeque<Arc<LeaseId>>>,
     counts: BTreeMap<LaneKey, LaneCount>,
@@ -108,10 +108,15 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Takes a grant. A lease that is or was known changes nothing.
+    /// Takes a grant. A lease that is held changes nothing. One that has ended here is told once more: the grant may have been
+    /// under way when it ended, but a coordinator that was behind may also have called it lost, and then nobody would work on
+    /// its unit for as long as this worker lives.
     pub fn grant(&mut self, grant: Grant) -> Granted {
-        let known = self.leases.contains_key(&grant.lease) || self.closed.contains(&grant.lease);
-        if known || grant.iterations.is_empty() {
+        if self.leases.contains_key(&grant.lease) || grant.iterations.is_empty() {
+            return Granted::Known;
+        }
+        if let Some(id) = self.closed.get(&grant.lease) {
+            self.ended.entry(Arc::clone(id)).or_insert(LeaseEnd::Released);
             return Granted::Known;
         }
         let id = Arc::new(grant.lease);
@@ -245,7 +250,7 @@ impl Slots {
         }
     }
 
-    /// Active leases, in no order.
+    /// Active leases, in order.
     pub fn held(&self) -> impl Iterator<Item = &LeaseId> {
         self.leases.keys().map(AsRef::as_ref)
     }

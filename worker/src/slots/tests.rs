@@ -35,6 +35,18 @@ fn ended(slots: &Slots, how: LeaseEnd) -> Vec<LeaseId> {
 }
 
 #[test]
+fn a_lease_that_was_called_lost_and_is_granted_again_is_given_back() {
+    let mut slots = Slots::default();
+    assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::New);
+    assert_eq!(slots.lost(&lease("m", 0)), []);
+    assert!(slots.is_told());
+    assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::Known);
+    assert_eq!(released(&slots), [lease("m", 0)]);
+    slots.noted(&[lease("m", 0)]);
+    assert!(slots.is_empty() && slots.is_told());
+}
+
+#[test]
 fn a_unit_is_finished_when_every_record_has_its_receipt() {
     let mut slots = Slots::default();
     assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::New);
