@@ -176,6 +176,14 @@ impl Tending {
     /// Loads runs submitted to other coordinators of the fleet: those in the queue and, from time to time, those that are only
     /// in the sink.
     async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
+        for status in statuses.values() {
+            // A queue of another generation is perhaps that of another run.
+            if let Some(known) = self.loaded.get(&status.at.run)
+                && known.at().is_none_or(|at| at.generation != status.at.generation)
+            {
+                self.loaded.expect_same(&known).await.ok();
+            }
+        }
         let is_over = |status: &RunStatus| {
             matches!(status.state, queue::RunState::Cancelled | queue::RunState::Finished)
         };

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::exchange::{Orders, Report, WorkExchange};
-use domain::{ErrorCode, ServiceError};
+use domain::{ErrorCode, ServiceError, machine};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Minimum timeout of a renewal, however short the leases.
 const ANSWER_MIN: Duration = Duration::from_secs(1);
 
-/// The keeper of one worker. Ends when it is dropped.
+/// The keeper of one worker. Ends when it is dropped. In a simulation it is a task instead of a thread.
 pub struct Keeper {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -57,16 +57,22 @@ impl Keeper {
     ) -> std::io::Result<(Self, mpsc::Receiver<RenewalReply>)> {
         let (replies, received) = mpsc::channel(REPLIES_WAITING_MAX);
         let (end, ended) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = std::thread::Builder::new().name("lease-keeper".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = renew(ledger, connect, report_every, replies) => {}
-                    _ = ended => {}
-                }
-            });
-        })?;
-        Ok((Self { end: Some(end), thread: Some(thread) }, received))
+        let keep = async move {
+            tokio::select! {
+                biased;
+                _ = ended => {}
+                () = renew(ledger, connect, report_every, replies) => {}
+            }
+        };
+        let thread = if machine::simulated().is_some() {
+            tokio::spawn(keep);
+            None
+        } else {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let thread = std::thread::Builder::new().name("lease-keeper".to_owned());
+            Some(thread.spawn(move || runtime.block_on(keep))?)
+        };
+        Ok((Self { end: Some(end), thread }, received))
     }
 }
 

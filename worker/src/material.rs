@@ -163,6 +163,23 @@ pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
     load().map_err(|error| error.to_string())
 }
 
+/// Opens a fetched pack after checking its hash.
+///
+/// # Errors
+/// The hash differs, or it cannot be opened.
+pub fn open_fetched(hash: &str, sealed: &[u8]) -> Result<Arc<Pack>, MaterialError> {
+    let name = format!("pack {hash} as sent by the coordinator");
+    let pack = Pack::open_bytes(&name, sealed, &Identity::published()?)?;
+    if pack.hash().as_str() != hash {
+        return Err(MaterialError::OtherPack {
+            wanted: hash.to_owned(),
+            found: pack.hash().as_str().to_owned(),
+            from: "the coordinator".to_owned(),
+        });
+    }
+    Ok(Arc::new(pack))
+}
+
 /// A folder of packs by hash, `HASH.kgpack`: a cache of downloaded packs.
 #[derive(Clone, Debug)]
 pub struct PackFolder(PathBuf);
@@ -195,22 +212,14 @@ impl PackFolder {
     /// # Errors
     /// The hash differs, or the file cannot be written.
     pub fn keep(&self, hash: &str, sealed: &[u8]) -> Result<(String, Arc<Pack>), MaterialError> {
-        let name = format!("pack {hash} as sent by the coordinator");
-        let pack = Pack::open_bytes(&name, sealed, &Identity::published()?)?;
-        if pack.hash().as_str() != hash {
-            return Err(MaterialError::OtherPack {
-                wanted: hash.to_owned(),
-                found: pack.hash().as_str().to_owned(),
-                from: "the coordinator".to_owned(),
-            });
-        }
+        let pack = open_fetched(hash, sealed)?;
         let path = self.path(hash);
         let at = |source| MaterialError::Folder { path: path.clone(), source };
         std::fs::create_dir_all(&self.0).map_err(at)?;
         // Written under another name first: several workers may share the folder, and one may be killed here.
         let new = self.0.join(format!("{hash}.{}.new", std::process::id()));
         std::fs::write(&new, sealed).and_then(|()| std::fs::rename(&new, &path)).map_err(at)?;
-        Ok((path.to_string_lossy().into_owned(), Arc::new(pack)))
+        Ok((path.to_string_lossy().into_owned(), pack))
     }
 
     fn path(&self, hash: &str) -> PathBuf {

@@ -114,8 +114,9 @@ impl Worker {
         let keeps_records = spool.as_ref().is_some_and(|spool| !spool.recovered.records.is_empty());
         let patience = config.until_done.filter(|_| !keeps_records).map(|_| COORDINATOR_WAIT_MAX);
         let registered = tokio::select! {
-            registered = register(&*exchange, registration.clone(), patience) => registered?,
+            biased;
             () = asked_to_end(&mut stop) => return Ok(WorkerReport::default()),
+            registered = register(&*exchange, registration.clone(), patience) => registered?,
         };
         tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
         let status = config.first_status();
@@ -176,7 +177,7 @@ async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instanc
             .map_err(|source| SpoolError::Io { path: folder.join("instances"), source })?;
         Ok((spool, recovered, instance))
     };
-    let opened = tokio::task::spawn_blocking(open).await;
+    let opened = aside::run(open).await;
     let (spool, recovered, instance) =
         opened.unwrap_or_else(|error| Err(SpoolError::Io { path, source: std::io::Error::other(error) }))?;
     if recovered.torn_bytes > 0 {

@@ -20,8 +20,7 @@ use std::sync::Arc;
 use audit::AuditLog;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, HistoryEntry};
-use domain::{ErrorCode, RunId, ServiceError, WorkerId};
-use jiff::Timestamp;
+use domain::{ErrorCode, RunId, ServiceError, WorkerId, machine};
 
 use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, invalid};
@@ -157,7 +156,7 @@ impl Access {
         }
         let who = self.caller.name().to_owned();
         tracing::info!(%run, who, what, "history");
-        let entry = HistoryEntry { at: Timestamp::now(), who, what };
+        let entry = HistoryEntry { at: machine::now(), who, what };
         if let Err(error) = self.parts.views.note_history(run, &entry).await {
             tracing::warn!(%run, %error, "the history of the run cannot be written");
         }

@@ -34,7 +34,8 @@ impl Benchmarks {
         let configuration = asking(pipeline, model);
         let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &configuration.pack).await?;
         let planned = Planned::new(configuration, pack).await?;
-        self.runs.create(RunManifest { run: run_of(pipeline, model), ..planned.manifest()? }).await
+        let manifest = RunManifest { run: run_of(pipeline, model), ..planned.manifest()? };
+        self.create_part(pipeline, manifest).await
     }
 
     /// Sees that the run that asks a model asks all that the pipeline plans since it was extended; returns whether something

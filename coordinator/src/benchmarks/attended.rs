@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::control::RunPhase;
 use domain::{ModelSpec, RunId};
+use jiff::Timestamp;
 
 use crate::benchmarks::progress::ModelProgress;
 
@@ -20,6 +21,8 @@ pub(crate) struct Attended {
 /// What is known of a benchmark.
 #[derive(Default)]
 struct KnownBenchmark {
+    /// When it was submitted: another one of its name is another benchmark.
+    begun: Option<Timestamp>,
     /// By the slug of the model's label.
     models: BTreeMap<String, ModelProgress>,
     /// The revision of its manifest for which every run about cases was found or created.
@@ -55,6 +58,15 @@ impl Attended {
         self.lock().entry(name.clone()).or_default();
     }
 
+    /// Forgets what is known of a pipeline of this name that was submitted at another time.
+    pub(crate) fn expect(&self, name: &RunId, begun: Timestamp) {
+        let mut known = self.lock();
+        let known = known.entry(name.clone()).or_default();
+        if known.begun != Some(begun) {
+            *known = KnownBenchmark { begun: Some(begun), ..KnownBenchmark::default() };
+        }
+    }
+
     /// The right to look after pipelines, one holder at a time.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.tending.lock().await
@@ -87,9 +99,10 @@ impl Attended {
         }
     }
 
-    /// The last known state of a model, by the slug of its label.
-    pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelProgress> {
-        self.lock().get(name)?.models.get(model).cloned()
+    /// The last known state of a model of a pipeline that was submitted then, by the slug of its label.
+    pub(crate) fn known(&self, name: &RunId, begun: Timestamp, model: &str) -> Option<ModelProgress> {
+        let known = self.lock();
+        known.get(name).filter(|known| known.begun == Some(begun))?.models.get(model).cloned()
     }
 
     /// Notes the state of a model.

@@ -101,7 +101,7 @@ impl Benchmarks {
             // says the same, is kept.
             let here = self.find_judged(&name).await?;
             manifest.revision = here.as_ref().map_or(1, |here| here.manifest.revision + 1);
-            let taken = JudgedBenchmark::of(name.clone(), manifest)?;
+            let taken = JudgedBenchmark::of(name.clone(), manifest.created_at, manifest)?;
             if here.is_none_or(|here| here.configuration != taken.configuration) {
                 self.write_revision(&taken).await?;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use benchmarks::{Asked, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 use domain::control::RunPhase;
-use domain::{About, ModelLabel, ModelSpec, RunId};
+use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::benchmarks::attended::BenchmarkAsks;
 use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
-use crate::errors::{Result, internal};
+use crate::errors::{Result, internal, not_found};
 use crate::plan::configuration::{Configuration, TaskChoice};
 use crate::plan::planned::Planned;
 use crate::plan::{Plan, PlannedTask};
@@ -84,6 +84,7 @@ impl Benchmarks {
             self.attended.forget(name);
             return Ok(());
         };
+        self.attended.expect(name, pipeline.begun);
         self.named.add(name, pipeline.manifest.revision, pipeline.asks());
         if state.phase != RunPhase::Active {
             self.note_asks(&pipeline, state.phase);
@@ -193,7 +194,7 @@ impl Benchmarks {
         if !answered {
             return Ok(None);
         }
-        if let Some(known) = self.attended.known(&pipeline.name, &slug)
+        if let Some(known) = self.attended.known(&pipeline.name, pipeline.begun, &slug)
             && known.runs == runs
         {
             return Ok(Some(known));
@@ -265,7 +266,7 @@ impl Benchmarks {
             ..pipeline.configuration.unjudged()
         };
         let of_pack = (name.clone(), about.clone());
-        let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
+        let made = aside::run(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
         let (pack, sealed) = made.await.map_err(internal)??;
         self.health.note_sink(
             self.store.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
@@ -273,7 +274,22 @@ impl Benchmarks {
         let planned = Planned::new(configuration, pack).await?;
         let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
         tracing::info!(run = %manifest.run, questions, "derived");
-        self.runs.create(manifest).await
+        self.create_part(pipeline, manifest).await
+    }
+
+    /// Creates a run of a pipeline. Whoever removes the pipeline marks it and then removes the runs that there are; one that
+    /// comes after that is removed here.
+    pub(crate) async fn create_part(&self, pipeline: &JudgedBenchmark, manifest: RunManifest) -> Result<()> {
+        let run = manifest.run.clone();
+        let created = self.runs.create(manifest).await;
+        if self.is_gone(pipeline).await? {
+            match self.runs.remove(&run, true).await {
+                Err(error) if error.code == ErrorCode::NotFound => {}
+                removed => removed?,
+            }
+            return Err(not_found(format!("pipeline {} was removed", pipeline.name)));
+        }
+        created
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use benchmarks::{Derivation, Judging, RunName, kinds, names};
 use domain::control::RunPhase;
-use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
+use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, machine};
 use jiff::Timestamp;
 use results::manifest::Alteration;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,8 @@ pub(crate) enum Benchmark {
 #[derive(Clone)]
 pub(crate) struct JudgedBenchmark {
     pub name: RunId,
+    /// When its first manifest was written.
+    pub begun: Timestamp,
     pub manifest: BenchmarkDocument,
     pub configuration: Configuration,
     pub judging: &'static Judging,
@@ -123,17 +125,17 @@ impl JudgedBenchmark {
         let manifest = BenchmarkDocument {
             version: VERSION,
             revision,
-            created_at: Timestamp::now(),
+            created_at: machine::now(),
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             configuration_hash: results::manifest::hash(&configuration),
             questions_hash: Some(questions_hash(&configuration, pack_hash)),
             configuration,
             pack_hash: pack_hash.to_owned(),
         };
-        Self::of(name, manifest)
+        Self::of(name, manifest.created_at, manifest)
     }
 
-    pub(crate) fn of(name: RunId, manifest: BenchmarkDocument) -> Result<Self> {
+    pub(crate) fn of(name: RunId, begun: Timestamp, manifest: BenchmarkDocument) -> Result<Self> {
         if manifest.version > VERSION {
             return Err(conflict(format!(
                 "pipeline {name} was written by a newer kgfleet ({}); use that one",
@@ -153,7 +155,7 @@ impl JudgedBenchmark {
         let judging = kind.and_then(|kind| kind.judging).ok_or_else(|| {
             conflict(format!("pipeline {name} is of a kind that this version does not know"))
         })?;
-        Ok(Self { name, manifest, configuration, judging })
+        Ok(Self { name, begun, manifest, configuration, judging })
     }
 
     /// A name for a new pipeline: the configuration's name and a hash of its questions. The same configuration has the same
@@ -231,14 +233,14 @@ impl Benchmarks {
         if !names::is_pipeline_name(name.as_str()) || self.loaded.get(name).is_some() {
             return Ok(None);
         }
-        let mut newest = None;
+        let mut found: Option<(Timestamp, BenchmarkDocument)> = None;
         for revision in 1..=REVISIONS_MAX {
-            match self.store.document(name, &revision_name(revision)).await? {
-                Some(manifest) => newest = Some(manifest),
+            match self.store.document::<BenchmarkDocument>(name, &revision_name(revision)).await? {
+                Some(newer) => found = Some((found.map_or(newer.created_at, |(begun, _)| begun), newer)),
                 None => break,
             }
         }
-        newest.map(|manifest| JudgedBenchmark::of(name.clone(), manifest)).transpose()
+        found.map(|(begun, manifest)| JudgedBenchmark::of(name.clone(), begun, manifest)).transpose()
     }
 
     /// A judged benchmark that is asked for by its name.
@@ -254,6 +256,15 @@ impl Benchmarks {
         let next = revision_name(pipeline.manifest.revision + 1);
         let next: Option<serde::de::IgnoredAny> = self.store.document(&pipeline.name, &next).await?;
         Ok(next.is_none())
+    }
+
+    /// Whether a pipeline was removed since it was read, or is being removed: nothing may be created for it any more.
+    pub(crate) async fn is_gone(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
+        if self.judged_state(&pipeline.name).await?.removed {
+            return Ok(true);
+        }
+        let first = self.store.document::<BenchmarkDocument>(&pipeline.name, &revision_name(1)).await?;
+        Ok(first.is_none_or(|first| first.created_at != pipeline.begun))
     }
 
     /// Writes a revision; `false` if one of this number exists.

@@ -140,7 +140,7 @@ impl Benchmarks {
         self.store.sink.refresh(run.id()).await?;
         let folder = self.store.sink.run_dir(run.id())?.log();
         let run = std::sync::Arc::clone(run);
-        tokio::task::spawn_blocking(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
+        aside::run(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
     }
 }
 

@@ -99,7 +99,7 @@ impl Fleet {
         }
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
         let wants_work = has_room && !report.draining && !drain;
-        let mut changes = self.signal.changes();
+        let mut seen = self.signal.count();
         while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
             if !holds_suspect {
                 self.grant(&report, &mut orders).await?;
@@ -110,7 +110,8 @@ impl Fleet {
             }
             let pause = self.options.backlog_for.max(Duration::from_millis(20)).min(until - now);
             // Wait for a change in this process, or as long as one elsewhere may go unnoticed.
-            let _ = tokio::time::timeout(pause, changes.changed()).await;
+            let _ = tokio::time::timeout(pause, self.signal.after(seen)).await;
+            seen = self.signal.count();
         }
         if report.until.is_some() {
             let holds = !report.held.is_empty() || !orders.grants.is_empty();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::RunId;
+use domain::{RunId, machine};
 use jiff::Timestamp;
 use packs::Pack;
 use results::RunManifest;
@@ -68,7 +68,7 @@ impl Planned {
                 Plan::new(&configuration, &outlines(&pack)).map_err(|error| invalid(error.to_string()))?;
             Ok(Self { configuration, pack, plan })
         };
-        tokio::task::spawn_blocking(plan).await.map_err(internal)?
+        aside::run(plan).await.map_err(internal)?
     }
 
     /// Plans a run again from its manifest.
@@ -100,7 +100,7 @@ impl Planned {
 
     /// The manifest of a new run, under a new name.
     pub(crate) fn manifest(&self) -> Result<RunManifest> {
-        let now = Timestamp::now();
+        let now = machine::now();
         let header = self.pack.header();
         let manifest = RunManifest {
             version: MANIFEST_VERSION,

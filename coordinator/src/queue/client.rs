@@ -13,8 +13,7 @@
 use std::sync::Arc;
 
 use domain::control::HistoryEntry;
-use domain::{DialogueKey, ErrorCode, ServiceError};
-use jiff::Timestamp;
+use domain::{DialogueKey, ErrorCode, ServiceError, machine};
 use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
 use queue::{NewUnit, QueueStore, Reap, RunRef, RunState, RunStatus, UnitId};
 
@@ -144,6 +143,7 @@ impl QueueClient {
         unused: &mut Option<u64>,
         gives_way: Option<u64>,
     ) -> Result<Joined> {
+        self.loaded.expect_same(run).await?;
         // First read records of others: answered dialogues are not handed out again, whatever the queue says.
         self.loaded.follow(run).await?;
         let state = match self.store.state(run.id()).await? {
@@ -226,7 +226,7 @@ impl QueueClient {
             let status = self.health.note_queue(built)?;
             let is_ours = status.at.generation == generation;
             // The first generation of a run is no loss of another one, and an extension is none.
-            if is_ours && generation > 1 && (outdated.is_none() || outdated == gives_way) {
+            if is_ours && generation > run.after + 1 && (outdated.is_none() || outdated == gives_way) {
                 metrics::rebuilt();
             }
             return Ok((status, is_ours));
@@ -349,7 +349,7 @@ impl QueueClient {
         if self.replace(run, generation).await? {
             run.note_lost(lost);
             let what = format!("the records of {lost} dialogues are lost; they are asked again");
-            let entry = HistoryEntry { at: Timestamp::now(), who: COORDINATOR.to_owned(), what };
+            let entry = HistoryEntry { at: machine::now(), who: COORDINATOR.to_owned(), what };
             self.store.sink.append_history(run.id(), &entry).await?;
         }
         Ok(true)

@@ -154,12 +154,32 @@ impl LoadedRuns {
         let newest = self.store.manifest(run.id()).await?;
         let newest = newest.ok_or_else(|| not_found(format!("there is no run {}", run.id())))?;
         // A lower one is that of a copy from which the records were restored.
-        if newest.revision == run.manifest.revision {
+        if newest.revision == run.manifest.revision && newest.created_at == run.manifest.created_at {
             return Ok(());
         }
         self.discard(run);
         let message = format!("run {} was extended elsewhere, or restored; it is read anew", run.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+
+    /// Sees that a run is the one that was loaded. The runs of a judged benchmark that was removed and submitted again have the
+    /// names of before.
+    ///
+    /// # Errors
+    /// It is another one, and read anew by who asks for it next.
+    pub(crate) async fn expect_same(&self, run: &Arc<Run>) -> Result<()> {
+        if !self.store.is_shared() {
+            return Ok(()); // Nobody else removes it.
+        }
+        match self.store.manifest(run.id()).await? {
+            Some(newest) if newest.created_at != run.manifest.created_at => {
+                self.discard(run);
+                let message = format!("run {} was removed and begun anew; it is read anew", run.id());
+                Err(ServiceError::new(ErrorCode::Unavailable, message))
+            }
+            // What is not there any more is noticed by who reads its state.
+            _ => Ok(()),
+        }
     }
 
     /// A run as its newest manifest says.
@@ -188,8 +208,9 @@ impl LoadedRuns {
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
         let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
         let writer = self.store.new_writer();
-        let build = move || Run::of(manifest, planned, writer).map(Arc::new);
-        let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
+        let after = self.store.sink.removed_generation(id).await?;
+        let build = move || Run::of(manifest, planned, writer, after).map(Arc::new);
+        let run = aside::run(build).await.map_err(internal)??;
         self.follow(&run).await?;
         let state = self.store.state(id).await?;
         let complete = run.table(DialogueTable::is_complete);
@@ -234,7 +255,7 @@ impl LoadedRuns {
             let result = read_on(&run, &mut tail, (!first).then_some(now));
             (tail, result)
         };
-        let (tail, result) = tokio::task::spawn_blocking(read).await.map_err(internal)?;
+        let (tail, result) = aside::run(read).await.map_err(internal)?;
         *place = Some((begun, tail));
         if result? {
             return Ok(());

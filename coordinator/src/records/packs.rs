@@ -139,7 +139,7 @@ impl Packs {
 }
 
 async fn builtin() -> Result<Arc<Pack>> {
-    tokio::task::spawn_blocking(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
+    aside::run(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
 }
 
 /// Seals the built-in pack again: the bytes differ, the hash is the same. Quickly, because the first run of a folder waits for
@@ -149,7 +149,7 @@ async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
         let identity = Identity::published().map_err(internal)?;
         seal_quickly(pack.parts(), &identity).map(Into::into).map_err(internal)
     };
-    tokio::task::spawn_blocking(seal).await.map_err(internal)?
+    aside::run(seal).await.map_err(internal)?
 }
 
 async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
@@ -158,7 +158,7 @@ async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
         let pack = Pack::open_bytes(&name, &sealed, &identity);
         pack.map(Arc::new).map_err(|error| invalid(error.to_string()))
     };
-    tokio::task::spawn_blocking(open).await.map_err(internal)?
+    aside::run(open).await.map_err(internal)?
 }
 
 async fn read_file(name: &str) -> Result<Arc<[u8]>> {
@@ -167,6 +167,6 @@ async fn read_file(name: &str) -> Result<Arc<[u8]>> {
     }
     let path = Path::new(name).to_owned();
     let read = move || named_files::read(&path, packs::SEALED_BYTES_MAX);
-    let bytes = tokio::task::spawn_blocking(read).await.map_err(internal)?;
+    let bytes = aside::run(read).await.map_err(internal)?;
     bytes.map(Into::into).map_err(|error| invalid(format!("pack `{name}`: {error}")))
 }

@@ -47,6 +47,8 @@ pub(crate) struct Run {
     pub cipher: Option<LogCipher>,
     /// The name under which this coordinator writes the log.
     pub writer: WriterId,
+    /// Records of this generation or a lower one belong to runs of the same name that were removed.
+    pub after: u64,
     state: Mutex<State>,
     table: Mutex<Table>,
     /// Whether the queue holds every unit of the plan that is needed.
@@ -126,7 +128,7 @@ pub(crate) struct FoldedRecord {
 
 impl Run {
     /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
-    pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId) -> Result<Self> {
+    pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId, after: u64) -> Result<Self> {
         let Planned { configuration, pack, plan } = planned;
         let kind = |index: usize| {
             let task = &pack.tasks()[index];
@@ -185,6 +187,7 @@ impl Run {
             material,
             cipher,
             writer,
+            after,
         })
     }
 

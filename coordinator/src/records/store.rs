@@ -289,7 +289,7 @@ impl Store {
             Scope::Local => dir.lock(),
         };
         match lock {
-            Err(_) if !dir.manifest_path().is_file() => Err(not_found(format!("run {run} no longer exists"))),
+            Err(_) if !dir.is_there() => Err(not_found(format!("run {run} no longer exists"))),
             lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
         }
     }

@@ -268,6 +268,8 @@ impl RecordLogs {
         let open = self.health.note_sink(self.store.open_log(&run.manifest, writer).await)?;
         log.reopened = true;
         log.thread = Some(open.thread);
+        // Now that the log is open: nobody may write what was asked for a run of before into it.
+        self.loaded.expect_same(run).await?;
         let committer = start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
         let sender = committer.checked.clone();
         log.committer = Some(committer);
@@ -284,7 +286,7 @@ impl RecordLogs {
             };
             if let Some(thread) = thread {
                 // A panic of the thread was reported when it happened.
-                let _ = tokio::task::spawn_blocking(|| thread.join()).await;
+                let _ = aside::run(|| thread.join()).await;
             }
         }
     }
@@ -406,6 +408,9 @@ fn check(
         ));
     }
     let generation = head.attempt.generation;
+    if generation <= run.after && run.after > 0 {
+        return Err(format!("the record of {} belongs to a run of this name that was removed", head.key));
+    }
     if generation > known.saturating_add(GENERATIONS_AHEAD) {
         return Err(format!(
             "the record of {} is of generation {generation}; the run's is {known}",

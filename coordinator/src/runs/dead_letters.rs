@@ -8,7 +8,7 @@ use domain::control::{DeadLetterView, StrikeView};
 use domain::exchange::{Delivery, Receipt};
 use domain::{
     Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, RunId, TaskProvenance,
-    WorkerId, seed,
+    WorkerId, machine, seed,
 };
 use jiff::Timestamp;
 use queue::limits::{DEAD_LETTERS_PER_PAGE_MAX, FENCES_PER_CALL_MAX};
@@ -138,7 +138,7 @@ fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
 fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
     let key = run.layout.key(slot);
     let (model, task, iteration) = run.layout.place(slot);
-    let (spec, kind, now) = (&run.models[model], &run.tasks[task], Timestamp::now());
+    let (spec, kind, now) = (&run.models[model], &run.tasks[task], machine::now());
     let deaths: Vec<String> =
         letter.deaths.iter().map(|death| format!("{} ({})", death.worker, death.cause)).collect();
     let pack = run.manifest.packs.first();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase};
-use domain::exchange::WorkExchange;
+use domain::exchange::{Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, FailureCause, RunId};
 
 use super::ground::*;
@@ -204,6 +204,52 @@ async fn a_pipeline_that_is_extended_in_its_last_round_is_asked_everything() {
         two.tend().await.unwrap();
         let view = pipelines::finish(&one, &name, &mut asked).await;
         assert_eq!((view.planned, view.scored), (growing::MORE, growing::MORE), "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_judged_benchmark_that_is_removed_and_submitted_again_is_another_one() {
+    let ground = Ground::new();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let name = one.submit(pipelines::submission(&["m"])).await.unwrap().run;
+    two.tend().await.unwrap();
+    let mut worker = Worker::new("w");
+    worker.serves = vec![Serves::Model("m".to_owned())];
+    worker.exchange(&two, 50).await;
+    let grant = worker.held[0].clone();
+    let late = scored(&grant.lease, &keys(&grant)[0]);
+    one.remove(&name, true).await.unwrap();
+    assert_eq!(one.submit(pipelines::submission(&["m"])).await.unwrap().run, name);
+
+    // The other coordinator has heard of neither. What was asked before answers nothing that is asked now.
+    let receipts = two.deliver(vec![late.clone()]).await;
+    assert!(receipts.is_err_and(|error| error.code.is_transient()), "it is offered again");
+    two.tend().await.unwrap();
+    for coordinator in [&one, &two] {
+        let receipts = coordinator.deliver(vec![late.clone()]).await.unwrap();
+        assert!(matches!(&receipts[..], [Receipt::Refused { .. }]), "{receipts:?}");
+    }
+    assert_eq!(worker.exchange(&two, 0).await.lost, [grant.lease]);
+    let mut asked = Asked::default();
+    let view = pipelines::finish(&two, &name, &mut asked).await;
+    assert_eq!((view.planned, view.scored, asked.answered.len()), (4, 4, 4));
+    one.tend().await.unwrap();
+    assert_eq!(pipelines::outcome(&one.view(&name).await.unwrap()), pipelines::outcome(&view));
+}
+
+#[tokio::test]
+async fn what_is_derived_while_its_benchmark_is_removed_goes_with_it() {
+    for polls in (1..).step_by(3) {
+        let ground = Ground::new();
+        let (one, two, name, _) = judged(&ground, 1).await;
+        let remove = async { one.remove(&name, true).await.unwrap() };
+        let (_, whole) = interrupted(polls, two.tend(), remove).await;
+        one.tend().await.unwrap();
+        let left = results::sink::folder(ground.data.path()).runs().await.unwrap();
+        assert!(left.is_empty(), "after {polls} polls: {left:?}");
         if whole {
             return;
         }

@@ -39,7 +39,7 @@ impl Views {
         for model in &pipeline.configuration.models {
             let runs = self.benchmarks.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
-            let known = self.benchmarks.attended.known(name, &names::slug(&model.label));
+            let known = self.benchmarks.attended.known(name, pipeline.begun, &names::slug(&model.label));
             let kept = || state.summaries.iter().find(|kept| kept.is_of(&model.label, &runs)).cloned();
             let known = match known.as_ref().map(ModelSummary::of).or_else(kept) {
                 // Something happened to its runs by their own names.

@@ -129,6 +129,6 @@ impl Views {
             let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
             Ok(Some((run.manifest.protected, parsed.record)))
         };
-        tokio::task::spawn_blocking(read).await.map_err(internal)?
+        aside::run(read).await.map_err(internal)?
     }
 }

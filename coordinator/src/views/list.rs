@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use benchmarks::names::benchmark_of;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
-use domain::{ErrorCode, RunId, ServiceError};
+use domain::{ErrorCode, RunId, ServiceError, machine};
 use jiff::Timestamp;
 use results::RunManifest;
 
@@ -83,7 +83,7 @@ impl Views {
         let workers = self.fleet.workers().await?.members;
         // The store's clock may differ from ours: the latest heartbeat defines the present.
         let now_ms = workers.iter().map(|member| member.seen_ms).max().unwrap_or_default();
-        let now_ms = now_ms.max(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
+        let now_ms = now_ms.max(u64::try_from(machine::now().as_millisecond()).unwrap_or_default());
         Ok(workers
             .into_iter()
             .map(|member| WorkerView {

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
+use crate::machine;
 use crate::seed::SplitMix64;
 
 /// Bounded exponential back-off with jitter. It has no clock; the caller sleeps.
@@ -32,7 +33,8 @@ impl Backoff {
     /// Delays between these two. If `longest` is smaller, every delay is `longest`.
     pub fn new(shortest: Duration, longest: Duration) -> Self {
         // The standard library's source of varying seeds; nothing better is needed here.
-        Self::seeded(shortest, longest, std::hash::RandomState::new().build_hasher().finish())
+        let seed = machine::random(|| std::hash::RandomState::new().build_hasher().finish());
+        Self::seeded(shortest, longest, seed)
     }
 
     /// The same with a fixed seed, so that a test sees the same delays each time.

@@ -52,7 +52,7 @@ macro_rules! random_id {
         impl $name {
             /// A fresh id, unique without coordination (UUID version 7).
             pub fn random() -> Self {
-                Self(uuid::Uuid::now_v7().to_string())
+                Self(crate::machine::fresh_id().to_string())
             }
         }
     };

@@ -1,4 +1,5 @@
-//! The shared types of kgfleet and their rules. No IO and no async runtime; the clock is read only to make fresh ids.
+//! The shared types of kgfleet and their rules. No IO and no async runtime; the clock is read only in
+//! [`machine`].
 //!
 //! Reading order: [`ids`] has the names, [`chat`] the input and output of a model, [`dialogue`] one
 //! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
@@ -20,6 +21,7 @@ pub mod error;
 pub mod exchange;
 pub mod glob;
 pub mod ids;
+pub mod machine;
 pub mod mean;
 pub mod model;
 pub mod outcome;

@@ -1,13 +1,15 @@
 //! Writes files that appear under their name only when complete and that survive a power cut; and errors of the
 //! operating system with the path.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
+use domain::machine;
+
+use crate::disk::{self, DiskFile};
 
 /// What the operating system refused to do.
 #[derive(Debug, thiserror::Error)]
@@ -41,74 +43,10 @@ pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The names in a folder, in no particular order.
-pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
-}
-
 /// Replaces (or creates) the file `path` with the output of `write`. Until everything is synced, the content is in
 /// `path` + `.part`; after an error the old file is still there. For one writer at a time.
 pub fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> io::Result<()> {
-    replace_by(path, ".part", write)
-}
-
-/// Like [`replace`], for files that several processes may replace at the same time, perhaps on several machines: in
-/// the end the file has one of their contents, complete. A crash leaves a file that no later writer replaces, so use it
-/// for small files only.
-pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
-    replace_by(path, &unique_ending(), |mut file| {
-        file.write_all(content)?;
-        Ok(file)
-    })
-}
-
-/// Creates a small file that several processes may create at the same time: the first one succeeds, and the file
-/// never changes. Returns whether this call did.
-pub fn create_shared(path: &Path, content: &[u8]) -> io::Result<bool> {
-    let part = part_of(path, &unique_ending());
-    let linked = File::create(&part)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| match fs::hard_link(&part, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // On a file system without links, the last of two simultaneous calls wins.
-            Err(_) if !path.exists() => fs::rename(&part, path).map(|()| true),
-            linked => linked.map(|()| true),
-        })
-        .and_then(|made| sync_folder(folder_of(path)).map(|()| made));
-    // It may already be gone.
-    let _ = fs::remove_file(&part);
-    linked
-}
-
-/// Replaces a file by a prepared one that stays open. Nothing is synced.
-pub(crate) fn replace_with(path: &Path, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
-    let part = part_of(path, &unique_ending());
-    let written = File::create(&part)
-        .and_then(|file| prepare(&file).map(|()| file))
-        .and_then(|file| fs::rename(&part, path).map(|()| file));
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
-/// Process ids are not unique across containers.
-fn unique_ending() -> String {
-    format!(".{:016x}.part", OsRng.next_u64())
-}
-
-fn part_of(path: &Path, ending: &str) -> PathBuf {
-    let mut part = path.as_os_str().to_owned();
-    part.push(ending);
-    PathBuf::from(part)
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
-}
-
-fn replace_by(path: &Path, ending: &str, write: impl FnOnce(File) -> io::Result<File>) -> io::Result<()> {
-    let part = part_of(path, ending);
+    let part = part_of(path, ".part");
     let written = File::create(&part)
         .and_then(write)
         .and_then(|file| file.sync_all())
@@ -121,8 +59,75 @@ fn replace_by(path: &Path, ending: &str, write: impl FnOnce(File) -> io::Result<
     written
 }
 
+/// Like [`replace`], for files that several processes may replace at the same time, perhaps on several machines: in
+/// the end the file has one of their contents, complete. A crash leaves a file that no later writer replaces, so use it
+/// for small files only.
+pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
+    let part = part_of(path, &unique_ending());
+    let written = write_synced(&part, content)
+        .and_then(|()| disk::rename(&part, path))
+        .and_then(|()| disk::sync_folder(folder_of(path)));
+    if written.is_err() {
+        // The unfinished file is worthless, and may already be gone.
+        let _ = disk::remove_file(&part);
+    }
+    written
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = DiskFile::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Creates a small file that several processes may create at the same time: the first one succeeds, and the file
+/// never changes. Returns whether this call did.
+pub fn create_shared(path: &Path, content: &[u8]) -> io::Result<bool> {
+    let part = part_of(path, &unique_ending());
+    let linked = write_synced(&part, content)
+        .and_then(|()| match disk::link(&part, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // On a file system without links, the last of two simultaneous calls wins.
+            Err(_) if !disk::is_file(path) => disk::rename(&part, path).map(|()| true),
+            linked => linked.map(|()| true),
+        })
+        .and_then(|made| disk::sync_folder(folder_of(path)).map(|()| made));
+    // It may already be gone.
+    let _ = disk::remove_file(&part);
+    linked
+}
+
+/// Replaces a file by a prepared one that stays open. Nothing is synced.
+pub(crate) fn replace_with(
+    path: &Path,
+    prepare: impl FnOnce(&DiskFile) -> io::Result<()>,
+) -> io::Result<DiskFile> {
+    let part = part_of(path, &unique_ending());
+    let written = DiskFile::create(&part)
+        .and_then(|file| prepare(&file).map(|()| file))
+        .and_then(|file| disk::rename(&part, path).map(|()| file));
+    if written.is_err() {
+        let _ = disk::remove_file(&part);
+    }
+    written
+}
+
+/// Process ids are not unique across containers.
+fn unique_ending() -> String {
+    format!(".{:016x}.part", machine::random(|| OsRng.next_u64()))
+}
+
+fn part_of(path: &Path, ending: &str) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(ending);
+    PathBuf::from(part)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
 /// Makes the names in a folder durable: without it, a synced file can be lost with its name.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    File::open(folder)?.sync_all()
+    disk::sync_folder(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }

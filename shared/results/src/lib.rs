@@ -6,6 +6,7 @@
 //! [`export`] writes the winners to files for people and tools.
 
 pub mod bundle;
+pub mod disk;
 pub mod export;
 pub mod files;
 pub mod llmkgbench;

@@ -1,7 +1,5 @@
 //! The manifest of a run: configuration, seed, packs and versions by which it was planned.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use domain::text::hex;
@@ -11,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::disk;
 use crate::files::{self, Doing, IoError};
 
 /// The manifest version that is written, and the newest that is read.
@@ -154,7 +153,7 @@ impl RunManifest {
     /// # Errors
     /// As for [`from_json`](Self::from_json).
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        Self::from_json(path, &fs::read(path).doing("read", path)?)
+        Self::from_json(path, &disk::read(path).doing("read", path)?)
     }
 
     /// Parses a manifest; `path` appears in errors.
@@ -230,11 +229,7 @@ impl RunManifest {
     pub fn write(&self, path: &Path) -> Result<(), ManifestError> {
         let text =
             self.to_json().map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
-        let written = files::replace(path, |mut file| {
-            file.write_all(&text)?;
-            Ok(file)
-        });
-        Ok(written.doing("write", path)?)
+        Ok(files::replace_shared(path, &text).doing("write", path)?)
     }
 }
 
@@ -280,6 +275,8 @@ pub fn hash(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

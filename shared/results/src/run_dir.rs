@@ -12,19 +12,41 @@
 //! DATA/runs/RUN/generations/*.json  the generations of its queue, one empty file each
 //! DATA/runs/RUN/log/*.kglog      the record log
 //! DATA/runs/RUN/exports/         exports for which no path was given
-//! DATA/removed/RUN               marks a run that was removed on purpose, so that late records are refused
+//! DATA/removed/RUN               marks a run that was removed on purpose, so that late records are refused; with the
+//!                                generation after which a run of the same name goes on counting
 //! ```
 
-use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use domain::RunId;
 
+use crate::disk::{self, DiskFile, Locked};
 use crate::files::{self, Doing, IoError, if_there};
 use crate::manifest::{ManifestError, RunManifest};
 
-/// Content of the file that marks a removed run; its name is what matters.
-pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
+/// Generations that are left out when a run is removed: coordinators may claim some at that moment.
+const GENERATIONS_LEFT_OUT: u64 = 100;
+
+/// The folder of the claimed generations of a run's queue.
+pub(crate) const GENERATIONS: &str = "generations";
+
+/// Content of the file that marks a removed run whose folder of generations has these names. Two runs of one name share no
+/// generation, so that neither leases nor records of the first are taken for those of the second.
+pub(crate) fn removed_mark(generations: &[String], before: u64) -> Vec<u8> {
+    let last = highest_generation(generations).unwrap_or_default().max(before) + GENERATIONS_LEFT_OUT;
+    format!("removed\nthe next generation is above {last}\n").into_bytes()
+}
+
+/// The last generation of the runs of a name that were removed, by their mark; 0 in a mark of an earlier version.
+pub(crate) fn removed_generation(mark: &[u8]) -> u64 {
+    let last = String::from_utf8_lossy(mark).split_whitespace().next_back().map(str::parse);
+    last.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The highest generation among the names of a run's folder of generations.
+pub(crate) fn highest_generation(names: &[String]) -> Option<u64> {
+    names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).max()
+}
 
 /// The document with the manifest of a run, see [`revision_name`].
 pub(crate) const MANIFEST: &str = "manifest";
@@ -51,7 +73,7 @@ pub struct FoundRun {
 
 /// The right to write a run, held until dropped or until the process dies.
 #[derive(Debug)]
-pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] File);
+pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] DiskFile);
 
 /// The holder of the right to write a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +126,7 @@ impl RunDir {
     pub fn create(data: &Path, manifest: &RunManifest) -> Result<Self, RunDirError> {
         let dir = Self::of(data, &manifest.run)?;
         let exists = |dir: Self| Err(RunDirError::Exists { path: dir.path });
-        if dir.manifest_path().exists() {
+        if dir.is_there() {
             return exists(dir);
         }
         dir.make_folders()?;
@@ -113,7 +135,7 @@ impl RunDir {
             Err(RunDirError::Busy { .. }) => return exists(dir),
             lock => lock?,
         };
-        if dir.manifest_path().exists() {
+        if dir.is_there() {
             return exists(dir);
         }
         manifest.write(&dir.manifest_path())?;
@@ -134,7 +156,7 @@ impl RunDir {
     pub fn open_altered(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
         let dir = Self::of(data, run)?;
         let path = dir.revision_path(dir.revision());
-        let text = fs::read(&path).doing("read", &path)?;
+        let text = disk::read(&path).doing("read", &path)?;
         let manifest = RunManifest::parse(&path, &text)?;
         Ok((dir, manifest))
     }
@@ -150,38 +172,34 @@ impl RunDir {
     /// without a manifest are left out. No data folder means no runs.
     pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
         let runs = data.join("runs");
-        let names = if_there(files::names(&runs)).doing("list", &runs)?.unwrap_or_default();
-        let mut dirs: Vec<Self> = names
-            .into_iter()
-            .map(|name| Self { path: runs.join(name) })
-            .filter(|dir| dir.manifest_path().is_file())
-            .collect();
+        let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
+        let mut dirs: Vec<Self> =
+            names.into_iter().map(|name| Self { path: runs.join(name) }).filter(Self::is_there).collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(dirs.into_iter().map(|dir| FoundRun { manifest: dir.newest_manifest(), dir }).collect())
     }
 
     /// Takes the exclusive right to write the run. Readers need no lock.
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
-        self.take_lock(File::try_lock)
+        self.take_lock(DiskFile::lock)
     }
 
     /// Takes the shared right to write the run, for the coordinators of a fleet.
     pub fn lock_shared(&self) -> Result<RunLock, RunDirError> {
-        self.take_lock(File::try_lock_shared)
+        self.take_lock(DiskFile::lock_shared)
     }
 
-    fn take_lock(&self, take: fn(&File) -> Result<(), TryLockError>) -> Result<RunLock, RunDirError> {
+    fn take_lock(&self, take: fn(&DiskFile) -> std::io::Result<Locked>) -> Result<RunLock, RunDirError> {
         let path = self.path.join("lock");
-        let file =
-            File::options().create(true).truncate(false).write(true).open(&path).doing("open", &path)?;
-        match take(&file) {
-            Ok(()) => Ok(RunLock(file)),
-            Err(TryLockError::WouldBlock) => {
+        let file = DiskFile::open_or_create(&path).doing("open", &path)?;
+        match take(&file).doing("lock", &path)? {
+            Locked::Ours => Ok(RunLock(file)),
+            Locked::ByAnother => {
                 // A lock that can be shared is held by coordinators.
-                let by = if file.try_lock_shared().is_ok() { Holder::Fleet } else { Holder::Process };
+                let is_shared = file.lock_shared().is_ok_and(|locked| locked == Locked::Ours);
+                let by = if is_shared { Holder::Fleet } else { Holder::Process };
                 Err(RunDirError::Busy { path: self.path.clone(), by })
             }
-            Err(TryLockError::Error(source)) => Err(IoError { path, doing: "lock", source }.into()),
         }
     }
 
@@ -190,19 +208,25 @@ impl RunDir {
     pub fn remove(self, _lock: &RunLock) -> Result<(), RunDirError> {
         if let Some(mark) = self.removed_path() {
             let folder = mark.parent().unwrap_or(&mark).to_owned();
-            fs::create_dir_all(&folder).doing("create", folder)?;
-            files::replace_shared(&mark, REMOVED_MARK).doing("write", mark)?;
+            disk::create_folders(&folder).doing("create", folder)?;
+            let claimed = self.path.join(GENERATIONS);
+            let claimed = if_there(disk::names(&claimed)).doing("list", claimed)?.unwrap_or_default();
+            let claimed: Vec<String> =
+                claimed.into_iter().filter_map(|name| name.into_string().ok()).collect();
+            let before = if_there(disk::read(&mark)).doing("read", &mark)?.unwrap_or_default();
+            let content = removed_mark(&claimed, removed_generation(&before));
+            files::replace_shared(&mark, &content).doing("write", mark)?;
         }
         // The manifest first: without it this is no longer a run, even if the rest fails.
         let manifest = self.manifest_path();
-        fs::remove_file(&manifest).doing("remove", manifest)?;
-        Ok(fs::remove_dir_all(&self.path).doing("remove", self.path)?)
+        disk::remove_file(&manifest).doing("remove", manifest)?;
+        Ok(disk::remove_folder(&self.path).doing("remove", self.path)?)
     }
 
     /// Creates the folders inside.
     pub(crate) fn make_folders(&self) -> Result<(), RunDirError> {
         for folder in [self.log(), self.exports()] {
-            fs::create_dir_all(&folder).doing("create", folder)?;
+            disk::create_folders(&folder).doing("create", folder)?;
         }
         Ok(())
     }
@@ -242,6 +266,11 @@ impl RunDir {
         self.revision_path(1)
     }
 
+    /// Whether there is a run.
+    pub fn is_there(&self) -> bool {
+        disk::is_file(&self.manifest_path())
+    }
+
     /// The file of a revision of the manifest.
     pub(crate) fn revision_path(&self, revision: u32) -> PathBuf {
         self.path.join(revision_name(MANIFEST, revision))
@@ -263,7 +292,7 @@ impl RunDir {
 
     /// Number of the newest manifest; there are no gaps.
     pub(crate) fn revision(&self) -> u32 {
-        let later = (2..=REVISIONS_MAX).take_while(|revision| self.revision_path(*revision).is_file());
+        let later = (2..=REVISIONS_MAX).take_while(|revision| disk::is_file(&self.revision_path(*revision)));
         later.last().unwrap_or(1)
     }
 
@@ -289,6 +318,8 @@ pub fn revision_name(document: &str, revision: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::testing;
 

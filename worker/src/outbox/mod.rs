@@ -239,6 +239,13 @@ impl Sender {
             }
             let wake_at = self.queue.wake_at();
             tokio::select! {
+                // What has landed was sent before, so there is an end of it.
+                biased;
+                Some((batch, receipts)) = self.in_flight.next() => {
+                    if self.landed(batch, receipts).await.is_break() {
+                        return;
+                    }
+                }
                 taken = self.incoming.recv_many(&mut incoming, queue::BATCH_RECORDS_MAX) => {
                     if taken == 0 {
                         return;
@@ -251,11 +258,6 @@ impl Sender {
                         }
                     }
                     self.take(records).await;
-                }
-                Some((batch, receipts)) = self.in_flight.next() => {
-                    if self.landed(batch, receipts).await.is_break() {
-                        return;
-                    }
                 }
                 () = sleep_until(wake_at) => {}
             }
@@ -292,7 +294,7 @@ impl Sender {
     async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<SpoolLocation> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
         let load = Arc::clone(&self.load);
-        let written = tokio::task::spawn_blocking(move || {
+        let written = aside::run(move || {
             let mut spool = lock(&spool);
             let locations = spool.append(&deliveries);
             load.note_spool(&spool);
@@ -375,7 +377,7 @@ impl Sender {
         self.load.note_pending(&self.queue);
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
             let load = Arc::clone(&self.load);
-            let forget = tokio::task::spawn_blocking(move || {
+            let forget = aside::run(move || {
                 let mut spool = lock(&spool);
                 spool.forget(forgotten);
                 load.note_spool(&spool);
@@ -434,7 +436,7 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
 
 async fn read(spool: &Arc<Mutex<Spool>>, location: SpoolLocation) -> Option<Delivery> {
     let spool = Arc::clone(spool);
-    match tokio::task::spawn_blocking(move || lock(&spool).read(location)).await.ok()? {
+    match aside::run(move || lock(&spool).read(location)).await.ok()? {
         Ok(delivery) => Some(delivery),
         Err(error) => {
             tracing::error!(%error, "a record cannot be read back from the spool; its dialogue is held again");

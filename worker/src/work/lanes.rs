@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::exchange::Serves;
-use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
-use jiff::Timestamp;
+use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId, machine};
 use models::Progress;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
@@ -210,7 +209,7 @@ impl Work {
                     run_seed: run.material.seed,
                     about: run.material.about.clone(),
                     made_at,
-                    now: Timestamp::now,
+                    now: machine::now,
                 };
                 lane.contexts.insert(server, Some(Arc::new(context)));
             }
@@ -346,7 +345,7 @@ async fn prepare(
 ) -> Prepared {
     let (of, label) = (spec.clone(), spec.label.to_string());
     let is_found = found.is_some();
-    let connected = tokio::task::spawn_blocking(move || connect.connect(ask, &of, found.as_ref())).await;
+    let connected = aside::run(move || connect.connect(ask, &of, found.as_ref())).await;
     let connected = connected.unwrap_or_else(|error| {
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });

@@ -105,12 +105,12 @@ pub(crate) struct Work {
     lanes: BTreeMap<LaneKey, ModelLane>,
     /// The lane that started a dialogue last. The next dialogue is of another lane, if possible.
     last_begun: Option<LaneKey>,
-    breakers: HashMap<LaneKey, Breaker<Outgoing>>,
+    breakers: BTreeMap<LaneKey, Breaker<Outgoing>>,
     unjudged: Unjudged,
     loading: JoinSet<Loaded>,
     preparing: JoinSet<Prepared>,
     dialogues: JoinSet<EndedDialogue>,
-    running: HashMap<Tag, Running>,
+    running: BTreeMap<Tag, Running>,
     tags: HashMap<Id, Tag>,
     /// When leases were granted, where dialogues are traced.
     granted: HashMap<LeaseId, SystemTime>,
@@ -160,12 +160,12 @@ impl Work {
             contexts: BTreeMap::new(),
             lanes: BTreeMap::new(),
             last_begun: None,
-            breakers: HashMap::new(),
+            breakers: BTreeMap::new(),
             unjudged: Unjudged::default(),
             loading: JoinSet::new(),
             preparing: JoinSet::new(),
             dialogues: JoinSet::new(),
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             tags: HashMap::new(),
             granted: HashMap::new(),
             delivering: HashMap::new(),
@@ -236,14 +236,18 @@ impl Work {
 
     async fn next_event(&mut self, inputs: &mut LoopInputs, wake_at: Instant) -> Event {
         tokio::select! {
+            // In this order every event has its turn: ends of dialogues may come without a pause, and nothing else can. Their
+            // records are acknowledged after them, reports and renewals are paced by time, and what time alone brings is seen
+            // to before each event.
+            biased;
             stop = stopped(&mut inputs.stop) => Event::Stop(stop),
-            Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
-            Some(records) = inputs.acknowledged.recv() => Event::Acknowledged(records),
-            answer = self.poll.answer() => Event::Answer(answer),
             Some(renewal) = inputs.renewals.recv() => Event::Renewal(Box::new(renewal)),
+            answer = self.poll.answer() => Event::Answer(answer),
+            Some(records) = inputs.acknowledged.recv() => Event::Acknowledged(records),
             Some(news) = inputs.news.recv() => Event::News(news),
             Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
             Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),
+            Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
             () = tokio::time::sleep_until(wake_at) => Event::Time,
         }
     }

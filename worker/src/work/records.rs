@@ -1,6 +1,6 @@
 //! Handles ended dialogues and their records.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use domain::{DialogueKey, FailureCause, RunId};
 use models::CallStage;
@@ -205,7 +205,7 @@ impl Work {
 
 /// Counts the calls of a lane that were sent from `since` on and have not failed; silent ones only if sent up to
 /// `until`.
-fn flight(running: &HashMap<Tag, Running>, lane: &LaneKey, since: Instant, until: Instant) -> Flight {
+fn flight(running: &BTreeMap<Tag, Running>, lane: &LaneKey, since: Instant, until: Instant) -> Flight {
     let mut flight = Flight::default();
     for (_, running) in running.iter().filter(|(tag, _)| is_of(tag, lane)) {
         match running.progress.latest() {

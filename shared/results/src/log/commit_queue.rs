@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use domain::machine;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
@@ -71,14 +73,14 @@ pub struct CommitQueue {
     waiting: mpsc::Sender<QueuedEntries>,
 }
 
-/// Waits for the writer's thread to end.
+/// Waits for the writer's thread to end. In a simulation there is none.
 #[derive(Debug)]
-pub struct CommitThread(JoinHandle<()>);
+pub struct CommitThread(Option<JoinHandle<()>>);
 
 impl CommitThread {
     /// Blocks until every handle is dropped and the last group is durable. Call it outside async code.
     pub fn join(self) {
-        if let Err(panic) = self.0.join() {
+        if let Some(Err(panic)) = self.0.map(JoinHandle::join) {
             std::panic::resume_unwind(panic);
         }
     }
@@ -91,9 +93,13 @@ impl CommitQueue {
         policy: CommitPolicy,
     ) -> std::io::Result<(Self, CommitThread)> {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
-        let thread = std::thread::Builder::new()
-            .name("record-log".into())
-            .spawn(move || write(writer, receiver, policy))?;
+        let thread = if machine::simulated().is_some() {
+            tokio::spawn(write_in_turn(writer, receiver, policy));
+            None
+        } else {
+            let write = move || write(writer, receiver, policy);
+            Some(std::thread::Builder::new().name("record-log".into()).spawn(write)?)
+        };
         Ok((Self { waiting: sender }, CommitThread(thread)))
     }
 
@@ -133,16 +139,39 @@ fn write<F: SegmentFile>(
         if let Some(pause) = synced.and_then(|synced| policy.pause.checked_sub(synced.elapsed())) {
             std::thread::sleep(pause);
         }
-        let mut group = vec![first];
-        while let Ok(caller) = waiting.try_recv() {
-            group.push(caller);
-        }
-        let result = write_group(&mut writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
-        for caller in group {
-            // A caller that no longer listens has nothing to be told.
-            let _ = caller.ack.send(result.clone());
-        }
+        commit_waiting(&mut writer, first, &mut waiting);
         synced = Some(Instant::now());
+    }
+}
+
+/// The same as a task of a simulation.
+async fn write_in_turn<F: SegmentFile>(
+    mut writer: LogWriter<F>,
+    mut waiting: mpsc::Receiver<QueuedEntries>,
+    policy: CommitPolicy,
+) {
+    let mut next = Instant::now();
+    while let Some(first) = waiting.recv().await {
+        tokio::time::sleep_until(next).await;
+        commit_waiting(&mut writer, first, &mut waiting);
+        next = Instant::now() + policy.pause;
+    }
+}
+
+/// Commits what waits as one group, and tells the callers.
+fn commit_waiting<F: SegmentFile>(
+    writer: &mut LogWriter<F>,
+    first: QueuedEntries,
+    waiting: &mut mpsc::Receiver<QueuedEntries>,
+) {
+    let mut group = vec![first];
+    while let Ok(caller) = waiting.try_recv() {
+        group.push(caller);
+    }
+    let result = write_group(writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
+    for caller in group {
+        // A caller that no longer listens has nothing to be told.
+        let _ = caller.ack.send(result.clone());
     }
 }
 

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
+use domain::machine;
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
-use crate::files::{self, Doing};
+use crate::disk;
+use crate::files::Doing;
 
 /// File name extension of segments.
 pub(super) const EXTENSION: &str = "kglog";
@@ -30,7 +32,7 @@ impl WriterId {
     /// [`LogWriter`](super::LogWriter) and never returns.
     pub fn random() -> Self {
         loop {
-            let number = OsRng.next_u32();
+            let number = machine::random(|| u64::from(OsRng.next_u32())) as u32;
             if number != 0 {
                 return Self(number);
             }
@@ -95,7 +97,7 @@ impl SegmentId {
 
     /// The segments in a folder, in order. Other files are ignored.
     pub fn list(folder: &Path) -> Result<Vec<Self>, LogError> {
-        let names = files::names(folder).doing("list", folder)?;
+        let names = disk::names(folder).doing("list", folder)?;
         let mut segments: Vec<Self> =
             names.iter().filter_map(|name| Self::of_file_name(name.to_str()?)).collect();
         segments.sort_unstable();

@@ -17,14 +17,13 @@
 //!
 //! Segments of older versions, and those fetched from an object store, have no such file.
 
-use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::segment_id::SegmentId;
+use crate::disk::{self, DiskFile, Locked};
 use crate::files::{self, if_there};
 
 const MAGIC: [u8; 8] = *b"\x89KGS\r\n\x1a\n";
@@ -58,7 +57,7 @@ pub(super) struct Synced {
 /// The writer's handle.
 #[derive(Debug)]
 pub(super) struct SyncedMark {
-    file: File,
+    file: DiskFile,
 }
 
 /// The synced file of a segment.
@@ -72,10 +71,9 @@ impl SyncedMark {
     pub(super) fn begin(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<Self> {
         let path = path_of(segment, folder);
         let file = files::replace_with(&path, |file| {
-            match file.try_lock() {
-                // On a file system without locks, readers also see unsynced data.
-                Ok(()) | Err(TryLockError::Error(_)) => {}
-                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            // On a file system without locks, readers also see unsynced data.
+            if file.lock().is_ok_and(|locked| locked == Locked::ByAnother) {
+                return Err(io::ErrorKind::WouldBlock.into());
             }
             file.write_all_at(&encode(end), 0)
         })?;
@@ -99,8 +97,8 @@ impl Drop for SyncedMark {
 impl Synced {
     /// Reads the file of a segment; `None` if there is none, or if a crash of the machine has damaged it.
     pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
-        let Some(mut file) = if_there(File::open(path_of(segment, folder)))? else { return Ok(None) };
-        let live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let Some(mut file) = if_there(DiskFile::open(&path_of(segment, folder)))? else { return Ok(None) };
+        let live = file.lock_shared().is_ok_and(|locked| locked == Locked::ByAnother);
         for _ in 0..READS {
             let mut content = Vec::with_capacity(FILE_BYTES);
             file.rewind()?;
@@ -118,7 +116,7 @@ impl Synced {
     /// The segments with synced data, whether they exist or not.
     pub(super) fn list(folder: &Path) -> io::Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
-        for name in files::names(folder)? {
+        for name in disk::names(folder)? {
             let name = PathBuf::from(name);
             let segment = name.extension().is_some_and(|extension| extension == EXTENSION).then(|| {
                 SegmentId::of_file_name(name.with_extension(super::segment_id::EXTENSION).to_str()?)
@@ -134,7 +132,7 @@ impl Synced {
 
     /// Stores durably that a segment of a dead writer is intact up to here.
     pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
-        File::open(segment.path(folder))?.sync_data()?;
+        DiskFile::open(&segment.path(folder))?.sync_data()?;
         drop(SyncedMark::begin(folder, segment, end)?);
         files::sync_folder(folder)
     }

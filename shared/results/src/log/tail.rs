@@ -1,7 +1,6 @@
 //! Follows a log that others write: returns new entries, and reads nothing twice.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,6 +11,7 @@ use super::lines::{FrameLines, Unreadable};
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
+use crate::disk;
 use crate::files::Doing;
 
 /// Follows all writers of a log except one. Memory is bounded by the largest frame and the number of segments.
@@ -197,13 +197,13 @@ impl LogTail {
             return Ok(Some(Damage { path, offset: 0, kind }));
         }
         let path = id.path(&self.folder);
-        let metadata = fs::metadata(&path).doing("read", &path)?;
-        let stamp = (metadata.len(), metadata.modified().ok());
-        if last && (metadata.len() == cursor.offset || cursor.torn == Some(stamp)) {
+        let stamp = disk::stamp(&path).doing("read", &path)?;
+        let length = stamp.0;
+        if last && (length == cursor.offset || cursor.torn == Some(stamp)) {
             return Ok(None);
         }
         cursor.missing = false;
-        if metadata.len() < cursor.offset {
+        if length < cursor.offset {
             cursor.offset = 0;
         }
         let mut segment = Segment::open(&self.folder, id, self.seals.end(id))?;

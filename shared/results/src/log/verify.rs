@@ -13,6 +13,7 @@ use super::lines::EntryLocation;
 use super::reader::{LogItem, LogReader};
 use super::segment_id::SegmentId;
 use super::winner::WinnerIndex;
+use crate::disk;
 use crate::files::Doing;
 
 /// Maximum number of damages listed; more are only counted.
@@ -84,7 +85,7 @@ pub fn verify(
         let path = segment.path(folder);
         report.segments += 1;
         writers.insert(segment.writer);
-        report.bytes += std::fs::metadata(&path).doing("read", &path)?.len();
+        report.bytes += disk::stamp(&path).doing("read", &path)?.0;
     }
     report.writers = writers.len();
     let mut index = WinnerIndex::default();

@@ -5,9 +5,7 @@
 //! [`run_dir`](crate::run_dir) ensures that only one process is [`WriterId::LOCK_HOLDER`], and the other writers have
 //! their own segments.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::cipher::{FramePlace, LogCipher};
@@ -19,6 +17,7 @@ use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 use super::synced::{SegmentEnd, Synced, SyncedMark};
+use crate::disk::DiskFile;
 use crate::files::{self, Doing, IoError};
 
 /// Maximum number of records in a frame. A frame is read as a whole or not at all, so one flipped bit costs at most
@@ -94,7 +93,7 @@ impl From<SyncError> for io::Error {
     }
 }
 
-impl SegmentFile for File {
+impl SegmentFile for DiskFile {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         Write::write_all(self, bytes)
     }
@@ -104,17 +103,17 @@ impl SegmentFile for File {
     /// long as it is open, so it is not durable.
     fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
         self.sync_data().map_err(SyncError::Lost)?;
-        match self.metadata().map_err(SyncError::Lost)?.nlink() {
-            0 => Err(SyncError::Lost(io::Error::new(
+        match self.is_removed().map_err(SyncError::Lost)? {
+            true => Err(SyncError::Lost(io::Error::new(
                 io::ErrorKind::NotFound,
                 "the file was removed while it was written",
             ))),
-            _ => Ok(()),
+            false => Ok(()),
         }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
+        self.set_length(length)?;
         self.seek(SeekFrom::Start(length)).map(|_| ())
     }
 }
@@ -122,7 +121,7 @@ impl SegmentFile for File {
 /// A segment on a disk that others may read, with its synced position for them.
 #[derive(Debug)]
 pub struct MarkedFile {
-    file: File,
+    file: DiskFile,
     mark: SyncedMark,
 }
 
@@ -182,12 +181,11 @@ impl LogWriter<MarkedFile> {
         let open = |path: &Path, segment: SegmentId, end: SegmentEnd| {
             if end.bytes > 0 {
                 // Data that a killed process did not sync will now count as synced.
-                File::open(path)?.sync_data()?;
+                DiskFile::open(path)?.sync_data()?;
             }
             // The synced file first: a new segment is never without one.
             let mark = SyncedMark::begin(path.parent().unwrap_or(Path::new(".")), segment, end)?;
-            let mut file =
-                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+            let mut file = DiskFile::open_or_create(path)?;
             file.seek(SeekFrom::Start(end.bytes))?;
             Ok(MarkedFile { file, mark })
         };

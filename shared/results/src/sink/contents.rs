@@ -3,22 +3,21 @@
 use bytes::Bytes;
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
-use domain::RunId;
 use domain::control::HistoryEntry;
+use domain::{RunId, machine};
 use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Sink, SinkError, blocking, folder};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
-use crate::run_dir::{MANIFEST, REVISIONS_MAX, STATE, revision_name};
+use crate::run_dir::{
+    GENERATIONS, MANIFEST, REVISIONS_MAX, STATE, highest_generation, removed_generation, revision_name,
+};
 use crate::{RunDir, RunManifest};
 
 /// The file with the identity of a sink.
 const IDENTITY_FILE: &str = "store.json";
-
-/// The folder of the claimed generations of a run's queue.
-const GENERATIONS: &str = "generations";
 
 /// Length of the hash of a pack, in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
@@ -184,10 +183,19 @@ impl dyn Sink {
         self.revise_json(&self.state_of(run)?, revision, state).await
     }
 
-    /// The highest generation claimed for the queue of a run; `None` if none was.
+    /// The highest generation claimed for the queue of a run, or the last one of the runs of this name that were removed;
+    /// `None` if there was none.
     pub async fn generation(&self, run: &RunId) -> Result<Option<u64>, SinkError> {
-        let names = self.list(&self.file_of(run, GENERATIONS)?).await?;
-        Ok(names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).max())
+        match highest_generation(&self.list(&self.file_of(run, GENERATIONS)?).await?) {
+            Some(claimed) => Ok(Some(claimed)),
+            None => Ok(Some(self.removed_generation(run).await?).filter(|last| *last > 0)),
+        }
+    }
+
+    /// The generation up to which leases and records belong to runs of this name that were removed; 0 if there was none.
+    pub async fn removed_generation(&self, run: &RunId) -> Result<u64, SinkError> {
+        let mark = self.read(&format!("removed/{run}")).await?;
+        Ok(mark.map_or(0, |mark| removed_generation(&mark)))
     }
 
     /// Claims a generation for the queue of a run permanently. Returns whether this call claimed it; of several, one does.
@@ -241,10 +249,14 @@ impl dyn Sink {
         self.read(&pack_file(hash)?).await
     }
 
-    /// Whether a run of this name was removed by a user.
+    /// Whether a run of this name was removed by a user, and not begun anew.
     pub async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
         self.run_dir(run)?; // Checks the name.
-        Ok(self.read(&format!("removed/{run}")).await?.is_some())
+        if self.read(&format!("removed/{run}")).await?.is_none() {
+            return Ok(false);
+        }
+        // Asked of the place itself: the mirror of an object store may still have what another process has removed.
+        Ok(self.read(&self.file_of(run, &revision_name(MANIFEST, 1))?).await?.is_none())
     }
 
     /// The identity of the sink; `None` if it has none yet.
@@ -283,13 +295,18 @@ impl dyn Sink {
 
 /// A name that is never drawn again.
 pub fn random_name() -> String {
-    format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64())
+    let draw = || machine::random(|| OsRng.next_u64());
+    format!("{:016x}{:016x}", draw(), draw())
 }
 
 /// The name of a history entry's file. Names sort by time and contain a random part, so that any number of coordinators
 /// can append at once and no entry is overwritten.
 pub fn history_file(entry: &HistoryEntry) -> String {
-    format!("{:020}-{:08x}.json", entry.at.as_microsecond().max(0), OsRng.next_u32())
+    format!(
+        "{:020}-{:08x}.json",
+        entry.at.as_microsecond().max(0),
+        machine::random(|| u64::from(OsRng.next_u32())) as u32
+    )
 }
 
 fn json(place: &str, source: serde_json::Error) -> SinkError {

@@ -1,16 +1,16 @@
 //! Runs in a folder of this machine, or of a file system that several machines share.
 
 use std::fmt::{self, Display};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
-use domain::RunId;
+use domain::{RunId, machine};
 
 use super::{OpenLog, Sink, SinkError, SinkReply, SinkReport, blocking};
+use crate::disk::{self, DiskFile};
 use crate::files::{self, Doing, IoError, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, SegmentId};
 use crate::run_dir::FoundRun;
@@ -42,7 +42,7 @@ impl Folder {
 
     fn find(&self, run: &RunId) -> Result<RunDir, SinkError> {
         let dir = self.run_dir(run)?;
-        if dir.manifest_path().is_file() {
+        if dir.is_there() {
             Ok(dir)
         } else {
             Err(SinkError::NoRun { place: dir.path().display().to_string() })
@@ -55,7 +55,7 @@ impl Folder {
         let path = self.data.join(file);
         let of_run = file.starts_with("runs/") && file.matches('/').count() == 2;
         match path.parent() {
-            Some(folder) if !of_run => fs::create_dir_all(folder).doing("create", folder)?,
+            Some(folder) if !of_run => disk::create_folders(folder).doing("create", folder)?,
             _ => {}
         }
         Ok(path)
@@ -67,13 +67,12 @@ impl Folder {
         let probe = self.to_write(&name)?;
         replace(&probe, content)?;
         let found = read(&probe)?;
-        fs::remove_file(&probe).doing("remove", &probe)?;
+        disk::remove_file(&probe).doing("remove", &probe)?;
         if found.as_deref() != Some(content) {
             let source = io::Error::other("what was written is not what is there");
             return Err(IoError { path: probe, doing: "read", source }.into());
         }
-        let space = rustix::fs::statvfs(&self.data).doing("ask for the free space of", &self.data)?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        let free_bytes = disk::free_bytes(&self.data).doing("ask for the free space of", &self.data)?;
         Ok(SinkReport { place: self.to_string(), free_bytes })
     }
 }
@@ -128,13 +127,13 @@ impl Sink for Folder {
 
     fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()> {
         let path = self.data.join(file);
-        self.blocking(move |_| Ok(if_there(fs::remove_file(&path)).doing("remove", path).map(drop)?))
+        self.blocking(move |_| Ok(if_there(disk::remove_file(&path)).doing("remove", path).map(drop)?))
     }
 
     fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>> {
         let path = self.data.join(folder);
         self.blocking(move |_| {
-            let names = if_there(files::names(&path)).doing("list", path)?.unwrap_or_default();
+            let names = if_there(disk::names(&path)).doing("list", path)?.unwrap_or_default();
             let mut names: Vec<String> =
                 names.into_iter().filter_map(|name| name.into_string().ok()).collect();
             names.sort_unstable();
@@ -149,7 +148,7 @@ impl Sink for Folder {
             // The records that the seal names must survive a power cut, even if the writer of a segment died before syncing.
             for segment in SegmentId::list(&log)? {
                 let path = segment.path(&log);
-                fs::File::open(&path).and_then(|file| file.sync_data()).doing("sync", path)?;
+                DiskFile::open(&path).and_then(|file| file.sync_data()).doing("sync", path)?;
             }
             create(&log.join(name), &content)
         })
@@ -187,7 +186,7 @@ impl Sink for Folder {
 
 /// The content of a file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, SinkError> {
-    Ok(if_there(fs::read(path)).doing("read", path)?)
+    Ok(if_there(disk::read(path)).doing("read", path)?)
 }
 
 fn create(path: &Path, content: &[u8]) -> Result<bool, SinkError> {
@@ -200,5 +199,5 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SinkError> {
 
 /// A unique name for a check.
 pub(super) fn probe_name() -> String {
-    format!("probe-{:016x}", OsRng.next_u64())
+    format!("probe-{:016x}", machine::random(|| OsRng.next_u64()))
 }

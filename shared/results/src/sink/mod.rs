@@ -187,7 +187,7 @@ pub fn store(
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SinkError> + Send + 'static,
 ) -> Result<T, SinkError> {
-    match tokio::task::spawn_blocking(work).await {
+    match aside::run(work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

@@ -24,9 +24,10 @@ use tokio::runtime::Handle;
 use super::folder::{self, Folder, probe_name};
 use super::object_segment::ObjectSegment;
 use super::{OpenLog, Sink, SinkError, SinkReply, SinkReport, blocking};
-use crate::files::{self, Doing, if_there};
+use crate::disk;
+use crate::files::{Doing, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, Recovery, Seals, SegmentId, WriterId};
-use crate::run_dir::{FoundRun, REMOVED_MARK};
+use crate::run_dir::{FoundRun, GENERATIONS, removed_generation, removed_mark};
 use crate::{RunDir, RunManifest};
 
 /// Maximum number of objects fetched concurrently. Segments have at most a few megabytes.
@@ -131,7 +132,7 @@ impl Objects {
         let mirrored = blocking(move || {
             dir.make_folders()?;
             let folder = dir.log();
-            Ok(HashSet::<OsString>::from_iter(files::names(&folder).doing("list", folder)?))
+            Ok(HashSet::<OsString>::from_iter(disk::names(&folder).doing("list", folder)?))
         })
         .await?;
         let log = self.run_path(run).join("log");
@@ -167,7 +168,10 @@ impl Objects {
             return Err(SinkError::NoRun { place: self.place(&path) });
         }
         let mark = self.path(&format!("removed/{run}"));
-        self.put(&mark, Bytes::from_static(REMOVED_MARK), PutMode::Overwrite).await?;
+        let claimed = self.list(&format!("runs/{run}/{GENERATIONS}")).await?;
+        let before = self.get(&mark).await?.unwrap_or_default();
+        let content = removed_mark(&claimed, removed_generation(&before));
+        self.put(&mark, content.into(), PutMode::Overwrite).await?;
         // The manifest first: without it this is no longer a run, even if removing the rest fails.
         let removed = self.store.delete(&manifest).await;
         removed.map_err(|source| self.store_error(&manifest, "remove", source))?;

@@ -4,10 +4,11 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 27] = [
     "domain",
     "present",
     "costs",
+    "aside",
     "named-files",
     "proto",
     "service-kit",
@@ -30,6 +31,7 @@ const ORDER: [&str; 25] = [
     "dashboards",
     "integration-tests",
     "fuzz-targets",
+    "simulation",
 ];
 
 /// Crates that one member wraps for all others, so that they could be replaced there.

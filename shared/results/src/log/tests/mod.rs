@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::writer::{FRAME_ENTRIES_MAX, SegmentFile, SyncError};
 use super::*;
+use crate::disk::DiskFile;
 use crate::testing;
 
 mod durable;
@@ -229,7 +230,7 @@ fn missing_segments_and_torn_older_segments_are_losses() {
 struct Disk {
     room: Arc<AtomicU64>,
     fail_sync: Arc<Mutex<bool>>,
-    file: fs::File,
+    file: DiskFile,
 }
 
 impl SegmentFile for Disk {
@@ -261,7 +262,7 @@ fn on_disk(folder: &Path, room: u64) -> (LogWriter<Disk>, Faults) {
     let faults: Faults = (Arc::new(AtomicU64::new(room)), Arc::default());
     let (room, fail_sync) = faults.clone();
     let open = move |path: &Path, _, _| {
-        let file = fs::File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+        let file = DiskFile::open_or_create(path)?;
         Ok(Disk { room: room.clone(), fail_sync: fail_sync.clone(), file })
     };
     let (writer, _) = LogWriter::open_with(folder, LogOptions::default(), Box::new(open)).unwrap();

@@ -109,7 +109,7 @@ fn torn_tails_and_gaps_are_told_for_each_writer() {
     assert!((0..3).all(|writer| last(writer).number > 2));
     let append = |id: SegmentId, bytes: &[u8]| {
         let path = id.path(folder.path());
-        SegmentFile::write_all(&mut fs::File::options().append(true).open(path).unwrap(), bytes).unwrap();
+        io::Write::write_all(&mut fs::File::options().append(true).open(path).unwrap(), bytes).unwrap();
     };
     append(last(0), b"torn");
     append(last(1), b"torn as well");
@@ -147,7 +147,7 @@ fn a_segment_that_was_renamed_for_another_writer_does_not_open() {
 /// A store that is away for some syncs, and keeps what it was given.
 struct Remote {
     away: Arc<AtomicU64>,
-    file: fs::File,
+    file: DiskFile,
 }
 
 impl SegmentFile for Remote {
@@ -172,7 +172,7 @@ fn a_group_that_could_not_be_stored_is_stored_before_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let away = Arc::new(AtomicU64::new(2));
     let store = Arc::clone(&away);
-    let open = move |path: &Path, _, _| Ok(Remote { away: store.clone(), file: fs::File::create(path)? });
+    let open = move |path: &Path, _, _| Ok(Remote { away: store.clone(), file: DiskFile::create(path)? });
     let each_its_segment = LogOptions { segment_bytes: 0, ..options(3, None) };
     let (mut writer, _) = LogWriter::open_with(folder.path(), each_its_segment, Box::new(open)).unwrap();
     let mut commit = |ticket: u64| {
