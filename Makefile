@@ -5,7 +5,7 @@ CARGO ?= cargo
 # A macro declares their modules, so `cargo fmt` does not find them.
 VERBS = $(shell find cli/src/verbs -name '*.rs')
 
-.PHONY: help demo cluster test chaos fuzz lint fmt bench deny release-check
+.PHONY: help demo cluster test chaos simulation fuzz lint fmt bench deny release-check
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,11 @@ chaos: ## Let everything fail at a cluster for SECONDS=60, by the plan of SEED=1
 	tests/setup
 	KGFLEET_CHAOS_SECONDS=$(SECONDS) KGFLEET_CHAOS_SEED=$(SEED) \
 	  $(CARGO) test --quiet -p cli --test it -- --nocapture --exact cluster::chaos::everything_ends_or_says_why_and_nothing_is_lost_whatever_fails
+
+SEEDS ?= 300
+
+simulation: ## Simulate a fleet by SEEDS=300 seeds, each another order of what happens; see docs/reliability.md.
+	KGFLEET_SIM_SEEDS=$(SEEDS) $(CARGO) test --quiet -p simulation -- --nocapture
 
 fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=60; see fuzz/README.md.
 	fuzz/run $(SECONDS)

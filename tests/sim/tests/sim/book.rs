@@ -1,0 +1,125 @@
+//! What was promised: acknowledged records, and commands with what came of them. What breaks a promise is written down.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use domain::exchange::{Delivery, Grant, Receipt};
+use domain::{DialogueKey, RecordId, RunId};
+use results::log::RecordHead;
+
+/// What a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Submit,
+    Extend,
+    Pause,
+    Resume,
+    Cancel,
+    Retry,
+    Remove,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    Done,
+    Refused,
+    /// Nobody can say: the coordinator died, or could not reach the queue or the sink.
+    Unknown,
+}
+
+/// A command and when it was carried out, by the numbers of events.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub asked: Asked,
+    pub name: RunId,
+    pub begun: u64,
+    pub ended: u64,
+    pub came: Came,
+}
+
+/// A record that a worker may have dropped.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub run: RunId,
+    pub key: DialogueKey,
+    pub id: RecordId,
+    pub at: u64,
+}
+
+#[derive(Default)]
+pub struct Book(Mutex<Pages>);
+
+#[derive(Default)]
+struct Pages {
+    kept: BTreeMap<(RunId, DialogueKey), Vec<Kept>>,
+    told: Vec<Told>,
+    broken: Vec<String>,
+}
+
+impl Book {
+    /// Writes down that a promise was broken.
+    pub fn broken(&self, what: String) {
+        self.0.lock().unwrap().broken.push(what);
+    }
+
+    pub fn all_broken(&self) -> Vec<String> {
+        self.0.lock().unwrap().broken.clone()
+    }
+
+    pub fn tell(&self, told: Told) {
+        self.0.lock().unwrap().told.push(told);
+    }
+
+    pub fn told(&self) -> Vec<Told> {
+        self.0.lock().unwrap().told.clone()
+    }
+
+    /// Every record that was acknowledged.
+    pub fn kept(&self) -> Vec<Kept> {
+        self.0.lock().unwrap().kept.values().flatten().cloned().collect()
+    }
+
+    pub fn acknowledged(&self, at: u64, deliveries: &[Delivery], receipts: &[Receipt]) {
+        let mut pages = self.0.lock().unwrap();
+        for (delivery, receipt) in deliveries.iter().zip(receipts) {
+            if *receipt == Receipt::Stored {
+                let id = RecordHead::parse(&delivery.json).unwrap().attempt.id;
+                let (run, key) = (delivery.run.clone(), delivery.key.clone());
+                let kept = Kept { run: run.clone(), key: key.clone(), id, at };
+                pages.kept.entry((run, key)).or_default().push(kept);
+            }
+        }
+    }
+
+    /// Looks at what was handed out upon a report that began at this event.
+    pub fn granted(&self, begun: u64, grants: &[Grant]) {
+        let mut pages = self.0.lock().unwrap();
+        for grant in grants.iter().filter(|grant| grant.retry.is_none()) {
+            for iteration in &grant.iterations {
+                let run = grant.lease.run.clone();
+                let key = DialogueKey {
+                    model: grant.lease.model.clone(),
+                    task: grant.task.clone(),
+                    iteration: *iteration,
+                };
+                // Who removes a run and starts it again is asked everything again.
+                if pages.told.iter().any(|told| told.asked == Asked::Remove && of(&told.name, &run)) {
+                    continue;
+                }
+                let known = pages.kept.get(&(run.clone(), key.clone()));
+                if known.is_some_and(|kept| kept.iter().any(|kept| kept.at < begun)) {
+                    let what =
+                        format!("{key} of run {run} is handed out although its record was acknowledged");
+                    pages.broken.push(what);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a run is this one, or one of the judged benchmark of this name.
+pub fn of(name: &RunId, run: &RunId) -> bool {
+    let rest = run.as_str().strip_prefix(name.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}

@@ -1,0 +1,267 @@
+//! The processes of a simulation: coordinators over one queue and one sink, workers, and the network between them.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use coordinator::access::Access;
+use coordinator::{Adopt, Coordinator, CoordinatorOptions};
+use domain::exchange::{
+    Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
+    WorkExchange,
+};
+use domain::{Connector, ErrorCode, InstanceId, RunId, ServiceError, WorkerId};
+use queue::{MemoryStore, QueueStore};
+use results::Sink;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use worker::{EvaluationMode, ExchangeFactory, Worker, WorkerConfig};
+
+use crate::book::Book;
+use crate::model::Models;
+use crate::stores::{QueueInTurn, SinkInTurn};
+use crate::world::{Process, World, WorldClock};
+
+/// Coordinators of a fleet.
+pub const COORDINATORS: usize = 2;
+
+/// Workers of a fleet.
+pub const WORKERS: usize = 3;
+
+/// Dialogues that a worker holds at once.
+const CONCURRENCY: u32 = 3;
+
+/// One message in so many is lost while times are rough: half of them on their way, half of the answers.
+const LOST_ONCE_IN: u64 = 150;
+
+/// A coordinator that runs.
+#[derive(Clone)]
+pub struct Live {
+    pub process: Arc<Process>,
+    pub coordinator: Arc<Coordinator>,
+    pub access: Arc<Access>,
+}
+
+impl Live {
+    /// What a call comes to; `None` where the coordinator dies before.
+    pub async fn call<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.process.death() => None,
+            answer = call => Some(answer),
+        }
+    }
+}
+
+/// Everything that runs, and what it runs on.
+pub struct FleetInTurn {
+    pub world: Arc<World>,
+    pub book: Arc<Book>,
+    pub queue: Arc<dyn QueueStore>,
+    pub sink: Arc<dyn Sink>,
+    places: Mutex<[Option<Live>; COORDINATORS]>,
+    workers: Mutex<Vec<(Arc<Process>, JoinHandle<()>)>>,
+    started: Mutex<u64>,
+}
+
+impl FleetInTurn {
+    pub fn new(world: Arc<World>, data: &Path) -> Arc<Self> {
+        let clock = Arc::new(WorldClock(Arc::clone(&world)));
+        // The rules of the queue are checked after each of its calls in a quarter of the seeds, because that takes time.
+        let store = if world.once_in(4) { MemoryStore::checked(clock) } else { MemoryStore::new(clock) };
+        let store = store.at("simulated:6379/0");
+        Arc::new(Self {
+            world,
+            book: Arc::default(),
+            queue: Arc::new(store),
+            sink: results::sink::folder(data),
+            places: Mutex::default(),
+            workers: Mutex::default(),
+            started: Mutex::default(),
+        })
+    }
+
+    fn next_name(&self, kind: &str, place: usize) -> String {
+        let mut started = self.started.lock().unwrap();
+        *started += 1;
+        format!("{kind}{place}")
+    }
+
+    /// Starts the coordinator of a place as its process does: it serves once queue and sink are known to belong together.
+    pub async fn start_coordinator(self: &Arc<Self>, place: usize) {
+        let process = Process::new(self.next_name("c", place));
+        let (world, part) = (Arc::clone(&self.world), Arc::clone(&process));
+        let queue = QueueInTurn { world: Arc::clone(&world), process: part, queue: Arc::clone(&self.queue) };
+        let sink = SinkInTurn { world, process: Arc::clone(&process), sink: Arc::clone(&self.sink) };
+        let (lease_for, backlog_for) = (Duration::from_secs(6), Duration::from_secs(1));
+        let options = CoordinatorOptions { lease_for, backlog_for, ..CoordinatorOptions::fleet() };
+        let coordinator = Coordinator::start(options, Arc::new(queue), Arc::new(sink));
+        let live = Live { process, access: coordinator.unnamed(), coordinator };
+        loop {
+            match live.call(live.coordinator.bind(Adopt::NOTHING)).await {
+                Some(Ok(())) => break,
+                Some(Err(error)) if error.code.is_transient() => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Some(Err(error)) => {
+                    self.book.broken(format!("{} is refused its own queue: {error}", live.process.name()));
+                    return;
+                }
+                None => return,
+            }
+        }
+        self.places.lock().unwrap()[place] = Some(live);
+    }
+
+    /// A coordinator that runs, by chance; `None` where none does.
+    pub fn some_coordinator(&self) -> Option<Live> {
+        let places = self.places.lock().unwrap();
+        let live: Vec<&Live> = places.iter().flatten().filter(|live| !live.process.is_dead()).collect();
+        (!live.is_empty()).then(|| live[self.world.below(live.len() as u64) as usize].clone())
+    }
+
+    /// Whether no coordinator runs or starts in a place.
+    pub fn place_is_empty(&self, place: usize) -> bool {
+        self.places.lock().unwrap()[place].is_none()
+    }
+
+    /// The coordinators that run.
+    pub fn coordinators(&self) -> Vec<Live> {
+        let places = self.places.lock().unwrap();
+        places.iter().flatten().filter(|live| !live.process.is_dead()).cloned().collect()
+    }
+
+    pub fn kill_coordinator(&self, place: usize) {
+        if let Some(live) = self.places.lock().unwrap()[place].take() {
+            live.process.kill();
+        }
+    }
+
+    /// Starts a worker under a name of its own.
+    pub fn start_worker(self: &Arc<Self>) {
+        let number = {
+            let mut started = self.started.lock().unwrap();
+            *started += 1;
+            *started as usize
+        };
+        let process = Process::new(format!("w{number}"));
+        let name = WorkerId::new(process.name());
+        let config = WorkerConfig {
+            connectors: vec![Connector::Simulated],
+            concurrency: Some(CONCURRENCY),
+            evaluators: NonZeroUsize::MIN,
+            connect: Arc::new(Models(Arc::clone(&self.world))),
+            ..WorkerConfig::new(name, EvaluationMode::InProcess)
+        };
+        let (fleet, of_line) = (Arc::clone(self), Arc::clone(&process));
+        let connect: ExchangeFactory = Arc::new(move || {
+            let line = Line { fleet: Arc::clone(&fleet), process: Arc::clone(&of_line) };
+            Arc::new(line) as Arc<dyn WorkExchange>
+        });
+        let (stop, stopped) = watch::channel(service_kit::Stop::No);
+        let book = Arc::clone(&self.book);
+        let task = tokio::spawn(async move {
+            let ended = Worker::run(config, connect, stopped).await;
+            drop(stop);
+            book.broken(format!("a worker ended by itself: {ended:?}"));
+        });
+        self.workers.lock().unwrap().push((process, task));
+    }
+
+    /// Kills a worker, if one runs.
+    pub fn kill_worker(&self) {
+        let mut workers = self.workers.lock().unwrap();
+        if workers.is_empty() {
+            return;
+        }
+        let chosen = self.world.below(workers.len() as u64) as usize;
+        let (process, task) = workers.remove(chosen);
+        process.kill();
+        task.abort();
+    }
+}
+
+/// The line of a worker: each call goes to some coordinator, and may be lost.
+struct Line {
+    fleet: Arc<FleetInTurn>,
+    process: Arc<Process>,
+}
+
+impl Line {
+    async fn call<T, F>(&self, name: &str, call: impl FnOnce(Arc<Access>) -> F) -> Reply<T>
+    where
+        F: Future<Output = Reply<T>>,
+    {
+        let world = &self.fleet.world;
+        let lost = |what: &str| Err(ServiceError::new(ErrorCode::Unavailable, what));
+        let fate = world.below(2 * LOST_ONCE_IN);
+        let is_rough = world.rough.load(Ordering::Relaxed);
+        world.before(&self.process, name, "").await;
+        if is_rough && fate == 0 {
+            return lost("the call was lost");
+        }
+        let Some(live) = self.fleet.some_coordinator() else { return lost("no coordinator answers") };
+        let Some(answer) = live.call(call(Arc::clone(&live.access))).await else {
+            return lost("the coordinator is gone");
+        };
+        world.after(&self.process).await;
+        if is_rough && fate == 1 { lost("the answer was lost") } else { answer }
+    }
+}
+
+#[async_trait::async_trait]
+impl WorkExchange for Line {
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        self.call("register", |access| async move { access.register(registration).await }).await
+    }
+
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        let book = &self.fleet.book;
+        let begun = self.fleet.world.event();
+        let orders = self.call("exchange", |access| async move { access.exchange(report).await }).await;
+        if let Ok(orders) = &orders {
+            book.granted(begun, &orders.grants);
+        }
+        orders
+    }
+
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        let (book, world) = (Arc::clone(&self.fleet.book), Arc::clone(&self.fleet.world));
+        self.call("deliver", |access| async move {
+            let receipts = access.deliver(deliveries.clone()).await;
+            if let Ok(receipts) = &receipts {
+                book.acknowledged(world.event(), &deliveries, receipts);
+            }
+            receipts
+        })
+        .await
+    }
+
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        let run = run.clone();
+        self.call("run_material", |access| async move { access.run_material(&run).await }).await
+    }
+
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        let hash = hash.to_owned();
+        self.call("pack", |access| async move { access.pack(&hash).await }).await
+    }
+
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        let budget = budget.clone();
+        self.call("take_rate", |access| async move { access.take_rate(&budget, permits).await }).await
+    }
+
+    async fn deregister(
+        &self,
+        worker: &WorkerId,
+        instance: &InstanceId,
+        why: Option<Departure>,
+    ) -> Reply<()> {
+        let (worker, instance) = (worker.clone(), instance.clone());
+        let call = |access: Arc<Access>| async move { access.deregister(&worker, &instance, why).await };
+        self.call("deregister", call).await
+    }
+}

@@ -1,0 +1,179 @@
+//! A whole fleet in one thread, without threads, files or sockets of its own, on a clock that moves when nothing else does:
+//! two coordinators, three workers, users who submit, extend, pause, resume, cancel, retry and remove, and a queue and a sink
+//! at each of whose calls somebody else may go first. The seed decides everything, so a seed that fails fails again.
+//!
+//! `KGFLEET_SIM_SEED=N` replays one seed, with `KGFLEET_SIM_TRACE=debug` it tells every call; `KGFLEET_SIM_SEEDS=N` tries so many
+//! instead of [`SEEDS`].
+
+#![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
+
+mod book;
+mod check;
+mod fleet;
+mod model;
+mod stores;
+mod users;
+mod world;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant};
+
+use domain::machine::Simulation;
+use results::disk::SimulatedDisk;
+
+use fleet::{COORDINATORS, FleetInTurn, WORKERS};
+use world::{Trace, World};
+
+/// Seeds that `make test` tries.
+const SEEDS: u64 = 8;
+
+/// Seeds of which one in so many is run twice, to see that it is the same both times.
+const REPEATED_ONCE_IN: u64 = 50;
+
+thread_local! {
+    /// Panics of this thread: those of tasks are caught by the runtime.
+    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Prepares this process: panics are noted, and what happens is told where that was asked for.
+fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Ok(filter) = std::env::var("KGFLEET_SIM_TRACE") {
+            let told = tracing_subscriber::fmt().with_env_filter(filter).without_time();
+            told.with_writer(std::io::stderr).with_ansi(false).init();
+        }
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICS.with_borrow_mut(|panics| panics.push(info.to_string()));
+            before(info);
+        }));
+    });
+}
+
+/// What became of a seed: what happened, and which promises were broken.
+struct Outcome {
+    trace: Trace,
+    broken: Vec<String>,
+    virtual_time: Duration,
+}
+
+/// Runs the simulation of a seed.
+fn simulate(seed: u64) -> Outcome {
+    prepare();
+    PANICS.take();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let _disk = SimulatedDisk::begin();
+    let mut outcome = runtime.block_on(async {
+        let world = World::new(seed);
+        let simulation = Simulation::begin(world.machine());
+        let fleet = FleetInTurn::new(Arc::clone(&world), Path::new("/simulated"));
+        live(&fleet).await;
+        drop(simulation);
+        Outcome { trace: world.trace(), broken: fleet.book.all_broken(), virtual_time: world.elapsed() }
+    });
+    outcome.broken.extend(PANICS.take());
+    outcome
+}
+
+/// The life of a fleet: it starts, users work while things go wrong, things calm down, and all is looked at.
+async fn live(fleet: &Arc<FleetInTurn>) {
+    let world = Arc::clone(&fleet.world);
+    for place in 0..COORDINATORS {
+        tokio::spawn({
+            let fleet = Arc::clone(fleet);
+            async move { fleet.start_coordinator(place).await }
+        });
+    }
+    for _ in 0..WORKERS {
+        fleet.start_worker();
+    }
+    // Half of the seeds know no faults: what they find is due to the order of things alone.
+    let is_rough = world.once_in(2);
+    world.rough.store(is_rough, Ordering::Relaxed);
+    let trouble = tokio::spawn(trouble(Arc::clone(fleet)));
+    users::work(fleet).await;
+    trouble.abort();
+    let _ = trouble.await;
+    world.rough.store(false, Ordering::Relaxed);
+    for place in 0..COORDINATORS {
+        if fleet.place_is_empty(place) {
+            fleet.start_coordinator(place).await;
+        }
+    }
+    check::all(fleet).await;
+}
+
+/// Kills processes now and then, and starts others in their place.
+async fn trouble(fleet: Arc<FleetInTurn>) {
+    let world = Arc::clone(&fleet.world);
+    while world.rough.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(1_000 + world.below(12_000))).await;
+        if world.once_in(2) {
+            fleet.kill_worker();
+            fleet.start_worker();
+        } else {
+            let place = world.below(COORDINATORS as u64) as usize;
+            fleet.kill_coordinator(place);
+            tokio::time::sleep(Duration::from_millis(world.below(3_000))).await;
+            fleet.start_coordinator(place).await;
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+#[test]
+fn no_order_of_things_breaks_a_promise() {
+    let (first, end) = match number("KGFLEET_SIM_SEED") {
+        Some(seed) => (seed, seed + 1),
+        None => (0, number("KGFLEET_SIM_SEEDS").unwrap_or(SEEDS)),
+    };
+    let begun = Instant::now();
+    let (next, outcomes) = (AtomicU64::new(first), Mutex::new(BTreeMap::new()));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return;
+            }
+            let outcome = simulate(seed);
+            if !outcome.broken.is_empty() {
+                println!("KGFLEET_SIM_SEED={seed} breaks promises:\n  {}", outcome.broken.join("\n  "));
+            }
+            if seed % REPEATED_ONCE_IN == 0 {
+                assert_eq!(simulate(seed).trace, outcome.trace, "seed {seed} is not the same twice");
+            }
+            outcomes.lock().unwrap().insert(seed, outcome);
+        }
+    };
+    // Each simulation has one thread; different ones have nothing in common.
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
+            scope.spawn(work);
+        }
+    });
+    let outcomes = outcomes.into_inner().unwrap();
+    let orders: HashSet<u64> = outcomes.values().map(|outcome| outcome.trace.order).collect();
+    let calls: u64 = outcomes.values().map(|outcome| outcome.trace.calls).sum();
+    let lived: Duration = outcomes.values().map(|outcome| outcome.virtual_time).sum();
+    let broken = outcomes.iter().filter(|(_, outcome)| !outcome.broken.is_empty());
+    let failed: Vec<u64> = broken.map(|(seed, _)| *seed).collect();
+    println!(
+        "{} seeds, {} distinct orders of {calls} calls, {:.1} h simulated in {:.0} s",
+        outcomes.len(),
+        orders.len(),
+        lived.as_secs_f64() / 3600.0,
+        begun.elapsed().as_secs_f64(),
+    );
+    assert!(failed.is_empty(), "seeds {failed:?} break promises; KGFLEET_SIM_SEED=N replays one");
+}
