@@ -7,7 +7,7 @@
 //! Reading order: [`kind`] is what a kind says of itself, [`judging`] how its answers are judged, [`kinds`] registers them,
 //! [`names`] names their runs, [`verdicts`] says which verdict of a question counts, [`derive`] which questions are open,
 //! [`report`] what comes out.
-//! [`reading`] is what records say of a benchmark, [`showing`] what its kind makes of that for people.
+//! [`reading`] is what records say of a benchmark, [`showing`] what its kind makes of that for people; [`results`] is what kinds show that bring nothing of their own.
 
 pub mod derive;
 pub mod judging;
@@ -17,6 +17,7 @@ pub mod names;
 mod questions;
 pub mod reading;
 pub mod report;
+pub mod results;
 pub mod showing;
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;

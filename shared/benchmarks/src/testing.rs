@@ -1,5 +1,7 @@
 //! A kind for tests: what shows up of it shows up although nothing but its line in the list of kinds names it.
 
+use std::collections::BTreeMap;
+
 use domain::control::Better;
 use domain::{FailureCause, ModelLabel, Scores, ServiceError, TaskLabel};
 use present::figure::Svg;
@@ -76,13 +78,15 @@ pub struct EmptyReader(BenchmarkFacts);
 
 impl Default for EmptyReader {
     fn default() -> Self {
+        let judge = serde_json::json!({ "label": "judge", "connector": "simulated" });
+        let judge = serde_json::from_value(judge).expect("a judge is a model");
         Self(BenchmarkFacts {
             name: "nothing-asked".to_owned(),
             kind: FIXTURE.name.to_owned(),
             judging: FIXTURE.judging.expect("it is judged"),
             is_finished: false,
             models: ["m", "n"].map(ModelLabel::from).to_vec(),
-            judges: Default::default(),
+            judges: BTreeMap::from([("taste".to_owned(), judge)]),
             settings: Default::default(),
         })
     }

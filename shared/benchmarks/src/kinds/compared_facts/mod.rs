@@ -16,6 +16,7 @@ use crate::judging::{Judgements, Judging, Stage, StageInput, Subject, delimited}
 use crate::kind::Kind;
 use crate::questions::{self, pair};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
+use crate::results;
 
 /// See the text of the module.
 pub static KIND: Kind = Kind {
@@ -28,7 +29,7 @@ pub static KIND: Kind = Kind {
         metrics,
         results: &[("supported", Better::Higher), ("near", Better::Higher), ("similarity", Better::Higher)],
     }),
-    showing: None,
+    showing: Some(&results::SHOWING),
 };
 
 /// Cosine from which on an answer speaks of what it was asked about.

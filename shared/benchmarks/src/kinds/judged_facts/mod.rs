@@ -13,6 +13,7 @@ use crate::judging::{Judgements, Judging, PromptTexts, Stage, StageInput, Subjec
 use crate::kind::Kind;
 use crate::questions;
 use crate::report::{JudgedDialogue, Metric, NotJudged};
+use crate::results;
 
 /// See the text of the module.
 pub static KIND: Kind = Kind {
@@ -25,7 +26,7 @@ pub static KIND: Kind = Kind {
         metrics,
         results: &[("grade", Better::Higher), ("partly", Better::Neither)],
     }),
-    showing: None,
+    showing: Some(&results::SHOWING),
 };
 
 const GRADE: Stage = Stage {
