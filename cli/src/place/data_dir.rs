@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use coordinator::BenchmarkCopy;
 use domain::RunId;
 use results::{RunDir, RunManifest};
 
 use crate::kit::exit_code::usage;
+use crate::kit::runtime::block_on;
 use crate::place::{folders, local, names};
 
 #[derive(Debug, clap::Args)]
@@ -22,6 +24,22 @@ pub struct OpenedBenchmark {
     pub runs: Vec<(RunDir, RunManifest)>,
     /// Whether it has documents beside its runs.
     pub is_judged: bool,
+}
+
+impl OpenedBenchmark {
+    /// The documents of a judged benchmark in a data folder, with every run whose records belong to it: those that it takes
+    /// answers from too. `None` for a run.
+    pub fn documents(&mut self, data_dir: &Path) -> anyhow::Result<Option<BenchmarkCopy>> {
+        if !self.is_judged {
+            return Ok(None);
+        }
+        let documents = block_on(local::documents(&self.name, data_dir))?;
+        if let Some(documents) = &documents {
+            self.runs =
+                documents.runs().map(|run| folders::open(run, data_dir)).collect::<anyhow::Result<_>>()?;
+        }
+        Ok(documents)
+    }
 }
 
 impl DataDir {

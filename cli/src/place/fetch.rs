@@ -16,6 +16,7 @@ use worker::material::PackFolder;
 
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::say;
+use crate::place::data_dir::OpenedBenchmark;
 use crate::place::remote::Remote;
 use crate::place::{disclosure, folders, local, packs};
 
@@ -39,6 +40,11 @@ impl Fetched {
     /// The data folder.
     pub fn data_dir(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Its name and its runs, as those of this machine.
+    pub fn opened(&self) -> OpenedBenchmark {
+        OpenedBenchmark { name: self.name.clone(), runs: self.runs.clone(), is_judged: self.is_judged }
     }
 
     /// Its only run.

@@ -1,22 +1,27 @@
-//! `kgfleet bundle`: a run as one file.
+//! `kgfleet bundle`: a benchmark as one file.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use benchmarks::showing::{KindPage, Showing};
+use coordinator::BenchmarkCopy;
+use domain::RunId;
 use report::Dialogues;
 use report::analysis::scheme;
 use report::details::Details;
 use report::html::{self, ReportPage};
 use results::{RunDir, RunManifest, bundle};
 
-use crate::files::bundle_layout::{DATA, FOR_PEOPLE};
+use crate::files::bundle_layout::{DATA, DOCUMENTS, FOR_PEOPLE, README, REPORT};
 use crate::files::copy;
 use crate::files::export::{ExportForm, ExportFormat, ExportSource};
-use crate::kit::exit_code::ExitCode;
+use crate::files::judged::{FolderReader, KindBenchmarks, KindInputs};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::say;
-use crate::place::data_dir::DataDir;
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, names};
@@ -24,10 +29,11 @@ use crate::place::{fetch, names};
 /// The categories of the report.
 const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];
 
-/// Write a run as one file, to keep and to cite: records, manifest, pack, a report and a table, each with its hash.
+/// Write a run, or a judged benchmark with all its runs, as one file, to keep and to cite: records, manifests, packs, a
+/// report and tables, each with its hash.
 ///
-/// Of protected exercises, records and pack are encrypted as they are stored, for the identity that is published with
-/// kgfleet, and the report and the table have no texts, unless --plaintext is given. Where keys are is left out of the
+/// Of protected exercises, records and packs are encrypted as they are stored, for the identity that is published with
+/// kgfleet, and the report and the tables have no texts, unless --plaintext is given. Where keys are is left out of the
 /// configuration.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -51,46 +57,110 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         // The fetched folder is read before it is removed.
         let fetched = fetch::fetch(&remote, &arguments.run)?;
         fetched.refuse_redacted()?;
-        let (dir, manifest) = fetched.only()?;
-        return write(&arguments, dir, manifest);
+        return write(&arguments, fetched.opened(), fetched.data_dir());
     }
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // A log that grows while it is read would not be what its hash says.
-    let _lock = dir.lock()?;
-    write(&arguments, &dir, &manifest)
+    write(&arguments, arguments.data.open_all(&arguments.run)?, arguments.data.path())
 }
 
-fn write(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<ExitCode> {
+fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> anyhow::Result<ExitCode> {
+    let documents = opened.documents(data)?;
+    let OpenedBenchmark { name, runs, is_judged } = opened;
+    // A log that grows while it is read would not be what its hash says.
+    let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let made = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let mut contents = Vec::new();
-    for name in FOR_PEOPLE {
-        contents.push((name.to_owned(), made.path().join(name)));
+    let (mut contents, read_me) = match (documents, runs.as_slice()) {
+        (Some(documents), runs) => judged(documents, &name, runs, data, made.path())?,
+        (None, [(dir, manifest)]) if !is_judged => one_run(dir, manifest, arguments.plaintext, made.path())?,
+        (None, _) => {
+            return Err(usage!("the documents of benchmark {name} are not here; name one of its runs"));
+        }
+    };
+    fs::write(made.path().join(README), read_me).context("cannot write a temporary file")?;
+    let (mut packs, mut names_of_keys) = (BTreeSet::new(), false);
+    for (dir, manifest) in &runs {
+        contents.extend(of_run(dir, manifest, made.path(), &mut names_of_keys)?);
+        // Runs of a judged benchmark share some.
+        if let Some((hash, sealed)) =
+            copy::pack_of(dir, manifest).filter(|(hash, _)| packs.insert(hash.clone()))
+        {
+            let pack = made.path().join(format!("{hash}.kgpack"));
+            fs::write(&pack, sealed).context("cannot write a temporary file")?;
+            contents.push((format!("{DATA}/packs/{hash}.kgpack"), pack));
+        }
     }
-    let [readme, page, table, _] = FOR_PEOPLE.map(|name| made.path().join(name));
-    let source = ExportSource::open(dir.clone(), manifest.clone())?;
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
-    let dialogues = write_report(&source, manifest, arguments.plaintext, &page)?;
-    source.write(ExportFormat::Csv, ExportForm::Wide, &table, &disclosure)?;
-    fs::write(&readme, read_me(manifest, dialogues)).context("cannot write a temporary file")?;
-    contents.extend(of_run(dir, manifest, made.path())?);
-    if let Some((hash, sealed)) = copy::pack_of(dir, manifest) {
-        let pack = made.path().join("pack");
-        fs::write(&pack, sealed).context("cannot write a temporary file")?;
-        contents.push((format!("{DATA}/packs/{hash}.kgpack"), pack));
+    if names_of_keys {
+        say("the names of keys (key, key_env, key_file) stay here");
     }
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kgbundle", manifest.run)));
-    let head = bundle::write(&out, &manifest.run, &contents)?;
-    if (dialogues as u64) < manifest.planned_dialogues {
-        say(&format!("warning: the run has {dialogues} of {} planned dialogues", manifest.planned_dialogues));
-    }
-    say(&format!("wrote {} ({dialogues} dialogues, {} files)", out.display(), head.files.len()));
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kgbundle")));
+    let head = bundle::write(&out, &name, &contents)?;
+    say(&format!("wrote {} ({} runs, {} files)", out.display(), runs.len(), head.files.len()));
     println!("{}  {}", copy::sha256_of(&out)?, out.display());
     Ok(ExitCode::Success)
 }
 
+/// Files of a bundle, by their names in it, and what it says of itself.
+type Made = (Vec<(String, PathBuf)>, String);
+
+/// Makes the files for people of a run.
+fn one_run(dir: &RunDir, manifest: &RunManifest, plaintext: bool, made: &Path) -> anyhow::Result<Made> {
+    let source = ExportSource::open(dir.clone(), manifest.clone())?;
+    let [_, report, table, _] = FOR_PEOPLE.map(|name| made.join(name));
+    let mut all = Dialogues::default();
+    let mut details = Details::new(plaintext);
+    source.read_into(&mut all, Some(&mut details))?;
+    let title = manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or("Run");
+    write_report(&format!("{title} ({})", manifest.run), &all, details, &[], &report)?;
+    source.write(ExportFormat::Csv, ExportForm::Wide, &table, &Disclosure { plaintext, password: None })?;
+    let dialogues = all.len();
+    if (dialogues as u64) < manifest.planned_dialogues {
+        say(&format!("warning: the run has {dialogues} of {} planned dialogues", manifest.planned_dialogues));
+    }
+    let contents = FOR_PEOPLE.map(|name| (name.to_owned(), made.join(name))).into();
+    Ok((contents, read_me_of_run(manifest, dialogues)))
+}
+
+/// Makes the documents of a judged benchmark and its files for people.
+fn judged(
+    mut documents: BenchmarkCopy,
+    name: &RunId,
+    runs: &[(RunDir, RunManifest)],
+    data: &Path,
+    made: &Path,
+) -> anyhow::Result<Made> {
+    let mut kinds = Vec::new();
+    let mut reader = FolderReader::open(name.as_str(), data)?
+        .with_context(|| format!("the documents of benchmark {name} cannot be read"))?;
+    KindBenchmarks::add(&mut kinds, &mut reader, &KindInputs::default())?;
+    let pages: Vec<KindPage> = kinds.iter().map(|kind| kind.showing.page(&kind.shown)).collect();
+    // Numbers of all dialogues; their texts are in the records.
+    write_report(name.as_str(), &Dialogues::default(), Details::new(false), &pages, &made.join(REPORT))?;
+    let mut files = vec![README.to_owned(), REPORT.to_owned()];
+    for kind in &kinds {
+        for show in kind.showing.shows {
+            let file = format!("{}.csv", show.name);
+            let mut out =
+                BufWriter::new(File::create(made.join(&file)).context("cannot write a temporary file")?);
+            Showing::table(show, &kind.shown).write_csv(&mut out).context("cannot write a temporary file")?;
+            files.push(file);
+        }
+    }
+    let read_me = read_me_of_judged(name, runs, &files);
+    let mut contents: Vec<_> = files.into_iter().map(|file| (file.clone(), made.join(file))).collect();
+    documents.remove_key_names();
+    let path = made.join("documents.json");
+    fs::write(&path, documents.to_json().map_err(explained)?).context("cannot write a temporary file")?;
+    contents.push((DOCUMENTS.to_owned(), path));
+    Ok((contents, read_me))
+}
+
 /// The files of a run that belong into a bundle: manifests, records and retries. The history, which names people, the
 /// state of its fleet and the names of keys are left out.
-fn of_run(dir: &RunDir, manifest: &RunManifest, made: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
+fn of_run(
+    dir: &RunDir,
+    manifest: &RunManifest,
+    made: &Path,
+    names_of_keys: &mut bool,
+) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     for (folder, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {
         let path = dir.path().join(folder);
@@ -106,6 +176,7 @@ fn of_run(dir: &RunDir, manifest: &RunManifest, made: &Path) -> anyhow::Result<V
                 let parts = [DATA, "runs", manifest.run.as_str(), folder, name.as_str()];
                 let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
                 let keyless = if folder.is_empty() { without_key_names(&entry.path(), made)? } else { None };
+                *names_of_keys |= keyless.is_some();
                 files.push((parts.join("/"), keyless.unwrap_or_else(|| entry.path())));
             }
         }
@@ -122,35 +193,28 @@ fn without_key_names(path: &Path, folder: &Path) -> anyhow::Result<Option<PathBu
         // The bundle would vouch for a configuration that the run was not planned with.
         bail!("{}: its configuration is not the one that its hash is of", path.display());
     }
-    let made = folder.join(path.file_name().unwrap_or_default());
+    let made = folder.join(format!("{}.{}", manifest.run, path.file_name().unwrap_or_default().display()));
     keyless.write(&made)?;
-    say("the names of keys (key, key_env, key_file) stay here");
     Ok(Some(made))
 }
 
-/// Writes the report of a run; returns the number of its dialogues.
 fn write_report(
-    source: &ExportSource,
-    manifest: &RunManifest,
-    plaintext: bool,
+    title: &str,
+    dialogues: &Dialogues,
+    details: Details,
+    judged: &[KindPage],
     path: &Path,
-) -> anyhow::Result<usize> {
-    let mut all = Dialogues::default();
-    let mut details = Details::new(plaintext);
-    source.read_into(&mut all, Some(&mut details))?;
+) -> anyhow::Result<()> {
     let known = scheme::bundled();
     let [combined, compass] = SCHEMES.map(|name| scheme::named(&known, name).map_err(anyhow::Error::msg));
     let (combined, compass) = (combined?, compass?);
-    let name = manifest.configuration.get("name").and_then(|name| name.as_str());
-    let title = format!("{} ({})", name.unwrap_or("Run"), manifest.run);
-    let (title, judged) = (&title, &[]);
-    let page = ReportPage { title, dialogues: &all, judged, combined: &combined, compass: &compass };
+    let page = ReportPage { title, dialogues, judged, combined: &combined, compass: &compass };
     let out = BufWriter::new(File::create(path).context("cannot write a temporary file")?);
     html::write(&page, details, out).context("cannot write a temporary file")?;
-    Ok(all.len())
+    Ok(())
 }
 
-fn read_me(manifest: &RunManifest, dialogues: usize) -> String {
+fn read_me_of_run(manifest: &RunManifest, dialogues: usize) -> String {
     let packs: Vec<String> =
         manifest.packs.iter().map(|pack| format!("{} (SHA-256 {})", pack.name, pack.hash)).collect();
     format!(
@@ -171,5 +235,28 @@ fn read_me(manifest: &RunManifest, dialogues: usize) -> String {
         packs.join(", "),
         manifest.configuration_hash,
         manifest.plan_hash,
+    )
+}
+
+fn read_me_of_judged(name: &RunId, runs: &[(RunDir, RunManifest)], files: &[String]) -> String {
+    let runs: Vec<String> = runs
+        .iter()
+        .map(|(_, manifest)| format!("  {}  {} dialogues planned", manifest.run, manifest.planned_dialogues))
+        .collect();
+    format!(
+        "A judged benchmark of kgfleet, with everything needed to check it.\n\n\
+         benchmark      {name}\nkgfleet        {}\nruns\n{}\n\n\
+         bundle.json           every file with its size and SHA-256\n\
+         report.html           open it in a browser; it needs no network\n\
+         *.csv                 its tables: {}\n\
+         {DOCUMENTS}   its configuration, and where it stands\n\
+         data/runs             manifests and record logs: answers, and what judges said about them\n\
+         data/packs            the exercises and the questions to judges, encrypted with age for the identity that is published\n\
+                               with kgfleet\n\n\
+         `kgfleet unbundle FILE` checks every file and stores the benchmark; `kgfleet table`, `report`, `export` and `show`\n\
+         then read it. Without kgfleet: `zstd -d < FILE | tar x`.\n",
+        env!("CARGO_PKG_VERSION"),
+        runs.join("\n"),
+        files.iter().filter(|file| file.ends_with(".csv")).cloned().collect::<Vec<_>>().join(", "),
     )
 }

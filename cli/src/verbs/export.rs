@@ -11,7 +11,6 @@ use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
-use crate::place::fetch::Fetched;
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, names};
 
@@ -56,9 +55,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // The fetched folder is read before it is removed.
     let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
     let OpenedBenchmark { name, runs, is_judged } = match &fetched {
-        Some(Fetched { name, runs, is_judged, .. }) => {
-            OpenedBenchmark { name: name.clone(), runs: runs.clone(), is_judged: *is_judged }
-        }
+        Some(fetched) => fetched.opened(),
         None => arguments.data.open_all(&arguments.run)?,
     };
     let folder = is_judged.then(|| arguments.out.clone().unwrap_or_else(|| PathBuf::from(name.as_str())));

@@ -9,7 +9,7 @@ use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
 use crate::kit::runtime::block_on;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::{folders, local, names};
+use crate::place::{local, names};
 
 /// Copy a run of this machine, or a judged benchmark with all its runs, to a folder or an object store, and check that it
 /// arrived.
@@ -35,15 +35,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "a coordinator takes no runs; push to the folder or object store that it keeps its records in"
         ));
     }
-    let OpenedBenchmark { name, mut runs, is_judged } = arguments.data.open_all(&arguments.run)?;
-    let documents = if is_judged { block_on(local::documents(&name, arguments.data.path()))? } else { None };
-    if let Some(documents) = &documents {
-        // Answers that it takes over from another benchmark go with it.
-        runs = documents
-            .runs()
-            .map(|run| folders::open(run, arguments.data.path()))
-            .collect::<anyhow::Result<_>>()?;
-    }
+    let mut opened = arguments.data.open_all(&arguments.run)?;
+    let documents = opened.documents(arguments.data.path())?;
+    let OpenedBenchmark { name, runs, .. } = opened;
     // A log that is written meanwhile would be copied in part.
     let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let mirror = copy::mirror()?;

@@ -1,5 +1,6 @@
 //! Foreign runs: nothing that their manifests name is contacted or read before the user trusts them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -255,4 +256,84 @@ fn a_pipeline_from_elsewhere_is_as_foreign_as_a_run() {
     there.kgfleet(&["retry", &name, "--trust-endpoints"]).expect(1);
     assert!(!server.gate().take_asked().is_empty());
     there.kgfleet(&["resume", stage.name()]).expect(1);
+}
+
+#[test]
+fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
+    let (server, here, there) = (Server::with_key(SECRET), Data::new(), Data::new());
+    let secret = here.write("the-secret-place", SECRET);
+    let judge = format!(
+        "connector = 'openai-compatible'\nmodel = '{MODEL}'\nendpoint = '{}'\nkey_file = '{}'",
+        server.url(),
+        secret.display()
+    );
+    let text = format!(
+        "name = 'facts'\npipeline = 'judged-facts'\niterations = 2\ntasks = ['FactExtractStatic']\n\
+         [[models]]\nlabel = 'm'\nconnector = 'simulated'\n[judges.grader]\nlabel = 'grader'\n{judge}\n\
+         [judges.reviewer]\nlabel = 'reviewer'\nconnector = 'simulated'\n"
+    );
+    let config = here.write("facts.toml", &text);
+    // The judge's answers are no verdicts.
+    let finished = here.kgfleet(&["run", config.to_str().unwrap(), "--json"]);
+    let name = finished.json()["run"].as_str().unwrap().to_owned();
+    let file = here.path().join("facts.kgbundle");
+    let file = file.to_str().unwrap();
+    here.kgfleet(&["bundle", &name, "--out", file]).expect(0).says(&["names of keys"]);
+    let unpacked = tempfile::tempdir().unwrap();
+    let head = bundle::unpack(Path::new(file), unpacked.path()).unwrap();
+    let text =
+        |path: &str| String::from_utf8_lossy(&fs::read(unpacked.path().join(path)).unwrap()).into_owned();
+    let texts = head.files.iter().map(|file| (file.path.clone(), text(&file.path)));
+    let files: BTreeMap<String, String> = texts.collect();
+    let names_keys =
+        |(_, text): &(&String, &String)| text.contains("the-secret-place") || text.contains("key_file");
+    assert!(files.iter().find(names_keys).is_none(), "it names the key");
+    for (file, says) in [
+        ("README.txt", "grade"),
+        ("report.html", "Judged answers"),
+        ("results.csv", "facts"),
+        ("not-judged.csv", "grade"),
+    ] {
+        assert!(files[file].contains(says), "{file} lacks `{says}`: {}", files[file]);
+    }
+
+    let pipelines = |data: &Data| {
+        let folder = fs::read_dir(data.path().join("pipelines")).unwrap();
+        folder.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    there.kgfleet(&["unbundle", file]).expect(0).says(&[&format!("benchmark {name} is in")]);
+    let table = |data: &Data| data.kgfleet(&["table", &name]).expect(0).stdout;
+    assert_eq!(table(&there), table(&here));
+    assert_eq!(there.kgfleet(&["verify", &name]).stdout, here.kgfleet(&["verify", &name]).stdout);
+    // Once more, there and where it came from: nothing is new, and keys keep their names.
+    for data in [&there, &here] {
+        let before = pipelines(data);
+        data.kgfleet(&["unbundle", file]).expect(0).says(&["files are the same"]);
+        assert_eq!(pipelines(data), before);
+    }
+    there.kgfleet(&["retry", &name]).expect(USAGE).says(&[
+        &server.url(),
+        "without a key",
+        "--trust-endpoints",
+    ]);
+
+    // Documents that are about another benchmark, or about runs of another one, change nothing.
+    let documents = &files["data/benchmark.json"];
+    for hostile in
+        [documents.replace(&name, "other"), documents.replacen(&format!("\"{name}.ask"), "\"../x.ask", 1)]
+    {
+        let evil = bundled_documents(&here, &name, &hostile);
+        let refused = Data::new();
+        refused.kgfleet(&["unbundle", evil.to_str().unwrap()]).expect(3);
+        assert!(refused.runs().is_empty());
+    }
+}
+
+/// A bundle of documents alone.
+fn bundled_documents(data: &Data, name: &str, documents: &str) -> PathBuf {
+    let path = data.write("other.json", documents);
+    let path_of_bundle = data.path().join("other.kgbundle");
+    let contents = [("data/benchmark.json".to_owned(), path)];
+    bundle::write(&path_of_bundle, &domain::RunId::new(name), &contents).unwrap();
+    path_of_bundle
 }

@@ -1,14 +1,15 @@
 //! A pipeline as one document that is read elsewhere: its manifest and the states of its runs. Records are fetched run by run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use benchmarks::names;
 use domain::{RunId, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{BenchmarkDocument, JudgedBenchmark, JudgedState};
-use crate::errors::{Result, internal};
+use crate::errors::{Result, internal, invalid};
 use crate::records::store::{Revised, RunStateFile};
 
 /// A pipeline as it was at some time, and those that it takes answers from. It holds no text of a dialogue.
@@ -28,16 +29,43 @@ struct Copied {
 }
 
 impl BenchmarkCopy {
-    /// Reads the documents of an export.
+    /// Reads the documents of an export, whoever wrote it.
     ///
     /// # Errors
-    /// They cannot be read, or are those of no benchmark.
+    /// They cannot be read, are those of no benchmark, or name something that is none.
     pub fn read(json: &str) -> Result<Self> {
         let copy: Self = serde_json::from_str(json).map_err(internal)?;
         if copy.pipelines.is_empty() {
             return Err(internal("the documents of a benchmark name none"));
         }
+        let names: BTreeSet<&RunId> = copy.pipelines.iter().map(|copied| &copied.name).collect();
+        if let Some(name) = names.iter().find(|name| !names::is_pipeline_name(name.as_str())) {
+            return Err(invalid(format!("the documents of a benchmark name `{name}`, which can be none")));
+        }
+        let is_of_them = |run: &&RunId| names.contains(&names::benchmark_of(run));
+        if let Some(run) = copy.runs.keys().find(|run| !is_of_them(run)) {
+            return Err(invalid(format!("the documents of a benchmark name `{run}`, which is no run of it")));
+        }
         Ok(copy)
+    }
+
+    /// As JSON, which [`read`](Self::read) reads.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(internal)
+    }
+
+    /// Leaves out the names of keys, for other people; returns whether there were any.
+    pub fn remove_key_names(&mut self) -> bool {
+        let mut removed = false;
+        for Copied { manifest, .. } in &mut self.pipelines {
+            if let Some(keyless) = manifest.without_key_names() {
+                (*manifest, removed) = (keyless, true);
+            }
+        }
+        removed
     }
 
     /// Its name.
@@ -80,7 +108,7 @@ impl Benchmarks {
             pipelines.push(Copied { name: one.name, manifest: one.manifest, state });
         }
         let copy = BenchmarkCopy { pipelines, runs };
-        let json = serde_json::to_string(&copy).map_err(internal)?;
+        let json = copy.to_json()?;
         Ok(Some((copy, json)))
     }
 
@@ -98,14 +126,17 @@ impl Benchmarks {
         }
         for Copied { name, mut manifest, state } in copy.pipelines {
             // Revisions are numbered from 1 without gaps; those before this one are not needed. One that is here already, and
-            // says the same, is kept.
+            // says the same, is kept with its names of keys.
             let here = self.find_judged(&name).await?;
             manifest.revision = here.as_ref().map_or(1, |here| here.manifest.revision + 1);
             let taken = JudgedBenchmark::of(name.clone(), manifest.created_at, manifest)?;
-            if here.is_none_or(|here| here.configuration != taken.configuration) {
+            if here.is_none_or(|here| !here.manifest.has_configuration_of(&taken.manifest)) {
                 self.write_revision(&taken).await?;
             }
-            self.change_judged_state(&name, |_| Ok(Some(state.clone()))).await?;
+            let (revision, known) = self.revised_judged_state(&name).await?;
+            if revision == 0 || known != state {
+                self.change_judged_state(&name, |_| Ok(Some(state.clone()))).await?;
+            }
         }
         Ok(())
     }

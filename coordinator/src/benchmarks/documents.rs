@@ -6,7 +6,7 @@ use benchmarks::{Derivation, Judging, RunName, kinds, names};
 use domain::control::RunPhase;
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, machine};
 use jiff::Timestamp;
-use results::manifest::Alteration;
+use results::manifest::{Alteration, without_key_names};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,16 +46,39 @@ pub(crate) struct BenchmarkDocument {
     /// [`questions_hash`] of both; `None` in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     questions_hash: Option<String>,
+    /// [`questions_hash`] without the names of keys, where a bundle [left them out](Self::without_key_names).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keyless_hash: Option<String>,
 }
 
 impl BenchmarkDocument {
+    /// The document without the names of keys, for other people: which variables and files hold keys is private. It keeps the
+    /// hashes of the whole configuration. `None` if it names no key.
+    pub(crate) fn without_key_names(&self) -> Option<Self> {
+        let configuration = without_key_names(&self.configuration)?;
+        let keyless_hash = Some(questions_hash(&configuration, &self.pack_hash));
+        Some(Self { configuration, keyless_hash, ..self.clone() })
+    }
+
+    /// Whether both have the same configuration; one of them may lack the names of keys.
+    pub(crate) fn has_configuration_of(&self, other: &Self) -> bool {
+        let keyless = |document: &Self| {
+            without_key_names(&document.configuration).unwrap_or_else(|| document.configuration.clone())
+        };
+        keyless(self) == keyless(other)
+    }
+
     /// What in it is not as it was written, as far as it has hashes.
     fn alteration(&self) -> Option<Alteration> {
+        let is_keyless = || without_key_names(&self.configuration).is_none();
+        let found = || questions_hash(&self.configuration, &self.pack_hash);
+        if self.keyless_hash.as_ref().is_some_and(|stored| is_keyless() && found() == *stored) {
+            return None;
+        }
         let stored = &self.configuration_hash;
         if !stored.is_empty() && results::manifest::hash(&self.configuration) != *stored {
             return Some(Alteration::Configuration);
         }
-        let found = || questions_hash(&self.configuration, &self.pack_hash);
         self.questions_hash.as_ref().is_some_and(|stored| found() != *stored).then_some(Alteration::Pack)
     }
 }
@@ -131,6 +154,7 @@ impl JudgedBenchmark {
             questions_hash: Some(questions_hash(&configuration, pack_hash)),
             configuration,
             pack_hash: pack_hash.to_owned(),
+            keyless_hash: None,
         };
         Self::of(name, manifest.created_at, manifest)
     }

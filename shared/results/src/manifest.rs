@@ -237,7 +237,7 @@ impl RunManifest {
 const KEY_NAMES: [&str; 3] = ["key", "key_env", "key_file"];
 
 /// A configuration without the names of keys of its models and judges; `None` if it has none.
-fn without_key_names(configuration: &Value) -> Option<Value> {
+pub fn without_key_names(configuration: &Value) -> Option<Value> {
     let mut configuration = configuration.clone();
     let mut removed = false;
     let mut strip = |model: &mut Value| {
