@@ -37,6 +37,11 @@ const CLAIMS_MAX: u32 = 8;
 /// Who stands in the history of a run for what its coordinators found by themselves.
 const COORDINATOR: &str = "coordinator";
 
+/// The time of day, in milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    u64::try_from(machine::now().as_millisecond()).unwrap_or_default()
+}
+
 /// The queue of a run, reconciled.
 struct Joined {
     at: RunRef,
@@ -184,6 +189,7 @@ impl QueueClient {
                 // Nobody builds a queue by a plan of before.
                 self.loaded.expect_newest(run).await?;
             }
+            let is_first = found.is_none() && outdated.is_none() && claimed.is_none_or(|last| last <= run.after);
             let recorded = run.table(DialogueTable::highest_generation).max(outdated.unwrap_or_default());
             let generation = match (
                 generation::step(
@@ -191,6 +197,7 @@ impl QueueClient {
                     claimed,
                     recorded,
                     *unused,
+                    now_ms(),
                 ),
                 found,
             ) {
@@ -226,7 +233,7 @@ impl QueueClient {
             let status = self.health.note_queue(built)?;
             let is_ours = status.at.generation == generation;
             // The first generation of a run is no loss of another one, and an extension is none.
-            if is_ours && generation > run.after + 1 && (outdated.is_none() || outdated == gives_way) {
+            if is_ours && !is_first && (outdated.is_none() || outdated == gives_way) {
                 metrics::rebuilt();
             }
             return Ok((status, is_ours));

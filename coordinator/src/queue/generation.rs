@@ -3,6 +3,11 @@
 //! A lease proves nothing but its generation, unit and attempt. So no two queues of a run may have the same generation,
 //! whatever the store has lost, whatever it remembers, and whatever its clock says. The sink keeps count: a generation is
 //! claimed there, for good and by one coordinator only, before a queue is built in it.
+//!
+//! A sink that was restored from a copy of before has lost the latest claims, or the whole run, and counts from there once
+//! more. If the queue is lost too, before anybody has read its number, nothing is left that knows it. So a number is also the
+//! time of day, as a ticket is: it is the larger of the next one and the milliseconds since the Unix epoch. A clock that is
+//! wrong does no harm as long as the claims are there, and lost claims do none as long as no clock repeats a millisecond.
 
 /// What is to be done about a run's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +22,19 @@ pub(crate) enum Step {
 }
 
 /// What is to be done, by the generation in which the queue was `found`, the highest that was `claimed`, the highest that
-/// records tell of, and one that was claimed here and is still `unused`.
-pub(crate) fn step(found: Option<u64>, claimed: Option<u64>, recorded: u64, unused: Option<u64>) -> Step {
+/// records tell of, one that was claimed here and is still `unused`, and the time of day in milliseconds.
+pub(crate) fn step(
+    found: Option<u64>,
+    claimed: Option<u64>,
+    recorded: u64,
+    unused: Option<u64>,
+    now_ms: u64,
+) -> Step {
     match found {
         Some(found) if claimed == Some(found) => Step::Join,
         Some(found) if claimed.is_none_or(|claimed| claimed < found) => Step::Adopt(found),
         _ if unused.is_some() && unused == claimed => Step::Build(claimed.unwrap_or_default()),
-        _ => Step::Build(claimed.unwrap_or_default().max(recorded) + 1),
+        _ => Step::Build((claimed.unwrap_or_default().max(recorded) + 1).max(now_ms)),
     }
 }
 
@@ -33,24 +44,33 @@ mod tests {
 
     #[test]
     fn a_queue_is_built_above_everything_that_is_known() {
-        assert_eq!(step(None, None, 0, None), Step::Build(1));
-        assert_eq!(step(None, Some(4), 0, None), Step::Build(5));
-        assert_eq!(step(None, Some(4), 9, None), Step::Build(10));
-        assert_eq!(step(Some(3), Some(4), 2, None), Step::Build(5), "an older state came back");
+        assert_eq!(step(None, None, 0, None, 0), Step::Build(1));
+        assert_eq!(step(None, Some(4), 0, None, 0), Step::Build(5));
+        assert_eq!(step(None, Some(4), 9, None, 0), Step::Build(10));
+        assert_eq!(step(Some(3), Some(4), 2, None, 0), Step::Build(5), "an older state came back");
     }
 
     #[test]
     fn the_latest_queue_is_joined_whoever_built_it() {
-        assert_eq!(step(Some(4), Some(4), 4, None), Step::Join);
-        assert_eq!(step(Some(4), Some(4), 900, None), Step::Join, "no record makes a queue old");
-        assert_eq!(step(Some(4), Some(3), 0, None), Step::Adopt(4));
-        assert_eq!(step(Some(4), None, 0, None), Step::Adopt(4));
+        assert_eq!(step(Some(4), Some(4), 4, None, 0), Step::Join);
+        assert_eq!(step(Some(4), Some(4), 900, None, 0), Step::Join, "no record makes a queue old");
+        assert_eq!(step(Some(4), Some(3), 0, None, 0), Step::Adopt(4));
+        assert_eq!(step(Some(4), None, 0, None, 0), Step::Adopt(4));
     }
 
     #[test]
     fn a_claim_that_built_nothing_is_used_unless_another_came_after_it() {
-        assert_eq!(step(None, Some(4), 0, Some(4)), Step::Build(4));
-        assert_eq!(step(Some(2), Some(4), 0, Some(4)), Step::Build(4));
-        assert_eq!(step(None, Some(5), 0, Some(4)), Step::Build(6));
+        assert_eq!(step(None, Some(4), 0, Some(4), 0), Step::Build(4));
+        assert_eq!(step(Some(2), Some(4), 0, Some(4), 0), Step::Build(4));
+        assert_eq!(step(None, Some(5), 0, Some(4), 0), Step::Build(6));
+    }
+
+    #[test]
+    fn a_number_is_not_used_again_though_its_claim_is_forgotten() {
+        assert_eq!(step(None, None, 0, None, 1_000), Step::Build(1_000));
+        assert_eq!(step(None, Some(1_000), 0, None, 2_000), Step::Build(2_000));
+        assert_eq!(step(None, Some(1_000), 0, None, 3_000), Step::Build(3_000), "2 000 was restored away");
+        assert_eq!(step(None, None, 0, None, 4_000), Step::Build(4_000), "and the whole run");
+        assert_eq!(step(None, Some(4_000), 0, None, 10), Step::Build(4_001), "the clock was set back");
     }
 }

@@ -142,3 +142,32 @@ async fn nothing_is_leased_in_a_generation_that_cannot_be_written_down() {
     assert!(second.held[0].lease.generation > before);
     assert_stale(&mut first, &coordinator).await;
 }
+
+#[tokio::test]
+async fn a_queue_that_is_lost_with_its_claim_gets_a_number_that_nobody_holds() {
+    let mut ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let (run, mut first, one) = begun(&coordinator).await;
+    ground.queue.forget_run(&run).await.unwrap();
+    coordinator.tend().await.unwrap();
+    let mut second = busy("second", &coordinator).await;
+    let two = second.held[0].lease.generation;
+    coordinator.close_logs().await;
+    drop(coordinator);
+
+    // The records are those of before, as an older copy has them: the second claim is gone.
+    let claims = ground.data.path().join("runs").join(run.as_str()).join("generations");
+    let mut names: Vec<_> = std::fs::read_dir(&claims).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert_eq!(names.len(), 2);
+    std::fs::remove_file(&names[1]).unwrap();
+    // And nobody has seen the queue since.
+    ground.lose_queue();
+    let coordinator = ground.coordinator();
+    coordinator.tend().await.unwrap();
+    let third = busy("third", &coordinator).await;
+    let three = third.held[0].lease.generation;
+    assert!(three != two && three != one, "{one}, {two}, {three}");
+    assert_stale(&mut first, &coordinator).await;
+    assert_stale(&mut second, &coordinator).await;
+}

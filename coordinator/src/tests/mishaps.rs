@@ -107,7 +107,7 @@ async fn a_queue_of_another_plan_gives_way_to_that_of_the_manifest() {
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     let built = ground.queue.run(&run).await.unwrap().unwrap();
-    assert_eq!((built.at.generation, built.plan_hash), (2, plan_hash));
+    assert!(built.at.generation > 1 && built.plan_hash == plan_hash, "{built:?}");
     let mut asked = Vec::new();
     Worker::new("w").work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
