@@ -429,6 +429,11 @@ impl Run {
         Some((number, event))
     }
 
+    /// Number of the last seal; 0 if there is none.
+    pub(crate) fn last_seal(&self) -> u32 {
+        self.lock_table().seals.next() - 1
+    }
+
     /// Whether the records that count are fixed.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock_table().seals.is_closed()

@@ -141,7 +141,7 @@ impl Runs {
             self.loaded.discard(run);
             return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
         }
-        self.events.write(run.id(), Event::Reopened {}).await;
+        self.events.write(run.id(), Event::Reopened { seal: run.last_seal() }).await;
         Ok(())
     }
 

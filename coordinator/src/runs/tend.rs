@@ -122,7 +122,8 @@ impl Runs {
             return Ok(());
         }
         if self.events.is_on() {
-            self.events.write(run.id(), Event::Finished(run.what_counts())).await;
+            let (winners, seal) = (run.what_counts(), run.last_seal());
+            self.events.write(run.id(), Event::Finished { winners, seal }).await;
         }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
         if !self.revise_state(run, revision, &state).await? {

@@ -421,6 +421,27 @@ fn summed_up(winners: &Standings<'_>) -> Winners {
     sum
 }
 
+/// Whether a run that finished at this time and with this seal went on since: the seal after it opens the log again, and the
+/// one after that closes it anew. A coordinator that was killed in between may have noted either of them alone. Times tell
+/// only where no seal was noted: the clocks of coordinators differ, and a test sets them.
+fn went_on(events: &[Noted]) -> impl Fn(u64, u32) -> bool {
+    let (mut reopened_ms, mut later) = (None, HashSet::new());
+    for Noted { at_ms, event, .. } in events {
+        match event {
+            Event::Reopened { seal } => {
+                reopened_ms = reopened_ms.max(Some(*at_ms));
+                later.insert(*seal);
+            }
+            Event::Finished { seal, .. } => drop(later.insert(*seal)),
+            _ => {}
+        }
+    }
+    move |at_ms, seal| match seal {
+        0 => reopened_ms.is_some_and(|at| at >= at_ms),
+        seal => later.contains(&(seal + 1)) || later.contains(&(seal + 2)),
+    }
+}
+
 /// Checks that the winners are those that counted when the run finished.
 fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
     let mut winners = Standings::new();
@@ -437,14 +458,11 @@ fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
         }
         before.push(summed_up(&winners));
     }
-    let last = |is: fn(&Event) -> bool| {
-        events.iter().filter(|noted| is(&noted.event)).map(|noted| noted.at_ms).max()
-    };
-    let reopened = last(|event| matches!(event, Event::Reopened {}));
+    let is_past = went_on(events);
     for noted in events {
-        let Event::Finished(then) = &noted.event else { continue };
+        let Event::Finished { winners: then, seal } = &noted.event else { continue };
         // What counted before the run went on may change.
-        if reopened.is_some_and(|at| at >= noted.at_ms) || *then == now {
+        if is_past(noted.at_ms, *seal) || *then == now {
             continue;
         }
         let (kind, what) = if then.dialogues > now.dialogues {

@@ -108,9 +108,20 @@ pub enum Event {
     /// A worker is about to be told that its record is durable.
     Acknowledged { record: RecordId },
     /// The run is finished, with these winners.
-    Finished(Winners),
+    Finished {
+        #[serde(flatten)]
+        winners: Winners,
+        /// Number of the seal that closed its log; 0 from versions that did not note it. Seals are in one order for all
+        /// coordinators, whose clocks are not.
+        #[serde(default)]
+        seal: u32,
+    },
     /// The finished run continues.
-    Reopened {},
+    Reopened {
+        /// Number of the seal that opened its log again; 0 from versions that did not note it.
+        #[serde(default)]
+        seal: u32,
+    },
     /// The queue has lost its writes since then, and keeps its generation. Noted by tests that cause this;
     /// contradictions from that time are not the fault of a coordinator.
     WritesLost {

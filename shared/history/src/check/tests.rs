@@ -124,7 +124,7 @@ fn story(deeds: &[Deed]) -> (Vec<Noted>, Vec<Kept>) {
         for deed in deeds {
             story.do_(deed).await;
         }
-        let finished = Event::Finished(winners_of(&story.log));
+        let finished = Event::Finished { winners: winners_of(&story.log), seal: 1 };
         events.write(&run, finished).await;
         // Waits until all is written.
         events
@@ -341,7 +341,7 @@ fn what_was_taken_from_a_log_is_excused_by_its_name_alone() {
 fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
     let (one, two, three) = (kept("one", 0, 1), kept("two", 1, 2), kept("three", 1, 3));
     let all = [one.clone(), two.clone(), three.clone()];
-    let finished = noted(50, Event::Finished(winners_of(&all)));
+    let finished = noted(50, Event::Finished { winners: winners_of(&all), seal: 1 });
     let left = [one.clone(), three.clone()];
     assert_eq!(check(std::slice::from_ref(&finished), &left).count(FindingKind::WinnerChanged), 1);
     let of_two = [finished.clone(), noted(60, taken(&[&two]))];
@@ -351,8 +351,37 @@ fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
     let of_three = [finished.clone(), noted(60, taken(&[&three]))];
     assert!(!check(&of_three, &left).is_right());
     // It finished again, and lost another one: each time it had what it lost later.
-    let again = noted(70, Event::Finished(winners_of(&left)));
+    let again = noted(70, Event::Finished { winners: winners_of(&left), seal: 1 });
     let twice = [finished, noted(60, taken(&[&two])), again, noted(80, taken(&[&three]))];
     let report = check(&twice, &[one]);
     assert!(report.is_right() && report.excused == 2, "{report:?}");
+}
+
+#[test]
+fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let finished = |at_ms, log: &[Kept], seal| {
+        noted(at_ms, Event::Finished { winners: winners_of(log), seal })
+    };
+    let log = [one.clone(), two.clone()];
+    // It finished with one dialogue, was extended, and finished with both. The clock went back meanwhile.
+    let first = finished(9_000, std::slice::from_ref(&one), 1);
+    let reopened = noted(50, Event::Reopened { seal: 2 });
+    let last = finished(60, &log, 3);
+    for events in [
+        vec![first.clone(), reopened.clone(), last.clone()],
+        vec![first.clone(), reopened],
+        // Who opened it again was killed before it was noted.
+        vec![first.clone(), last],
+    ] {
+        assert!(check(&events, &log).is_right(), "{events:?}");
+    }
+    assert_eq!(check(std::slice::from_ref(&first), &log).count(FindingKind::WinnerChanged), 1);
+    // Twice under one seal is not twice in a row.
+    let twice = [first, finished(60, &log, 1)];
+    assert_eq!(check(&twice, &log).count(FindingKind::WinnerChanged), 1);
+    // From a version that noted no seals, times are all there is.
+    let old = |at_ms| [finished(at_ms, std::slice::from_ref(&one), 0), noted(50, Event::Reopened { seal: 0 })];
+    assert!(check(&old(40), &log).is_right());
+    assert!(!check(&old(60), &log).is_right());
 }
