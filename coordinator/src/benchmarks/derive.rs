@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use benchmarks::{Asked, ModelReport, NewRun, RunName, Stage, StageRecords, names};
-use domain::control::RunPhase;
+use domain::control::{BenchmarkCommand, RunPhase};
 use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
@@ -14,6 +14,7 @@ use crate::benchmarks::Benchmarks;
 use crate::benchmarks::attended::BenchmarkAsks;
 use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
+use crate::benchmarks::stages::Gathered;
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::{Result, internal, not_found};
 use crate::plan::configuration::{Configuration, TaskChoice};
@@ -29,6 +30,8 @@ pub(crate) struct ModelRead {
     pub state: ModelProgress,
     /// The runs that are missing.
     pub new_runs: Vec<NewRun>,
+    /// Finished runs whose logs have lost records since.
+    pub lost: Vec<RunId>,
     /// Whether texts may leave only encrypted.
     pub protected: bool,
 }
@@ -147,7 +150,8 @@ impl Benchmarks {
         for stage in judging.stages {
             stages.push(if stage.is_shared() {
                 let found = self.find_stage(pipeline, stage.name, &all).await?;
-                self.stage_runs(chain, stage, &all, &found).await?
+                // What these lack is looked for with each model.
+                self.stage_runs(chain, stage, &all, &found, &mut Vec::new()).await?
             } else {
                 StageRecords::default()
             });
@@ -200,7 +204,14 @@ impl Benchmarks {
             return Ok(Some(known));
         }
         let judges = pipeline.judges()?;
-        let ModelRead { state, new_runs, protected } = self.read_model(chain, model, runs).await?;
+        let ModelRead { state, new_runs, lost, protected } = self.read_model(chain, model, runs).await?;
+        if !lost.is_empty() {
+            for run in lost {
+                tracing::warn!(%run, "a finished run lacks records; they are asked again");
+                self.runs.command(&run, BenchmarkCommand::Resume).await?;
+            }
+            return Ok(None); // What is derived depends on them.
+        }
         if !new_runs.is_empty() {
             for run in new_runs {
                 self.create_stage(pipeline, judges[run.stage], run, protected).await?;
@@ -219,7 +230,11 @@ impl Benchmarks {
         runs: Vec<StageRunStates>,
     ) -> Result<ModelRead> {
         let pipeline = &chain[0];
-        let gathered = self.gather(chain, model, &runs).await?;
+        let Gathered { reading: gathered, mut lacking } = self.gather(chain, model, &runs).await?;
+        let is_over = |run: &RunId| {
+            runs.iter().flatten().any(|(known, state)| known == run && is_finished(state.as_ref()))
+        };
+        lacking.retain(is_over);
         let judges = pipeline.judges()?;
         let derivation = pipeline.derivation(&judges);
         let asked = Asked { model: &model.label, subjects: &gathered.subjects, stages: &gathered.stages };
@@ -228,7 +243,7 @@ impl Benchmarks {
         let judged = gathered.judged_by(&derivation);
         let report = ModelReport::of(model.label.clone(), &judged, pipeline.judging.metrics);
         let state = ModelProgress { runs, standings, report, judged };
-        Ok(ModelRead { state, new_runs, protected: gathered.protected })
+        Ok(ModelRead { state, new_runs, lost: lacking, protected: gathered.protected })
     }
 
     /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.

@@ -79,6 +79,6 @@ impl Benchmarks {
         if !asked {
             return Ok(ModelReading { model: model.label.clone(), ..ModelReading::default() });
         }
-        self.gather(&reading.chain, model, &runs).await
+        Ok(self.gather(&reading.chain, model, &runs).await?.reading)
     }
 }

@@ -1,6 +1,7 @@
 //! Reads the results of a pipeline's runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use benchmarks::{ModelReading, Ruling, Stage, StageRecords, Subject, names};
@@ -11,9 +12,17 @@ use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::errors::{Result, internal};
 use crate::records::positions::winners_of;
+use crate::records::run::Run;
 
 /// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
 const RUNS_MAX: u32 = 10_000;
+
+/// What the records about a model say.
+pub(crate) struct Gathered {
+    pub reading: ModelReading,
+    /// Runs of which dialogues have no record: those of a finished one were lost since.
+    pub lacking: Vec<RunId>,
+}
 
 impl Benchmarks {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
@@ -55,16 +64,17 @@ impl Benchmarks {
         chain: &[JudgedBenchmark],
         model: &ModelSpec,
         runs: &[StageRunStates],
-    ) -> Result<ModelReading> {
+    ) -> Result<Gathered> {
         let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
         let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
+        let mut lacking = Vec::new();
         for (run, _) in ask {
             let run = self.loaded.followed(run, Duration::ZERO).await?;
             gathered.protected |= run.manifest.protected;
             let pack = self.packs.of_run(&run.manifest).await?;
             let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
             let mut found: BTreeMap<usize, Record> = BTreeMap::new();
-            for (_, record) in self.winners(&run).await? {
+            for (_, record) in self.winners(&run, &mut lacking).await? {
                 if let Some(slot) = run.layout.slot_of(&record.key) {
                     found.insert(slot, record);
                 }
@@ -84,18 +94,21 @@ impl Benchmarks {
             }
         }
         for (stage, found) in chain[0].judging.stages.iter().zip(judging) {
-            gathered.stages.push(self.stage_runs(chain, stage, &model.label, found).await?);
+            let of_stage = self.stage_runs(chain, stage, &model.label, found, &mut lacking).await?;
+            gathered.stages.push(of_stage);
         }
-        Ok(gathered)
+        Ok(Gathered { reading: gathered, lacking })
     }
 
-    /// What the runs of a stage hold and what was said in them, those of pipelines whose verdicts are taken over included.
+    /// What the runs of a stage hold and what was said in them, those of pipelines whose verdicts are taken over included. Notes
+    /// those of which dialogues have no record.
     pub(crate) async fn stage_runs(
         &self,
         chain: &[JudgedBenchmark],
         stage: &Stage,
         model: &ModelLabel,
         found: &StageRunStates,
+        lacking: &mut Vec<RunId>,
     ) -> Result<StageRecords> {
         let mut of_stage = StageRecords {
             runs: u32::try_from(found.len()).map_err(internal)?,
@@ -107,22 +120,28 @@ impl Benchmarks {
         for base in chain[1..].iter().rev() {
             for (run, _) in self.find_stage(base, stage.name, &about(stage, model)).await? {
                 number += 1;
-                self.read_rulings(&run, number, &mut of_stage).await?;
+                self.read_rulings(&run, number, &mut of_stage, lacking).await?;
             }
         }
         for (run, _) in found {
             number += 1;
-            self.read_rulings(run, number, &mut of_stage).await?;
+            self.read_rulings(run, number, &mut of_stage, lacking).await?;
         }
         Ok(of_stage)
     }
 
-    async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRecords) -> Result<()> {
+    async fn read_rulings(
+        &self,
+        run: &RunId,
+        number: u32,
+        stage: &mut StageRecords,
+        lacking: &mut Vec<RunId>,
+    ) -> Result<()> {
         let run = self.loaded.followed(run, Duration::ZERO).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
-        for (ticket, record) in self.winners(&run).await? {
+        for (ticket, record) in self.winners(&run, lacking).await? {
             let Some(uid) = uid(record.key.iteration as usize) else { continue };
             let answered = record.rounds.iter().map(|round| round.answered_at);
             let time = DialogueTime::of(record.started_at, answered, record.ended_at);
@@ -136,11 +155,16 @@ impl Benchmarks {
         Ok(())
     }
 
-    async fn winners(&self, run: &std::sync::Arc<crate::records::run::Run>) -> Result<Vec<(u64, Record)>> {
+    async fn winners(&self, run: &Arc<Run>, lacking: &mut Vec<RunId>) -> Result<Vec<(u64, Record)>> {
         self.store.sink.refresh(run.id()).await?;
         let folder = self.store.sink.run_dir(run.id())?.log();
-        let run = std::sync::Arc::clone(run);
-        aside::run(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
+        let (id, slots, run) = (run.id().clone(), run.layout.slots(), Arc::clone(run));
+        let read = aside::run(move || winners_of(run.log_source(&folder)));
+        let winners = read.await.map_err(internal)??;
+        if winners.len() < slots {
+            lacking.push(id);
+        }
+        Ok(winners)
     }
 }
 

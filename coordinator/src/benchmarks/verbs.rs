@@ -8,6 +8,7 @@ use domain::{ErrorCode, FailureCause, RunId};
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{Benchmark, JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::is_finished;
+use crate::benchmarks::reading::stage_of;
 use crate::errors::{Result, conflict, invalid};
 use crate::options::DIALOGUES_MAX;
 use crate::plan::configuration::Configuration;
@@ -53,7 +54,13 @@ impl Benchmarks {
     /// Pauses, resumes or cancels.
     pub(crate) async fn command(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
         match self.find(name).await? {
-            Benchmark::Run(run) => self.runs.command(&run, command).await.map(drop),
+            Benchmark::Run(run) => {
+                let gone_on = self.runs.command(&run, command).await?;
+                if command == BenchmarkCommand::Resume && !gone_on.phase().is_over() {
+                    self.begin_judged_of(&run).await?;
+                }
+                Ok(())
+            }
             Benchmark::Judged(benchmark) => self.command_judged(&benchmark.name, command).await,
         }
     }
@@ -65,10 +72,24 @@ impl Benchmarks {
         for run in self.runs_of(&found).await? {
             dialogues += self.runs.retry(&run, causes).await?;
         }
-        if dialogues > 0 && matches!(found, Benchmark::Judged(_)) {
-            self.begin_judged(name).await?;
+        match found {
+            _ if dialogues == 0 => {}
+            Benchmark::Judged(_) => self.begin_judged(name).await?,
+            Benchmark::Run(run) => self.begin_judged_of(&run).await?,
         }
         Ok(dialogues)
+    }
+
+    /// Lets the judged benchmark go on that a run is of, if it is finished: new answers want verdicts.
+    async fn begin_judged_of(&self, run: &RunId) -> Result<()> {
+        let Some(stage) = stage_of(run) else { return Ok(()) };
+        let name = RunId::new(stage.pipeline);
+        if self.find_judged(&name).await?.is_some()
+            && self.judged_state(&name).await?.phase == RunPhase::Finished
+        {
+            self.begin_judged(&name).await?;
+        }
+        Ok(())
     }
 
     /// Removes everything of it.
@@ -110,8 +131,10 @@ impl Benchmarks {
         for run in self.runs_of(&found).await? {
             requeued += self.runs.requeue(&run, units).await?;
         }
-        if requeued > 0 && matches!(found, Benchmark::Judged(_)) {
-            self.begin_judged(name).await?;
+        match found {
+            _ if requeued == 0 => {}
+            Benchmark::Judged(_) => self.begin_judged(name).await?,
+            Benchmark::Run(run) => self.begin_judged_of(&run).await?,
         }
         Ok(requeued)
     }
@@ -280,6 +303,10 @@ impl Benchmarks {
             Ok(Some(JudgedState { phase, fleet, removed, ..state }))
         });
         let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
+        if command == BenchmarkCommand::Resume {
+            // The disk may have lost what was read before.
+            self.attended.forget(name);
+        }
         self.attended.add(name);
         for _ in 0..CHANGES_MAX {
             for run in self.own_runs(name).await? {
