@@ -111,6 +111,7 @@ impl Strangers {
     /// The older queue comes back, once the coordinators have gone on without it.
     fn come_back(&mut self, fleet: &mut Fleet, since: Instant, now: Instant) {
         let accepted = accepted(fleet);
+        assert!(accepted.is_some(), "coordinators write down which queue they serve");
         let redis = fleet.trouble_redis(now + STAYS_FOR);
         if accepted.is_none() || redis.number() != accepted {
             if now >= since + AWAY_MAX {
@@ -155,7 +156,7 @@ impl Strangers {
 fn accepted(fleet: &Fleet) -> Option<u64> {
     let mut found = None;
     for revision in 1_u64.. {
-        let name = if revision == 1 { "queue.json".to_owned() } else { format!("queue-{revision}.json") };
+        let name = if revision == 1 { "queue.json.json".to_owned() } else { format!("queue.json-{revision}.json") };
         let Ok(text) = fs::read(fleet.data().join(name)) else { break };
         let document: serde_json::Value = serde_json::from_slice(&text).ok()?;
         found = document["generation"].as_u64();
