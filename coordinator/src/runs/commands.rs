@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, RunPhase};
 use domain::{ErrorCode, FailureCause, RunId};
+use history::Event;
 
 use crate::errors::{Result, conflict};
 use crate::records::dialogues::DialogueTable;
@@ -85,7 +86,10 @@ impl Runs {
             Err(error) if !force => {
                 return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
             }
-            Err(_) => self.store.sink.remove_run(id).await?,
+            Err(_) => {
+                self.note_removal(id).await?;
+                self.store.sink.remove_run(id).await?;
+            }
             Ok(run) => {
                 self.logs.lock(&run).await?;
                 if self.store.is_shared() {
@@ -104,6 +108,7 @@ impl Runs {
                     // Nobody else writes it; who removes it needs the lock.
                     *run.log.lock().await = LogHandle::default();
                 }
+                self.note_removal(id).await?;
                 self.store.sink.remove_run(id).await?;
             }
         }
@@ -111,6 +116,15 @@ impl Runs {
         self.health.note_queue(self.queue.raw().forget_run(id).await)?;
         self.signal.touch();
         tracing::info!(run = %id, "removed");
+        Ok(())
+    }
+
+    /// Notes that everything of a run up to its last generation is about to be removed.
+    async fn note_removal(&self, id: &RunId) -> Result<()> {
+        if self.events.is_on() {
+            let generation = self.store.sink.generation(id).await?.unwrap_or_default();
+            self.events.write(id, Event::Removed { generation }).await;
+        }
         Ok(())
     }
 

@@ -360,8 +360,10 @@ impl RecordLogs {
             tracing::debug!(run = %run.id(), dialogue = %run.layout.key(item.slot), trace, "a record is stored");
         }
         if self.events.is_on() {
+            let generation = run.at().map_or(0, |at| at.generation);
             for item in batch {
-                self.events.write(run.id(), Event::Acknowledged { record: item.id.clone() }).await;
+                let record = item.id.clone();
+                self.events.write(run.id(), Event::Acknowledged { record, generation }).await;
             }
         }
         Ok(())

@@ -123,7 +123,8 @@ impl Runs {
         }
         if self.events.is_on() {
             let (winners, seal) = (run.what_counts(), run.last_seal());
-            self.events.write(run.id(), Event::Finished { winners, seal }).await;
+            let generation = run.at().map_or(0, |at| at.generation);
+            self.events.write(run.id(), Event::Finished { winners, generation, seal }).await;
         }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
         if !self.revise_state(run, revision, &state).await? {

@@ -350,11 +350,12 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
         taken.iter().map(|lost| (&lost.key, lost.ticket, lost.scored)).collect();
     // What the queue holds of each dialogue, as far as it was noted.
     let mut firsts: HashMap<(u64, &DialogueKey), (u64, u64)> = HashMap::new();
+    let removed = last_removed(events);
     for Noted { at_ms, event, .. } in events {
         match event {
-            Event::Acknowledged { record } => {
+            Event::Acknowledged { record, generation } => {
                 report.acknowledged += 1;
-                if !ids.contains(record) {
+                if !ids.contains(record) && (removed == 0 || *generation > removed) {
                     let what = format!("record {record} was acknowledged");
                     match taken_ids.contains(record) {
                         true => report.excuse(FindingKind::Lost, what),
@@ -364,7 +365,7 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
             }
             Event::Committed { generation, key, scored, ticket, effect } => {
                 let entry = (key, *ticket, *scored);
-                if !entries.contains(&entry) {
+                if !entries.contains(&entry) && (removed == 0 || *generation > removed) {
                     let what = format!("the queue was told of ticket {ticket} of {key}");
                     match taken_entries.contains(&entry) {
                         true => report.excuse(FindingKind::Lost, what),
@@ -396,6 +397,16 @@ fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report:
             _ => {}
         }
     }
+}
+
+/// The last generation of runs of this name that were removed, with whatever they held; 0 if none was. Where a coordinator's
+/// clock was ahead when it chose that generation, the next run may have begun in a lower one, of which nothing is asked then.
+fn last_removed(events: &[Noted]) -> u64 {
+    let of_event = |noted: &Noted| match noted.event {
+        Event::Removed { generation } => Some(generation),
+        _ => None,
+    };
+    events.iter().filter_map(of_event).max().unwrap_or_default()
 }
 
 /// What was taken from the log, each time.
@@ -458,11 +469,12 @@ fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
         }
         before.push(summed_up(&winners));
     }
-    let is_past = went_on(events);
+    let (is_past, removed) = (went_on(events), last_removed(events));
     for noted in events {
-        let Event::Finished { winners: then, seal } = &noted.event else { continue };
+        let Event::Finished { winners: then, generation, seal } = &noted.event else { continue };
+        let is_of_before = *generation > 0 && *generation <= removed;
         // What counted before the run went on may change.
-        if is_past(noted.at_ms, *seal) || *then == now {
+        if is_of_before || is_past(noted.at_ms, *seal) || *then == now {
             continue;
         }
         let (kind, what) = if then.dialogues > now.dialogues {

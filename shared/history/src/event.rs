@@ -106,11 +106,19 @@ pub enum Event {
         effect: Effect,
     },
     /// A worker is about to be told that its record is durable.
-    Acknowledged { record: RecordId },
+    Acknowledged {
+        record: RecordId,
+        /// The run's generation; 0 from versions that did not note it.
+        #[serde(default)]
+        generation: u64,
+    },
     /// The run is finished, with these winners.
     Finished {
         #[serde(flatten)]
         winners: Winners,
+        /// The run's generation; 0 from versions that did not note it.
+        #[serde(default)]
+        generation: u64,
         /// Number of the seal that closed its log; 0 from versions that did not note it. Seals are in one order for all
         /// coordinators, whose clocks are not.
         #[serde(default)]
@@ -121,6 +129,12 @@ pub enum Event {
         /// Number of the seal that opened its log again; 0 from versions that did not note it.
         #[serde(default)]
         seal: u32,
+    },
+    /// The run is about to be removed. A run of the same name may come later: derived or submitted anew, or from a copy of
+    /// the records. It has a higher generation.
+    Removed {
+        /// The last generation of the run.
+        generation: u64,
     },
     /// The queue has lost its writes since then, and keeps its generation. Noted by tests that cause this;
     /// contradictions from that time are not the fault of a coordinator.

@@ -56,8 +56,10 @@ impl EventLog {
     /// Notes an event. An event about something that is about to happen is written when this returns.
     pub async fn write(&self, run: &RunId, event: Event) {
         let Some(notes) = &self.0 else { return };
-        let is_about_to_happen =
-            matches!(event, Event::Ending { .. } | Event::Reaping { .. } | Event::Acknowledged { .. });
+        let is_about_to_happen = matches!(
+            event,
+            Event::Ending { .. } | Event::Reaping { .. } | Event::Acknowledged { .. } | Event::Removed { .. }
+        );
         let noted = Noted { at_ms: now_ms(), run: run.clone(), event };
         let (written, until_written) = oneshot::channel();
         // A thread that has ended told why.
@@ -168,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let log = EventLog::create(folder.path()).unwrap();
-        let event = |record: &str| Event::Acknowledged { record: domain::RecordId::new(record) };
+        let event = |record: &str| Event::Acknowledged { record: domain::RecordId::new(record), generation: 1 };
         runtime.block_on(async {
             log.write(&"a".into(), event("1")).await;
             log.write(&"b".into(), event("2")).await;

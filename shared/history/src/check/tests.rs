@@ -96,7 +96,7 @@ impl Story {
                 self.log.push(kept.clone());
                 let commit = Commit { key, record: Committed { scored: *scored, ticket } };
                 self.queue.commit(&self.at, &[commit]).await.unwrap();
-                self.events.write(&self.at.run, Event::Acknowledged { record: kept.record }).await;
+                self.events.write(&self.at.run, Event::Acknowledged { record: kept.record, generation: 1 }).await;
             }
             Deed::End(which, finish) => {
                 let fences = [self.held[which % self.held.len()].clone()];
@@ -124,7 +124,7 @@ fn story(deeds: &[Deed]) -> (Vec<Noted>, Vec<Kept>) {
         for deed in deeds {
             story.do_(deed).await;
         }
-        let finished = Event::Finished { winners: winners_of(&story.log), seal: 1 };
+        let finished = Event::Finished { winners: winners_of(&story.log), generation: 1, seal: 1 };
         events.write(&run, finished).await;
         // Waits until all is written.
         events
@@ -166,7 +166,7 @@ fn spoil(kind: FindingKind, which: Index, events: &mut Vec<Noted>, log: &mut Vec
     match kind {
         FindingKind::Lost => {
             let at = pick(|event| matches!(event, Event::Acknowledged { .. }))?;
-            let Event::Acknowledged { record } = &events[at].event else { return None };
+            let Event::Acknowledged { record, .. } = &events[at].event else { return None };
             log.retain(|kept| kept.record != *record);
         }
         FindingKind::Doubled => {
@@ -326,7 +326,7 @@ fn what_was_taken_from_a_log_is_excused_by_its_name_alone() {
     let mut events = vec![opened()];
     for kept in [&one, &two] {
         events.push(noted(10, told(kept)));
-        events.push(noted(20, Event::Acknowledged { record: kept.record.clone() }));
+        events.push(noted(20, Event::Acknowledged { record: kept.record.clone(), generation: 1 }));
     }
     assert_eq!(check(&events, &[]).count(FindingKind::Lost), 4);
     events.push(noted(30, taken(&[&one])));
@@ -341,7 +341,7 @@ fn what_was_taken_from_a_log_is_excused_by_its_name_alone() {
 fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
     let (one, two, three) = (kept("one", 0, 1), kept("two", 1, 2), kept("three", 1, 3));
     let all = [one.clone(), two.clone(), three.clone()];
-    let finished = noted(50, Event::Finished { winners: winners_of(&all), seal: 1 });
+    let finished = noted(50, Event::Finished { winners: winners_of(&all), generation: 1, seal: 1 });
     let left = [one.clone(), three.clone()];
     assert_eq!(check(std::slice::from_ref(&finished), &left).count(FindingKind::WinnerChanged), 1);
     let of_two = [finished.clone(), noted(60, taken(&[&two]))];
@@ -351,7 +351,7 @@ fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
     let of_three = [finished.clone(), noted(60, taken(&[&three]))];
     assert!(!check(&of_three, &left).is_right());
     // It finished again, and lost another one: each time it had what it lost later.
-    let again = noted(70, Event::Finished { winners: winners_of(&left), seal: 1 });
+    let again = noted(70, Event::Finished { winners: winners_of(&left), generation: 1, seal: 1 });
     let twice = [finished, noted(60, taken(&[&two])), again, noted(80, taken(&[&three]))];
     let report = check(&twice, &[one]);
     assert!(report.is_right() && report.excused == 2, "{report:?}");
@@ -361,7 +361,7 @@ fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
 fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
     let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
     let finished = |at_ms, log: &[Kept], seal| {
-        noted(at_ms, Event::Finished { winners: winners_of(log), seal })
+        noted(at_ms, Event::Finished { winners: winners_of(log), generation: 1, seal })
     };
     let log = [one.clone(), two.clone()];
     // It finished with one dialogue, was extended, and finished with both. The clock went back meanwhile.
@@ -384,4 +384,29 @@ fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
     let old = |at_ms| [finished(at_ms, std::slice::from_ref(&one), 0), noted(50, Event::Reopened { seal: 0 })];
     assert!(check(&old(40), &log).is_right());
     assert!(!check(&old(60), &log).is_right());
+}
+
+#[test]
+fn what_was_removed_with_its_run_is_not_lost() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let told = |of: &Kept, generation| {
+        let Kept { record, key, ticket, scored, .. } = of.clone();
+        let committed = Event::Committed { generation, key, scored, ticket, effect: Effect::First };
+        [noted(10, committed), noted(20, Event::Acknowledged { record, generation })]
+    };
+    let finished = |log: &[Kept], generation| {
+        noted(30, Event::Finished { winners: winners_of(log), generation, seal: 1 })
+    };
+    let removed = noted(40, Event::Removed { generation: 7 });
+    let both = [one.clone(), two.clone()];
+    let [first, second] = [[told(&one, 6), told(&two, 7)].concat(), told(&two, 8).to_vec()];
+    // The life before, which ended with two records, and that after it, which has one of them. Clocks say nothing.
+    let lives =
+        [second, vec![finished(std::slice::from_ref(&two), 8), removed], first, vec![finished(&both, 7)]].concat();
+    let report = check(&lives, std::slice::from_ref(&two));
+    assert!(report.is_right(), "{report:?}");
+    // What it was told of since the removal must be there.
+    let report = check(&lives, &[]);
+    assert_eq!(report.count(FindingKind::Lost), 2, "{report:?}");
+    assert_eq!(report.count(FindingKind::Doubled), 1, "its dialogue counted when it finished");
 }
