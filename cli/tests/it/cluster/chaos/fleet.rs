@@ -17,7 +17,7 @@ use super::plan::{Area, Fault, Planned};
 use super::redis::{Loss, Redis};
 use super::servers::{self, lying, refusing, throttling};
 use crate::disk_full::Mount;
-use crate::harness::{Proxy, free_port};
+use crate::harness::{Proxy, free_port, wait_until};
 
 const COORDINATORS: usize = 2;
 const WORKERS: usize = 3;
@@ -138,6 +138,9 @@ impl Fleet {
         for number in 0..WORKERS {
             fleet.add_worker(number);
         }
+        // Records that nobody has served belong to whichever queue comes first.
+        let bond = fleet.data().join("queue.json.json");
+        wait_until("the records are served with a queue", || bond.is_file());
         Some(fleet)
     }
 
