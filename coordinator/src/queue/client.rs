@@ -189,7 +189,8 @@ impl QueueClient {
                 // Nobody builds a queue by a plan of before.
                 self.loaded.expect_newest(run).await?;
             }
-            let is_first = found.is_none() && outdated.is_none() && claimed.is_none_or(|last| last <= run.after);
+            let is_first =
+                found.is_none() && outdated.is_none() && claimed.is_none_or(|last| last <= run.after);
             let recorded = run.table(DialogueTable::highest_generation).max(outdated.unwrap_or_default());
             let generation = match (
                 generation::step(

@@ -34,7 +34,12 @@ async fn assert_all_scored(coordinator: &Started, name: &RunId, asked: &mut Aske
     assert_eq!((view.planned, view.scored, view.failed), (PLANNED, PLANNED, 0), "{:?}", view.notes);
     for stage in STAGES {
         let view = coordinator.view(&stage_run(name, stage)).await.unwrap();
-        assert_eq!((view.phase, view.scored), (RunPhase::Finished, view.planned), "{stage}: {:?}", view.trouble);
+        assert_eq!(
+            (view.phase, view.scored),
+            (RunPhase::Finished, view.planned),
+            "{stage}: {:?}",
+            view.trouble
+        );
     }
 }
 

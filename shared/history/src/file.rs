@@ -170,7 +170,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let log = EventLog::create(folder.path()).unwrap();
-        let event = |record: &str| Event::Acknowledged { record: domain::RecordId::new(record), generation: 1 };
+        let event =
+            |record: &str| Event::Acknowledged { record: domain::RecordId::new(record), generation: 1 };
         runtime.block_on(async {
             log.write(&"a".into(), event("1")).await;
             log.write(&"b".into(), event("2")).await;

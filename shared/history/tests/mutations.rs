@@ -100,7 +100,12 @@ impl Cluster {
         self.log.commit_batch(vec![(ticket, json.into())]).await.unwrap();
         let commit = Commit { key, record: Committed { scored: true, ticket } };
         self.queue.commit(&self.at, &[commit]).await.unwrap();
-        self.events.write(&self.at.run, Event::Acknowledged { record: RecordId::new(id), generation: self.at.generation }).await;
+        self.events
+            .write(
+                &self.at.run,
+                Event::Acknowledged { record: RecordId::new(id), generation: self.at.generation },
+            )
+            .await;
     }
 }
 

@@ -96,7 +96,9 @@ impl Story {
                 self.log.push(kept.clone());
                 let commit = Commit { key, record: Committed { scored: *scored, ticket } };
                 self.queue.commit(&self.at, &[commit]).await.unwrap();
-                self.events.write(&self.at.run, Event::Acknowledged { record: kept.record, generation: 1 }).await;
+                self.events
+                    .write(&self.at.run, Event::Acknowledged { record: kept.record, generation: 1 })
+                    .await;
             }
             Deed::End(which, finish) => {
                 let fences = [self.held[which % self.held.len()].clone()];
@@ -381,7 +383,8 @@ fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
     let twice = [first, finished(60, &log, 1)];
     assert_eq!(check(&twice, &log).count(FindingKind::WinnerChanged), 1);
     // From a version that noted no seals, times are all there is.
-    let old = |at_ms| [finished(at_ms, std::slice::from_ref(&one), 0), noted(50, Event::Reopened { seal: 0 })];
+    let old =
+        |at_ms| [finished(at_ms, std::slice::from_ref(&one), 0), noted(50, Event::Reopened { seal: 0 })];
     assert!(check(&old(40), &log).is_right());
     assert!(!check(&old(60), &log).is_right());
 }
@@ -402,7 +405,8 @@ fn what_was_removed_with_its_run_is_not_lost() {
     let [first, second] = [[told(&one, 6), told(&two, 7)].concat(), told(&two, 8).to_vec()];
     // The life before, which ended with two records, and that after it, which has one of them. Clocks say nothing.
     let lives =
-        [second, vec![finished(std::slice::from_ref(&two), 8), removed], first, vec![finished(&both, 7)]].concat();
+        [second, vec![finished(std::slice::from_ref(&two), 8), removed], first, vec![finished(&both, 7)]]
+            .concat();
     let report = check(&lives, std::slice::from_ref(&two));
     assert!(report.is_right(), "{report:?}");
     // What it was told of since the removal must be there.

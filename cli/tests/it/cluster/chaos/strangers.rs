@@ -156,7 +156,8 @@ impl Strangers {
 fn accepted(fleet: &Fleet) -> Option<u64> {
     let mut found = None;
     for revision in 1_u64.. {
-        let name = if revision == 1 { "queue.json.json".to_owned() } else { format!("queue.json-{revision}.json") };
+        let name =
+            if revision == 1 { "queue.json.json".to_owned() } else { format!("queue.json-{revision}.json") };
         let Ok(text) = fs::read(fleet.data().join(name)) else { break };
         let document: serde_json::Value = serde_json::from_slice(&text).ok()?;
         found = document["generation"].as_u64();
