@@ -183,6 +183,8 @@ fn workers_that_end_when_nothing_is_left() {
         ..status()
     };
     frozen::<_, wire::WorkerStatus>("v2/worker_status_of_a_pool", status.clone());
+    let loading = WorkerStatus { expects: vec!["large".into()], ..status.clone() };
+    frozen::<_, wire::WorkerStatus>("v2/worker_status_that_expects", loading);
     let report = Report {
         worker: "node-1-a".into(),
         instance: "i".into(),

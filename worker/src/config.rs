@@ -17,6 +17,9 @@ use crate::readiness::Readiness;
 use crate::runs::EvaluationMode;
 use crate::until_done::EndRules;
 
+/// Number of expected models in the status.
+const EXPECTED_TOLD_MAX: usize = 64;
+
 /// Settings of one worker.
 #[derive(Clone)]
 pub struct WorkerConfig {
@@ -119,6 +122,7 @@ impl WorkerConfig {
         WorkerStatus {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.host.clone(),
+            expects: self.expected_models.iter().take(EXPECTED_TOLD_MAX).cloned().collect(),
             pool: self.pool.clone(),
             node: self.node.clone(),
             gpus: self.gpus,

@@ -11,6 +11,7 @@
 pub mod breaker;
 pub mod config;
 pub mod connect;
+mod counted;
 pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;

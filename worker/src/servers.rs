@@ -5,11 +5,13 @@
 //! under the old name. The server is then reported as mistaken, and the other model gets no dialogues.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::exchange::UNIT_DIALOGUES_MAX;
-use domain::{Connector, InFlightBounds, MadeAt, ModelSpec};
+use domain::{Connector, InFlightBounds, MadeAt, ModelSpec, WorkerId};
 use models::{Secret, ServedModel};
+use reqwest::Url;
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
@@ -57,14 +59,6 @@ impl ServerKey {
     pub fn model(&self) -> &str {
         match self {
             Self::Found { model, .. } | Self::Hosted { model, .. } => model,
-        }
-    }
-
-    /// A name for people and metrics.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Found { endpoint, model } => format!("{model} at {endpoint}"),
-            Self::Hosted { key, model, .. } => format!("{model} by {key}"),
         }
     }
 }
@@ -143,6 +137,8 @@ struct Server {
 /// All servers of a worker.
 #[derive(Debug, Default)]
 pub struct Servers {
+    /// The worker's name, which stands for its machine where an address does not.
+    worker: String,
     /// Models that must be served; any if empty.
     expected: Vec<String>,
     /// Dialogues in flight per server, instead of adapting.
@@ -161,8 +157,38 @@ pub struct Servers {
 
 impl Servers {
     /// Without servers. `key` is sent to discovered servers if a configuration names no other.
-    pub fn new(expected: Vec<String>, concurrency: Option<u32>, key: Option<Secret>) -> Self {
-        Self { expected, concurrency, key, ..Self::default() }
+    pub fn new(
+        worker: &WorkerId,
+        expected: Vec<String>,
+        concurrency: Option<u32>,
+        key: Option<Secret>,
+    ) -> Self {
+        Self { worker: worker.to_string(), expected, concurrency, key, ..Self::default() }
+    }
+
+    /// Knows these addresses before any of them answers.
+    pub fn at(mut self, addresses: &[String]) -> Self {
+        self.endpoints = addresses.iter().map(|address| (address.clone(), Endpoint::default())).collect();
+        self
+    }
+
+    /// What metrics call a server: its model, and where it is.
+    pub fn label(&self, key: &ServerKey) -> String {
+        match key {
+            ServerKey::Found { endpoint, model } => format!("{model} at {}", self.place(endpoint)),
+            ServerKey::Hosted { key, model, .. } => format!("{model} by {key}"),
+        }
+    }
+
+    /// Where an address is. Servers of many machines have the same loopback address: there the worker stands for its
+    /// machine, with the port if it has several servers there.
+    fn place(&self, endpoint: &str) -> String {
+        let Some(port) = loopback_port(endpoint) else { return endpoint.to_owned() };
+        let here = self.endpoints.keys().filter(|known| loopback_port(known).is_some());
+        match here.take(2).count() {
+            0 | 1 => self.worker.clone(),
+            _ => format!("{}:{port}", self.worker),
+        }
     }
 
     /// Processes news.
@@ -387,7 +413,8 @@ impl Servers {
                 let key = ServerKey::Found { endpoint: address.clone(), model: model.id.clone() };
                 let server = asked(&key);
                 sights.push(ServerSight {
-                    name: key.name(),
+                    name: self.label(&key),
+                    serves: &model.id,
                     is_up: Some(endpoint.silent_since.is_none()),
                     is_mistaken: endpoint.mistaken,
                     limit: self.limit(&key),
@@ -397,8 +424,15 @@ impl Servers {
                 });
             }
             if endpoint.models.as_ref().is_none_or(Vec::is_empty) {
+                // One that loads has the name that it will have.
+                let serves = match &self.expected[..] {
+                    [only] if !endpoint.mistaken => only.as_str(),
+                    _ => "",
+                };
+                let place = self.place(address);
                 sights.push(ServerSight {
-                    name: address.clone(),
+                    name: if serves.is_empty() { place } else { format!("{serves} at {place}") },
+                    serves,
                     is_up: Some(endpoint.models.is_some() && endpoint.silent_since.is_none()),
                     is_mistaken: endpoint.mistaken,
                     limit: 0,
@@ -410,7 +444,8 @@ impl Servers {
         }
         let hosted = self.servers.iter().filter(|(key, _)| matches!(key, ServerKey::Hosted { .. }));
         sights.extend(hosted.map(|(key, server)| ServerSight {
-            name: key.name(),
+            name: self.label(key),
+            serves: key.model(),
             is_up: None,
             is_mistaken: false,
             limit: server.limiter.limit() as u32,
@@ -457,6 +492,14 @@ impl Servers {
     }
 }
 
+/// The port of a loopback address; `None` for others.
+fn loopback_port(endpoint: &str) -> Option<u16> {
+    let url = Url::parse(endpoint).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let is_loopback = host.parse().map_or(host == "localhost", |address: IpAddr| address.is_loopback());
+    is_loopback.then(|| url.port_or_known_default()).flatten()
+}
+
 /// The revision in the path of weights as the hub's cache keeps them: `…/snapshots/REVISION`.
 fn revision_of(weights: &str) -> Option<&str> {
     let (_, rest) = weights.split_once("/snapshots/")?;
@@ -468,127 +511,4 @@ fn given_up(endpoint: &Endpoint, now: Instant) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::vllm::Load;
-
-    fn served(id: &str, root: &str) -> ServedModel {
-        ServedModel { id: id.to_owned(), root: Some(root.to_owned()), max_model_len: Some(4096) }
-    }
-
-    fn listed(endpoint: &str, models: &[(&str, &str)]) -> News {
-        let models = models.iter().map(|(id, root)| served(id, root)).collect();
-        News::Listed { endpoint: endpoint.to_owned(), models }
-    }
-
-    fn servers(expected: &[&str]) -> Servers {
-        Servers::new(expected.iter().map(|&name| name.to_owned()).collect(), None, None)
-    }
-
-    fn names(servers: &Servers, now: Instant) -> Vec<String> {
-        servers.models(now).into_iter().collect()
-    }
-
-    #[test]
-    fn servers_come_go_silent_and_are_given_up() {
-        let (mut servers, now) = (servers(&[]), Instant::now());
-        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
-        servers.apply(listed("http://b", &[("m", "org/m")]), now).unwrap();
-        let keys = servers.of_model("m", now);
-        assert_eq!(keys.len(), 2);
-        assert_eq!(servers.found(&keys[0]).unwrap().context_tokens, Some(4096));
-        let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
-        servers.apply(silent.clone(), now).unwrap();
-        servers.apply(silent, now + GIVEN_UP_AFTER / 2).unwrap();
-        assert_eq!((servers.free(&keys[0]), servers.free(&keys[1])), (0, 32));
-        assert_eq!(servers.of_model("m", now).len(), 2, "it may be back soon");
-        assert_eq!(servers.of_model("m", now + GIVEN_UP_AFTER), &keys[1..]);
-        assert!(servers.trouble().unwrap().contains("http://a does not answer any more: refused"));
-        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
-        servers.apply(News::Removed { endpoint: "http://b".to_owned() }, now).unwrap();
-        assert_eq!((servers.of_model("m", now), servers.trouble()), (keys[..1].to_vec(), None));
-    }
-
-    #[test]
-    fn records_say_what_the_server_says_of_itself() {
-        let (mut servers, now) = (servers(&[]), Instant::now());
-        let (endpoint, version) = ("http://a".to_owned(), "0.32.0".to_owned());
-        servers.apply(News::Version { endpoint, version }, now).unwrap();
-        let root = "/hf/models--org--m/snapshots/abc123";
-        servers.apply(listed("http://a", &[("m", root)]), now).unwrap();
-        let key = servers.of_model("m", now).remove(0);
-        let made = servers.made_at(&key, MadeAt { node: Some("n".to_owned()), ..MadeAt::default() });
-        assert_eq!((made.server_version.as_deref(), made.weights.as_deref()), (Some("0.32.0"), Some(root)));
-        assert_eq!((made.revision.as_deref(), made.node.as_deref()), (Some("abc123"), Some("n")));
-        let told = servers.made_at(&key, MadeAt { revision: Some("v2".to_owned()), ..MadeAt::default() });
-        assert_eq!(told.revision.as_deref(), Some("v2"));
-    }
-
-    #[test]
-    fn a_server_of_other_models_is_refused_with_what_to_do() {
-        let (mut servers, now) = (servers(&["wanted"]), Instant::now());
-        let error =
-            servers.apply(listed("http://a", &[("other", "org/other")]), now).unwrap_err().to_string();
-        for part in ["http://a serves other", "expect wanted", "--served-model-name", "--model"] {
-            assert!(error.contains(part), "{error}");
-        }
-        servers.apply(listed("http://b", &[("wanted", "w"), ("extra", "e")]), now).unwrap();
-        assert_eq!(names(&servers, now), ["wanted"], "what was not asked for is not offered");
-        // Later it is no reason to end: the other servers go on.
-        servers.apply(listed("http://b", &[("extra", "e")]), now).unwrap();
-        assert!(names(&servers, now).is_empty());
-        assert!(servers.trouble().unwrap().contains("expect wanted"));
-    }
-
-    #[test]
-    fn a_server_is_seen_before_anything_is_asked_of_it() {
-        let (mut servers, now) = (servers(&[]), Instant::now());
-        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
-        let load = Load { running: 3.0, ..Load::default() };
-        servers.apply(News::Load { endpoint: "http://a".to_owned(), loads: load.into() }, now).unwrap();
-        // The next list says nothing of the load.
-        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
-        let sights = servers.sights();
-        let sight = &sights[0];
-        assert_eq!((sight.name.as_str(), sight.is_up, sight.limit), ("m at http://a", Some(true), 32));
-        assert!(sight.reason.is_none() && sight.load.is_some_and(|load| load.running == 3.0));
-        servers.apply(listed("http://a", &[("m", "org/other")]), now).unwrap();
-        let sights = servers.sights();
-        assert!(sights.len() == 1 && sights[0].is_mistaken && sights[0].name == "http://a");
-        let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
-        servers.apply(silent, now).unwrap();
-        assert_eq!(servers.sights()[0].is_up, Some(false));
-        assert!(servers.sights()[0].load.is_none(), "what a dead server said is not shown");
-    }
-
-    #[test]
-    fn another_model_under_an_old_name_is_not_asked() {
-        let (mut servers, now) = (servers(&[]), Instant::now());
-        servers.apply(listed("http://a", &[("m", "org/first")]), now).unwrap();
-        servers.apply(listed("http://a", &[("m", "org/second")]), now).unwrap();
-        assert!(names(&servers, now).is_empty());
-        let trouble = servers.trouble().unwrap();
-        assert!(trouble.contains("serves org/second under the name m"), "{trouble}");
-    }
-
-    #[test]
-    fn limits_belong_to_servers() {
-        let (mut servers, now) = (servers(&[]), Instant::now());
-        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
-        let key = servers.of_model("m", now).remove(0);
-        servers.open(&key, Some(4));
-        assert_eq!((servers.limit(&key), servers.prefetch(&key), servers.free(&key)), (4, 4, 4));
-        servers.begin(&key);
-        assert_eq!((servers.free(&key), servers.in_flight(&key)), (3, 1));
-        servers.ended(&key, Some(false));
-        servers.open(&key, None);
-        assert_eq!((servers.free(&key), servers.in_flight(&key)), (4, 0));
-        let mut fixed = Servers::new(Vec::new(), Some(100), None);
-        fixed.open(&key, Some(4));
-        assert_eq!(
-            (fixed.limit(&key), fixed.prefetch(&key)),
-            (100, 25),
-            "the worker's own setting comes first"
-        );
-    }
-}
+mod tests;

@@ -50,7 +50,7 @@ mirrored! {
     WorkerStatus => WorkerStatus {
         kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
         sandbox, not_asked, pool, node, gpus, phase, phase_s, loaded_s,
-        limits,
+        limits, expects,
     }
 
     ModelLimit => ModelLimit { model: given, limit }

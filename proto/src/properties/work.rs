@@ -50,7 +50,7 @@ prop_compose! {
         let place = Place::parse("https://h.example.org:8443/v1").expect("an address");
         let key = KeyReach { name: "house".into(), connector: Connector::Gemini, places: vec![place.clone()] };
         let reach = (limit % 2 == 0).then(|| Reach { keys: vec![key], places: vec![place] });
-        let (lacks, sandbox) = (serves.clone(), serves.clone());
+        let (lacks, sandbox, expects) = (serves.clone(), serves.clone(), serves.clone());
         let not_asked = |model: &String| NotAsked {
             run: "r".into(),
             model: format!("m{model}").as_str().into(),
@@ -59,7 +59,7 @@ prop_compose! {
         let not_asked = serves.iter().map(not_asked).collect();
         let limits = serves.iter().map(|model| ModelLimit { model: format!("m{model}"), limit }).collect();
         WorkerStatus {
-            kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble,
+            kgfleet, host, serves, expects, in_flight, limit, dialogues, unacknowledged, trouble,
             parked_records: unacknowledged / 2,
             reach,
             lacks,

@@ -245,6 +245,8 @@ pub struct WorkerStatus {
     pub host: String,
     /// What it serves, by name.
     pub serves: Vec<String>,
+    /// Models that its servers must serve, by name, the first few; empty if it takes whatever they serve.
+    pub expects: Vec<String>,
     /// Dialogues in flight.
     pub in_flight: u32,
     /// Most dialogues that it would hold at once.

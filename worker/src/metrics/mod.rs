@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use domain::chat::Usage;
+use domain::exchange::WorkerPhase;
 use domain::{ErrorCode, FailureCause, PromptKind};
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::Metrics;
@@ -23,6 +24,8 @@ use table::*;
 #[derive(Debug)]
 pub struct ServerSight<'a> {
     pub name: String,
+    /// The model that it serves, or will serve; empty if that is not known.
+    pub serves: &'a str,
     /// Whether it answers; `None` if it is not polled.
     pub is_up: Option<bool>,
     /// Whether it serves another model under a known name.
@@ -132,8 +135,8 @@ pub(crate) fn verdict_recalled() {
 /// Replaces the series of all servers.
 pub(crate) fn servers(sights: &[ServerSight<'_>]) {
     let mut frame = Frame::default();
-    for ServerSight { name, is_up, is_mistaken, limit, in_flight, reason, load } in sights {
-        let server = [("server", name.as_str())];
+    for ServerSight { name, serves, is_up, is_mistaken, limit, in_flight, reason, load } in sights {
+        let server = [("server", name.as_str()), ("serves", serves)];
         frame.set(LIMIT, &server, f64::from(*limit));
         frame.set(IN_FLIGHT, &server, f64::from(*in_flight));
         if let Some(reason) = reason {
@@ -160,6 +163,18 @@ pub(crate) fn servers(sights: &[ServerSight<'_>]) {
         }
     }
     frame::state("servers", frame);
+}
+
+/// What the worker does, for how long, how long loading took, and the GPUs of its server.
+pub(crate) fn doing(phase: WorkerPhase, time: Duration, loaded_in: Option<Duration>, gpus: u32) {
+    let mut frame = Frame::default();
+    frame.one_of(PHASE, &[], "phase", &WorkerPhase::ALL.map(WorkerPhase::as_str), phase.as_str());
+    frame.set(PHASE_SECONDS, &[], time.as_secs_f64());
+    if let Some(loaded_in) = loaded_in {
+        frame.set(LOAD_SECONDS, &[], loaded_in.as_secs_f64());
+    }
+    frame.set(GPUS, &[], f64::from(gpus));
+    frame::state("doing", frame);
 }
 
 pub(crate) fn trouble(is_there: bool) {

@@ -17,7 +17,7 @@ service_kit::metric_table! {
     TOKENS = counter "kgfleet_worker_tokens_total" Count ["model", "server", "kind"]
         "Tokens of answered calls as the servers count them: prompt, of these cached, completion, of these reasoning.";
     FAILED_CALLS = counter "kgfleet_worker_failed_calls_total" Count ["model", "cause"]
-        "Model calls that failed; most were retried.";
+        "Model calls that failed, counted when they fail; most are repeated.";
     EVALUATION_SECONDS = histogram "kgfleet_worker_evaluation_duration_seconds" ["class"]
         "Time from an answer to its verdict, waiting included, by task class.";
     EVALUATION_WAIT_SECONDS = histogram "kgfleet_worker_evaluation_wait_seconds" []
@@ -32,11 +32,11 @@ service_kit::metric_table! {
         "Evaluation processes that died during a judgement: by the limit that the answer hit, or for an external cause.";
     RECALLED = counter "kgfleet_worker_verdicts_recalled_total" Count []
         "Verdicts known from an equal answer.";
-    IN_FLIGHT = gauge "kgfleet_worker_inflight_dialogues" Count ["server"]
+    IN_FLIGHT = gauge "kgfleet_worker_inflight_dialogues" Count ["server", "serves"]
         "Dialogues under way.";
-    LIMIT = gauge "kgfleet_worker_concurrency_limit" Count ["server"]
+    LIMIT = gauge "kgfleet_worker_concurrency_limit" Count ["server", "serves"]
         "Limit of dialogues in flight per server.";
-    LIMIT_REASON = gauge "kgfleet_worker_concurrency_limit_reason" Count ["server", "reason"]
+    LIMIT_REASON = gauge "kgfleet_worker_concurrency_limit_reason" Count ["server", "serves", "reason"]
         "1 for the reason why the limit stands where it does: fixed by hand, requests wait at the server, it refused a call, the maximum is reached, the limit is not used up, or it is growing.";
     LEASES = gauge "kgfleet_worker_leases" Count []
         "Leases held.";
@@ -64,24 +64,32 @@ service_kit::metric_table! {
         "Times that a model was parked because it could not be asked, by the failure that led to it; other where it was none of a dialogue.";
     TROUBLE = gauge "kgfleet_worker_trouble" Count []
         "1 while something keeps the worker from its work; `kgfleet workers` says what.";
-    SERVER_UP = gauge "kgfleet_server_up" Count ["server"]
+    PHASE = gauge "kgfleet_worker_phase" Count ["phase"]
+        "1 for what the worker does: it waits for its servers to load, serves, is idle, or ends.";
+    PHASE_SECONDS = gauge "kgfleet_worker_phase_seconds" Seconds []
+        "Time since it began to do that.";
+    LOAD_SECONDS = gauge "kgfleet_worker_load_seconds" Seconds []
+        "Time from the start of the worker until its first server answered; absent until then.";
+    GPUS = gauge "kgfleet_worker_gpus" Count []
+        "GPUs of the worker's server, as `--gpus` says; 0 if nobody says.";
+    SERVER_UP = gauge "kgfleet_server_up" Count ["server", "serves"]
         "Whether a discovered model server answers.";
-    SERVER_MISTAKEN = gauge "kgfleet_server_model_mismatch" Count ["server"]
+    SERVER_MISTAKEN = gauge "kgfleet_server_model_mismatch" Count ["server", "serves"]
         "1 while a server serves another model under the name of one that it served before.";
-    SERVER_RUNNING = gauge "kgfleet_server_running_requests" Count ["server"]
+    SERVER_RUNNING = gauge "kgfleet_server_running_requests" Count ["server", "serves"]
         "Requests that the server works on, of all its clients; vLLM's own number.";
-    SERVER_WAITING = gauge "kgfleet_server_waiting_requests" Count ["server"]
+    SERVER_WAITING = gauge "kgfleet_server_waiting_requests" Count ["server", "serves"]
         "Requests that wait at the server; vLLM's own number.";
-    SERVER_KV_CACHE = gauge "kgfleet_server_kv_cache_usage_ratio" Count ["server"]
+    SERVER_KV_CACHE = gauge "kgfleet_server_kv_cache_usage_ratio" Count ["server", "serves"]
         "Share of vLLM's cache of keys and values in use, 0 to 1, of the fullest engine.";
-    SERVER_PREFIX_QUERIES = counter "kgfleet_server_prefix_cache_queries_total" Count ["server"]
+    SERVER_PREFIX_QUERIES = counter "kgfleet_server_prefix_cache_queries_total" Count ["server", "serves"]
         "Tokens that vLLM looked up in its prefix cache.";
-    SERVER_PREFIX_HITS = counter "kgfleet_server_prefix_cache_hits_total" Count ["server"]
+    SERVER_PREFIX_HITS = counter "kgfleet_server_prefix_cache_hits_total" Count ["server", "serves"]
         "Tokens that vLLM found in its prefix cache.";
-    SERVER_PROMPT_TOKENS = counter "kgfleet_server_prompt_tokens_total" Count ["server"]
+    SERVER_PROMPT_TOKENS = counter "kgfleet_server_prompt_tokens_total" Count ["server", "serves"]
         "Prompt tokens that vLLM processed, for all its clients.";
-    SERVER_GENERATED_TOKENS = counter "kgfleet_server_generated_tokens_total" Count ["server"]
+    SERVER_GENERATED_TOKENS = counter "kgfleet_server_generated_tokens_total" Count ["server", "serves"]
         "Tokens that vLLM generated, for all its clients.";
-    SERVER_PREEMPTIONS = counter "kgfleet_server_preemptions_total" Count ["server"]
+    SERVER_PREEMPTIONS = counter "kgfleet_server_preemptions_total" Count ["server", "serves"]
         "Requests that vLLM pushed out of its cache to compute them again.";
 }

@@ -17,27 +17,24 @@ pub struct Outgoing {
     pub spooled: bool,
     /// Why it has no scores.
     pub failure: Option<(FailureCause, String)>,
-    pub failed_calls: Vec<FailureCause>,
+    /// Whether the server reported overload during the dialogue.
+    pub was_refused: bool,
 }
 
 impl Outgoing {
     /// # Errors
     /// The record cannot be serialised.
     pub(crate) fn of(tag: Tag, record: Record, spooled: bool) -> Result<Self, serde_json::Error> {
-        let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
-        let failed_calls = calls.map(|call| call.cause).collect();
+        let mut calls =
+            record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
+        let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
+        let was_refused = calls.any(|call| too_much(call.cause));
         let delivery = fitting::delivery(tag.lease.run.clone(), &record, RECORD_BYTES_MAX)?;
         let failure = match record.outcome {
             // What the model answered is no trouble of its server's.
             Outcome::Scored { .. } | Outcome::Unscored { .. } => None,
             Outcome::Failed { cause, message } => Some((cause, message)),
         };
-        Ok(Self { tag, delivery, spooled, failure, failed_calls })
-    }
-
-    /// Whether the server reported overload during the dialogue.
-    pub(crate) fn was_refused(&self) -> bool {
-        let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
-        self.failed_calls.iter().copied().any(too_much)
+        Ok(Self { tag, delivery, spooled, failure, was_refused })
     }
 }

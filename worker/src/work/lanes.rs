@@ -13,6 +13,7 @@ use tracing::Instrument;
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
+use crate::counted::CountedModel;
 use crate::dialogue::{DialogueContext, DialogueJob, run_dialogue};
 use crate::metrics;
 use crate::outbox::Outgoing;
@@ -197,8 +198,8 @@ impl Work {
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
                 let context = DialogueContext {
-                    server: server.name().into(),
-                    model: WithinBudget::wrap(model, &lane.spec, &self.exchange),
+                    server: self.servers.label(&server).into(),
+                    model: CountedModel::wrap(WithinBudget::wrap(model, &lane.spec, &self.exchange)),
                     script,
                     evaluator: Arc::clone(&run.evaluator),
                     tasks: Arc::clone(&run.tasks),

@@ -38,9 +38,9 @@ impl WorkerDoing {
         (self.phase, self.since) = (phase, now);
     }
 
-    /// How long it has been doing it, in whole seconds.
-    pub(super) fn seconds(&self, now: Instant) -> u64 {
-        now.duration_since(self.since).as_secs()
+    /// How long it has been doing it.
+    pub(super) fn time(&self, now: Instant) -> Duration {
+        now.duration_since(self.since)
     }
 }
 

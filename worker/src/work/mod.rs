@@ -25,7 +25,7 @@ mod records;
 
 use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
-use crate::discovery::Discovery;
+use crate::discovery::{Discovery, Endpoints};
 use crate::keeper::RenewalReply;
 use crate::ledger::SharedLedger;
 use crate::metrics;
@@ -143,8 +143,12 @@ impl Work {
         discovery: Discovery,
         runs: Arc<HeldRuns>,
     ) -> Self {
-        let servers =
-            Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
+        let expected = config.expected_models.clone();
+        let servers = Servers::new(&config.worker, expected, config.concurrency, config.server_key.clone());
+        let servers = match &config.endpoints {
+            Endpoints::Listed(addresses) => servers.at(addresses),
+            Endpoints::File(_) | Endpoints::Own(_) => servers,
+        };
         let now = Instant::now();
         let until = config.until_done.map(|rules| UntilDone::new(rules, now));
         let expects = || Until { expects: config.expected_models.clone() };
@@ -256,6 +260,7 @@ impl Work {
     fn keep_house(&mut self, now: Instant) {
         self.unsettled = true; // Servers are given up and breakers close by the clock.
         metrics::servers(&self.servers.sights());
+        metrics::doing(self.doing.phase, self.doing.time(now), self.doing.loaded_in, self.config.gpus);
         {
             let mut ledger = self.ledger.lock();
             ledger.slots.forget_idle_lanes();
@@ -287,7 +292,7 @@ impl Work {
             parked_records: self.outbox.stranded(),
             not_asked: self.parked.iter().take(NOT_ASKED_TOLD_MAX).map(not_asked).collect(),
             phase: Some(self.doing.phase),
-            phase_s: self.doing.seconds(now),
+            phase_s: self.doing.time(now).as_secs(),
             loaded_s: self.doing.loaded_in.map(|time| time.as_secs()),
             ..self.config.first_status()
         };

@@ -59,7 +59,7 @@ impl Work {
         let lane = LaneKey::of(&tag.lease);
         self.leave_lane(&lane);
         let refused = match &ended {
-            Ok(Ok(outgoing)) => Some(outgoing.was_refused()),
+            Ok(Ok(outgoing)) => Some(outgoing.was_refused),
             Ok(Err(_)) | Err(_) => None,
         };
         self.servers.ended(&running.server, refused);
@@ -89,9 +89,6 @@ impl Work {
         let failure = outgoing.failure.take();
         let cause = failure.as_ref().map(|(cause, _)| *cause);
         metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
-        for cause in &outgoing.failed_calls {
-            metrics::call_failed(lane.model.as_str(), *cause);
-        }
         if let (Some(FailureCause::Connection), ServerKey::Found { endpoint, .. }) = (cause, &running.server)
         {
             self.discovery.suspect(endpoint);

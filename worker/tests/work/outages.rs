@@ -1,12 +1,14 @@
 //! Coordinators that are away, and workers that are killed meanwhile.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use domain::InstanceId;
 use domain::exchange::NameTaken;
+use domain::{FailureCause, InstanceId, RetryAdvice};
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::GatedModel;
-use worker::{Stop, WorkerError};
+use models::{CallError, RetryPolicy};
+use service_kit::metrics::Metrics;
+use worker::{Stop, WorkerConfig, WorkerError};
 
 use crate::at_work::{AtWork, config, model, spooled};
 
@@ -144,4 +146,30 @@ async fn a_coordinator_that_knows_only_the_process_before_this_one_is_told_who_f
     let error = worker.ended().await.unwrap_err();
     assert!(matches!(error, WorkerError::NameTaken { by, .. } if by.instance.as_str() == "stranger"));
     assert_eq!(coordinator.state().registered.len(), 3);
+}
+
+#[tokio::test]
+async fn calls_that_fail_are_counted_while_their_dialogue_still_tries() {
+    let metrics = Metrics::install().unwrap();
+    let absent = GatedModel::new(|_| {
+        Err(CallError::new(FailureCause::Connection, RetryAdvice::Unreachable, "nobody is there"))
+    });
+    let coordinator = FailingCoordinator::new(vec![model("counted")]);
+    coordinator.unit("counted", 0..1);
+    let again = Duration::from_secs(3600);
+    let retry = RetryPolicy { delay_first: again, delay_max: again, ..RetryPolicy::default() };
+    let worker = AtWork::start(WorkerConfig { retry, ..config(absent.clone().open(), 1) }, &coordinator);
+    let counted = || {
+        let page = metrics.render();
+        let mut lines = page.lines().filter(|line| line.contains("failed_calls") && line.contains("counted"));
+        lines.any(|line| line.contains("connection") && line.ends_with(" 1"))
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while !counted() && Instant::now() < end {
+        tokio::task::yield_now().await;
+    }
+    assert!(counted(), "{}", metrics.render());
+    assert_eq!((absent.calls(), coordinator.state().stored.len()), (1, 0), "the dialogue has not ended");
+    worker.stop(Stop::Abort);
+    worker.ended().await.unwrap();
 }

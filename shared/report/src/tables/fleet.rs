@@ -3,6 +3,7 @@
 
 use domain::ModelLabel;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
+use domain::exchange::WorkerPhase;
 use present::table::{Cell, Table, printable};
 
 use crate::words::{duration, figure};
@@ -197,8 +198,12 @@ pub fn workers(workers: &[WorkerView]) -> Table {
 pub fn remark(worker: &WorkerView) -> String {
     let status = &worker.status;
     let draining = worker.draining.then(|| "draining".to_owned());
+    let loading = (status.phase == Some(WorkerPhase::Loading)).then(|| {
+        let what = if status.expects.is_empty() { String::new() } else { shortened(&status.expects) + " " };
+        format!("loading {what}for {}", duration(status.phase_s as f64))
+    });
     let keys = (!status.lacks.is_empty()).then(|| format!("lacks keys: {}", status.lacks.join("; ")));
-    let told: Vec<String> = [draining, status.trouble.clone(), keys].into_iter().flatten().collect();
+    let told: Vec<String> = [draining, loading, status.trouble.clone(), keys].into_iter().flatten().collect();
     printable(&told.join("; "))
 }
 
@@ -263,5 +268,18 @@ mod tests {
         let told = trouble(&view(12_000, RunPhase::Active)).unwrap();
         assert_eq!(told, "12000 records of the fleet are not acknowledged yet");
         assert_eq!(trouble(&view(12_000, RunPhase::Finished)), None);
+    }
+
+    #[test]
+    fn a_worker_whose_server_loads_says_so() {
+        let status = domain::exchange::WorkerStatus {
+            expects: vec!["org/large".to_owned()],
+            phase: Some(WorkerPhase::Loading),
+            phase_s: 725,
+            ..Default::default()
+        };
+        let worker =
+            WorkerView { worker: "w".into(), status: status.into(), seen_ms_ago: 0, draining: false };
+        assert_eq!(remark(&worker), "loading org/large for 12m 05s");
     }
 }
