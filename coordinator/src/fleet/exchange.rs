@@ -146,6 +146,7 @@ impl Fleet {
         if info.len() > WORKER_INFO_BYTES_MAX {
             // Names are for people; work is assigned by offers.
             status.serves.truncate(16);
+            status.expects.truncate(16);
             status.trouble = status.trouble.map(|trouble| trouble.chars().take(500).collect());
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::exchange::{Offer, Serves, WorkerStatus};
+use domain::exchange::{Offer, Serves, WorkerPhase, WorkerStatus};
 use domain::reach::Reach;
 use domain::{Connector, ModelSpec};
 
@@ -78,22 +78,68 @@ pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     fit
 }
 
+/// Why none of some workers can ask a model. Those that a person can do least about come first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// A worker waits for its server of the model to load.
+    Loading,
+    /// Those that serve it lack its key, or may not contact its address.
+    Denied(String),
+    /// A worker was started for it, and its server does not answer any more.
+    ServerFailed,
+    /// No worker is there for it; what they serve.
+    NoWorker(String),
+}
+
+impl Unserved {
+    /// The reason as metrics name it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Denied(_) => "denied",
+            Self::ServerFailed => "server-failed",
+            Self::NoWorker(_) => "no-worker",
+        }
+    }
+}
+
+impl std::fmt::Display for Unserved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Loading => f.write_str("no worker serves it yet: a server of it is loading"),
+            Self::Denied(why) => write!(f, "no worker that serves it may ask it: {why}"),
+            Self::ServerFailed => f.write_str("its server does not answer; `kgfleet workers` says why"),
+            Self::NoWorker(serve) => write!(f, "no worker serves it; workers serve {serve}"),
+        }
+    }
+}
+
 /// Why none of these workers can ask the model; `None` if one can.
 pub fn why_nobody<'a>(
     workers: impl IntoIterator<Item = &'a WorkerStatus>,
     spec: &ModelSpec,
-) -> Option<String> {
+) -> Option<Unserved> {
     let (mut denied, mut served) = (None, BTreeSet::new());
+    let (mut is_loading, mut has_failed) = (false, false);
     for status in workers {
         match says_it_can(status, spec) {
             Fit::Yes => return None,
             Fit::Denied(why) => denied = Some(why),
             Fit::No => served.extend(status.serves.iter().map(String::as_str)),
         }
+        if status.expects.iter().any(|name| is_served(&Serves::Model(name.clone()), spec)) {
+            match status.phase {
+                Some(WorkerPhase::Loading) => is_loading = true,
+                Some(WorkerPhase::Serving | WorkerPhase::Idle) => has_failed = true,
+                Some(WorkerPhase::Ending) | None => {}
+            }
+        }
     }
     Some(match denied {
-        Some(why) => format!("no worker that serves it may ask it: {why}"),
-        None => format!("no worker serves it; workers serve {}", listed(&served)),
+        _ if is_loading => Unserved::Loading,
+        Some(why) => Unserved::Denied(why),
+        None if has_failed => Unserved::ServerFailed,
+        None => Unserved::NoWorker(listed(&served)),
     })
 }
 
@@ -195,15 +241,37 @@ mod tests {
         assert_eq!(says_it_can(&with, &other), Fit::No);
         assert_eq!(why_nobody([&without, &with], &claude), None);
         let named = ModelSpec { key: Some("spare".into()), ..claude.clone() };
-        let words = why_nobody([&with], &named).unwrap();
+        let words = why_nobody([&with], &named).unwrap().to_string();
         assert!(
             words.starts_with("no worker that serves it may ask it: ") && words.contains("`spare`"),
             "{words}"
         );
-        assert_eq!(why_nobody([&with], &other).unwrap(), "no worker serves it; workers serve anthropic");
-        assert_eq!(why_nobody([], &other).unwrap(), "no worker serves it; workers serve nothing");
+        let words =
+            |statuses: &[&WorkerStatus]| why_nobody(statuses.iter().copied(), &other).unwrap().to_string();
+        assert_eq!(words(&[&with]), "no worker serves it; workers serve anthropic");
+        assert_eq!(words(&[]), "no worker serves it; workers serve nothing");
         let plain = spec("simulated", "anthropic", None);
         assert_eq!(says_it_can(&with, &plain), Fit::Yes, "a model may have the name of a connector");
+    }
+
+    #[test]
+    fn a_model_whose_server_loads_has_its_worker() {
+        let model = spec("openai-compatible", "m", None);
+        let status = |phase, expects: &str| WorkerStatus {
+            expects: vec![expects.into()],
+            phase: Some(phase),
+            ..WorkerStatus::default()
+        };
+        let why = |statuses: &[WorkerStatus]| why_nobody(statuses, &model).map(|why| why.word());
+        let (loading, gone) = (status(WorkerPhase::Loading, "m"), status(WorkerPhase::Idle, "m"));
+        assert_eq!(why(&[]), Some("no-worker"));
+        assert_eq!(why(std::slice::from_ref(&loading)), Some("loading"));
+        assert_eq!(why(&[status(WorkerPhase::Loading, "n")]), Some("no-worker"), "of another model");
+        assert_eq!(why(std::slice::from_ref(&gone)), Some("server-failed"));
+        assert_eq!(why(&[status(WorkerPhase::Ending, "m")]), Some("no-worker"));
+        assert_eq!(why(&[gone, loading.clone()]), Some("loading"), "the other one comes");
+        let serving = WorkerStatus { serves: vec!["m".into()], ..status(WorkerPhase::Serving, "m") };
+        assert_eq!(why(&[loading, serving]), None);
     }
 
     #[test]

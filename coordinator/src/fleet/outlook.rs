@@ -45,6 +45,27 @@ pub(crate) struct KnownWork {
     pub is_named: bool,
 }
 
+/// What runs and judged benchmarks have left for servers of one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NeedByState {
+    /// Dialogues of active runs.
+    pub now: u64,
+    /// Dialogues of paused runs.
+    pub held: u64,
+    /// Whether a judged benchmark may ask it in a later stage.
+    pub later: bool,
+}
+
+impl NeedByState {
+    fn of(known: &KnownWork) -> Self {
+        let dialogues = |is_paused| {
+            let runs = known.runs.iter().filter(|run| run.is_paused == is_paused);
+            runs.map(|run| run.dialogues).sum()
+        };
+        Self { now: dialogues(false), held: dialogues(true), later: known.benchmarks.contains(&false) }
+    }
+}
+
 /// What the models have left for a worker that holds nothing.
 pub(crate) fn outlook(known: &KnownWork) -> Outlook {
     if !known.is_all {
@@ -114,6 +135,17 @@ impl Fleet {
             });
         }
         Ok(needs)
+    }
+
+    /// What is left for servers of each name that unfinished runs and benchmarks ask for. Names of which not everything is
+    /// known are left out.
+    pub(crate) fn need(&self, snapshot: &Snapshot) -> Vec<(String, NeedByState)> {
+        let of_name = |name: String| {
+            let serves = Serves::Model(name.clone());
+            let known = self.known_work(snapshot, &|spec: &ModelSpec| is_served(&serves, spec));
+            known.is_all.then(|| (name, NeedByState::of(&known)))
+        };
+        self.asked_names().into_iter().filter_map(of_name).collect()
     }
 
     /// The names of all models that unfinished runs and benchmarks ask at servers of their own.
@@ -241,6 +273,8 @@ mod tests {
             };
             assert_eq!((outlook(&judge(false)), outlook(&judge(true))), (active, paused), "{runs:?}");
         }
+        let both = KnownWork { benchmarks: vec![true, false], ..known(&[work, paused, held]) };
+        assert_eq!(NeedByState::of(&both), NeedByState { now: 20, held: 10, later: true });
         let nobody = KnownWork { is_named: false, ..known(&[]) };
         assert_eq!(outlook(&nobody), Outlook::Later, "its run may be submitted later");
     }

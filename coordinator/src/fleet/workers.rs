@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use domain::exchange::{NotAsked, WorkerStatus};
+use domain::exchange::{NotAsked, WorkerPhase, WorkerStatus};
 use domain::reach::Reach;
 use domain::{ModelSpec, RunId, WorkerId};
 use queue::WorkerEntry;
 
-use crate::fleet::matching::{Fit, says_it_can, why_nobody};
+use crate::fleet::matching::{Fit, Unserved, says_it_can, why_nobody};
 
 /// The statuses of the latest reading. Those of workers that are gone go with the next one.
 #[derive(Default)]
@@ -33,6 +33,18 @@ pub(crate) struct Member {
     pub draining: bool,
 }
 
+/// What decides which models a worker can ask, and why it cannot.
+type Kind<'a> = (&'a [String], Option<&'a Reach>, &'a [String], Option<WorkerPhase>);
+
+/// The phase of a worker that expects models which it does not serve.
+fn phase_of(status: &WorkerStatus, expects: &[String]) -> Option<WorkerPhase> {
+    // Serving and idle come and go; as reasons they are one.
+    match status.phase.filter(|_| !expects.is_empty()) {
+        Some(WorkerPhase::Serving) => Some(WorkerPhase::Idle),
+        phase => phase,
+    }
+}
+
 /// The registered workers at one moment.
 #[derive(Default)]
 pub(crate) struct RegisteredWorkers {
@@ -48,11 +60,14 @@ pub(crate) struct RegisteredWorkers {
 
 impl RegisteredWorkers {
     fn of(members: Vec<Member>) -> Self {
-        let mut places: HashMap<(&[String], Option<&Reach>), usize> = HashMap::new();
+        let mut places: HashMap<Kind<'_>, usize> = HashMap::new();
         let mut kinds: Vec<(Arc<WorkerStatus>, u64)> = Vec::new();
         for member in &members {
             let status = &member.status;
-            let place = *places.entry((&status.serves, status.reach.as_ref())).or_insert(kinds.len());
+            // What a worker expects matters only where it does not serve it.
+            let expects = if status.expects == status.serves { &[][..] } else { &status.expects };
+            let kind = (&status.serves[..], status.reach.as_ref(), expects, phase_of(status, expects));
+            let place = *places.entry(kind).or_insert(kinds.len());
             match kinds.get_mut(place) {
                 Some((_, workers)) => *workers += 1,
                 None => kinds.push((Arc::clone(status), 1)),
@@ -100,7 +115,7 @@ impl RegisteredWorkers {
     }
 
     /// Why none of them can ask the model; `None` if one can.
-    pub(crate) fn why_nobody(&self, spec: &ModelSpec) -> Option<String> {
+    pub(crate) fn why_nobody(&self, spec: &ModelSpec) -> Option<Unserved> {
         why_nobody(self.kinds.iter().map(|(status, _)| &**status), spec)
     }
 }

@@ -110,9 +110,8 @@ pub(crate) fn asked_again(dialogues: u64) {
     counter!(ASKED_AGAIN).increment(dialogues);
 }
 
-/// Why a model is blocked, in one word: the cause of failure that a reason in words begins with, or what else it is.
-pub(crate) fn blocked_word(parked: Option<&str>) -> &'static str {
-    let Some(reason) = parked else { return "no-worker" };
+/// Why a parked model is not asked, in one word: the cause of failure that the reason in words begins with, if any.
+pub(crate) fn parked_word(reason: &str) -> &'static str {
     let causes = FailureCause::ALL.into_iter().map(FailureCause::as_str);
     let mut said =
         causes.filter(|cause| reason.strip_prefix(cause).is_some_and(|rest| rest.starts_with(':')));
@@ -140,8 +139,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_parking_is_a_word_of_a_closed_list() {
-        assert_eq!(blocked_word(None), "no-worker");
-        assert_eq!(blocked_word(Some("quota-exhausted: your credit is used up")), "quota-exhausted");
-        assert_eq!(blocked_word(Some("a dialogue ended by a panic: timeout: no")), "parked");
+        assert_eq!(parked_word("quota-exhausted: your credit is used up"), "quota-exhausted");
+        assert_eq!(parked_word("a dialogue ended by a panic: timeout: no"), "parked");
     }
 }

@@ -36,6 +36,8 @@ service_kit::metric_table! {
         "Units of runs that are not over: pending, leased or dead; suspect are those of the first two that run alone.";
     BACKLOG = gauge "kgfleet_backlog_dialogues" Count ["model"]
         "Dialogues of pending and leased units: what autoscaling goes by.";
+    NEED = gauge "kgfleet_need_dialogues" Count ["serves", "state"]
+        "What runs and judged benchmarks have left for servers of a model, by the name that is asked for: dialogues without a record in active runs (now) and in paused ones (held); later is 1 while a judged benchmark may ask it in a later stage, whose dialogues are not known yet.";
     WORKERS = gauge "kgfleet_workers" Count []
         "Registered workers.";
     WORKERS_IN_TROUBLE = gauge "kgfleet_workers_in_trouble" Count []
@@ -65,13 +67,15 @@ service_kit::metric_table! {
     RUN_TOKEN_RATE = gauge "kgfleet_run_tokens_per_second" Count ["run"]
         "Generated tokens per second over the last minute.";
     RUN_ETA = gauge "kgfleet_run_eta_seconds" Seconds ["run"]
-        "Time that the slowest model takes for the rest at its present rate; absent where no model moves, and while a model with dialogues left is blocked.";
-    RUN_MODEL_REMAINING = gauge "kgfleet_run_model_remaining_dialogues" Count ["run", "model"]
-        "Dialogues of a model that have no record yet.";
+        "Time that the slowest model takes for the rest at its present rate; absent while a model with dialogues left does not move.";
+    RUN_MODEL_REMAINING = gauge "kgfleet_run_model_remaining_dialogues" Count ["run", "model", "serves"]
+        "Dialogues of a model that have no record yet; serves is the name by which it is asked for.";
+    RUN_MODEL_DIALOGUES = gauge "kgfleet_run_model_dialogues" Count ["run", "model", "state"]
+        "Dialogues of a model that have a record, scored or failed.";
     RUN_MODEL_WORKERS = gauge "kgfleet_run_model_workers" Count ["run", "model"]
         "Registered workers that serve the model.";
     RUN_MODEL_BLOCKED = gauge "kgfleet_run_model_blocked" Count ["run", "model", "reason"]
-        "1 while no worker can ask the rest of a model: no-worker, or the failure for which it is parked; absent otherwise.";
+        "1 while no worker can ask the rest of a model: no-worker; loading, while a worker waits for its server of it; server-failed, where that does not answer any more; denied, where workers lack the key or may not go to the address; or the failure for which it is parked. Absent otherwise.";
     RUN_MODEL_SCORE = gauge "kgfleet_run_model_score" Count ["run", "model"]
         "Mean of the means of a model's tasks so far.";
     RUN_CELL_SCORE = gauge "kgfleet_run_cell_score" Count ["run", "model", "task"]

@@ -59,6 +59,11 @@ impl Views {
             }
             self.state_run(&of_run.run, &counts, &workers, &mut frame);
         }
+        for (serves, need) in self.fleet.need(&snapshot) {
+            for (state, left) in [("now", need.now), ("held", need.held), ("later", need.later.into())] {
+                frame.set(NEED, &[("serves", &serves), ("state", state)], left as f64);
+            }
+        }
         for (model, [pending, leased, dead, suspect, backlog]) in models {
             for (state, units) in
                 [("pending", pending), ("leased", leased), ("dead", dead), ("suspect", suspect)]
@@ -74,7 +79,7 @@ impl Views {
     fn state_run(&self, run: &Run, counts: &[ModelCounts], workers: &RegisteredWorkers, frame: &mut Frame) {
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
         let views = self.model_views(run, &cells, counts, workers);
-        let Pace { rate, tokens_per_second, eta_s } = progress::of_run(&views);
+        let Pace { rate, tokens_per_second, .. } = progress::of_run(&views);
         let id = run.id().as_str();
         let of_run = [("run", id)];
         let phases = PHASES.map(RunPhase::as_str);
@@ -95,17 +100,27 @@ impl Views {
         }
         frame.set(RUN_RATE, &of_run, rate);
         frame.set(RUN_TOKEN_RATE, &of_run, tokens_per_second);
-        // A number cannot say that it leaves out a model.
-        if let Some(eta_s) = eta_s.filter(|_| views.iter().all(|view| view.blocked.is_none())) {
+        if let Some(eta_s) = progress::time_left(&views) {
             frame.set(RUN_ETA, &of_run, eta_s);
         }
-        for view in &views {
+        for (view, spec) in views.iter().zip(&run.models) {
             let of_model = [("run", id), ("model", view.model.as_str())];
-            frame.set(RUN_MODEL_REMAINING, &of_model, view.remaining() as f64);
+            let of_servers = [of_model[0], of_model[1], ("serves", spec.requested())];
+            frame.set(RUN_MODEL_REMAINING, &of_servers, view.remaining() as f64);
             frame.set(RUN_MODEL_WORKERS, &of_model, view.workers as f64);
+            for (state, dialogues) in [("scored", view.scored), ("failed", view.failed)] {
+                frame.set(
+                    RUN_MODEL_DIALOGUES,
+                    &[of_model[0], of_model[1], ("state", state)],
+                    dialogues as f64,
+                );
+            }
             if view.blocked.is_some() {
-                let reason = blocked_word(view.parked.as_deref());
-                frame.set(RUN_MODEL_BLOCKED, &[of_model[0], of_model[1], ("reason", reason)], 1.0);
+                let nobody = || workers.why_nobody(spec).map(|why| why.word());
+                // Whoever came in between can ask it.
+                if let Some(reason) = view.parked.as_deref().map(parked_word).or_else(nobody) {
+                    frame.set(RUN_MODEL_BLOCKED, &[of_model[0], of_model[1], ("reason", reason)], 1.0);
+                }
             }
             if let Some(mean) = view.mean.value {
                 frame.set(RUN_MODEL_SCORE, &of_model, mean);

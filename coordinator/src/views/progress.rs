@@ -29,6 +29,14 @@ pub(crate) fn of_run(models: &[ModelView]) -> Pace {
     progress
 }
 
+/// When all of a run ends, in seconds, at the present pace; `None` where nobody can say, because a model with dialogues
+/// left does not move. A number cannot say that it leaves out a model.
+pub(crate) fn time_left(models: &[ModelView]) -> Option<f64> {
+    let mut left = models.iter().filter(|model| model.remaining() > 0).map(|model| model.pace.eta_s);
+    let first = left.next()??;
+    left.try_fold(first, |latest, eta_s| eta_s.map(|eta_s| latest.max(eta_s)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +66,16 @@ mod tests {
         let progress = of_run(&models);
         assert_eq!(progress, Pace { rate: 11.0, tokens_per_second: 110.0, eta_s: Some(200.0) });
         assert_eq!(models[2].pace.eta_s, None, "one that does not move has no end in sight");
+    }
+
+    #[test]
+    fn a_run_has_no_end_in_sight_while_one_of_its_models_does_not_move() {
+        let (quick, slow) = (model(10.0, 100, false), model(1.0, 200, false));
+        let (done, still) = (model(3.0, 0, false), model(0.0, 500, false));
+        assert_eq!(time_left(&[quick.clone(), slow.clone(), done.clone()]), Some(200.0));
+        assert_eq!(time_left(&[quick.clone(), still]), None, "a model that has no pace yet");
+        assert_eq!(time_left(&[model(5.0, 10, true), slow]), None, "a model that nobody can ask");
+        assert_eq!((time_left(&[done]), time_left(&[])), (None, None));
     }
 
     #[test]

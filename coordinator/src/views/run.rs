@@ -170,7 +170,7 @@ impl Views {
             if active && view.remaining() > 0 {
                 let nobody = || {
                     let waits = self.store.is_shared() && view.units_pending > 0;
-                    waits.then(|| workers.why_nobody(spec)).flatten()
+                    waits.then(|| workers.why_nobody(spec)).flatten().map(|why| why.to_string())
                 };
                 view.blocked = view.parked.as_ref().map(|reason| format!("parked: {reason}")).or_else(nobody);
             }
