@@ -1,26 +1,26 @@
 //! The dashboard that answers: who works, and which GPU is idle? `reliability` explains the form of a panel.
 
-use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
+use crate::panels::{Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, SERVES, Step, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
-use PanelKind::{Bars, Lines, Stacked, Stat, Table};
+use PanelKind::{Bars, Lines, Stacked, Stat, States, Table};
 
 pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-fleet",
     title: "kgfleet: Fleet",
     about: "Who works, how full are the model servers, which of them is idle while work waits, and who is slower than the others.",
-    variables: &[NODE],
+    variables: &[RELEASE, POOL, INSTANCE, SERVES],
     rows: &[
         PanelRow {
             title: "Now",
             panels: &[
-                panel("Workers", Stat, Number, 4, "Registered workers.", &[("max(kgfleet_workers)", "")]),
+                panel("Workers", Stat, Number, 4, "Registered workers.", &[("sum(max by (namespace, release) (kgfleet_workers))", "")]),
                 panel(
                     "In trouble",
                     Stat,
                     Fault,
                     4,
                     "Workers that something keeps from their work; `kgfleet workers` says what.",
-                    &[("max(kgfleet_workers_in_trouble)", "")],
+                    &[("sum(max by (namespace, release) (kgfleet_workers_in_trouble))", "")],
                 ),
                 panel(
                     "Draining",
@@ -28,16 +28,16 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     4,
                     "Workers that finish what they hold and end.",
-                    &[("max(kgfleet_workers_draining)", "")],
+                    &[("sum(max by (namespace, release) (kgfleet_workers_draining))", "")],
                 ),
-                panel("Runs", Stat, Number, 4, "Runs that are not over.", &[("max(kgfleet_runs)", "")]),
+                panel("Runs", Stat, Number, 4, "Runs that are not over.", &[("sum(max by (namespace, release) (kgfleet_runs))", "")]),
                 panel(
                     "Backlog",
                     Stat,
                     Number,
                     4,
                     "Dialogues of pending and leased units.",
-                    &[("sum(max by (model) (kgfleet_backlog_dialogues))", "")],
+                    &[("sum(max by (namespace, release, model) (kgfleet_backlog_dialogues))", "")],
                 ),
                 panel(
                     "In flight",
@@ -45,7 +45,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     4,
                     "Dialogues under way at all workers.",
-                    &[("sum(kgfleet_worker_inflight_dialogues{instance=~\"$node\"})", "")],
+                    &[("sum(kgfleet_worker_inflight_dialogues)", "")],
                 ),
             ],
         },
@@ -59,7 +59,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Dialogues in flight over the limit. 1: the server gets all that the limit allows. Far below 1 with a backlog: the worker lacks leases or is in trouble.",
                     &[(
-                        "sum by (server) (kgfleet_worker_inflight_dialogues{instance=~\"$node\"}) / (sum by (server) (kgfleet_worker_concurrency_limit{instance=~\"$node\"}) > 0)",
+                        "sum by (release, serves, server) (kgfleet_worker_inflight_dialogues) / (sum by (release, serves, server) (kgfleet_worker_concurrency_limit) > 0)",
                         "{{server}}",
                     )],
                 ),
@@ -68,12 +68,13 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Table,
                     Number,
                     12,
-                    "Servers with nothing in flight although dialogues wait, and their limits. Empty is good; the waiting work may be for other models.",
+                    "Servers with nothing in flight although dialogues of their model wait, and their limits. Empty is good.",
                     &[(
-                        "sum by (server) (kgfleet_worker_concurrency_limit) and on (server) (sum by (server) (kgfleet_worker_inflight_dialogues) == 0) and on () (sum(max by (model) (kgfleet_backlog_dialogues)) > 0)",
-                        "",
+                        "sum by (namespace, release, serves, server) (kgfleet_worker_concurrency_limit) and on (namespace, release, server) (sum by (namespace, release, server) (kgfleet_worker_inflight_dialogues) == 0) and on (namespace, release, serves) (max by (namespace, release, serves) (kgfleet_need_dialogues{state=\"now\"}) > 0)",
+                        "limit",
                     )],
-                ),
+                )
+                .none_is_good(),
                 panel(
                     "Limit and dialogues in flight",
                     Lines,
@@ -82,11 +83,11 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "The limit grows while it is used up and the server does not queue, and shrinks when the server refuses.",
                     &[
                         (
-                            "sum by (server) (kgfleet_worker_concurrency_limit{instance=~\"$node\"})",
+                            "sum by (release, serves, server) (kgfleet_worker_concurrency_limit)",
                             "{{server}} limit",
                         ),
                         (
-                            "sum by (server) (kgfleet_worker_inflight_dialogues{instance=~\"$node\"})",
+                            "sum by (release, serves, server) (kgfleet_worker_inflight_dialogues)",
                             "{{server}} in flight",
                         ),
                     ],
@@ -98,7 +99,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "fixed by hand; server-queue: requests wait at the server; refused: the server was full; maximum; unused: not used up; growing.",
                     &[(
-                        "max by (server, reason) (kgfleet_worker_concurrency_limit_reason{instance=~\"$node\"}) == 1",
+                        "max by (release, serves, server, reason) (kgfleet_worker_concurrency_limit_reason) == 1",
                         "",
                     )],
                 ),
@@ -109,8 +110,9 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "vLLM's own numbers, of all its clients.",
                     &[
-                        ("max by (server) (kgfleet_server_running_requests)", "{{server}} running"),
-                        ("max by (server) (kgfleet_server_waiting_requests)", "{{server}} waiting"),
+                        ("max by (release, serves, server) (kgfleet_server_running_requests)", "{{server}} running"),
+                        ("sum by (serves) (max by (serves, release, server) (kgfleet_server_running_requests))", "all of {{serves}} running"),
+                        ("max by (release, serves, server) (kgfleet_server_waiting_requests)", "{{server}} waiting"),
                     ],
                 ),
                 panel(
@@ -118,9 +120,13 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Lines,
                     Share,
                     8,
-                    "Share in use of the fullest engine. Near 1, vLLM pushes requests out and computes them again.",
-                    &[("max by (server) (kgfleet_server_kv_cache_usage_ratio)", "{{server}}")],
-                ),
+                    "Share in use of the fullest engine, and the mean of a model's servers. Near 1, vLLM pushes requests out and computes them again.",
+                    &[
+                        ("max by (release, serves, server) (kgfleet_server_kv_cache_usage_ratio)", "{{server}}"),
+                        ("avg by (serves) (max by (serves, release, server) (kgfleet_server_kv_cache_usage_ratio))", "mean of {{serves}}"),
+                    ],
+                )
+                .with("blue", &[Step(0.95, "red")]),
                 panel(
                     "Prefix cache hits",
                     Lines,
@@ -128,20 +134,26 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Share of the looked-up tokens that were in vLLM's prefix cache. Units of one task share their beginning, so this should be high.",
                     &[(
-                        "sum by (server) (rate(kgfleet_server_prefix_cache_hits_total[$__rate_interval])) / (sum by (server) (rate(kgfleet_server_prefix_cache_queries_total[$__rate_interval])) > 0)",
+                        "sum by (release, serves, server) (rate(kgfleet_server_prefix_cache_hits_total[$__rate_interval])) / (sum by (release, serves, server) (rate(kgfleet_server_prefix_cache_queries_total[$__rate_interval])) > 0)",
                         "{{server}}",
                     )],
                 ),
                 panel(
                     "Generated tokens per second",
-                    Stacked,
+                    Lines,
                     PerSecond,
                     8,
-                    "vLLM's own count, of all its clients.",
-                    &[(
-                        "max by (server) (rate(kgfleet_server_generated_tokens_total[$__rate_interval]))",
-                        "{{server}}",
-                    )],
+                    "vLLM's own count, of all its clients: by server, and of all servers of a model.",
+                    &[
+                        (
+                            "max by (release, serves, server) (rate(kgfleet_server_generated_tokens_total[$__rate_interval]))",
+                            "{{server}}",
+                        ),
+                        (
+                            "sum by (serves) (max by (serves, release, server) (rate(kgfleet_server_generated_tokens_total[$__rate_interval])))",
+                            "all of {{serves}}",
+                        ),
+                    ],
                 ),
                 panel(
                     "Preemptions",
@@ -150,7 +162,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Requests pushed out of the cache per second.",
                     &[(
-                        "max by (server) (rate(kgfleet_server_preemptions_total[$__rate_interval]))",
+                        "max by (release, serves, server) (rate(kgfleet_server_preemptions_total[$__rate_interval]))",
                         "{{server}}",
                     )],
                 ),
@@ -161,9 +173,82 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Empty is good.",
                     &[
-                        ("max by (server) (kgfleet_server_up == 0)", ""),
-                        ("max by (server) (kgfleet_server_model_mismatch == 1)", ""),
+                        ("max by (release, serves, server) (kgfleet_server_up == 0)", ""),
+                        ("max by (release, serves, server) (kgfleet_server_model_mismatch == 1)", ""),
                     ],
+                ),
+            ],
+        },
+        PanelRow {
+            title: "GPUs",
+            panels: &[
+                panel(
+                    "What workers do",
+                    States(&[
+                        (1, "loading", "orange"),
+                        (2, "serving", "green"),
+                        (3, "idle", "yellow"),
+                        (4, "ending", "blue"),
+                    ]),
+                    Number,
+                    12,
+                    "For each worker: its server loads, it has dialogues in flight, it waits for work, or it ends.",
+                    &[(
+                        "sum by (release, pool, instance) (kgfleet_worker_phase{phase=\"loading\"}) + 2 * sum by (release, pool, instance) (kgfleet_worker_phase{phase=\"serving\"}) + 3 * sum by (release, pool, instance) (kgfleet_worker_phase{phase=\"idle\"}) + 4 * sum by (release, pool, instance) (kgfleet_worker_phase{phase=\"ending\"})",
+                        "{{instance}}",
+                    )],
+                ),
+                panel(
+                    "GPUs by what their worker does",
+                    Stacked,
+                    Number,
+                    12,
+                    "GPUs as --gpus of the workers says.",
+                    &[(
+                        "sum by (phase) (kgfleet_worker_phase * on (namespace, release, instance) group_left () kgfleet_worker_gpus)",
+                        "{{phase}}",
+                    )],
+                ),
+                panel(
+                    "GPU hours in this time",
+                    Bars,
+                    Number,
+                    8,
+                    "GPU hours of the chosen time by what the worker did. serving is work; the rest is what it cost.",
+                    &[(
+                        "sum by (phase) (sum_over_time((kgfleet_worker_phase * on (namespace, release, instance) group_left () kgfleet_worker_gpus)[$__range:30s])) / 120",
+                        "{{phase}}",
+                    )],
+                ),
+                panel(
+                    "Time to load",
+                    Bars,
+                    Seconds,
+                    8,
+                    "From the start of a worker until its first server answered.",
+                    &[("max by (release, pool, instance) (kgfleet_worker_load_seconds)", "{{instance}}")],
+                ),
+                panel(
+                    "Longest in what they do",
+                    Table,
+                    Seconds,
+                    8,
+                    "The ten workers that have been longest in their phase.",
+                    &[(
+                        "topk(10, max by (release, pool, instance, phase) (kgfleet_worker_phase == 1) * on (release, pool, instance) group_left () max by (release, pool, instance) (kgfleet_worker_phase_seconds))",
+                        "time",
+                    )],
+                ),
+                panel(
+                    "Dialogues left for servers",
+                    Table,
+                    Number,
+                    24,
+                    "By the name that is asked for: dialogues of active runs (now) and of paused ones (held); later is 1 while a judged benchmark may ask the model in a later stage.",
+                    &[(
+                        "max by (release, serves, state) (kgfleet_need_dialogues) > 0",
+                        "dialogues",
+                    )],
                 ),
             ],
         },
@@ -177,7 +262,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "95th percentile by server, retries included. One line above the others: that server is slower.",
                     &[(
-                        "histogram_quantile(0.95, sum by (le, server) (rate(kgfleet_worker_round_duration_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                        "histogram_quantile(0.95, sum by (le, release, serves, server) (rate(kgfleet_worker_round_duration_seconds_bucket[$__rate_interval])))",
                         "{{server}}",
                     )],
                 ),
@@ -188,7 +273,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "95th percentile by server, of answers that come in a stream.",
                     &[(
-                        "histogram_quantile(0.95, sum by (le, server) (rate(kgfleet_worker_first_token_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                        "histogram_quantile(0.95, sum by (le, release, serves, server) (rate(kgfleet_worker_first_token_seconds_bucket[$__rate_interval])))",
                         "{{server}}",
                     )],
                 ),
@@ -199,7 +284,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Mean time of an answer over the last quarter of an hour.",
                     &[(
-                        "topk(10, sum by (server) (rate(kgfleet_worker_round_duration_seconds_sum[15m])) / (sum by (server) (rate(kgfleet_worker_round_duration_seconds_count[15m])) > 0))",
+                        "topk(10, sum by (release, serves, server) (rate(kgfleet_worker_round_duration_seconds_sum[15m])) / (sum by (release, serves, server) (rate(kgfleet_worker_round_duration_seconds_count[15m])) > 0))",
                         "{{server}}",
                     )],
                 ),
@@ -209,7 +294,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     12,
                     "Registered workers that serve each model of the active runs.",
-                    &[("max by (model) (kgfleet_run_model_workers)", "{{model}}")],
+                    &[("max by (release, model) (kgfleet_run_model_workers)", "{{model}}")],
                 ),
             ],
         },
@@ -222,7 +307,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     8,
                     "Leases held by worker.",
-                    &[("kgfleet_worker_leases{instance=~\"$node\"}", "{{instance}}")],
+                    &[("max by (release, instance) (kgfleet_worker_leases)", "{{instance}}")],
                 ),
                 panel(
                     "Leased dialogues that have not started",
@@ -230,7 +315,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     8,
                     "Zero for long with a backlog: the worker waits for leases.",
-                    &[("kgfleet_worker_pending_dialogues{instance=~\"$node\"}", "{{instance}}")],
+                    &[("max by (release, instance) (kgfleet_worker_pending_dialogues)", "{{instance}}")],
                 ),
                 panel(
                     "Units",
@@ -239,7 +324,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Units of the active runs by state. A suspect is also pending or leased.",
                     &[(
-                        "sum by (state) (max by (model, state) (kgfleet_units{state!=\"suspect\"}))",
+                        "sum by (state) (max by (namespace, release, model, state) (kgfleet_units{state!=\"suspect\"}))",
                         "{{state}}",
                     )],
                 ),
@@ -249,7 +334,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Seconds,
                     12,
                     "It must stay below the lease, 30 s unless set otherwise.",
-                    &[("kgfleet_worker_lease_age_seconds{instance=~\"$node\"}", "{{instance}}")],
+                    &[("max by (release, instance) (kgfleet_worker_lease_age_seconds)", "{{instance}}")],
                 ),
                 panel(
                     "Dialogues by worker",
@@ -258,7 +343,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Dialogues that ended per second.",
                     &[(
-                        "sum by (instance) (rate(kgfleet_worker_dialogues_total{instance=~\"$node\"}[$__rate_interval]))",
+                        "sum by (instance) (rate(kgfleet_worker_dialogues_total[$__rate_interval]))",
                         "{{instance}}",
                     )],
                 ),
@@ -274,7 +359,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Processors in use by process, evaluation processes left out.",
                     &[(
-                        "rate(process_cpu_seconds_total{instance=~\"$node\"}[$__rate_interval]) and on (instance) kgfleet_build_info",
+                        "rate(process_cpu_seconds_total[$__rate_interval]) and on (namespace, release, instance) kgfleet_build_info",
                         "{{instance}}",
                     )],
                 ),
@@ -285,7 +370,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "In RAM, evaluation processes left out.",
                     &[(
-                        "process_resident_memory_bytes{instance=~\"$node\"} and on (instance) kgfleet_build_info",
+                        "process_resident_memory_bytes and on (namespace, release, instance) kgfleet_build_info",
                         "{{instance}}",
                     )],
                 ),
@@ -296,7 +381,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Version of every process. docs/versions.md says which understand each other.",
                     &[(
-                        "max by (component, version, instance) (kgfleet_build_info{instance=~\"$node\"})",
+                        "max by (release, node, component, version, instance) (kgfleet_build_info)",
                         "",
                     )],
                 ),
@@ -307,7 +392,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Share of the allowed file descriptors in use.",
                     &[(
-                        "(process_open_fds{instance=~\"$node\"} / process_max_fds) and on (instance) kgfleet_build_info",
+                        "(process_open_fds / process_max_fds) and on (namespace, release, instance) kgfleet_build_info",
                         "{{instance}}",
                     )],
                 ),
@@ -318,7 +403,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Time since the process started.",
                     &[(
-                        "(time() - process_start_time_seconds{instance=~\"$node\"}) and on (instance) kgfleet_build_info",
+                        "(time() - process_start_time_seconds) and on (namespace, release, instance) kgfleet_build_info",
                         "",
                     )],
                 ),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::panels::{Dashboard, Is, Panel, PanelKind, Variable};
+use crate::panels::{Choice, Dashboard, Is, Panel, PanelKind, Step, Variable, chosen};
 
 /// Version of the dashboard format, of Grafana 10 and later.
 const SCHEMA: u32 = 39;
@@ -28,7 +28,7 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
             }
             let height = height(panel.kind);
             let place = json!({"h": height, "w": panel.width, "x": x, "y": y});
-            panels.push(written(panel, panels.len() + 1, place));
+            panels.push(written(panel, dashboard.variables, panels.len() + 1, place));
             (x, tallest) = (x + panel.width, tallest.max(height));
         }
         y += tallest;
@@ -63,19 +63,32 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
 fn link(title: &str, url: &str, icon: &str, new_tab: bool) -> Value {
     json!({
         "title": title, "type": "link", "url": url, "icon": icon, "targetBlank": new_tab, "asDropdown": false,
-        "includeVars": false, "keepTime": true, "tags": [], "tooltip": "",
+        "includeVars": true, "keepTime": true, "tags": [], "tooltip": "",
     })
 }
 
 fn variable(variable: &Variable) -> Value {
-    let Variable { name, label, from: (metric, of) } = *variable;
-    let definition = format!("label_values({metric}, {of})");
-    json!({
+    let Variable { name, label, from, choice } = *variable;
+    let several = choice == Choice::Several;
+    // One that is offered by its age is read from the text of the series.
+    let (definition, regex) = match choice {
+        Choice::Several => (format!("label_values({from}, {name})"), String::new()),
+        Choice::Latest => (
+            format!("query_result(sort_desc(max by ({name}) ({from}{{release=~\"$release\"}})))"),
+            format!("/{name}=\"([^\"]+)\"/"),
+        ),
+    };
+    let mut written = json!({
         "name": name, "label": label, "type": "query",
-        "query": {"query": definition, "refId": "variable"}, "datasource": source(), "refresh": 2, "sort": 2,
-        "multi": true, "includeAll": true, "allValue": ".+", "hide": 0, "regex": "", "skipUrlSync": false,
-        "current": {"selected": true, "text": ["All"], "value": ["$__all"]}, "options": [],
-    })
+        "query": {"query": definition, "refId": "variable"}, "datasource": source(), "refresh": 2,
+        "sort": if several { 2 } else { 0 }, "multi": several, "includeAll": several, "hide": 0, "regex": regex,
+        "skipUrlSync": false, "current": {}, "options": [],
+    });
+    if several {
+        written["allValue"] = json!(".*");
+        written["current"] = json!({"selected": true, "text": ["All"], "value": ["$__all"]});
+    }
+    written
 }
 
 fn source() -> Value {
@@ -85,18 +98,20 @@ fn source() -> Value {
 fn height(kind: PanelKind) -> u32 {
     match kind {
         PanelKind::Stat | PanelKind::Word => 4,
-        PanelKind::Lines | PanelKind::Stacked | PanelKind::Bars | PanelKind::Table => 8,
+        PanelKind::Lines | PanelKind::Stacked | PanelKind::Bars | PanelKind::Table | PanelKind::States(_) => {
+            8
+        }
         PanelKind::Matrix { .. } => 16,
     }
 }
 
-fn written(panel: &Panel, id: usize, place: Value) -> Value {
-    let instant = !matches!(panel.kind, PanelKind::Lines | PanelKind::Stacked);
+fn written(panel: &Panel, variables: &[Variable], id: usize, place: Value) -> Value {
+    let instant = !matches!(panel.kind, PanelKind::Lines | PanelKind::Stacked | PanelKind::States(_));
     let as_table = matches!(panel.kind, PanelKind::Table | PanelKind::Matrix { .. });
     let target = |(letter, (expression, legend)): (char, &(&str, &str))| {
         json!({
-            "refId": letter.to_string(), "datasource": source(), "editorMode": "code", "expr": expression,
-            "legendFormat": if legend.is_empty() { "__auto" } else { legend },
+            "refId": letter.to_string(), "datasource": source(), "editorMode": "code",
+            "expr": chosen(expression, variables), "legendFormat": if legend.is_empty() { "__auto" } else { legend },
             "instant": instant, "range": !instant, "format": if as_table { "table" } else { "time_series" },
         })
     };
@@ -105,7 +120,7 @@ fn written(panel: &Panel, id: usize, place: Value) -> Value {
     json!({
         "id": id, "type": kind, "title": panel.title, "description": panel.help, "gridPos": place,
         "datasource": source(), "targets": targets, "options": options,
-        "transformations": transformations(panel.kind),
+        "transformations": transformations(panel),
         "fieldConfig": {"defaults": defaults(panel), "overrides": []},
     })
 }
@@ -129,6 +144,14 @@ fn drawing(kind: PanelKind) -> (&'static str, Value) {
                 "tooltip": {"mode": "multi", "sort": "desc"},
             }),
         ),
+        PanelKind::States(_) => (
+            "state-timeline",
+            json!({
+                "mergeValues": true, "showValue": "auto", "alignValue": "left", "rowHeight": 0.9,
+                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []},
+                "tooltip": {"mode": "single", "sort": "none"},
+            }),
+        ),
         PanelKind::Bars => (
             "bargauge",
             json!({
@@ -143,12 +166,22 @@ fn drawing(kind: PanelKind) -> (&'static str, Value) {
     }
 }
 
-fn transformations(kind: PanelKind) -> Value {
-    match kind {
-        PanelKind::Table => json!([
-            {"id": "merge", "options": {}},
-            {"id": "organize", "options": {"excludeByName": {"Time": true}, "indexByName": {}, "renameByName": {}}},
-        ]),
+fn transformations(panel: &Panel) -> Value {
+    match panel.kind {
+        PanelKind::Table => {
+            // Grafana calls the values of the only query `Value`, and those of several `Value #A`, `Value #B`.
+            let named = ('A'..='Z').zip(panel.queries).filter(|(_, (_, column))| !column.is_empty());
+            let names: serde_json::Map<String, Value> = named
+                .map(|(letter, (_, column))| match panel.queries.len() {
+                    1 => ("Value".to_owned(), json!(column)),
+                    _ => (format!("Value #{letter}"), json!(column)),
+                })
+                .collect();
+            json!([
+                {"id": "merge", "options": {}},
+                {"id": "organize", "options": {"excludeByName": {"Time": true}, "indexByName": {}, "renameByName": names}},
+            ])
+        }
         PanelKind::Matrix { rows, columns } => json!([
             {"id": "groupingToMatrix", "options": {
                 "columnField": columns, "rowField": rows, "valueField": "Value", "emptyValue": "null",
@@ -166,9 +199,21 @@ fn defaults(panel: &Panel) -> Value {
         Is::Bytes => "bytes",
         Is::Share => "percentunit",
     };
-    let steps = match panel.is {
-        Is::Fault => json!([{"color": "green", "value": null}, {"color": "red", "value": 1}]),
-        _ => json!([{"color": "blue", "value": null}]),
+    let base = json!({"color": panel.base, "value": null});
+    let further = panel.steps.iter().map(|Step(value, colour)| json!({"color": colour, "value": value}));
+    let steps: Vec<Value> = std::iter::once(base).chain(further).collect();
+    let mappings = match panel.kind {
+        PanelKind::States(states) => {
+            let texts: serde_json::Map<String, Value> = states
+                .iter()
+                .zip(0..)
+                .map(|((value, text, colour), at): (_, u32)| {
+                    (value.to_string(), json!({"text": text, "color": colour, "index": at}))
+                })
+                .collect();
+            json!([{"type": "value", "options": texts}])
+        }
+        _ => json!([]),
     };
     let colour = match panel.kind {
         PanelKind::Matrix { .. } => json!({"mode": "continuous-blues"}),
@@ -180,7 +225,9 @@ fn defaults(panel: &Panel) -> Value {
             "drawStyle": "line", "lineWidth": 1, "showPoints": "never", "spanNulls": false, "axisSoftMin": 0,
             "fillOpacity": if panel.kind == PanelKind::Stacked { 30 } else { 5 },
             "stacking": {"mode": if panel.kind == PanelKind::Stacked { "normal" } else { "none" }, "group": "A"},
+            "thresholdsStyle": {"mode": if panel.steps.is_empty() { "off" } else { "dashed" }},
         }),
+        PanelKind::States(_) => json!({"fillOpacity": 70, "lineWidth": 0}),
         PanelKind::Matrix { .. } => {
             json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}})
         }
@@ -188,9 +235,18 @@ fn defaults(panel: &Panel) -> Value {
         _ => json!({}),
     };
     let mut defaults = json!({
-        "unit": unit, "color": colour, "custom": custom, "mappings": [],
+        "unit": unit, "color": colour, "custom": custom, "mappings": mappings,
         "thresholds": {"mode": "absolute", "steps": steps},
     });
+    if panel.none_is_good {
+        defaults["noValue"] = json!("none");
+    }
+    if panel.leads_to_servers {
+        defaults["links"] = json!([{
+            "title": "Servers of ${__field.labels.serves}", "targetBlank": false,
+            "url": "/d/kgfleet-fleet?${release:queryparam}&var-serves=${__field.labels.serves}",
+        }]);
+    }
     if panel.is == Is::Share {
         (defaults["min"], defaults["max"]) = (json!(0), json!(1));
     }

@@ -3,7 +3,7 @@
 //! Each [`panel`] has a title, how and in which unit its values are drawn, its width, a sentence for readers, and its
 //! queries with the legends of their series.
 
-use crate::panels::{Dashboard, Is, NODE, PanelKind, PanelRow, panel};
+use crate::panels::{Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, Step, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
 use PanelKind::{Lines, Stacked, Stat, Table};
 
@@ -11,7 +11,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-reliability",
     title: "kgfleet: Reliability",
     about: "What is wrong: alerts, retries, lost leases, dead letters, the way of records into the log, Redis, and the evaluation of answers.",
-    variables: &[NODE],
+    variables: &[RELEASE, POOL, INSTANCE],
     rows: &[
         PanelRow {
             title: "Now",
@@ -23,7 +23,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Each alert has a section in docs/monitoring.md. Empty is good.",
                     &[(
-                        "max by (alertname, severity, run, model, server, instance) (ALERTS{alertname=~\"Kgfleet.+\", alertstate=\"firing\"})",
+                        "max by (alertname, severity, namespace, release, run, model, server, instance) (ALERTS{alertname=~\"Kgfleet.+\", alertstate=\"firing\"})",
                         "",
                     )],
                 ),
@@ -34,14 +34,15 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     4,
                     "Coordinators that can do their work.",
                     &[("sum(kgfleet_coordinator_ready)", "")],
-                ),
+                )
+                .with("red", &[Step(1.0, "green")]),
                 panel(
                     "Dead letters",
                     Stat,
                     Fault,
                     4,
                     "Units given up because workers died of them; `kgfleet dlq ls` shows them.",
-                    &[("sum(max by (model) (kgfleet_units{state=\"dead\"}))", "")],
+                    &[("sum(max by (namespace, release, model) (kgfleet_units{state=\"dead\"}))", "")],
                 ),
                 panel(
                     "Oldest unstored record",
@@ -50,14 +51,15 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     4,
                     "Age of the oldest record that a coordinator took in and has not stored.",
                     &[("max(kgfleet_commit_lag_seconds)", "")],
-                ),
+                )
+                .with("green", &[Step(10.0, "orange"), Step(30.0, "red")]),
                 panel(
                     "What keeps coordinators from their work",
                     Table,
                     Fault,
                     12,
                     "Empty is good.",
-                    &[("max by (instance, part) (kgfleet_coordinator_trouble == 1)", "")],
+                    &[("max by (release, node, instance, part) (kgfleet_coordinator_trouble == 1)", "")],
                 ),
                 panel(
                     "Runs and workers in trouble",
@@ -66,8 +68,8 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "`kgfleet status RUN` and `kgfleet workers` say why. Empty is good.",
                     &[
-                        ("max by (run) (kgfleet_run_trouble == 1)", ""),
-                        ("max by (instance) (kgfleet_worker_trouble{instance=~\"$node\"} == 1)", ""),
+                        ("max by (release, run) (kgfleet_run_trouble == 1)", ""),
+                        ("max by (release, node, instance) (kgfleet_worker_trouble == 1)", ""),
                     ],
                 ),
             ],
@@ -82,7 +84,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Most are retried. overloaded and rate-limited: throttling.",
                     &[(
-                        "sum by (cause) (rate(kgfleet_worker_failed_calls_total{instance=~\"$node\"}[$__rate_interval]))",
+                        "sum by (cause) (rate(kgfleet_worker_failed_calls_total[$__rate_interval]))",
                         "{{cause}}",
                     )],
                 ),
@@ -93,7 +95,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Share of all calls.",
                     &[(
-                        "sum by (model) (rate(kgfleet_worker_failed_calls_total{instance=~\"$node\"}[$__rate_interval])) / (sum by (model) (rate(kgfleet_worker_failed_calls_total{instance=~\"$node\"}[$__rate_interval])) + sum by (model) (rate(kgfleet_worker_rounds_total{instance=~\"$node\"}[$__rate_interval])))",
+                        "sum by (model) (rate(kgfleet_worker_failed_calls_total[$__rate_interval])) / (sum by (model) (rate(kgfleet_worker_failed_calls_total[$__rate_interval])) + sum by (model) (rate(kgfleet_worker_rounds_total[$__rate_interval])))",
                         "{{model}}",
                     )],
                 ),
@@ -104,7 +106,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Times in the last quarter of an hour that a model was not asked for a while, by cause.",
                     &[(
-                        "sum by (model, cause) (increase(kgfleet_worker_parkings_total{instance=~\"$node\"}[15m]))",
+                        "sum by (model, cause) (increase(kgfleet_worker_parkings_total[15m]))",
                         "{{model}} {{cause}}",
                     )],
                 ),
@@ -139,7 +141,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Leases that workers lost in the last quarter of an hour.",
                     &[(
-                        "sum by (instance) (increase(kgfleet_worker_lost_leases_total{instance=~\"$node\"}[15m]))",
+                        "sum by (release, node, instance) (increase(kgfleet_worker_lost_leases_total[15m]))",
                         "{{instance}}",
                     )],
                 ),
@@ -150,7 +152,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Reports of workers to coordinators that failed, by code.",
                     &[(
-                        "sum by (code) (rate(kgfleet_worker_exchange_failures_total{instance=~\"$node\"}[$__rate_interval]))",
+                        "sum by (code) (rate(kgfleet_worker_exchange_failures_total[$__rate_interval]))",
                         "{{code}}",
                     )],
                 ),
@@ -160,7 +162,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     12,
                     "Units that run alone because a worker died with them.",
-                    &[("max by (model) (kgfleet_units{state=\"suspect\"})", "{{model}}")],
+                    &[("max by (release, model) (kgfleet_units{state=\"suspect\"})", "{{model}}")],
                 ),
             ],
         },
@@ -182,7 +184,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "What coordinators told workers of their records.",
                     &[(
-                        "sum by (outcome) (rate(kgfleet_worker_receipts_total{instance=~\"$node\"}[$__rate_interval]))",
+                        "sum by (outcome) (rate(kgfleet_worker_receipts_total[$__rate_interval]))",
                         "{{outcome}}",
                     )],
                 ),
@@ -202,7 +204,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                             "log and queue",
                         ),
                         (
-                            "histogram_quantile(0.99, sum by (le) (rate(kgfleet_worker_delivery_duration_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                            "histogram_quantile(0.99, sum by (le) (rate(kgfleet_worker_delivery_duration_seconds_bucket[$__rate_interval])))",
                             "worker",
                         ),
                     ],
@@ -213,15 +215,16 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Seconds,
                     8,
                     "Age of the oldest record that was taken in and is not stored.",
-                    &[("max by (instance) (kgfleet_commit_lag_seconds)", "{{instance}}")],
-                ),
+                    &[("max by (release, node, instance) (kgfleet_commit_lag_seconds)", "{{instance}}")],
+                )
+                .with("blue", &[Step(30.0, "red")]),
                 panel(
                     "Records on their way",
                     Lines,
                     Bytes,
                     8,
                     "Bytes in coordinators; they take 64 MiB at most.",
-                    &[("max by (instance) (kgfleet_records_in_flight_bytes)", "{{instance}}")],
+                    &[("max by (release, node, instance) (kgfleet_records_in_flight_bytes)", "{{instance}}")],
                 ),
                 panel(
                     "Failures of log and delivery",
@@ -232,7 +235,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     &[
                         ("sum(rate(kgfleet_sink_failures_total[$__rate_interval]))", "log"),
                         (
-                            "sum by (code) (rate(kgfleet_worker_delivery_failures_total{instance=~\"$node\"}[$__rate_interval]))",
+                            "sum by (code) (rate(kgfleet_worker_delivery_failures_total[$__rate_interval]))",
                             "delivery {{code}}",
                         ),
                     ],
@@ -243,18 +246,16 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Share,
                     12,
                     "Size of undelivered records over the size at which no new dialogue starts.",
-                    &[(
-                        "kgfleet_worker_spool_bytes{instance=~\"$node\"} / kgfleet_worker_spool_limit_bytes",
-                        "{{instance}}",
-                    )],
-                ),
+                    &[("kgfleet_worker_spool_bytes / kgfleet_worker_spool_limit_bytes", "{{instance}}")],
+                )
+                .with("blue", &[Step(0.5, "orange"), Step(1.0, "red")]),
                 panel(
                     "Unacknowledged records",
                     Lines,
                     Number,
                     12,
                     "By worker.",
-                    &[("kgfleet_worker_unacknowledged_records{instance=~\"$node\"}", "{{instance}}")],
+                    &[("kgfleet_worker_unacknowledged_records", "{{instance}}")],
                 ),
             ],
         },
@@ -311,7 +312,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     12,
                     "Generation of each run's queue; it rises when the queue is built again.",
-                    &[("max by (run) (kgfleet_run_generation)", "")],
+                    &[("max by (release, run) (kgfleet_run_generation)", "")],
                 ),
             ],
         },
@@ -325,7 +326,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "95th percentile by task class, from the answer to its verdict.",
                     &[(
-                        "histogram_quantile(0.95, sum by (le, class) (rate(kgfleet_worker_evaluation_duration_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                        "histogram_quantile(0.95, sum by (le, class) (rate(kgfleet_worker_evaluation_duration_seconds_bucket[$__rate_interval])))",
                         "{{class}}",
                     )],
                 ),
@@ -336,7 +337,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "95th percentile by worker. If it is long, give the worker more processors or --evaluators.",
                     &[(
-                        "histogram_quantile(0.95, sum by (le, instance) (rate(kgfleet_worker_evaluation_wait_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                        "histogram_quantile(0.95, sum by (le, release, node, instance) (rate(kgfleet_worker_evaluation_wait_seconds_bucket[$__rate_interval])))",
                         "{{instance}}",
                     )],
                 ),
@@ -347,7 +348,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "95th percentile. After an answer hit a limit it is judged without execution, then without parsing.",
                     &[(
-                        "histogram_quantile(0.95, sum by (le, stage) (rate(kgfleet_worker_judging_duration_seconds_bucket{instance=~\"$node\"}[$__rate_interval])))",
+                        "histogram_quantile(0.95, sum by (le, stage) (rate(kgfleet_worker_judging_duration_seconds_bucket[$__rate_interval])))",
                         "{{stage}}",
                     )],
                 ),
@@ -358,7 +359,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     8,
                     "Answers of the last quarter of an hour whose verdict names a limit.",
                     &[(
-                        "sum by (limit) (increase(kgfleet_worker_evaluation_limits_total{instance=~\"$node\"}[15m]))",
+                        "sum by (limit) (increase(kgfleet_worker_evaluation_limits_total[15m]))",
                         "{{limit}}",
                     )],
                 ),
@@ -368,10 +369,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     8,
                     "In the last quarter of an hour. external: killed, stopped or starved; no answer can do that.",
-                    &[(
-                        "sum by (cause) (increase(kgfleet_worker_evaluator_deaths_total{instance=~\"$node\"}[15m]))",
-                        "{{cause}}",
-                    )],
+                    &[("sum by (cause) (increase(kgfleet_worker_evaluator_deaths_total[15m]))", "{{cause}}")],
                 ),
                 panel(
                     "Evaluation processes started",
@@ -380,7 +378,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "In the last quarter of an hour.",
                     &[(
-                        "sum by (instance) (increase(kgfleet_worker_evaluators_started_total{instance=~\"$node\"}[15m]))",
+                        "sum by (release, node, instance) (increase(kgfleet_worker_evaluators_started_total[15m]))",
                         "{{instance}}",
                     )],
                 ),
@@ -391,7 +389,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Answers that did not need an evaluation process.",
                     &[(
-                        "sum by (instance) (rate(kgfleet_worker_verdicts_recalled_total{instance=~\"$node\"}[$__rate_interval]))",
+                        "sum by (release, node, instance) (rate(kgfleet_worker_verdicts_recalled_total[$__rate_interval]))",
                         "{{instance}}",
                     )],
                 ),
@@ -407,9 +405,9 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Series: active runs have more models times tasks than one metric may have series. Spans: the collector of traces did not take them.",
                     &[
-                        ("max by (instance) (kgfleet_dropped_series)", "{{instance}} series"),
+                        ("max by (release, node, instance) (kgfleet_dropped_series)", "{{instance}} series"),
                         (
-                            "sum by (instance) (increase(kgfleet_dropped_spans_total[15m]))",
+                            "sum by (release, node, instance) (increase(kgfleet_dropped_spans_total[15m]))",
                             "{{instance}} spans",
                         ),
                     ],
@@ -420,7 +418,10 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     12,
                     "Samples of the last scrape.",
-                    &[("scrape_samples_scraped and on (instance) kgfleet_build_info", "{{instance}}")],
+                    &[(
+                        "scrape_samples_scraped and on (namespace, release, instance) kgfleet_build_info",
+                        "{{instance}}",
+                    )],
                 ),
             ],
         },

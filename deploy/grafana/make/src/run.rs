@@ -1,16 +1,38 @@
 //! The dashboard that answers: how fast and how far is a run, and what are the results? `reliability` explains the form
 //! of a panel.
 
-use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RUN, panel};
+use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RELEASE, RUN, Step, panel};
 use Is::{Fault, Number, PerSecond, Seconds, Share};
 use PanelKind::{Bars, Lines, Matrix, Stacked, Stat, Table, Word};
 
 pub const DASHBOARD: Dashboard = Dashboard {
     uid: "kgfleet-run",
     title: "kgfleet: Run",
-    about: "How fast, how far, and what comes out. Numbers of a run are told by every coordinator; the largest is shown, so that nothing is counted twice and nothing jumps when a coordinator goes.",
-    variables: &[RUN, MODEL],
+    about: "How fast, how far, and what comes out. Numbers of a run are told by every coordinator; the largest is shown, so that nothing is counted twice and nothing jumps when a coordinator goes. All runs are in the table at the top; the rest shows the one that is chosen, unless a title says otherwise.",
+    variables: &[RELEASE, RUN, MODEL],
     rows: &[
+        PanelRow {
+            title: "All runs",
+            panels: &[panel(
+                "Runs that are not over",
+                Table,
+                Number,
+                24,
+                "Each run with the share of its dialogues that have a record, those that failed, dialogues per second, and the time left in seconds, which is empty while a model with dialogues left does not move.",
+                &[
+                    (
+                        "sum by (namespace, release, run) (max by (namespace, release, run, state) (kgfleet_run_dialogues{state=~\"scored|failed\"})) / max by (namespace, release, run) (kgfleet_run_dialogues{state=\"planned\"})",
+                        "done",
+                    ),
+                    (
+                        "max by (namespace, release, run) (kgfleet_run_dialogues{state=\"failed\"})",
+                        "failed",
+                    ),
+                    ("max by (namespace, release, run) (kgfleet_run_dialogues_per_second)", "per second"),
+                    ("max by (namespace, release, run) (kgfleet_run_eta_seconds)", "seconds left"),
+                ],
+            )],
+        },
         PanelRow {
             title: "Now",
             panels: &[
@@ -21,7 +43,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     4,
                     "Share of the planned dialogues that have a record, scored or failed.",
                     &[(
-                        "sum by (run) (max by (run, state) (kgfleet_run_dialogues{run=~\"$run\", state=~\"scored|failed\"})) / max by (run) (kgfleet_run_dialogues{run=~\"$run\", state=\"planned\"})",
+                        "sum by (run) (max by (run, state) (kgfleet_run_dialogues{run=\"$run\", state=~\"scored|failed\"})) / max by (run) (kgfleet_run_dialogues{run=\"$run\", state=\"planned\"})",
                         "{{run}}",
                     )],
                 ),
@@ -30,8 +52,8 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Stat,
                     Seconds,
                     4,
-                    "What the slowest model takes for the rest at its present rate. Empty while no model moves.",
-                    &[("max by (run) (kgfleet_run_eta_seconds{run=~\"$run\"})", "{{run}}")],
+                    "What the slowest model takes for the rest at its present rate. Empty while a model with dialogues left does not move.",
+                    &[("max by (run) (kgfleet_run_eta_seconds{run=\"$run\"})", "{{run}}")],
                 ),
                 panel(
                     "Dialogues",
@@ -39,7 +61,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     PerSecond,
                     4,
                     "Dialogues per second over the last minute.",
-                    &[("max by (run) (kgfleet_run_dialogues_per_second{run=~\"$run\"})", "{{run}}")],
+                    &[("max by (run) (kgfleet_run_dialogues_per_second{run=\"$run\"})", "{{run}}")],
                 ),
                 panel(
                     "Tokens",
@@ -47,7 +69,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     PerSecond,
                     4,
                     "Generated tokens per second over the last minute.",
-                    &[("max by (run) (kgfleet_run_tokens_per_second{run=~\"$run\"})", "{{run}}")],
+                    &[("max by (run) (kgfleet_run_tokens_per_second{run=\"$run\"})", "{{run}}")],
                 ),
                 panel(
                     "Failed",
@@ -55,15 +77,16 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Number,
                     4,
                     "Dialogues without a score. Not scored is not zero: `kgfleet retry` asks them again.",
-                    &[("max by (run) (kgfleet_run_dialogues{run=~\"$run\", state=\"failed\"})", "{{run}}")],
-                ),
+                    &[("max by (run) (kgfleet_run_dialogues{run=\"$run\", state=\"failed\"})", "{{run}}")],
+                )
+                .with("green", &[Step(1.0, "orange")]),
                 panel(
                     "Phase",
                     Word,
                     Number,
                     4,
                     "Preparing, active or paused.",
-                    &[("max by (run, phase) (kgfleet_run_phase{run=~\"$run\"}) == 1", "{{phase}}")],
+                    &[("max by (run, phase) (kgfleet_run_phase{run=\"$run\"}) == 1", "{{run}} {{phase}}")],
                 ),
             ],
         },
@@ -77,7 +100,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Share of the planned dialogues that have a record.",
                     &[(
-                        "sum by (run) (max by (run, state) (kgfleet_run_dialogues{run=~\"$run\", state=~\"scored|failed\"})) / max by (run) (kgfleet_run_dialogues{run=~\"$run\", state=\"planned\"})",
+                        "sum by (run) (max by (run, state) (kgfleet_run_dialogues{run=\"$run\", state=~\"scored|failed\"})) / max by (run) (kgfleet_run_dialogues{run=\"$run\", state=\"planned\"})",
                         "{{run}}",
                     )],
                 ),
@@ -86,25 +109,26 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Lines,
                     Number,
                     12,
-                    "The model whose line falls slowest decides when the run ends.",
+                    "The model whose line falls slowest decides when the run ends. A line leads to the servers of its model.",
                     &[(
-                        "max by (model) (kgfleet_run_model_remaining_dialogues{run=~\"$run\", model=~\"$model\"})",
+                        "max by (run, model, serves) (kgfleet_run_model_remaining_dialogues{run=\"$run\", model=~\"$model\"})",
                         "{{model}}",
                     )],
-                ),
+                )
+                .to_servers(),
                 panel(
                     "Dialogues per second by model",
                     Stacked,
                     PerSecond,
                     12,
-                    "Records that count, of all runs, at all coordinators together.",
+                    "How fast what is left grows less.",
                     &[(
-                        "sum by (model) (rate(kgfleet_dialogues_total{model=~\"$model\"}[$__rate_interval]))",
+                        "clamp_min(-deriv(max by (run, model) (kgfleet_run_model_remaining_dialogues{run=\"$run\", model=~\"$model\"})[5m:]), 0)",
                         "{{model}}",
                     )],
                 ),
                 panel(
-                    "Generated tokens per second by model",
+                    "Generated tokens per second by model, all runs",
                     Stacked,
                     PerSecond,
                     12,
@@ -115,7 +139,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     )],
                 ),
                 panel(
-                    "Prompt tokens per second by model",
+                    "Prompt tokens per second by model, all runs",
                     Stacked,
                     PerSecond,
                     12,
@@ -126,7 +150,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     )],
                 ),
                 panel(
-                    "Duration of a dialogue",
+                    "Duration of a dialogue, all runs",
                     Lines,
                     Seconds,
                     12,
@@ -145,7 +169,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
             ],
         },
         PanelRow {
-            title: "Outcomes",
+            title: "Outcomes, all runs",
             panels: &[
                 panel(
                     "Outcomes",
@@ -159,7 +183,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     )],
                 ),
                 panel(
-                    "Failures by cause",
+                    "Failures by cause, all runs",
                     Stacked,
                     PerSecond,
                     8,
@@ -170,7 +194,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     )],
                 ),
                 panel(
-                    "Answers by kind of prompt",
+                    "Answers by kind of prompt, all runs",
                     Stacked,
                     PerSecond,
                     8,
@@ -192,7 +216,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Share of the planned dialogues that have a record.",
                     &[(
-                        "max by (model, task) (kgfleet_run_cell_done_ratio{run=~\"$run\", model=~\"$model\"})",
+                        "max by (run, model, task) (kgfleet_run_cell_done_ratio{run=\"$run\", model=~\"$model\"})",
                         "",
                     )],
                 ),
@@ -203,7 +227,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Mean headline score of the dialogues scored so far. It moves until the run has ended.",
                     &[(
-                        "max by (model, task) (kgfleet_run_cell_score{run=~\"$run\", model=~\"$model\"})",
+                        "max by (run, model, task) (kgfleet_run_cell_score{run=\"$run\", model=~\"$model\"})",
                         "",
                     )],
                 ),
@@ -214,7 +238,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     12,
                     "Mean of the means of a model's tasks.",
                     &[(
-                        "max by (model) (kgfleet_run_model_score{run=~\"$run\", model=~\"$model\"})",
+                        "max by (run, model) (kgfleet_run_model_score{run=\"$run\", model=~\"$model\"})",
                         "{{model}}",
                     )],
                 ),
@@ -223,9 +247,9 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Table,
                     Fault,
                     12,
-                    "Models whose rest nobody can ask now, and why. Empty is good.",
+                    "Models whose rest nobody can ask now, and why: loading and no-worker are normal while models wait for their turn.",
                     &[(
-                        "max by (run, model, reason) (kgfleet_run_model_blocked{run=~\"$run\", model=~\"$model\"})",
+                        "max by (run, model, reason) (kgfleet_run_model_blocked{run=\"$run\", model=~\"$model\"})",
                         "",
                     )],
                 ),

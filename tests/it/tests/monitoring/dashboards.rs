@@ -41,7 +41,7 @@ fn panels_name_metrics_and_labels_that_exist() {
             }
         }
         for variable in dashboard.variables {
-            catalogue.check(variable.from.0, &[]).unwrap();
+            catalogue.check(variable.from, &[]).unwrap();
         }
     }
     let hidden: Vec<&String> = catalogue.names().filter(|name| !shown.contains(*name)).collect();

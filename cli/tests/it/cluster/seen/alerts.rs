@@ -9,7 +9,8 @@ use super::prometheus::Prometheus;
 use crate::harness::{Cluster, NT_TASK, Server, free_port, process, wait_until};
 
 /// A model whose provider says that the quota is used up, one whose every answer is nested deeper than any limit, and one
-/// that says much. The last two take their time, so that there is a steady flow of records.
+/// that says much. These two take their time, so that there is a steady flow of records. A server refuses most prompts of
+/// another one.
 fn simulation() -> String {
     let nested =
         format!("```turtle\\n<a:s> <a:p> {}<a:o>{} .\\n```", "[ <a:p> ".repeat(400), " ]".repeat(400));
@@ -21,6 +22,8 @@ name = "sim-poor"
 name = "sim-nested"
 answers = {{ kind = "scripted", answers = [{{ text = "{nested}" }}] }}
 [[models]]
+name = "sim-failing"
+[[models]]
 name = "sim-wordy"
 answers = {{ kind = "garbage", tokens = 20000 }}
 max_model_len = 100000
@@ -29,6 +32,15 @@ model = "sim-poor"
 when = "always"
 fault = {{ status = {{ code = 402 }} }}
 [[faults.rules]]
+model = "sim-failing"
+when = {{ probability = 0.6 }}
+fault = {{ status = {{ code = 400 }} }}
+[[faults.rules]]
+model = "sim-nested"
+when = "always"
+fault = {{ slow = {{ delay_ms = 1000 }} }}
+[[faults.rules]]
+model = "sim-wordy"
 when = "always"
 fault = {{ slow = {{ delay_ms = 1000 }} }}
 "#
@@ -93,14 +105,19 @@ fn every_alert_about_what_befalls_few_clusters_fires() {
     let mut worker = cluster.worker_with("steady", port, &format!("http://{listen}/v1"), &more);
     worker.go_on_listening();
     for (name, text) in [
-        ("endless.toml", endless(&["sim-poor", "sim-nested", "sim-wordy"])),
+        ("endless.toml", endless(&["sim-poor", "sim-failing", "sim-nested", "sim-wordy"])),
         ("many.toml", many()),
         ("deadly.toml", deadly()),
     ] {
         let file = cluster.data.write(name, text);
         cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
     }
-    fires(&["KgfleetSeriesDropped", "KgfleetQuotaExhausted", "KgfleetEvaluationLimits"]);
+    fires(&[
+        "KgfleetModelFailing",
+        "KgfleetSeriesDropped",
+        "KgfleetQuotaExhausted",
+        "KgfleetEvaluationLimits",
+    ]);
 
     // The unit kills two workers: the first death makes it a suspect, the second one a dead letter.
     let server = Server::stuck_for_ever_at("");

@@ -136,7 +136,7 @@ impl Open {
 fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let _turn = take_turn();
     let Some(mut cluster) = Cluster::start() else { return };
-    let ports: Vec<u16> = (0..4).map(|_| free_port()).collect();
+    let ports: Vec<u16> = (0..5).map(|_| free_port()).collect();
     let Some(prometheus) = Prometheus::start(cluster.data.path(), &ports) else { return };
     let began = Instant::now();
     let coordinator = cluster.coordinator_with(
@@ -153,7 +153,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let (_stuck_simulator, never_answers) = simulate("stuck.toml", STUCK);
     let worker = |at: usize, listen: &str, concurrency: &str| {
         let http = format!("127.0.0.1:{}", ports[at]);
-        let more = ["--concurrency", concurrency, "--http", &http];
+        let more = ["--concurrency", concurrency, "--http", &http, "--gpus", "1"];
         let mut worker = cluster.worker_with(
             &format!("worker-{at}"),
             coordinator.port,
@@ -171,6 +171,11 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let can_end = cluster.data.write("can-end.toml", quick());
     cluster.kgfleet(&coordinator, &["submit", can_end.to_str().unwrap()]).expect(0);
 
+    // One worker waits for a server that never comes.
+    let (nowhere, http) = (format!("http://127.0.0.1:{}/v1", free_port()), format!("127.0.0.1:{}", ports[4]));
+    let more = ["--model", "sim-strong", "--http", &http];
+    let mut waiting = cluster.worker_with("worker-4", coordinator.port, &nowhere, &more);
+    waiting.go_on_listening();
     // One worker holds more leases than the rule about expired ones asks for, and cannot work them off.
     let doomed = worker(3, &never_answers, "2");
     prometheus.until("units are leased", |prometheus| {
@@ -183,27 +188,47 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     prometheus.until("records come", |prometheus| {
         prometheus.value("max(kgfleet_run_dialogues{state=\"scored\"})").is_some_and(|scored| scored >= 10.0)
     });
-    // It dies with what it holds; its leases expire.
-    doomed.signal(Signal::KILL);
     kill_evaluators(&prometheus, &workers[0], ports[1]);
     let catalogue = |of: &[service_kit::metrics::MetricDefinition]| {
         [of, service_kit::metrics::DEFINITIONS, service_kit::metrics::process::DEFINITIONS].concat()
     };
-    open.ask_until(&prometheus, "while it runs", |open| {
-        open.panels.len() < 12 && open.has_fired(&["KgfleetNoWorkerForModel", "KgfleetLeasesExpiring"])
+    let (of_coordinators, of_workers) =
+        (catalogue(coordinator::metrics::DEFINITIONS), catalogue(worker::metrics::DEFINITIONS));
+    prometheus
+        .until("an end is in sight", |prometheus| prometheus.value("max(kgfleet_run_eta_seconds)").is_some());
+    let mut told_by_coordinator = scrape::check(ports[0], &of_coordinators);
+    let servers = "count(count by (server) (kgfleet_server_up{serves=\"sim-middling\"}))";
+    prometheus.until("three servers of a model are told apart, which have one address", |prometheus| {
+        prometheus.value(servers) == Some(3.0)
     });
-    let told_by_coordinator = scrape::check(ports[0], &catalogue(coordinator::metrics::DEFINITIONS));
-    let of_workers = catalogue(worker::metrics::DEFINITIONS);
+    open.ask_until(&prometheus, "while it runs", |open| {
+        open.panels.len() < 20 && open.has_fired(&["KgfleetQueuedLong", "KgfleetLoadSlow"])
+    });
+    told_by_coordinator.extend(scrape::check(ports[0], &of_coordinators));
     let mut told_by_workers = scrape::check(ports[1], &of_workers);
-    // What can be asked is asked; the servers are idle, and the absent model's dialogues wait.
+    // All but what the hanging server keeps is done; the other servers are idle although that is left.
+    prometheus.until("only the hanging server is asked", |prometheus| {
+        let asked = format!(
+            "sum(kgfleet_worker_inflight_dialogues{{instance=~\"127.0.0.1:({}|{})\"}})",
+            ports[1], ports[2]
+        );
+        let pending = "sum(kgfleet_units{model!=\"sim-absent\", state=\"pending\"})";
+        prometheus.value(&asked) == Some(0.0) && prometheus.value(pending) == Some(0.0)
+    });
+    open.ask_until(&prometheus, "while a server hangs", |open| {
+        let is_idle = open.panels.iter().all(|question| question.place != "Idle servers while work waits");
+        is_idle && open.has_fired(&["KgfleetRunStalled", "KgfleetServerSilent", "KgfleetGpusIdle"])
+    });
+    // It dies with what it holds; its leases expire, and others end it.
+    doomed.signal(Signal::KILL);
+    open.ask_until(&prometheus, "without the worker of that server", |open| {
+        open.has_fired(&["KgfleetLeasesExpiring"])
+    });
     prometheus.until("only the absent model's dialogues are left", |prometheus| {
         let left = "max(kgfleet_run_model_remaining_dialogues{model!=\"sim-absent\"})";
         prometheus.value(left) == Some(0.0)
     });
-    open.ask_until(&prometheus, "at its end", |open| {
-        let is_idle = open.panels.iter().all(|question| question.place != "Idle servers while work waits");
-        is_idle && open.has_fired(&["KgfleetRunStalled"])
-    });
+    open.ask_until(&prometheus, "at its end", |open| open.has_fired(&["KgfleetNoWorkerForModel"]));
     // On a busy machine a worker may have asked or judged nothing by the first look.
     for port in &ports[1..3] {
         told_by_workers.extend(scrape::check(*port, &of_workers));

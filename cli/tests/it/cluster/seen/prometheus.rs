@@ -29,7 +29,7 @@ pub fn root() -> PathBuf {
 /// minutes looks back for some seconds.
 fn quickened(file: &str) -> String {
     let mut text = std::fs::read_to_string(root().join("deploy/prometheus").join(file)).unwrap();
-    for window in ["[5m]", "[10m]", "[15m]", "[1h]"] {
+    for window in ["[5m]", "[10m]", "[15m]", "[30m]", "[1h]"] {
         text = text.replace(window, "[8s]");
     }
     let lines = text.lines().map(|line| {
@@ -40,12 +40,15 @@ fn quickened(file: &str) -> String {
             line.to_owned()
         }
     });
-    // A run that takes longer than a second is late, and so is a record.
+    // A run that takes longer than a second is late, and so is a record; a second of loading or of idleness is long, and two
+    // dialogues are many.
     lines
         .collect::<Vec<_>>()
         .join("\n")
         .replace("+ 86400", "+ 1")
         .replace("lag_seconds) > 30", "lag_seconds) > 1")
+        .replace("> 5400", "> 1")
+        .replace(">= 20", ">= 2")
 }
 
 impl Prometheus {
@@ -61,7 +64,8 @@ impl Prometheus {
         let targets: Vec<String> = targets.iter().map(|port| format!("'127.0.0.1:{port}'")).collect();
         let configuration = format!(
             "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml, alerts.yml]\n\
-             scrape_configs:\n  - job_name: kgfleet\n    static_configs: [{{targets: [{}]}}]\n",
+             scrape_configs:\n  - job_name: kgfleet\n    static_configs:\n      - targets: [{}]\n        \
+             labels: {{release: seen, pool: gpus, node: here}}\n",
             targets.join(", ")
         );
         std::fs::write(folder.join("prometheus.yml"), configuration).unwrap();
