@@ -1,6 +1,6 @@
 //! The dashboard that answers: who works, and which GPU is idle? `reliability` explains the form of a panel.
 
-use crate::panels::{Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, SERVES, Step, panel};
+use crate::panels::{ColourStep, Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, SERVES, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
 use PanelKind::{Bars, Lines, Stacked, Stat, States, Table};
 
@@ -126,7 +126,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                         ("avg by (serves) (max by (serves, release, server) (kgfleet_server_kv_cache_usage_ratio))", "mean of {{serves}}"),
                     ],
                 )
-                .with("blue", &[Step(0.95, "red")]),
+                .with("blue", &[ColourStep(0.95, "red")]),
                 panel(
                     "Prefix cache hits",
                     Lines,

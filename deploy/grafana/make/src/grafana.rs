@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::panels::{Choice, Dashboard, Is, Panel, PanelKind, Step, Variable, chosen};
+use crate::panels::{ColourStep, Dashboard, Is, Panel, PanelKind, Variable, VariableChoice, chosen};
 
 /// Version of the dashboard format, of Grafana 10 and later.
 const SCHEMA: u32 = 39;
+
+/// Where a coordinator on the reader's machine, or a forwarded port of one, shows the runbooks.
+const RUNBOOKS: &str = "http://127.0.0.1:7701/runbooks";
 
 /// Columns of a dashboard.
 const COLUMNS: u32 = 24;
@@ -40,14 +43,12 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
     })];
     variables.extend(dashboard.variables.iter().map(variable));
     variables.push(json!({
-        "name": "docs", "label": "Address of the documents", "type": "textbox", "hide": 0, "skipUrlSync": false,
-        "query": "https://example.org/kgfleet/docs", "options": [],
-        "current": {"selected": true, "text": "https://example.org/kgfleet/docs", "value": "https://example.org/kgfleet/docs"},
+        "name": "runbooks", "label": "Address of the runbooks", "type": "textbox", "hide": 0, "skipUrlSync": false,
+        "query": RUNBOOKS, "options": [], "current": {"selected": true, "text": RUNBOOKS, "value": RUNBOOKS},
     }));
     let to_others =
         others.iter().map(|other| link(other.title, &format!("/d/{}", other.uid), "dashboard", false));
-    let links: Vec<Value> =
-        to_others.chain([link("Runbooks", "${docs}/monitoring.md", "doc", true)]).collect();
+    let links: Vec<Value> = to_others.chain([link("Runbooks", "${runbooks}", "doc", true)]).collect();
     let whole = json!({
         "uid": dashboard.uid, "title": dashboard.title, "description": dashboard.about, "tags": ["kgfleet"],
         "id": null, "schemaVersion": SCHEMA, "version": 1, "editable": true, "graphTooltip": 1,
@@ -69,11 +70,11 @@ fn link(title: &str, url: &str, icon: &str, new_tab: bool) -> Value {
 
 fn variable(variable: &Variable) -> Value {
     let Variable { name, label, from, choice } = *variable;
-    let several = choice == Choice::Several;
+    let several = choice == VariableChoice::Several;
     // One that is offered by its age is read from the text of the series.
     let (definition, regex) = match choice {
-        Choice::Several => (format!("label_values({from}, {name})"), String::new()),
-        Choice::Latest => (
+        VariableChoice::Several => (format!("label_values({from}, {name})"), String::new()),
+        VariableChoice::Latest => (
             format!("query_result(sort_desc(max by ({name}) ({from}{{release=~\"$release\"}})))"),
             format!("/{name}=\"([^\"]+)\"/"),
         ),
@@ -200,7 +201,8 @@ fn defaults(panel: &Panel) -> Value {
         Is::Share => "percentunit",
     };
     let base = json!({"color": panel.base, "value": null});
-    let further = panel.steps.iter().map(|Step(value, colour)| json!({"color": colour, "value": value}));
+    let further =
+        panel.steps.iter().map(|ColourStep(value, colour)| json!({"color": colour, "value": value}));
     let steps: Vec<Value> = std::iter::once(base).chain(further).collect();
     let mappings = match panel.kind {
         PanelKind::States(states) => {

@@ -17,12 +17,12 @@ pub struct Variable {
     pub label: &'static str,
     /// The metric whose values of the label are offered.
     pub from: &'static str,
-    pub choice: Choice,
+    pub choice: VariableChoice,
 }
 
 /// How many values a reader may choose.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Choice {
+pub enum VariableChoice {
     /// Several, or all: also the series without the label.
     Several,
     /// One; those with the largest value of the metric are offered first.
@@ -79,7 +79,7 @@ pub struct Panel {
     /// Expressions, each with the legend of its series; in a table, with the name of the column of its values.
     pub queries: &'static [(&'static str, &'static str)],
     /// From which values on the colour says that something is wrong, in their order.
-    pub steps: &'static [Step],
+    pub steps: &'static [ColourStep],
     /// Below the first of them.
     pub base: &'static str,
     /// Whether a panel without series shows that nothing is wrong.
@@ -90,14 +90,14 @@ pub struct Panel {
 
 /// From this value on, this colour.
 #[derive(Clone, Copy)]
-pub struct Step(pub f64, pub &'static str);
+pub struct ColourStep(pub f64, pub &'static str);
 
 pub const RELEASE: Variable = several("release", "Release", "kgfleet_build_info");
 pub const RUN: Variable = Variable {
     name: "run",
     label: "Run",
     from: "kgfleet_run_created_timestamp_seconds",
-    choice: Choice::Latest,
+    choice: VariableChoice::Latest,
 };
 pub const MODEL: Variable = several("model", "Model", "kgfleet_run_model_remaining_dialogues");
 pub const POOL: Variable = several("pool", "Pool", "kgfleet_worker_phase");
@@ -105,7 +105,7 @@ pub const INSTANCE: Variable = several("instance", "Pod or process", "kgfleet_bu
 pub const SERVES: Variable = several("serves", "Served model", "kgfleet_worker_concurrency_limit");
 
 const fn several(name: &'static str, label: &'static str, from: &'static str) -> Variable {
-    Variable { name, label, from, choice: Choice::Several }
+    Variable { name, label, from, choice: VariableChoice::Several }
 }
 
 /// A panel in short.
@@ -117,8 +117,8 @@ pub const fn panel(
     help: &'static str,
     queries: &'static [(&'static str, &'static str)],
 ) -> Panel {
-    let none: &[Step] = &[];
-    let steps = if matches!(is, Is::Fault) { &[Step(1.0, "red")] } else { none };
+    let none: &[ColourStep] = &[];
+    let steps = if matches!(is, Is::Fault) { &[ColourStep(1.0, "red")] } else { none };
     let base = if matches!(is, Is::Fault) { "green" } else { "blue" };
     let none_is_good = matches!(is, Is::Fault);
     Panel { title, help, kind, is, width, queries, steps, base, none_is_good, leads_to_servers: false }
@@ -126,7 +126,7 @@ pub const fn panel(
 
 impl Panel {
     /// Says by colours which values are good.
-    pub const fn with(self, base: &'static str, steps: &'static [Step]) -> Self {
+    pub const fn with(self, base: &'static str, steps: &'static [ColourStep]) -> Self {
         Self { steps, base, ..self }
     }
 

@@ -3,7 +3,7 @@
 //! Each [`panel`] has a title, how and in which unit its values are drawn, its width, a sentence for readers, and its
 //! queries with the legends of their series.
 
-use crate::panels::{Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, Step, panel};
+use crate::panels::{ColourStep, Dashboard, INSTANCE, Is, POOL, PanelKind, PanelRow, RELEASE, panel};
 use Is::{Bytes, Fault, Number, PerSecond, Seconds, Share};
 use PanelKind::{Lines, Stacked, Stat, Table};
 
@@ -35,7 +35,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "Coordinators that can do their work.",
                     &[("sum(kgfleet_coordinator_ready)", "")],
                 )
-                .with("red", &[Step(1.0, "green")]),
+                .with("red", &[ColourStep(1.0, "green")]),
                 panel(
                     "Dead letters",
                     Stat,
@@ -52,7 +52,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "Age of the oldest record that a coordinator took in and has not stored.",
                     &[("max(kgfleet_commit_lag_seconds)", "")],
                 )
-                .with("green", &[Step(10.0, "orange"), Step(30.0, "red")]),
+                .with("green", &[ColourStep(10.0, "orange"), ColourStep(30.0, "red")]),
                 panel(
                     "What keeps coordinators from their work",
                     Table,
@@ -217,7 +217,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "Age of the oldest record that was taken in and is not stored.",
                     &[("max by (release, node, instance) (kgfleet_commit_lag_seconds)", "{{instance}}")],
                 )
-                .with("blue", &[Step(30.0, "red")]),
+                .with("blue", &[ColourStep(30.0, "red")]),
                 panel(
                     "Records on their way",
                     Lines,
@@ -248,7 +248,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "Size of undelivered records over the size at which no new dialogue starts.",
                     &[("kgfleet_worker_spool_bytes / kgfleet_worker_spool_limit_bytes", "{{instance}}")],
                 )
-                .with("blue", &[Step(0.5, "orange"), Step(1.0, "red")]),
+                .with("blue", &[ColourStep(0.5, "orange"), ColourStep(1.0, "red")]),
                 panel(
                     "Unacknowledged records",
                     Lines,

@@ -1,7 +1,7 @@
 //! The dashboard that answers: how fast and how far is a run, and what are the results? `reliability` explains the form
 //! of a panel.
 
-use crate::panels::{Dashboard, Is, MODEL, PanelKind, PanelRow, RELEASE, RUN, Step, panel};
+use crate::panels::{ColourStep, Dashboard, Is, MODEL, PanelKind, PanelRow, RELEASE, RUN, panel};
 use Is::{Fault, Number, PerSecond, Seconds, Share};
 use PanelKind::{Bars, Lines, Matrix, Stacked, Stat, Table, Word};
 
@@ -79,7 +79,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     "Dialogues without a score. Not scored is not zero: `kgfleet retry` asks them again.",
                     &[("max by (run) (kgfleet_run_dialogues{run=\"$run\", state=\"failed\"})", "{{run}}")],
                 )
-                .with("green", &[Step(1.0, "orange")]),
+                .with("green", &[ColourStep(1.0, "orange")]),
                 panel(
                     "Phase",
                     Word,
@@ -202,6 +202,17 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     &[(
                         "sum by (kind) (rate(kgfleet_worker_rounds_total{model=~\"$model\"}[$__rate_interval]))",
                         "{{kind}}",
+                    )],
+                ),
+                panel(
+                    "Failed by model",
+                    Lines,
+                    Number,
+                    24,
+                    "Dialogues of the chosen run without a score. One line that rises while others do not: that model's server refuses it.",
+                    &[(
+                        "max by (run, model) (kgfleet_run_model_dialogues{run=\"$run\", model=~\"$model\", state=\"failed\"})",
+                        "{{model}}",
                     )],
                 ),
             ],

@@ -65,7 +65,7 @@ fn every_alert_has_its_runbook_and_its_test() {
             tests.contains(&format!("alertname: {name}\n        exp_alerts:\n")),
             "no test lets {name} fire"
         );
-        let link = format!("docs/monitoring.md#{}", name.to_lowercase());
+        let link = format!("http://127.0.0.1:7701/runbooks#{}", name.to_lowercase());
         assert_eq!(rule.annotations["runbook_url"], link);
         assert!(rule.annotations.contains_key("summary") && rule.annotations.contains_key("description"));
         assert!(["page", "ticket", "info"].contains(&rule.labels["severity"].as_str()), "{name}");
