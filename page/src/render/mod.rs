@@ -9,6 +9,7 @@ pub(crate) mod dialogues;
 pub(crate) mod frame;
 pub(crate) mod login;
 pub(crate) mod paths;
+pub(crate) mod runbooks;
 pub(crate) mod shown;
 mod speed;
 pub(crate) mod workers;

@@ -17,7 +17,7 @@ use axum::{Extension, Router, middleware};
 use domain::{ErrorCode, ServiceError};
 use serde::Deserialize;
 
-use crate::render::frame;
+use crate::render::{frame, runbooks};
 use crate::site::Site;
 use crate::visitor::Visitor;
 use crate::{admission, assets};
@@ -41,6 +41,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/workers/drain", post(commands::drain))
         .route("/login", get(logins::form).post(logins::login))
         .route("/logout", post(logins::logout))
+        .route("/runbooks", get(|| async { runbooks::page() }))
         .route("/assets/{name}", get(assets::serve))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .layer(middleware::from_fn_with_state(Arc::clone(&site), admission::guard))
