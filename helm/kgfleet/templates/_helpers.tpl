@@ -164,3 +164,11 @@ priorityClassName: {{ . }}
 {{- end -}}
 {{- toJson $pools -}}
 {{- end -}}
+
+{{/* What Prometheus calls a scraped pod. Names of pods outlive their addresses, and tell people more. */}}
+{{- define "kgfleet.relabelings" -}}
+- {sourceLabels: [__meta_kubernetes_pod_name], targetLabel: instance}
+- {sourceLabels: [__meta_kubernetes_pod_node_name], targetLabel: node}
+- {sourceLabels: [__meta_kubernetes_pod_label_kgfleet_pool], targetLabel: pool}
+- {targetLabel: release, replacement: {{ .Release.Name | quote }}}
+{{- end -}}

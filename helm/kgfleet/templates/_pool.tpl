@@ -41,6 +41,15 @@ kgfleet/pool: {{ .pool.name }}
     # A pod's name is unique in the fleet.
     - name: KGFLEET_WORKER
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
+    - {name: KGFLEET_POOL, value: {{ .pool.name | quote }}}
+    - name: KGFLEET_NODE
+      valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+    {{- with .pool.requestGPU }}
+    - {name: KGFLEET_GPUS, value: {{ mul (int .) (int ($.pool.multiNodeSize | default 1)) | quote }}}
+    {{- end }}
+    {{- with .root.Values.monitoring.otlpEndpoint }}
+    - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
+    {{- end }}
   ports:
     - {name: http, containerPort: 7702}
   startupProbe:

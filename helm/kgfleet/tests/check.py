@@ -172,6 +172,24 @@ def check_policy(where, objects):
             expect(not leaked, f"{name}: holds a secret")
 
 
+def check_rules(where, objects):
+    """Two releases in one Prometheus: the rules of each look at its own series, and say where their runbooks are."""
+    own = f'namespace="{NAMESPACE}", release="{RELEASE}"'
+    for _, item in objects:
+        for group in item["spec"]["groups"] if item["kind"] == "PrometheusRule" else []:
+            for rule in group["rules"]:
+                names = re.findall(r"\bkgfleet[:_][a-z0-9_:]*", rule["expr"])
+                restricted = re.findall(r"\bkgfleet[:_][a-z0-9_:]*\{" + re.escape(own), rule["expr"])
+                expect(names and len(names) == len(restricted), f"{where}: a rule looks at other releases: {rule['expr']}")
+                url = rule.get("annotations", {}).get("runbook_url")
+                if "alert" in rule:
+                    expect(url.endswith("#" + rule["alert"].lower()), f"{where}: {rule['alert']} has the runbook {url}")
+        endpoints = item["spec"].get("endpoints", []) + item["spec"].get("podMetricsEndpoints", []) if "Monitor" in item["kind"] else []
+        for endpoint in endpoints:
+            labels = {each["targetLabel"] for each in endpoint["relabelings"]}
+            expect(labels == {"instance", "node", "pool", "release"}, f"{where}: a scraped pod is called by {labels}")
+
+
 def check_selectors(where, objects):
     """Every selector of the release finds its pods."""
     labelled = [labels for _, item in objects for labels, _ in pod_specs(item)]
@@ -480,6 +498,7 @@ def main():
             validate(f"{file.stem}: {item['kind']} {item['metadata']['name']}", item)
         check_policy(file.stem, objects)
         check_selectors(file.stem, objects)
+        check_rules(file.stem, objects)
         check_upgrade(file.stem, values)
         snapshot(file.stem, objects)
     releases = check_releases()
