@@ -15,7 +15,7 @@ use domain::control::Submission;
 use serde_json::{Value, json};
 
 use self::apply::Release;
-use self::plan::{LaunchPlan, WantedModel};
+use self::plan::{LaunchPlan, Shortest, WantedModel};
 use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
 use crate::configure::choose::Selection;
@@ -76,7 +76,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.config.as_deref();
     let configuration = arguments.selection.configuration(config)?;
     let sizes = Sizes::read(arguments.table.as_deref())?;
-    let plan = plan(&configuration, &sizes, arguments.gpus.unwrap_or(sizes.gpu.per_node))?;
+    let gpus = arguments.gpus.unwrap_or(sizes.gpu.per_node);
+    let plan = plan(&configuration, &sizes, gpus)?;
     let scaling = match &arguments.prometheus {
         Some(url) => Scaling::Keda(url),
         None => Scaling::Wave(0),
@@ -86,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         std::fs::write(file, serde_saphyr::to_string(&values)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    print(&plan, &sizes, &configuration, arguments.json)?;
+    print(&plan, &sizes, &configuration, gpus, arguments.json)?;
     if arguments.apply {
         carry_out(&arguments, &configuration, config, &plan, &sizes)?;
     }
@@ -113,11 +114,12 @@ fn print(
     plan: &LaunchPlan,
     sizes: &Sizes,
     configuration: &Configuration,
+    gpus: u32,
     as_json: bool,
 ) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
-        writeln!(out, "{}", as_value(plan, sizes, configuration))?;
+        writeln!(out, "{}", as_value(plan, sizes, configuration, gpus))?;
         return Ok(());
     }
     let columns = Table::default().right(["wave"]).left(["model"]);
@@ -149,6 +151,13 @@ fn print(
         sizes.gpu.name,
         plan.gpu_hours()
     )?;
+    let Shortest { hours, bound_hours } = plan.shortest(sizes, gpus);
+    writeln!(
+        out,
+        "in waves {:.2} hours; {hours:.2} if each server of a model under test started as soon as it fits on {gpus} GPUs, \
+         the longest first; {bound_hours:.2} at least",
+        plan.hours()
+    )?;
     if !plan.hosted.is_empty() {
         let labels: Vec<&str> = plan.hosted.iter().map(|model| model.label.as_str()).collect();
         writeln!(out, "hosted, without GPUs: {} (keys in the Secret `{KEYS_SECRET}`)", labels.join(", "))?;
@@ -165,7 +174,8 @@ fn print(
     Ok(())
 }
 
-fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration) -> Value {
+fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration, gpus: u32) -> Value {
+    let Shortest { hours: shortest, bound_hours } = plan.shortest(sizes, gpus);
     let waves: Vec<Vec<Value>> = plan
         .waves
         .iter()
@@ -183,7 +193,7 @@ fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration) -> 
         plan.refused.iter().map(|(label, why)| json!({"model": label, "reason": why})).collect();
     json!({
         "name": configuration.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
-        "gpu_hours": plan.gpu_hours(),
+        "gpu_hours": plan.gpu_hours(), "shortest_hours": shortest, "bound_hours": bound_hours,
         "hosted": plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(), "refused": refused,
     })
 }

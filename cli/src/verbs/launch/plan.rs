@@ -3,9 +3,13 @@
 //! Pure: a configuration, a table and a number of GPUs in, a plan out. Models that fit on the GPUs together form a
 //! wave; judges come after all models under test, so that their GPUs are up when those of the models are free.
 
+use std::time::Duration;
+
 use domain::ModelHome;
 use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
+use pool::bound::{Work, bound};
+use pool::{Limits, Mishaps, Placing, Pool, World, WorldPool};
 use url::Url;
 
 use super::table::{Size, Sizes};
@@ -19,6 +23,15 @@ pub struct LaunchPlan {
     pub hosted: Vec<HostedModel>,
     /// Models that cannot run, with the reason.
     pub refused: Vec<(String, String)>,
+}
+
+/// How soon a plan could be over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shortest {
+    /// If each server starts as soon as it fits.
+    pub hours: f64,
+    /// A lower bound.
+    pub bound_hours: f64,
 }
 
 /// A model on GPUs of the cluster.
@@ -90,6 +103,24 @@ impl LaunchPlan {
         self.waves.iter().flatten()
     }
 
+    /// How long the models under test take on so many GPUs if each server starts as soon as it fits, the longest first; and
+    /// how long they take at least, however they are planned.
+    pub fn shortest(&self, sizes: &Sizes, gpus: u32) -> Shortest {
+        let per_node = sizes.gpu.per_node.min(gpus).max(1);
+        let nodes = gpus / per_node;
+        let pools: Vec<WorldPool> = self.served().filter_map(|model| of_model(model, sizes)).collect();
+        let work: Vec<Work<'_>> =
+            pools.iter().map(|pool| Work { pool: &pool.believed, dialogues: pool.dialogues }).collect();
+        let bound = bound(&work, nodes, per_node);
+        let limits = Limits::of_gpus(nodes * per_node);
+        let nodes = vec![per_node; nodes as usize];
+        let world = World { nodes, placing: Placing::Spread, pools, limits, mishaps: Mishaps::default() };
+        // Nothing is drawn where nothing goes wrong.
+        let outcome = world.run(0);
+        let hours = |time: Duration| time.as_secs_f64() / 3600.0;
+        Shortest { hours: hours(outcome.over_at), bound_hours: hours(bound) }
+    }
+
     /// GPUs in use at once, at most.
     pub fn gpus(&self) -> u32 {
         let of_wave = |wave: &Vec<ModelOnGpus>| wave.iter().map(|model| model.gpus).sum();
@@ -111,6 +142,22 @@ impl LaunchPlan {
 /// The sum of hours; 0 for none, where the standard library gives -0, which would be printed.
 fn total(hours: impl Iterator<Item = f64>) -> f64 {
     hours.fold(0.0, |sum, hours| sum + hours)
+}
+
+/// The pool of a model under test, which is as the table says.
+fn of_model(model: &ModelOnGpus, sizes: &Sizes) -> Option<WorldPool> {
+    let size = sizes.models.get(&model.model)?;
+    let dialogues = model.dialogues?;
+    let tokens = size.tokens.unwrap_or(sizes.dialogue.tokens);
+    let pool = Pool {
+        name: model.label.clone(),
+        parts: model.nodes,
+        gpus: model.gpus / model.nodes,
+        servers_max: 1,
+        load: Duration::from_secs(60 * u64::from(size.load_minutes)),
+        rate: f64::from(size.tokens_per_second) / f64::from(tokens),
+    };
+    Some(WorldPool::exact(pool, dialogues as f64))
 }
 
 /// Where a model runs.
@@ -236,6 +283,23 @@ mod tests {
         // 1 300 x 400 / 4 000 = 130 s, and 5 minutes.
         assert!((of("Qwen2.5-7B-Instruct").hours - (130.0 / 3600.0 + 5.0 / 60.0)).abs() < 1e-9);
         assert_eq!((of("DeepSeek-R1").nodes, of("Qwen3-235B-A22B").nodes), (2, 1));
+    }
+
+    #[test]
+    fn how_soon_the_matrix_could_be_over_is_told_with_its_bound() {
+        let shortest = |gpus: u32| {
+            let Shortest { hours, bound_hours } = paper(gpus).shortest(&Sizes::read(None).unwrap(), gpus);
+            assert!(
+                hours >= bound_hours && hours < 1.15 * bound_hours,
+                "{gpus} GPUs: {hours}, {bound_hours}"
+            );
+            format!("{bound_hours:.2}")
+        };
+        // By hand: the three on two nodes one after the other, and the others beside them or after.
+        assert_eq!([16, 24, 32, 64].map(shortest), ["6.61", "5.19", "3.30", "2.08"]);
+        let nothing =
+            LaunchPlan::of(&[], &Sizes::read(None).unwrap(), 8).shortest(&Sizes::read(None).unwrap(), 8);
+        assert_eq!(nothing, Shortest { hours: 0.0, bound_hours: 0.0 });
     }
 
     #[test]

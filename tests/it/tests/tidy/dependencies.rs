@@ -4,10 +4,11 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "domain",
     "present",
     "costs",
+    "pool",
     "aside",
     "named-files",
     "proto",

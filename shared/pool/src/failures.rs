@@ -1,0 +1,117 @@
+//! When a pool whose server ended may have another one.
+
+use std::time::Duration;
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerEnd {
+    /// Nothing was left to do (exit code 0).
+    Done,
+    /// It was evicted or preempted, or its node is gone.
+    Disrupted,
+    /// It cannot be used as it is configured (exit code 2): another try would end alike.
+    Unusable,
+    /// Its model did not come, or was lost (exit code 3, a deadline, too many restarts).
+    Failed,
+    /// It did not get all of its nodes in time.
+    NoNodes,
+}
+
+/// Whether another server may be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// Not before then.
+    Waits {
+        until: Duration,
+    },
+    /// Not before somebody changed something.
+    GivenUp,
+}
+
+/// After how long a pool is tried again, by how many of its servers failed in a row; then it is given up.
+const RETRY_AFTER: [Duration; 3] = [minutes(5), minutes(15), minutes(45)];
+
+/// After how long nodes are asked for again.
+const NODES_AGAIN_AFTER: Duration = minutes(5);
+
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(60 * minutes)
+}
+
+/// What happened to the servers of a pool, as far as it decides about the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    in_a_row: usize,
+    until: Duration,
+    given_up: bool,
+}
+
+impl Failures {
+    /// Takes the end of a server into account.
+    pub fn note(&mut self, end: ServerEnd, at: Duration) {
+        match end {
+            ServerEnd::Done => *self = Self::default(),
+            // That is about nodes, not about the model.
+            ServerEnd::Disrupted => {}
+            ServerEnd::NoNodes => self.until = at + NODES_AGAIN_AFTER,
+            ServerEnd::Unusable => self.given_up = true,
+            ServerEnd::Failed => {
+                match RETRY_AFTER.get(self.in_a_row) {
+                    Some(after) => self.until = at + *after,
+                    None => self.given_up = true,
+                }
+                self.in_a_row += 1;
+            }
+        }
+    }
+
+    /// Takes it that a server came to serve: what failed before says nothing any more.
+    pub fn note_serving(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether another server may be started.
+    pub fn readiness(&self, now: Duration) -> Readiness {
+        match self {
+            Self { given_up: true, .. } => Readiness::GivenUp,
+            Self { until, .. } if now < *until => Readiness::Waits { until: *until },
+            _ => Readiness::Ready,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_that_fails_is_tried_after_5_15_and_45_minutes_and_then_given_up() {
+        let (mut failures, mut now) = (Failures::default(), Duration::ZERO);
+        for waits in [5, 15, 45] {
+            assert_eq!(failures.readiness(now), Readiness::Ready);
+            failures.note(ServerEnd::Failed, now);
+            let until = now + minutes(waits);
+            assert_eq!(failures.readiness(until - Duration::from_secs(1)), Readiness::Waits { until });
+            now = until;
+        }
+        assert_eq!(failures.readiness(now), Readiness::Ready);
+        failures.note(ServerEnd::Failed, now);
+        assert_eq!(failures.readiness(now + minutes(1_000)), Readiness::GivenUp);
+    }
+
+    #[test]
+    fn what_is_not_about_the_model_counts_for_nothing_and_what_is_wrong_with_it_at_once() {
+        let (mut failures, now) = (Failures::default(), minutes(7));
+        failures.note(ServerEnd::Disrupted, now);
+        assert_eq!(failures.readiness(now), Readiness::Ready);
+        failures.note(ServerEnd::NoNodes, now);
+        assert_eq!(failures.readiness(now), Readiness::Waits { until: minutes(12) });
+        assert_eq!(failures.readiness(minutes(12)), Readiness::Ready);
+        failures.note(ServerEnd::Failed, now);
+        failures.note_serving();
+        assert_eq!(failures, Failures::default());
+        failures.note(ServerEnd::Unusable, now);
+        assert_eq!(failures.readiness(minutes(999)), Readiness::GivenUp);
+    }
+}

@@ -1,0 +1,19 @@
+//! When the servers of models start on a pool of GPUs, and what comes of it.
+//!
+//! Everything here is a function of what it is given: no clock, no network, no files. [`decide()`] is what a conductor asks every
+//! few seconds. [`world`] asks the same function in virtual time, so that the plan that people read is the schedule that they
+//! get, and so that a thousand nights with evictions, slow loads and other tenants take minutes.
+//!
+//! Reading order: [`view`] is what is known of pools, servers and limits; [`decide`] what to do about it; [`failures`] when a pool
+//! that failed is tried again; [`bound`] how soon it could be over; [`world`] what happens then.
+
+pub mod bound;
+pub mod decide;
+pub mod failures;
+pub mod view;
+pub mod world;
+
+pub use decide::{Act, Decision, Wait, decide};
+pub use failures::{Failures, Readiness, ServerEnd};
+pub use view::{Limits, Need, Needs, Pool, PoolView, Server, ServerPhase, View};
+pub use world::{Mishaps, Outcome, Placing, World, WorldPool};
