@@ -8,8 +8,8 @@ use std::time::Duration;
 use harness::{RedisServer, SentinelServer, free_port, redis::bench};
 use queue::testing::{Bench, block_on};
 use queue::{
-    Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions,
-    RedisStore, RunRef, RunSpec, Transition, UnitId,
+    Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, RateLimit, RateReply, Reap,
+    RedisOptions, RedisStore, RunRef, RunSpec, Transition, UnitId,
 };
 
 async fn open() -> Option<Bench> {
@@ -301,5 +301,32 @@ fn a_private_authority_is_trusted_through_its_file() {
         assert_eq!(filled(&trusting, LONG, 1).await.run.as_str(), "r");
         let refused = store(&url).check().await.unwrap_err();
         assert!(refused.to_string().contains("certificate"), "{refused}");
+    });
+}
+
+#[test]
+fn what_a_clock_that_was_ahead_put_off_does_not_wait_for_that_time() {
+    let Some(server) = RedisServer::start() else { return };
+    let queue = store(server.url());
+    block_on(async {
+        let at = filled(&queue, LONG, 2).await;
+        queue.park(&at, &"m".into(), Duration::from_secs(60), "its server is away").await.unwrap();
+        assert!(queue.counts(&at).await.unwrap()[0].parked.is_some());
+        assert!(queue.lease(&at, &ask("w")).await.unwrap().is_empty());
+        // By a clock that was an hour ahead.
+        let hour = LONG.as_secs();
+        let until: u64 = server.say("HGET kgf:{r}:model:m parked_until");
+        server.say::<u64>(&format!("HSET kgf:{{r}}:model:m parked_until {}", until + 1_000 * hour));
+        assert_eq!(queue.counts(&at).await.unwrap()[0].parked, None);
+        assert_eq!(queue.lease(&at, &ask("w")).await.unwrap().len(), 1);
+        let left: bool = server.say("HEXISTS kgf:{r}:model:m parked_until");
+        assert!(!left, "it does not begin again in an hour");
+
+        let rate = RateLimit { per_minute: 60, burst: 1 };
+        assert_eq!(queue.take_rate("b", rate, 1).await.unwrap(), RateReply::Granted);
+        let full: u64 = server.say("GET kgf-rate:b");
+        server.say::<String>(&format!("SET kgf-rate:b {}", full + 1_000_000 * hour));
+        let waits = queue.take_rate("b", rate, 1).await.unwrap();
+        assert!(matches!(waits, RateReply::Wait { ms } if ms <= 1_000), "{waits:?}");
     });
 }

@@ -23,8 +23,10 @@ end
 
 local function open(model)
   if not knows(model) then return false end
-  local until_ms = redis.call('HGET', counts(model), 'parked_until')
-  return not until_ms or tonumber(until_ms) <= now
+  if parked_until(model, now) then return false end
+  -- One that is over must not begin again when the clock comes to its time once more.
+  redis.call('HDEL', counts(model), 'parked_until', 'parked_for', 'parked_reason')
+  return true
 end
 
 for i = 5, #ARGV do

@@ -4,7 +4,7 @@
 -- kgf:{RUN}:run            hash: plan_hash, generation, state, lease_ms, max_strikes, next_unit, last_ticket
 -- kgf:{RUN}:models         set of model labels
 -- kgf:{RUN}:model:MODEL    hash: added, dead, suspects_leased (units), backlog (dialogues), scored, failed, parked_until,
---                          parked_reason
+--                          parked_for (ms), parked_reason
 -- kgf:{RUN}:work:MODEL     stream of the units that are not done, entry id UNIT+1, fields d (dialogues) and p (payload);
 --                          group `w`, one consumer per worker. Its pending-entries list is the lease table and holds
 --                          nothing else: owner = worker, idle time = age of the lease, delivery count = attempt.
@@ -43,6 +43,15 @@ local function entry(unit) return digits(tonumber(unit) + 1) .. '-0' end
 local function unit_of(id) return digits(tonumber(string.match(id, '^%d+')) - 1) end
 
 local function knows(model) return redis.call('SISMEMBER', prefix .. 'models', model) == 1 end
+
+-- Until when the model is parked; nil where it is not. What is left of a parking is never more than it was given: then the
+-- clock was ahead when it began, and has been set right.
+local function parked_until(model, now)
+  local kept = redis.call('HMGET', counts(model), 'parked_until', 'parked_for')
+  local left = kept[1] and tonumber(kept[1]) - now
+  if left and left > 0 and left <= tonumber(kept[2] or left) then return kept[1] end
+  return nil
+end
 
 -- Registers the model, with its stream and group.
 local function know(model)
