@@ -18,8 +18,9 @@ use crate::queue::signal::WorkSignal;
 use crate::queue_owner::Ownership;
 use crate::records::loaded::LoadedRuns;
 use crate::records::named_models::NamedModels;
-use crate::records::store::Store;
+use crate::records::store::{RunStateFile, Store};
 use crate::runs::Runs;
+use crate::runs::life::GoesOn;
 use crate::views::{Views, gauges};
 
 /// Number of rounds between two searches of the sink for runs that the queue has lost.
@@ -189,10 +190,12 @@ impl Tending {
         };
         let mut names: Vec<RunId> =
             statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
+        let mut revisions = BTreeMap::new();
         if thorough {
             let found = self.store.sink.runs().await?;
             found.iter().filter_map(|found| found.manifest.as_ref().ok()).for_each(|manifest| {
                 self.named.add_manifest(manifest);
+                revisions.insert(manifest.run.clone(), manifest.revision);
             });
             names.extend(found.into_iter().map(|found| found.dir.run()));
             self.named.keep_left_out(|run| names.contains(run));
@@ -207,8 +210,16 @@ impl Tending {
             }
             let state = match self.store.state(&name).await {
                 Ok(Some(state)) if state.fleet && !state.phase.is_over() => state,
-                Ok(_) => {
+                Ok(over) => {
                     self.named.let_in(&name);
+                    if let Some(over) = over {
+                        let revision = revisions.get(&name).copied().unwrap_or_default();
+                        if let Err(error) =
+                            self.hear_of_end(&name, &over, revision, statuses.get(&name)).await
+                        {
+                            tracing::warn!(run = %name, %error, "the end of the run cannot be told now");
+                        }
+                    }
                     continue;
                 }
                 Err(error) => {
@@ -235,6 +246,27 @@ impl Tending {
                     self.leave_out(&name).await;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Does what follows from the state of a run that is over: whoever ended or extended it may have died over that.
+    async fn hear_of_end(
+        &self,
+        name: &RunId,
+        over: &RunStateFile,
+        revision: u32,
+        queued: Option<&RunStatus>,
+    ) -> Result<()> {
+        if over.fleet && over.is_behind(revision) {
+            let run = self.loaded.newest(name).await?;
+            return self.runs.begin(&run, GoesOn::Named).await.map(drop);
+        }
+        if let Some(known) = self.loaded.get(name) {
+            known.end_as(over.phase);
+        }
+        if let Some(queued) = queued.filter(|_| over.phase.is_over()) {
+            self.queue.set_state(&queued.at, queued.state, over).await?;
         }
         Ok(())
     }

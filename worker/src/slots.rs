@@ -176,9 +176,9 @@ impl Slots {
     }
 
     /// A dialogue ended without a record, or with one that is dropped: it goes back with its lease, together with the
-    /// dialogues of the lease that have not started, for a worker that may do better.
-    pub fn dropped(&mut self, tag: &Tag) {
-        let Some(lease) = self.leases.get_mut(&tag.lease) else { return };
+    /// dialogues of the lease that have not started, for a worker that may do better. Returns whether the lease was still held.
+    pub fn dropped(&mut self, tag: &Tag) -> bool {
+        let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };
         if lease.running.remove(&tag.iteration) {
             count(&mut self.counts, tag).running -= 1;
             lease.given_back += 1;
@@ -186,6 +186,7 @@ impl Slots {
             lease.given_back += 1;
         }
         self.give_back(&Arc::clone(&tag.lease));
+        true
     }
 
     /// Gives back everything of a lane that has not started; leases with running dialogues are given back when these

@@ -16,6 +16,7 @@ use crate::benchmarks::documents::{JudgedBenchmark, JudgedState};
 use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
 use crate::benchmarks::stages::Gathered;
 use crate::benchmarks::summary::ModelSummary;
+use crate::benchmarks::verbs::{Tell, command_of};
 use crate::errors::{Result, internal, not_found};
 use crate::plan::configuration::{Configuration, TaskChoice};
 use crate::plan::planned::Planned;
@@ -42,7 +43,7 @@ impl Benchmarks {
         if self.store.is_shared() && (thorough || self.store.sink.has_locks()) {
             for name in self.store.pipelines().await? {
                 let state = self.judged_state(&name).await?;
-                if state.fleet && !state.phase.is_over() {
+                if state.fleet && (!state.phase.is_over() || state.telling) {
                     self.attended.add(&name);
                 } else if !self.named.has_read(&name, ANY_REVISION) {
                     match self.find_judged(&name).await {
@@ -78,7 +79,11 @@ impl Benchmarks {
     pub(crate) async fn tend_judged(&self, name: &RunId) -> Result<()> {
         let _turn = self.attended.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
-        let (revision, state) = self.revised_judged_state(name).await?;
+        let (mut revision, mut state) = self.revised_judged_state(name).await?;
+        if state.telling && !state.removed {
+            self.tell_runs(name, Tell::Missed).await?;
+            (revision, state) = self.revised_judged_state(name).await?;
+        }
         if state.removed || state.phase.is_over() {
             self.attended.forget(name);
             return Ok(());
@@ -292,8 +297,8 @@ impl Benchmarks {
         self.create_part(pipeline, manifest).await
     }
 
-    /// Creates a run of a pipeline. Whoever removes the pipeline marks it and then removes the runs that there are; one that
-    /// comes after that is removed here.
+    /// Creates a run of a pipeline. Whoever removes, cancels or pauses the pipeline marks it and then does so with the runs that
+    /// there are; to one that comes after that it is done here.
     pub(crate) async fn create_part(&self, pipeline: &JudgedBenchmark, manifest: RunManifest) -> Result<()> {
         let run = manifest.run.clone();
         let created = self.runs.create(manifest).await;
@@ -304,7 +309,12 @@ impl Benchmarks {
             }
             return Err(not_found(format!("pipeline {} was removed", pipeline.name)));
         }
-        created
+        created?;
+        let phase = self.judged_state(&pipeline.name).await?.phase;
+        if matches!(phase, RunPhase::Paused | RunPhase::Cancelled) {
+            self.runs.command(&run, command_of(phase)).await?;
+        }
+        Ok(())
     }
 }
 

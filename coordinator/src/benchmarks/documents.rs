@@ -98,6 +98,9 @@ pub(crate) struct JudgedState {
     /// Whether it is being removed: nobody derives, and who comes upon it goes on with that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// Whether its runs have perhaps not all been told of its phase: who comes upon it goes on with that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub telling: bool,
     /// Dialogues planned, scored and not scored when it was last over.
     #[serde(default)]
     pub counts: [u64; 3],

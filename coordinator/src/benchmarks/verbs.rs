@@ -36,6 +36,24 @@ fn expect_size(planned: &Planned) -> Result<()> {
     Ok(())
 }
 
+/// Which runs of a pipeline are told of its phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tell {
+    /// All: what a user asks for lets models be asked that are parked.
+    All,
+    /// Those that were not told, because who told the others has died.
+    Missed,
+}
+
+/// The command that brings a run to this phase.
+pub(crate) fn command_of(phase: RunPhase) -> BenchmarkCommand {
+    match phase {
+        RunPhase::Paused => BenchmarkCommand::Pause,
+        RunPhase::Cancelled => BenchmarkCommand::Cancel,
+        RunPhase::Preparing | RunPhase::Active | RunPhase::Finished => BenchmarkCommand::Resume,
+    }
+}
+
 impl Benchmarks {
     /// Starts what a configuration describes, or continues it; returns its name.
     pub(crate) async fn submit(&self, submission: Submission) -> Result<RunId> {
@@ -283,13 +301,14 @@ impl Benchmarks {
             return self.command_judged(name, BenchmarkCommand::Resume).await;
         }
         self.attended.add(name);
+        self.tell_runs(name, Tell::Missed).await?;
         self.tend_judged(name).await
     }
 
     /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
     pub(crate) async fn command_judged(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
         let fleet = self.store.is_shared();
-        let changed = self.change_judged_state(name, |state| {
+        self.change_judged_state(name, |state| {
             let (phase, removed) = match (command, state.phase) {
                 (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
                 | (BenchmarkCommand::Cancel, phase @ RunPhase::Finished) => {
@@ -300,33 +319,48 @@ impl Benchmarks {
                 // Whoever was removing it has died over that.
                 (BenchmarkCommand::Resume, _) => (RunPhase::Active, false),
             };
-            Ok(Some(JudgedState { phase, fleet, removed, ..state }))
-        });
-        let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
+            Ok(Some(JudgedState { phase, fleet, removed, telling: true, ..state }))
+        })
+        .await?;
         if command == BenchmarkCommand::Resume {
             // The disk may have lost what was read before.
             self.attended.forget(name);
         }
         self.attended.add(name);
+        self.tell_runs(name, Tell::All).await?;
+        self.tend_judged(name).await
+    }
+
+    /// Tells the runs of a pipeline of its phase, if they have perhaps not all been told. Whoever gave the command may have died
+    /// over that, or be at it still: told twice, they do the same.
+    pub(crate) async fn tell_runs(&self, name: &RunId, whom: Tell) -> Result<()> {
         for _ in 0..CHANGES_MAX {
+            let (revision, state) = self.revised_judged_state(name).await?;
+            if !state.telling || state.removed {
+                return Ok(());
+            }
+            let command = command_of(state.phase);
             for run in self.own_runs(name).await? {
-                if !is_finished(self.store.state(&run).await?.as_ref()) {
-                    self.runs.command(&run, command).await?;
+                let of_run = self.store.state(&run).await?;
+                let has_heard = of_run.as_ref().is_some_and(|of_run| command_of(of_run.phase) == command);
+                if is_finished(of_run.as_ref()) || (whom == Tell::Missed && has_heard) {
+                    continue;
+                }
+                match self.runs.command(&run, command).await {
+                    // It has ended just now.
+                    Err(error)
+                        if error.code == ErrorCode::Conflict
+                            && is_finished(self.store.state(&run).await?.as_ref()) => {}
+                    told => drop(told?),
                 }
             }
-            // A later command may have spoken to the runs first.
-            let (revision, state) = self.revised_judged_state(name).await?;
-            let later = match state.phase {
-                RunPhase::Paused => BenchmarkCommand::Pause,
-                RunPhase::Cancelled => BenchmarkCommand::Cancel,
-                RunPhase::Preparing | RunPhase::Active | RunPhase::Finished => BenchmarkCommand::Resume,
-            };
-            if revision <= told || later == command {
-                break;
+            let told = JudgedState { telling: false, ..state };
+            if self.revise_judged_state(name, revision, &told).await? {
+                return Ok(());
             }
-            (command, told) = (later, revision);
+            // A later command may have spoken to the runs first.
         }
-        self.tend_judged(name).await
+        Ok(()) // The next round goes on with it.
     }
 
     /// Removes a pipeline and its runs.

@@ -223,6 +223,14 @@ impl Run {
         self.state().phase = phase;
     }
 
+    /// Notes how a run has ended that was over: another coordinator may have let it go on to another end meanwhile.
+    pub(crate) fn end_as(&self, phase: RunPhase) {
+        let mut state = self.state();
+        if state.phase.is_over() && phase.is_over() {
+            state.phase = phase;
+        }
+    }
+
     /// Why this coordinator cannot tend it, as last seen.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.state().trouble.clone()

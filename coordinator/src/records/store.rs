@@ -47,9 +47,22 @@ pub(crate) struct RunStateFile {
     /// Number of failed dialogues then, by cause.
     #[serde(default)]
     pub failures: Vec<(FailureCause, u64)>,
+    /// The revision of the manifest of which everything was asked when it was finished; 0 where that is not known. Who extends
+    /// a finished run may die before the run goes on.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub finished_revision: u32,
+}
+
+fn is_unknown(revision: &u32) -> bool {
+    *revision == 0
 }
 
 impl RunStateFile {
+    /// Whether the run was extended to this revision when it was finished already.
+    pub(crate) fn is_behind(&self, revision: u32) -> bool {
+        self.phase == RunPhase::Finished && (1..revision).contains(&self.finished_revision)
+    }
+
     pub(crate) fn queue_state(&self) -> RunState {
         match self.phase {
             RunPhase::Preparing | RunPhase::Active => RunState::Active,

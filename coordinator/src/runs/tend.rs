@@ -126,7 +126,12 @@ impl Runs {
             let generation = run.at().map_or(0, |at| at.generation);
             self.events.write(run.id(), Event::Finished { winners, generation, seal }).await;
         }
-        let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
+        let state = RunStateFile {
+            phase: RunPhase::Finished,
+            rework: false,
+            finished_revision: run.manifest.revision,
+            ..self.summed_up(run, state)
+        };
         if !self.revise_state(run, revision, &state).await? {
             return Ok(()); // What it asks for is let in by the next round.
         }

@@ -8,6 +8,7 @@ mod failures;
 mod generations;
 mod ground;
 mod growing;
+mod halfway;
 mod judged_losses;
 mod lifecycle;
 mod local;

@@ -30,8 +30,13 @@ impl Views {
             && let Ok(over) = &known
             && over.phase().is_over()
         {
-            // Another coordinator may have extended it.
+            // Another coordinator may have extended it, or let it go on to another end.
             known = self.loaded.newest(name).await;
+            if let Ok(run) = &known
+                && let Ok(Some(state)) = self.store.state(name).await
+            {
+                run.end_as(state.phase);
+            }
         }
         let known = match known {
             Ok(run) => run,

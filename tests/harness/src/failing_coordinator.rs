@@ -47,6 +47,8 @@ pub struct FailingState {
     /// Records received, in order.
     pub stored: Vec<Delivery>,
     pub refuse: bool,
+    /// Records refused.
+    pub refused: usize,
     /// Another process has the name of every worker, except of those that follow it.
     pub taken: Option<NameTaken>,
     pub finished: Vec<LeaseId>,
@@ -329,6 +331,7 @@ impl WorkExchange for FailingCoordinator {
                 return Ok(deliveries.iter().map(|_| later()).collect());
             }
             if state.refuse {
+                state.refused += deliveries.len();
                 let refused = || Receipt::Refused { reason: "no such dialogue".to_owned() };
                 return Ok(deliveries.iter().map(|_| refused()).collect());
             }

@@ -168,7 +168,7 @@ proptest! {
                     ended.push(tag);
                 }
                 Step::Acknowledge { at } if at < ended.len() => slots.acknowledged(&ended.swap_remove(at)),
-                Step::Drop { at } if at < running.len() => slots.dropped(&running.swap_remove(at)),
+                Step::Drop { at } if at < running.len() => _ = slots.dropped(&running.swap_remove(at)),
                 Step::Lose { model, unit } => {
                     let id = lease(MODELS[model], unit);
                     let stopped = slots.lost(&id);

@@ -97,7 +97,8 @@ impl Work {
             && self.unjudged.give_back(&lane.run, outgoing.delivery.key.clone())
         {
             tracing::warn!(dialogue = %outgoing.delivery.key, "an answer could not be judged here; its dialogue is given back");
-            return self.ledger.lock().slots.dropped(&tag);
+            self.ledger.lock().slots.dropped(&tag);
+            return;
         }
         if let Some(trace) = running.trace {
             self.delivering.insert(tag.clone(), trace.recorded(cause));
@@ -186,8 +187,11 @@ impl Work {
                 match (tag, reason) {
                     (Some(tag), None) => ledger.slots.acknowledged(&tag),
                     (Some(tag), Some(reason)) => {
-                        ledger.slots.dropped(&tag);
-                        refused.insert((LaneKey::of(&tag.lease), reason));
+                        // A record of a lease that was lost may be of a run that was removed: that says nothing about a new
+                        // run of its name.
+                        if ledger.slots.dropped(&tag) {
+                            refused.insert((LaneKey::of(&tag.lease), reason));
+                        }
                     }
                     (None, _) => {}
                 }

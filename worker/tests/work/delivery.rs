@@ -23,6 +23,27 @@ async fn a_refused_record_gives_its_unit_back_and_parks_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_record_of_a_lost_lease_parks_nothing() {
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
+    let unit = coordinator.unit("m", [0]);
+    coordinator.change(|state| state.full = true);
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
+    coordinator.until("a delivery", |state| state.failed_deliveries > 0).await;
+    // Its run is removed, and another one of its name is there.
+    coordinator.lose(unit);
+    let holds_nothing = |state: &FailingState| state.last_report.as_ref().is_some_and(|r| r.held.is_empty());
+    coordinator.until("the loss is known", holds_nothing).await;
+    coordinator.change(|state| (state.full, state.refuse) = (false, true));
+    coordinator.until("a refusal", |state| state.refused == 1).await;
+    coordinator.change(|state| state.refuse = false);
+    coordinator.unit("m", [1]);
+    let state = coordinator.until("the other unit", |state| state.stored.len() == 1).await;
+    assert_eq!(state.parked, []);
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_say_whose_they_are() {
     let coordinator = FailingCoordinator::new(vec![model("m")]);
     coordinator.unit("m", [5]);

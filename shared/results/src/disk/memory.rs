@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,8 +98,13 @@ impl MemoryDisk {
         if !names.folders.contains(folder) {
             return missing();
         }
-        let there = names.files.keys().chain(&names.folders);
-        let inside = there.filter(|path| path.parent() == Some(folder));
+        // Paths are ordered part by part, so that what is in a folder follows it.
+        let from = (Bound::Excluded(folder), Bound::Unbounded);
+        let files = names.files.range::<Path, _>(from).map(|(path, _)| path);
+        let folders = names.folders.range::<Path, _>(from);
+        let below = |path: &&PathBuf| path.starts_with(folder);
+        let inside = files.take_while(below).chain(folders.take_while(below));
+        let inside = inside.filter(|path| path.parent() == Some(folder));
         Ok(inside.filter_map(|path| path.file_name().map(ToOwned::to_owned)).collect())
     }
 

@@ -1,6 +1,6 @@
 //! What was promised: acknowledged records, and commands with what came of them. What breaks a promise is written down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use domain::exchange::{Delivery, Grant, Receipt};
@@ -54,6 +54,8 @@ pub struct Book(Mutex<Pages>);
 struct Pages {
     kept: BTreeMap<(RunId, DialogueKey), Vec<Kept>>,
     told: Vec<Told>,
+    /// What somebody has begun to remove.
+    removed: BTreeSet<RunId>,
     broken: Vec<String>,
 }
 
@@ -65,6 +67,10 @@ impl Book {
 
     pub fn all_broken(&self) -> Vec<String> {
         self.0.lock().unwrap().broken.clone()
+    }
+
+    pub fn removes(&self, name: &RunId) {
+        self.0.lock().unwrap().removed.insert(name.clone());
     }
 
     pub fn tell(&self, told: Told) {
@@ -104,7 +110,7 @@ impl Book {
                     iteration: *iteration,
                 };
                 // Who removes a run and starts it again is asked everything again.
-                if pages.told.iter().any(|told| told.asked == Asked::Remove && of(&told.name, &run)) {
+                if pages.removed.iter().any(|removed| of(removed, &run)) {
                     continue;
                 }
                 let known = pages.kept.get(&(run.clone(), key.clone()));

@@ -19,6 +19,9 @@ const END_MAX: Duration = Duration::from_secs(300);
 /// How often it is looked whether benchmarks have ended.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
+/// What a run says that was submitted by somebody who died before it was begun, so that somebody resumes it.
+const NEVER_BEGUN: &str = "never begun";
+
 /// Time in which every coordinator hears of the last command.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -54,10 +57,17 @@ async fn listed(fleet: &FleetInTurn) -> Vec<BenchmarkView> {
     }
 }
 
-/// The phase of a run or of a judged benchmark in the sink; `None` where there is none.
+/// The phase of a run or of a judged benchmark in the sink; `None` where there is none. A state alone is none: what it is of was
+/// removed while it was written.
 async fn phase_in_sink(fleet: &FleetInTurn, name: &RunId) -> Option<RunPhase> {
-    let documents = [format!("runs/{name}/state"), format!("pipelines/{name}.state")];
-    for document in documents {
+    let documents = [
+        (format!("runs/{name}/state"), format!("runs/{name}/manifest.json")),
+        (format!("pipelines/{name}.state"), format!("pipelines/{name}.manifest-1.json")),
+    ];
+    for (document, manifest) in documents {
+        if fleet.sink.read(&manifest).await.unwrap().is_none() {
+            continue;
+        }
         if let Ok(Some((_, state))) = fleet.sink.newest_json::<Value>(&document, 0).await {
             return serde_json::from_value(state["phase"].clone()).ok();
         }
@@ -122,12 +132,18 @@ async fn resume_paused(fleet: &FleetInTurn) {
     }
 }
 
-/// Waits for the end of every benchmark.
+/// Whether a benchmark goes on. One that was extended when it was finished, by somebody who died over that, goes on once a
+/// coordinator has looked for such runs.
+fn goes_on(view: &BenchmarkView) -> bool {
+    !view.phase.is_over() || (view.phase == RunPhase::Finished && view.done() < view.planned)
+}
+
+/// Waits for the end of every benchmark, and does meanwhile what one asks its users for.
 async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
     let begun = fleet.world.elapsed();
     loop {
         let listed = listed(fleet).await;
-        let going: Vec<&BenchmarkView> = listed.iter().filter(|view| !view.phase.is_over()).collect();
+        let going: Vec<&BenchmarkView> = listed.iter().filter(|view| goes_on(view)).collect();
         if going.is_empty() {
             return Ok(());
         }
@@ -139,6 +155,12 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
                 why += &format!("{} does not end: {seen:?}\n", view.run);
             }
             return Err(why);
+        }
+        for view in going {
+            if view.trouble.as_deref().is_some_and(|trouble| trouble.contains(NEVER_BEGUN)) {
+                let live = fleet.coordinators().remove(0);
+                let _ = live.access.command(&view.run, BenchmarkCommand::Resume).await;
+            }
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

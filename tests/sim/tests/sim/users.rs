@@ -180,6 +180,9 @@ impl User {
             return Came::Refused;
         };
         let begun = world.event();
+        if asked == Asked::Remove {
+            book.removes(&name);
+        }
         let access = &live.access;
         let answer = live
             .call(async {
