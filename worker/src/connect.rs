@@ -389,6 +389,7 @@ mod tests {
             key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
             progress: models::Progress::default(),
+            traceparent: None,
         };
         let reply = WithoutSeed(Arc::new(echo)).complete(request).await.unwrap();
         assert_eq!(reply.answer.text, "None");

@@ -246,6 +246,7 @@ impl Held<'_> {
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
             progress: self.job.progress.clone(),
+            traceparent: self.job.trace.map(|trace| trace.parent_of_call(self.rounds.len() + 1)),
         };
         let (prompted_at, prompted, since) = ((self.context.now)(), Instant::now(), SystemTime::now());
         let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);

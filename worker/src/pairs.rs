@@ -140,6 +140,7 @@ mod tests {
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
             progress: models::Progress::default(),
+            traceparent: None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use domain::chat::FinishReason;
 use domain::{FailureCause, RecordId, RunId, Sampling};
 use models::{CallError, ChatReply, ModelIdentity};
+use reqwest::Url;
 use service_kit::traces::{self, Span, TraceId, TraceValue};
 
 /// The whole attempt, from the grant of its unit to the receipt for its record.
@@ -54,10 +55,15 @@ impl DialogueTrace {
         self.trace
     }
 
+    /// How a call of a round names the span that it belongs to, for servers that trace, too.
+    pub(crate) fn parent_of_call(&self, round: usize) -> String {
+        self.trace.parent(&chat(round))
+    }
+
     /// A prompt was answered, or could not be. Named as OpenTelemetry names calls of language models.
     pub(crate) fn asked(&self, asked: &RoundAsked<'_>, answer: Result<&ChatReply, &CallError>) {
         let RoundAsked { round, model, sampling, since, retries } = asked;
-        let (key, name) = (format!("chat {round}"), format!("chat {}", model.requested));
+        let (key, name) = (chat(*round), format!("chat {}", model.requested));
         let mut span = Span::until_now(self.trace, &key, Some(DIALOGUE), *since)
             .with("gen_ai.operation.name", "chat")
             .with("gen_ai.provider.name", model.connector)
@@ -65,8 +71,12 @@ impl DialogueTrace {
             .with("kgfleet.round", *round)
             .with("kgfleet.retries", *retries);
         (span.name, span.is_call) = (&name, true);
-        if let Some(endpoint) = &model.endpoint {
-            span = span.with("server.address", endpoint.as_str());
+        let address = model.endpoint.as_deref().and_then(|endpoint| Url::parse(endpoint).ok());
+        if let Some(host) = address.as_ref().and_then(Url::host_str) {
+            span = span.with("server.address", host);
+        }
+        if let Some(port) = address.as_ref().and_then(Url::port_or_known_default) {
+            span = span.with("server.port", u32::from(port));
         }
         if let Some(max_tokens) = sampling.max_tokens {
             span = span.with("gen_ai.request.max_tokens", max_tokens);
@@ -136,6 +146,11 @@ impl Delivering {
         traces::emit(&span);
         self.attempt.end(self.outcome.map(FailureCause::as_str));
     }
+}
+
+/// Names the span of a round.
+fn chat(round: usize) -> String {
+    format!("chat {round}")
 }
 
 fn word(reason: &FinishReason) -> &str {

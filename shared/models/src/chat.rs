@@ -50,6 +50,9 @@ pub struct ChatRequest {
     pub round: u32,
     /// The state of the dialogue's latest call, which the connector keeps up to date.
     pub progress: Progress,
+    /// The span that the call belongs to, as the header `traceparent` names it; `None` if nobody traces. Sent to servers of
+    /// one's own, not to providers.
+    pub traceparent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +127,7 @@ pub(crate) mod tests {
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 3 },
             round: 0,
             progress: Progress::default(),
+            traceparent: None,
         }
     }
 

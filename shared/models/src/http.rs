@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url};
 
 use crate::client;
@@ -104,6 +104,15 @@ impl Route {
     pub(crate) fn post(client: Client, url: Url, mut headers: HeaderMap) -> Self {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Self { client, method: Method::POST, url, headers }
+    }
+
+    /// The same route for a call that belongs to this span of a trace.
+    pub(crate) fn traced(&self, traceparent: &str) -> Self {
+        let mut route = self.clone();
+        if let Ok(value) = HeaderValue::from_str(traceparent) {
+            route.headers.insert(HeaderName::from_static("traceparent"), value);
+        }
+        route
     }
 
     pub(crate) fn url(&self) -> &str {

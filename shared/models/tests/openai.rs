@@ -11,7 +11,8 @@ use harness::canned_server::{CannedAnswer, CannedServer, StreamEnd, sse};
 use models::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE};
 use models::deadline::StallLimits;
 use models::{
-    CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, RetryPolicy, Secret, complete_with_retry,
+    CallError, ChatModel, ChatReply, ChatRequest, OpenAiCompatible, OpenAiConfig, RetryPolicy, Secret,
+    complete_with_retry,
 };
 use serde_json::{Value, json};
 use support::{question, request};
@@ -54,6 +55,20 @@ fn whole(content: &Value, reason: &str) -> CannedAnswer {
 }
 
 const USAGE: &str = r#"{"model":"tiny","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3},"system_fingerprint":"fp"}"#;
+
+#[tokio::test]
+async fn a_server_of_ones_own_is_told_which_span_a_call_belongs_to() {
+    let yes = || whole(&json!("yes"), "stop");
+    let server = CannedServer::start(vec![yes(), yes()]).await;
+    let model = model(&server, |_| ()).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let traced = ChatRequest { traceparent: Some(parent.to_owned()), ..question("hello") };
+    model.complete(traced).await.unwrap();
+    model.complete(question("hello")).await.unwrap();
+    let told: Vec<Option<String>> =
+        server.asked().iter().map(|asked| asked.header("traceparent").map(str::to_owned)).collect();
+    assert_eq!(told, [Some(parent.to_owned()), None]);
+}
 
 #[tokio::test]
 async fn a_stream_is_read_to_its_end() {

@@ -125,6 +125,13 @@ fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
     }
 }
 
+/// What traces call this process: the machine, which in a pod has the pod's name; with the port where another coordinator
+/// may run beside it.
+fn instance(bound: SocketAddr) -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if bound.ip().is_unspecified() { host } else { format!("{host}:{}", bound.port()) }
+}
+
 /// `kgfleet coordinator`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     models::install_crypto();
@@ -141,7 +148,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (listener, bound) = bind(&arguments.listen).await?;
-        let tracing = arguments.traces.start("kgfleet-coordinator", &bound.to_string())?;
+        let tracing = arguments.traces.start("kgfleet-coordinator", &instance(bound))?;
         arguments.door.check(bound)?;
         match descriptors::raise_limit() {
             Ok(Some(most)) => tracing::info!(most, "open files and connections are bounded by this limit"),

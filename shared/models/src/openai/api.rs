@@ -77,6 +77,11 @@ impl Api {
         &self.identity
     }
 
+    /// Whether it belongs to a provider, and not to whoever benchmarks.
+    pub(super) fn is_a_providers(&self) -> bool {
+        self.provider_names
+    }
+
     pub(super) fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
     }

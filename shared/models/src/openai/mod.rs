@@ -225,7 +225,9 @@ impl OpenAiCompatible {
         let completion_tokens = self.learnt.completion_tokens.load(Ordering::Relaxed);
         let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
         let body = body.to_bytes().map_err(http::unserialisable)?;
-        let response = self.api.send(&self.chat, Some(body), &clock).await?;
+        let traced = request.traceparent.as_ref().filter(|_| !self.api.is_a_providers());
+        let chat = traced.map_or(Cow::Borrowed(&self.chat), |parent| Cow::Owned(self.chat.traced(parent)));
+        let response = self.api.send(&chat, Some(body), &clock).await?;
         request.progress.met(CallStage::Answered);
         // Some servers ignore the request for a stream, so the response's own type decides.
         if is_event_stream(&response) {

@@ -17,6 +17,7 @@ pub fn request(messages: Vec<Message>) -> ChatRequest {
         key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
         round: 0,
         progress: Progress::default(),
+        traceparent: None,
     }
 }
 

@@ -38,6 +38,12 @@ impl TraceId {
         SpanId(id.max(1).to_be_bytes())
     }
 
+    /// How a request names the span of this trace that it belongs to, in the header `traceparent` of W3C's Trace Context
+    /// (<https://www.w3.org/TR/trace-context/>). The trace is kept, or nobody would ask.
+    pub fn parent(&self, span: &str) -> String {
+        format!("00-{self}-{:016x}-01", u64::from_be_bytes(self.span(span).0))
+    }
+
     /// The random number of OpenTelemetry's sampling: the last 56 bits.
     fn randomness(self) -> u64 {
         let [.., a, b, c, d, e, f, g] = self.0;
@@ -109,6 +115,16 @@ impl SampleShare {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_name_the_span_that_they_belong_to() {
+        let trace = TraceId::of(&["run", "record"]);
+        let parent = trace.parent("chat 1");
+        let parts: Vec<&str> = parent.split('-').collect();
+        let SpanId(span) = trace.span("chat 1");
+        let span: String = span.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(parts, ["00", trace.to_string().as_str(), span.as_str(), "01"]);
+    }
 
     #[test]
     fn ids_are_functions_of_what_they_are_about() {

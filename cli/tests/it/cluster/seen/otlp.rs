@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct Span {
     pub service: String,
+    /// The process.
+    pub instance: String,
     pub trace: String,
     pub id: String,
     pub parent: String,
@@ -114,8 +116,8 @@ fn attribute(of: &[u8]) -> (String, Value) {
     }
 }
 
-fn span(of: &[u8], service: &str) -> Span {
-    let mut span = Span { service: service.to_owned(), ..Span::default() };
+fn span(of: &[u8], service: &str, instance: &str) -> Span {
+    let mut span = Span { service: service.to_owned(), instance: instance.to_owned(), ..Span::default() };
     for (number, field) in fields(of) {
         match number {
             1 => span.trace = field.hex(),
@@ -136,10 +138,12 @@ fn span(of: &[u8], service: &str) -> Span {
 pub fn spans(request: &[u8]) -> Vec<Span> {
     let mut found = Vec::new();
     for of_resource in each(request, 1) {
-        let mut attributes = each(of_resource, 1).flat_map(|resource| each(resource, 1)).map(attribute);
-        let (_, service) = attributes.find(|(key, _)| key == "service.name").unwrap();
+        let attributes: BTreeMap<String, Value> =
+            each(of_resource, 1).flat_map(|resource| each(resource, 1)).map(attribute).collect();
+        let [service, instance] =
+            ["service.name", "service.instance.id"].map(|name| attributes[name].as_str().unwrap());
         let of_scopes = each(of_resource, 2).flat_map(|scope| each(scope, 2));
-        found.extend(of_scopes.map(|of| span(of, service.as_str().unwrap())));
+        found.extend(of_scopes.map(|of| span(of, service, instance)));
     }
     found
 }

@@ -21,6 +21,8 @@ struct Traced {
     said: [String; 2],
     /// What the collector got, as text.
     got: String,
+    /// The spans that calls of the model server belonged to, as they said.
+    told: Vec<String>,
 }
 
 /// Runs so many dialogues, traced with these further options.
@@ -62,7 +64,8 @@ fn traced(iterations: u32, more: &[&str]) -> Option<Traced> {
     });
     let of_records: BTreeMap<String, TraceId> = of_records.collect();
     assert_eq!(of_records.len(), iterations as usize);
-    Some(Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got })
+    let told = server.traced();
+    Some(Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got, told })
 }
 
 /// The only span of this name.
@@ -95,6 +98,8 @@ fn check(spans: &[Span]) {
         (&chat["gen_ai.request.model"], &chat["gen_ai.operation.name"]),
         (&"sim".into(), &"chat".into())
     );
+    assert_eq!(chat["server.address"], "127.0.0.1");
+    assert!(chat["server.port"].is_u64(), "{chat:?}");
     assert!(chat["gen_ai.usage.output_tokens"].is_u64(), "{chat:?}");
     assert!(chat["gen_ai.response.finish_reasons"].is_array(), "{chat:?}");
 }
@@ -108,10 +113,8 @@ fn logged(log: &str, trace: &str) -> Value {
 
 #[test]
 fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
-    let Some(Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got }) = traced(3, &[])
-    else {
-        return;
-    };
+    let Some(traced) = traced(3, &[]) else { return };
+    let Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got, told } = traced;
     assert!(traces.keys().eq(of_records.keys()), "{traces:#?} of {of_records:?}");
     for (trace, spans) in &traces {
         check(spans);
@@ -123,6 +126,21 @@ fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
         let told = logged(&of_coordinator, trace);
         for field in ["run", "dialogue", "trace"] {
             assert_eq!(told[field], line["span"][field], "{field} in {told}");
+        }
+    }
+    // Each call told the model server its span.
+    let calls = |spans: &Vec<Span>| {
+        let chat = named(spans, "chat sim");
+        format!("00-{}-{}-01", chat.trace, chat.id)
+    };
+    let (expected, told): (BTreeSet<String>, BTreeSet<String>) =
+        (traces.values().map(calls).collect(), told.into_iter().collect());
+    assert_eq!(told, expected);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    for span in traces.values().flatten() {
+        match span.service.as_str() {
+            "kgfleet-worker" => assert_eq!(span.instance, "w"),
+            _ => assert!(span.instance.starts_with(&host), "{} is of {host}", span.instance),
         }
     }
     for entry in &entries {
