@@ -39,7 +39,7 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
     let mut variables = vec![json!({
         "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
         "refresh": 1, "hide": 0, "multi": false, "includeAll": false, "regex": "", "skipUrlSync": false,
-        "current": {}, "options": [],
+        "options": [],
     })];
     variables.extend(dashboard.variables.iter().map(variable));
     variables.push(json!({
@@ -52,7 +52,7 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
     let whole = json!({
         "uid": dashboard.uid, "title": dashboard.title, "description": dashboard.about, "tags": ["kgfleet"],
         "id": null, "schemaVersion": SCHEMA, "version": 1, "editable": true, "graphTooltip": 1,
-        "fiscalYearStartMonth": 0, "liveNow": false, "refresh": "10s", "timezone": "", "weekStart": "", "style": "dark",
+        "fiscalYearStartMonth": 0, "liveNow": false, "refresh": "10s", "timezone": "", "weekStart": "",
         "time": {"from": "now-1h", "to": "now"}, "timepicker": {},
         "annotations": {"list": []}, "templating": {"list": variables}, "links": links, "panels": panels,
     });
@@ -83,7 +83,7 @@ fn variable(variable: &Variable) -> Value {
         "name": name, "label": label, "type": "query",
         "query": {"query": definition, "refId": "variable"}, "datasource": source(), "refresh": 2,
         "sort": if several { 2 } else { 0 }, "multi": several, "includeAll": several, "hide": 0, "regex": regex,
-        "skipUrlSync": false, "current": {}, "options": [],
+        "skipUrlSync": false, "options": [],
     });
     if several {
         written["allValue"] = json!(".*");
@@ -134,6 +134,7 @@ fn drawing(kind: PanelKind) -> (&'static str, Value) {
             "stat",
             json!({
                 "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
+                "percentChangeColorMode": "standard", "showPercentChange": false, "wideLayout": true,
                 "reduceOptions": reduced(false),
                 "textMode": if kind == PanelKind::Word { "name" } else { "auto" },
             }),
@@ -157,12 +158,14 @@ fn drawing(kind: PanelKind) -> (&'static str, Value) {
             "bargauge",
             json!({
                 "displayMode": "basic", "orientation": "horizontal", "reduceOptions": reduced(false),
-                "showUnfilled": true, "valueMode": "color", "minVizHeight": 16, "minVizWidth": 8,
+                "showUnfilled": true, "valueMode": "color", "minVizHeight": 16, "maxVizHeight": 300, "minVizWidth": 8,
+                "namePlacement": "auto", "sizing": "auto",
+                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": false, "calcs": []},
             }),
         ),
         PanelKind::Table | PanelKind::Matrix { .. } => (
             "table",
-            json!({"showHeader": true, "cellHeight": "sm", "footer": {"show": false, "reducer": ["sum"]}}),
+            json!({"showHeader": true, "showTypeIcons": false, "cellHeight": "sm", "frameIndex": 0}),
         ),
     }
 }
@@ -231,9 +234,9 @@ fn defaults(panel: &Panel) -> Value {
         }),
         PanelKind::States(_) => json!({"fillOpacity": 70, "lineWidth": 0}),
         PanelKind::Matrix { .. } => {
-            json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}})
+            json!({"align": "auto", "inspect": false, "cellOptions": {"type": "color-background", "mode": "basic"}})
         }
-        PanelKind::Table => json!({"align": "auto", "cellOptions": {"type": "auto"}}),
+        PanelKind::Table => json!({"align": "auto", "inspect": false, "cellOptions": {"type": "auto"}}),
         _ => json!({}),
     };
     let mut defaults = json!({
