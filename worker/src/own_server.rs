@@ -24,8 +24,12 @@ const LINES_KEPT_MAX: usize = 12;
 /// Bytes of a line that are kept.
 const LINE_BYTES_MAX: usize = 300;
 
-/// How long a server may take to end after SIGTERM, before it is killed.
-const STOP_MAX: Duration = Duration::from_secs(15);
+/// How long a server may take to end after SIGTERM, before it is interrupted: it may have been started with SIGTERM blocked,
+/// where a batch system signals every process of a job.
+const TERM_MAX: Duration = Duration::from_secs(5);
+
+/// How long it may take after that, before it is killed.
+const STOP_MAX: Duration = Duration::from_secs(10);
 
 /// How long the output of a server that has ended is awaited: its children may hold the pipe.
 const OUTPUT_MAX: Duration = Duration::from_secs(1);
@@ -186,10 +190,13 @@ impl Process {
 
     /// Ends it.
     async fn end(mut self) {
-        self.signal(Signal::TERM);
-        if tokio::time::timeout(STOP_MAX, self.child.wait()).await.is_err() {
-            tracing::warn!(seconds = STOP_MAX.as_secs(), "the server does not end, and is killed");
+        for (signal, wait) in [(Signal::TERM, TERM_MAX), (Signal::INT, STOP_MAX)] {
+            self.signal(signal);
+            if tokio::time::timeout(wait, self.child.wait()).await.is_ok() {
+                return;
+            }
         }
+        tracing::warn!(seconds = (TERM_MAX + STOP_MAX).as_secs(), "the server does not end, and is killed");
     }
 
     fn signal(&self, signal: Signal) {
@@ -325,6 +332,23 @@ mod tests {
         let mut states = server.states();
         let lost = until(&mut states, |state| matches!(state, ServerState::Lost { .. })).await;
         assert!(format!("{lost:?}").contains("/no/such/program cannot be started"), "{lost:?}");
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_see_the_first_signal_ends_by_the_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ready, ended) = (folder.path().join("ready"), folder.path().join("ended"));
+        let script = format!(
+            "trap '' TERM; trap 'touch {}; exit 0' INT; touch {}; while :; do sleep 0.1; done",
+            ended.display(),
+            ready.display()
+        );
+        let server = OwnServer::start(command(0, 1, &script));
+        while !ready.exists() {
+            tokio::task::yield_now().await;
+        }
+        server.end().await;
+        assert!(ended.exists());
     }
 
     #[tokio::test]

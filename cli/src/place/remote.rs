@@ -104,6 +104,11 @@ impl Remote {
     pub fn address(&self) -> String {
         self.coordinator.join(" or ")
     }
+
+    /// The same as [`COORDINATOR_ENV`] holds it.
+    pub fn listed(&self) -> String {
+        self.coordinator.join(",")
+    }
 }
 
 impl MaybeRemote {

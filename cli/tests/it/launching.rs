@@ -152,6 +152,89 @@ fn a_pipeline_is_launched_stage_by_stage_and_every_judge_has_the_gpu_when_it_is_
     assert!(runs.iter().any(|run| run.contains(".review.")), "the last judge had something to do: {runs:?}");
 }
 
+/// What `sbatch` was called with, line by line, where it does what this shell command says.
+fn sbatch(data: &Data, then: &str) -> PathBuf {
+    let said = data.path().join("sbatch.args");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\necho \"$MODEL|$VLLM_ARGS|$KGFLEET_COORDINATOR|$*\" >> {}\n{then}\n",
+        said.display()
+    );
+    std::fs::create_dir_all(data.path().join("bin")).unwrap();
+    let path = data.write("bin/sbatch", script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    said
+}
+
+#[test]
+fn the_papers_matrix_becomes_jobs_of_slurm() {
+    let data = Data::new();
+    let paper = repository().join("task-data/configurations/paper.toml");
+    let launch = ["launch", paper.to_str().unwrap(), "--slurm", "--dry-run", "--servers", "2"];
+    let more =
+        ["--sbatch=--partition=gpu", "--pool-token-file", "pool token", "--script", "/s/worker.sbatch"];
+    let planned = data.kgfleet(&[&launch[..], &more].concat()).expect(0);
+    let lines: Vec<&str> = planned.stdout.lines().collect();
+    assert!(lines[0].starts_with("kgfleet submit ") && lines.len() == 1 + 31, "{planned}");
+    let of = |model: &str| *lines.iter().find(|line| line.contains(model)).unwrap();
+    assert_eq!(
+        of("MODEL=deepseek-ai/DeepSeek-R1 "),
+        "MODEL=deepseek-ai/DeepSeek-R1 VLLM_ARGS='--tensor-parallel-size 8 --pipeline-parallel-size 2 --max-model-len 32768' \
+         SERVER_WAIT=10800 \
+         KGFLEET_TOKEN_FILE='pool token' sbatch --array=1-2 --nodes=2 --gpus-per-node=8 --cpus-per-task=18 --mem=900G \
+         --partition=gpu /s/worker.sbatch"
+    );
+    assert!(of("Qwen2.5-7B-Instruct ").contains(" VLLM_ARGS='' SERVER_WAIT=1800 "), "{planned}");
+    planned.says(&["hosted, without GPUs: ChatGPT 3.5 turbo", "HF_TOKEN"]);
+    // A plan for so few GPUs leaves out what does not fit.
+    data.kgfleet(&[&launch[..4], &["--gpus", "8"]].concat())
+        .expect(UNSATISFIED)
+        .says(&["does not fit: DeepSeek-R1"]);
+    data.kgfleet(&["launch", "quick", "--dry-run"]).expect(USAGE).says(&["--slurm"]);
+}
+
+#[test]
+fn a_launch_on_slurm_submits_the_run_and_an_array_for_each_model_and_judge() {
+    let Some(cluster) = Cluster::start() else { return };
+    let coordinator = cluster.coordinator();
+    let data = &cluster.data;
+    let model =
+        |label: &str| format!("label = '{label}'\nmodel = 'sim-{label}'\nconnector = 'openai-compatible'\n");
+    let config = format!(
+        "name = 'stages'\niterations = 2\ntasks = ['FactExtractStatic']\npipeline = 'judged-facts'\n[[models]]\n{}\
+         [judges.grader]\n{}[judges.reviewer]\n{}",
+        model("tested"),
+        model("judge"),
+        model("judge")
+    );
+    let config = data.write("stages.toml", config);
+    let table = table(data, &["sim-tested", "sim-judge"]);
+    let url = coordinator.url();
+    let script = repository().join("deploy/slurm/worker.sbatch");
+    let script = script.to_str().unwrap();
+    let launch = ["launch", config.to_str().unwrap(), "--table", &table, "--slurm", "--script"];
+    let path = format!("{}:{}", data.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let run = |more: &[&str]| finish(data.command(&[&launch[..], more].concat()).env("PATH", &path));
+    run(&[script]).expect(USAGE).says(&["--coordinator"]);
+    run(&["none", "--coordinator", &url]).expect(USAGE).says(&["there is no none"]);
+    assert!(data.runs().is_empty());
+    let said = sbatch(data, "echo Submitted batch job 7");
+    let launched = run(&[script, "--coordinator", &url]).expect(0).prints(&["Submitted batch job 7"]);
+    let submitted = launched.stdout.lines().next().unwrap();
+    assert_eq!(cluster.status(&coordinator, submitted).run.as_str(), submitted);
+    let jobs = std::fs::read_to_string(said).unwrap();
+    let array = |model: &str| {
+        format!("sim-{model}||{url}|--array=1-1 --nodes=1 --gpus-per-node=1 --cpus-per-task=4 {script}\n")
+    };
+    assert_eq!(jobs, array("tested") + &array("judge"));
+    // The user learns what is submitted, and which jobs are missing.
+    sbatch(data, "echo invalid account >&2; exit 1");
+    run(&[script, "--coordinator", &url]).expect(INFRASTRUCTURE).says(&[
+        "was submitted",
+        "MODEL=sim-tested",
+        "invalid account",
+    ]);
+}
+
 #[test]
 fn a_launch_that_cannot_work_says_why_and_a_teardown_uninstalls() {
     let data = Data::new();

@@ -36,6 +36,7 @@ mod refusing;
 mod reporting;
 mod resuming;
 mod retrying;
+mod slurm;
 mod verbs;
 mod watching;
 mod wrong_inputs;

@@ -1,7 +1,8 @@
-//! `kgfleet launch`: from a configuration to pools of GPUs on Kubernetes.
+//! `kgfleet launch`: from a configuration to pools of GPUs on Kubernetes, or jobs on Slurm.
 
 mod apply;
 mod plan;
+mod slurm;
 mod table;
 mod values;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use self::apply::Release;
 use self::plan::{LaunchPlan, Shortest, WantedModel};
+use self::slurm::SlurmOptions;
 use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
 use crate::configure::choose::Selection;
@@ -26,13 +28,14 @@ use crate::kit::runtime::block_on;
 use crate::place::folders;
 use crate::place::remote::{MaybeRemote, Remote};
 
-/// Plan the GPUs of a configuration, and run it on Kubernetes.
+/// Plan the GPUs of a configuration, and run it on Kubernetes or Slurm.
 ///
 /// Prints which models run when, on how many GPUs and for how long, by a table of model sizes whose times are
 /// estimates; and what does not fit, and why. --values writes the chart's values. --apply installs the chart with
 /// helm. With --prometheus, KEDA scales all pools by their backlog. Without it, and with --coordinator, the waves of
-/// the plan are installed one after the other, each when the models before it are done; judges come last. Exit codes:
-/// 0; 1 some models do not fit; 2 the configuration or the table cannot be used; 3 helm or the coordinator failed.
+/// the plan are installed one after the other, each when the models before it are done; judges come last. --slurm submits
+/// the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some models
+/// do not fit; 2 the configuration or the table cannot be used; 3 helm, sbatch or the coordinator failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
@@ -40,7 +43,7 @@ pub struct Arguments {
     config: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
-    /// GPUs that may be used at once. Default: those of one node.
+    /// GPUs that may be used at once. Default: those of one node; on Slurm, as many as a model needs.
     #[arg(long, value_name = "N")]
     gpus: Option<u32>,
     /// Table of GPUs and model sizes. Default: the one of this program, `deploy/launch/models.toml` in its sources.
@@ -60,6 +63,8 @@ pub struct Arguments {
     teardown: bool,
     #[command(flatten)]
     release: Release,
+    #[command(flatten)]
+    slurm: SlurmOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -76,8 +81,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.config.as_deref();
     let configuration = arguments.selection.configuration(config)?;
     let sizes = Sizes::read(arguments.table.as_deref())?;
-    let gpus = arguments.gpus.unwrap_or(sizes.gpu.per_node);
+    let usual = if arguments.slurm.slurm { u32::MAX } else { sizes.gpu.per_node };
+    let gpus = arguments.gpus.unwrap_or(usual);
     let plan = plan(&configuration, &sizes, gpus)?;
+    if arguments.slurm.slurm {
+        let remote = arguments.remote.named();
+        arguments.slurm.carry_out(&configuration, config, &plan, &sizes, remote.as_ref())?;
+        return Ok(verdict(&plan));
+    }
     let scaling = match &arguments.prometheus {
         Some(url) => Scaling::Keda(url),
         None => Scaling::Wave(0),
@@ -91,7 +102,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.apply {
         carry_out(&arguments, &configuration, config, &plan, &sizes)?;
     }
-    Ok(if plan.refused.is_empty() { ExitCode::Success } else { ExitCode::Unsatisfied })
+    Ok(verdict(&plan))
+}
+
+fn verdict(plan: &LaunchPlan) -> ExitCode {
+    if plan.refused.is_empty() { ExitCode::Success } else { ExitCode::Unsatisfied }
 }
 
 /// The plan of a configuration.

@@ -1,5 +1,5 @@
 //! The Kubernetes chart: whether the binary takes what the rendered manifests say ([`arguments`]), and whether a
-//! benchmark runs on it ([`running`]) with a stand-in for the nodes ([`kubelet`]); and the launchers that are no charts
+//! benchmark runs on it ([`running`]) with a stand-in for the nodes ([`kubelet`]); and the launcher that is no chart
 //! ([`other`]).
 
 mod arguments;
