@@ -22,7 +22,7 @@ use crate::health::Health;
 use crate::metrics;
 use crate::options::CoordinatorOptions;
 use crate::plan::numbering::Slot;
-use crate::queue::generation::{self, Step};
+use crate::queue::generation::{self, Beyond, Step};
 use crate::queue::queued_unit::new_unit;
 use crate::queue::signal::WorkSignal;
 use crate::records::dialogues::DialogueTable;
@@ -36,11 +36,6 @@ const CLAIMS_MAX: u32 = 8;
 
 /// Who stands in the history of a run for what its coordinators found by themselves.
 const COORDINATOR: &str = "coordinator";
-
-/// The time of day, in milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    u64::try_from(machine::now().as_millisecond()).unwrap_or_default()
-}
 
 /// The queue of a run, reconciled.
 struct Joined {
@@ -198,7 +193,7 @@ impl QueueClient {
                     claimed,
                     recorded,
                     *unused,
-                    now_ms(),
+                    Beyond::now(),
                 ),
                 found,
             ) {
