@@ -334,9 +334,11 @@ impl Benchmarks {
     /// Tells the runs of a pipeline of its phase, if they have perhaps not all been told. Whoever gave the command may have died
     /// over that, or be at it still: told twice, they do the same.
     pub(crate) async fn tell_runs(&self, name: &RunId, whom: Tell) -> Result<()> {
-        for _ in 0..CHANGES_MAX {
+        for round in 0..CHANGES_MAX {
             let (revision, state) = self.revised_judged_state(name).await?;
-            if !state.telling || state.removed {
+            // Whoever gave a later command may have told the runs before the earlier one was told here: they are told again.
+            let is_told = !state.telling && round == 0;
+            if is_told || state.removed {
                 return Ok(());
             }
             let command = command_of(state.phase);
@@ -358,7 +360,6 @@ impl Benchmarks {
             if self.revise_judged_state(name, revision, &told).await? {
                 return Ok(());
             }
-            // A later command may have spoken to the runs first.
         }
         Ok(()) // The next round goes on with it.
     }

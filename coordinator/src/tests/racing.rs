@@ -76,22 +76,37 @@ async fn a_pipeline_that_is_cancelled_and_submitted_at_once_is_one_of_both_with_
         let submit = one.submit(pipelines::submission(&["m", "n"]));
         let (submitted, whole) = interrupted(polls, submit, cancel).await;
         submitted.unwrap();
-        one.tend().await.unwrap();
-        two.tend().await.unwrap();
-        match phase(&two, &name).await {
-            RunPhase::Cancelled => {
-                for run in two.parts().benchmarks.own_runs(&name).await.unwrap() {
-                    assert_eq!(phase(&two, &run).await, RunPhase::Cancelled, "{run} after {polls} polls");
-                }
-            }
-            phase => {
-                assert_eq!(phase, RunPhase::Active, "after {polls} polls");
-                for run in two.parts().benchmarks.own_runs(&name).await.unwrap() {
-                    let phase = self::phase(&two, &run).await;
-                    assert!(!phase.is_over(), "{run} is {phase} after {polls} polls");
-                }
-            }
+        expect_one_of_both(&one, &two, &name, polls).await;
+        if whole {
+            return;
         }
+    }
+}
+
+/// Sees that a pipeline is cancelled or goes on, and all its runs with it.
+async fn expect_one_of_both(one: &Started, two: &Started, name: &RunId, polls: usize) {
+    one.tend().await.unwrap();
+    two.tend().await.unwrap();
+    let phase = phase(two, name).await;
+    assert!(matches!(phase, RunPhase::Active | RunPhase::Cancelled), "{phase} after {polls} polls");
+    for run in two.parts().benchmarks.own_runs(name).await.unwrap() {
+        let of_run = self::phase(two, &run).await;
+        assert_eq!(of_run.is_over(), phase.is_over(), "{run} is {of_run} after {polls} polls");
+    }
+}
+
+#[tokio::test]
+async fn a_pipeline_that_is_submitted_while_it_is_cancelled_is_one_of_both_with_all_its_runs() {
+    for polls in (1..).step_by(3) {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
+        two.tend().await.unwrap();
+        let submit = async { one.submit(pipelines::submission(&["m", "n"])).await.unwrap() };
+        let cancel = two.command(&name, BenchmarkCommand::Cancel);
+        let (cancelled, whole) = interrupted(polls, cancel, submit).await;
+        cancelled.unwrap();
+        expect_one_of_both(&one, &two, &name, polls).await;
         if whole {
             return;
         }
