@@ -6,7 +6,7 @@ use domain::comparison::{self, Condition, Conditions};
 use domain::control::{
     BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
 };
-use domain::{Connector, Mean, ModelSpec, RunId};
+use domain::{Mean, ModelSpec, RunId};
 use jiff::Timestamp;
 use queue::ModelCounts;
 use results::RunManifest;
@@ -163,7 +163,7 @@ impl Views {
                 pace: Pace::default(),
                 blocked: None,
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
-                billed_as: billed_as(spec),
+                billed_as: spec.billed_as().map(str::to_owned),
                 usage: run.usage(|usage| usage.of_model(place)),
                 limit: workers.limit(spec),
             };
@@ -201,12 +201,6 @@ impl Views {
             None => Ok(Vec::new()),
         }
     }
-}
-
-/// The name under which a model may be billed. Nobody bills simulated and recorded ones, whatever they are called.
-fn billed_as(spec: &ModelSpec) -> Option<String> {
-    let is_free = matches!(spec.connector, Connector::Simulated | Connector::Replay);
-    (!is_free).then(|| spec.requested().to_owned())
 }
 
 /// Seconds from one time to another; a clock that was set back gives none.

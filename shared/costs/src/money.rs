@@ -6,6 +6,9 @@ use std::ops::Add;
 /// Amounts below this many units are written with more digits.
 const SMALL: f64 = 1.0;
 
+/// Amounts below this are not written with their digits.
+const LEAST: f64 = 0.0001;
+
 /// An amount in the currency of its table of prices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Money {
@@ -41,9 +44,12 @@ impl Add for Money {
     }
 }
 
-/// `12.34`, `0.0123` or, where a part is unknown, `> 12.34`.
+/// `12.34`, `0.0123` or, where a part is unknown, `> 12.34`. What is too small for that is no nothing: `< 0.0001`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.amount > 0.0 && self.amount < LEAST && !self.is_least {
+            return write!(f, "< {LEAST}");
+        }
         let digits = if self.amount == 0.0 || self.amount >= SMALL { 2 } else { 4 };
         let least = if self.is_least { "> " } else { "" };
         write!(f, "{least}{:.digits$}", self.amount)
@@ -61,5 +67,6 @@ mod tests {
         assert_eq!((some.to_string().as_str(), some.is_least), ("> 3.50", true));
         assert_eq!(Money::total([Some(Money::exactly(0.0123))]).unwrap().to_string(), "0.0123");
         assert_eq!(Money::exactly(0.0).to_string(), "0.00");
+        assert_eq!(Money::exactly(0.00001).to_string(), "< 0.0001");
     }
 }

@@ -138,6 +138,11 @@ impl Prices {
         self.gpus.get(kind)
     }
 
+    /// What so many hours of GPUs of this kind cost; `None` without a price.
+    pub fn of_gpu_hours(&self, kind: &str, hours: f64) -> Option<Money> {
+        self.of_gpu(kind).map(|price| Money::exactly(price.per_hour * hours))
+    }
+
     /// What dialogues of a model have cost; `None` without a name, a price, or any counted token of those that there are.
     pub fn spent(&self, name: Option<&str>, usage: &ModelUsage) -> Option<Money> {
         self.of_model(name?)?.of(usage)
@@ -197,6 +202,8 @@ mod tests {
             "all prompt tokens cost the same"
         );
         assert_eq!(prices.of_gpu("H100 80 GB").unwrap().per_hour, 3.0);
+        assert_eq!(prices.of_gpu_hours("H100 80 GB", 1.5), Some(Money::exactly(4.5)));
+        assert_eq!(prices.of_gpu_hours("H200", 1.5), None);
         let dates = prices.dates(["a", "c", "x"]).unwrap();
         assert_eq!((dates.0.to_string(), dates.1.to_string()), ("2026-01-02".into(), "2026-03-04".into()));
         assert_eq!(prices.currency(), "EUR");

@@ -112,6 +112,11 @@ impl ModelSpec {
         self.model.as_deref().unwrap_or(self.label.as_str())
     }
 
+    /// The name under which a provider may bill it, by which prices are found; `None` of models that nobody bills.
+    pub fn billed_as(&self) -> Option<&str> {
+        self.connector.is_billed().then(|| self.requested())
+    }
+
     /// Where its key is stored; `None` if it needs none.
     pub fn key_place(&self) -> Option<KeyPlace<'_>> {
         match (&self.key_env, &self.key_file) {
@@ -152,6 +157,15 @@ pub fn stated_active(name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_bills_a_simulated_model() {
+        let mut model = ModelSpec::new("mine", Connector::Simulated);
+        model.model = Some("gpt-4o".to_owned());
+        assert_eq!(model.billed_as(), None);
+        model.connector = Connector::OpenaiCompatible;
+        assert_eq!(model.billed_as(), Some("gpt-4o"));
+    }
 
     #[test]
     fn sizes_are_those_that_names_state() {

@@ -141,6 +141,11 @@ impl Connector {
         }
     }
 
+    /// Whether somebody may bill its answers. Nobody bills simulated and recorded ones, whatever their models are called.
+    pub fn is_billed(self) -> bool {
+        self.provider().home != ModelHome::Process
+    }
+
     /// The kinds of questions that the connector supports.
     pub fn offers(self) -> &'static [Ask] {
         self.provider().offers
