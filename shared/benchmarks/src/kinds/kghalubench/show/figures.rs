@@ -21,10 +21,8 @@ const BIN_MIN: usize = 5;
 
 /// Weighted accuracy of the best models.
 pub fn weighted(study: &Study) -> Svg {
-    let mut models: Vec<&ModelStudy> = study.models.iter().collect();
+    let mut models: Vec<&ModelStudy> = study.placed().into_iter().map(|(model, _)| model).collect();
     let value = |model: &ModelStudy| model.metrics.weighted_accuracy();
-    let mean = |model: &ModelStudy| value(model).map_or(f64::NEG_INFINITY, |spread| spread.mean);
-    models.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
     models.truncate(TOP_MODELS);
     let row = |model: &&ModelStudy| {
         let spread = value(model);

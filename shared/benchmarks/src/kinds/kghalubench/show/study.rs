@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::control::Better;
+use domain::ranking::{Contender, ranked};
+
 use super::about::{AboutModel, ModelFacts};
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::draw::{Assessment, Date};
@@ -158,6 +161,16 @@ impl Study {
     }
 }
 
+impl Study {
+    /// The models by weighted accuracy, the best first, each with its rank; those below that have too little of their plan to be
+    /// ranked.
+    pub fn placed(&self) -> Vec<(&ModelStudy, Option<u64>)> {
+        let contenders: Vec<Contender> = self.models.iter().map(ModelStudy::contender).collect();
+        let places = ranked(&contenders, Better::Higher);
+        places.into_iter().map(|place| (&self.models[place.contender], place.rank)).collect()
+    }
+}
+
 /// The earliest of some dates, if all are known.
 fn earliest<'a>(dates: impl Iterator<Item = Option<&'a Date>>) -> Option<Date> {
     let dates = dates.collect::<Option<Vec<&Date>>>()?;
@@ -165,6 +178,14 @@ fn earliest<'a>(dates: impl Iterator<Item = Option<&'a Date>>) -> Option<Date> {
 }
 
 impl ModelStudy {
+    /// What its place is decided by. What Wa could still become is not known: it is no mean of points.
+    fn contender(&self) -> Contender {
+        let (value, counts) = (self.metrics.weighted_accuracy(), &self.metrics.counts);
+        let covered = u64::from(counts.scored);
+        let planned = covered + u64::from(counts.not_scored);
+        Contender { value: value.map(|spread| spread.mean), covered, planned, bounds: None }
+    }
+
     fn of(
         found: &ModelFound,
         about: AboutModel,

@@ -6,7 +6,8 @@ use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
 use crate::kinds::kghalubench::show::study::{ModelStudy, Replies, Study, frequency_words};
 
-/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments.
+/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Models that have too
+/// little of their plan to be ranked stand below, and are the best in nothing.
 pub fn main(studies: &[&Study]) -> Table {
     let mut table = new(
         studies,
@@ -26,29 +27,29 @@ pub fn main(studies: &[&Study]) -> Table {
         ],
     );
     for study in studies {
-        let mut models: Vec<&ModelStudy> = study.models.iter().collect();
-        let wa = |model: &ModelStudy| mean(model.metrics.weighted_accuracy());
-        models.sort_by(|a, b| {
-            wa(b).unwrap_or(f64::NEG_INFINITY).total_cmp(&wa(a).unwrap_or(f64::NEG_INFINITY))
-        });
+        let placed = study.placed();
+        let models: Vec<&ModelStudy> = placed.iter().map(|(model, _)| *model).collect();
+        // Those that can be ranked stand first.
+        let able = &models[..placed.iter().filter(|(_, rank)| rank.is_some()).count()];
         // Which two are best: of hallucinations the least, of points the most.
         let best = [
-            places(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
-            places(&models, false, &|model| mean(model.metrics.accuracy())),
-            places(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
-            places(&models, true, &|model| model.metrics.counts.depth_hallucination()),
+            top(able, false, &|model| mean(model.metrics.weighted_accuracy())),
+            top(able, false, &|model| mean(model.metrics.accuracy())),
+            top(able, true, &|model| model.metrics.counts.breadth_hallucination()),
+            top(able, true, &|model| model.metrics.counts.depth_hallucination()),
         ];
         for (place, model) in models.iter().enumerate() {
             let (metrics, counts) = (&model.metrics, &model.metrics.counts);
+            let best = best.each_ref().map(|of_column| of_column.get(place).copied().flatten());
             let (weighted, accuracy) = (metrics.weighted_accuracy(), metrics.accuracy());
             let cells = [
-                percent(mean(weighted), best[0][place]),
+                percent(mean(weighted), best[0]),
                 percent(deviation(weighted), None),
-                percent(mean(accuracy), best[1][place]),
+                percent(mean(accuracy), best[1]),
                 percent(deviation(accuracy), None),
                 percent(counts.abstention(), None),
-                percent(counts.breadth_hallucination(), best[2][place]),
-                percent(counts.depth_hallucination(), best[3][place]),
+                percent(counts.breadth_hallucination(), best[2]),
+                percent(counts.depth_hallucination(), best[3]),
                 Cell::number(model.size, 1),
                 cut_off(model, study),
                 Cell::Count(u64::from(counts.scored)),
@@ -66,6 +67,7 @@ pub fn main(studies: &[&Study]) -> Table {
         let named = |text: &str| {
             if studies.len() > 1 { format!("{}: {text}", study.pipeline) } else { text.to_owned() }
         };
+        table.notes.extend(unranked(study).map(|note| named(&note)));
         table.notes.extend(study.notes.iter().map(|note| named(note)));
         table.notes.extend(cut_offs(study).map(|note| named(&note)));
         if let (Some(spearman), Some(kendall)) = study.correlation {
@@ -76,6 +78,37 @@ pub fn main(studies: &[&Study]) -> Table {
         }
     }
     table
+}
+
+/// A note on models that are not ranked; `None` if there are none.
+fn unranked(study: &Study) -> Option<String> {
+    let placed = study.placed();
+    let left_out = placed.iter().filter(|(model, rank)| rank.is_none() && model.metrics.counts.scored > 0);
+    let told = left_out.map(|(model, _)| {
+        let counts = &model.metrics.counts;
+        let planned = counts.scored + counts.not_scored;
+        let told = format!("{} ({} of {planned} answers)", model.model, counts.scored);
+        match accuracy_bounds(model) {
+            Some((low, high)) => format!(
+                "{told}: accuracy from {:.2} % if all that is missing is wrong to {:.2} % if it is right",
+                100.0 * low,
+                100.0 * high
+            ),
+            None => told,
+        }
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!("Not ranked, because they have less of their plan than others: {}.", told.join("; "))
+    })
+}
+
+/// Between what the share of points lies, whatever the answers without a score are worth.
+fn accuracy_bounds(model: &ModelStudy) -> Option<(f64, f64)> {
+    let counts = &model.metrics.counts;
+    let (missing, all) = (f64::from(counts.not_scored), f64::from(counts.scored + counts.not_scored));
+    let points: f64 = model.points.iter().map(|(_, share)| share).sum();
+    (all > 0.0).then(|| (points / all, (points + missing) / all))
 }
 
 /// The date at which the training data of a model end, marked if facts may have changed since.
@@ -213,24 +246,24 @@ fn row(
 }
 
 /// The best and the second value of each model; `None` if all are equal.
-fn places(
+fn top(
     models: &[&ModelStudy],
     least: bool,
     value: &dyn Fn(&ModelStudy) -> Option<f64>,
 ) -> Vec<Option<TopPlace>> {
     let values: Vec<Option<f64>> = models.iter().map(|model| value(model)).collect();
-    let mut ranked: Vec<f64> = values.iter().flatten().copied().collect();
-    ranked.sort_by(f64::total_cmp);
-    ranked.dedup();
+    let mut sorted: Vec<f64> = values.iter().flatten().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
     if !least {
-        ranked.reverse();
+        sorted.reverse();
     }
-    if ranked.len() < 2 {
+    if sorted.len() < 2 {
         return vec![None; models.len()];
     }
     let place = |value: &Option<f64>| match value {
-        Some(value) if *value == ranked[0] => Some(TopPlace::First),
-        Some(value) if *value == ranked[1] => Some(TopPlace::Second),
+        Some(value) if *value == sorted[0] => Some(TopPlace::First),
+        Some(value) if *value == sorted[1] => Some(TopPlace::Second),
         _ => None,
     };
     values.iter().map(place).collect()
@@ -261,6 +294,7 @@ mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
     use crate::kinds::kghalubench::show::about::ModelFacts;
+    use crate::kinds::kghalubench::numbers::metrics::Fate;
     use crate::kinds::kghalubench::show::study::testing::found;
 
     fn study() -> Study {
@@ -324,6 +358,25 @@ mod tests {
         assert_eq!(shown(&stages, 0), ["nli", "judge", "24", "0.250", "12", "33.33"]);
         let types = types(&[&study()]);
         assert!(types.rows().iter().all(|row| row[4].value().is_some()));
+    }
+
+    #[test]
+    fn the_best_from_a_part_of_its_plan_is_the_best_in_nothing() {
+        let mut found = found();
+        let mut third = found.models[0].clone();
+        third.model = "middling-3B".to_owned();
+        third.answers[0].fate = found.models[1].answers[0].fate;
+        found.models.push(third);
+        // The strong one has three of its eight answers.
+        found.models[1].answers[3..].iter_mut().for_each(|answer| answer.fate = Fate::NotScored);
+        let table = main(&[&Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default())]);
+        let names = [0, 1, 2].map(|row| shown(&table, row)[0].clone());
+        assert_eq!(names, ["middling-3B", "weak-1B", "strong-8B"]);
+        let marks = |row: usize| shown(&table, row).join(" ").matches(['*', '+']).count();
+        assert_eq!(marks(2), 0, "{:?}", shown(&table, 2));
+        assert!(marks(0) > 0, "{:?}", shown(&table, 0));
+        let note = "strong-8B (3 of 8 answers): accuracy from 37.50 % if all that is missing is wrong to 100.00 %";
+        assert!(table.notes.iter().any(|told| told.contains(note)), "{:?}", table.notes);
     }
 
     #[test]
