@@ -7,7 +7,7 @@ use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::text::hex;
-use report::html::STYLE;
+use report::html::{SORT_SCRIPT, STYLE};
 use sha2::{Digest, Sha256};
 
 /// Hexadecimal digits of a hash in an address.
@@ -36,7 +36,7 @@ pub(crate) static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
         script: asset(
             "js",
             "text/javascript; charset=utf-8",
-            concat!(include_str!("assets/tables.js"), include_str!("assets/page.js")).to_owned(),
+            format!("{SORT_SCRIPT}{}", include_str!("assets/page.js")),
         ),
         icon: asset("svg", "image/svg+xml", include_str!("assets/icon.svg").to_owned()),
     }
