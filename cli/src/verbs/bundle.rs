@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use benchmarks::showing::{KindPage, Showing};
 use coordinator::BenchmarkCopy;
+use costs::Prices;
 use domain::RunId;
 use report::Dialogues;
 use report::analysis::scheme;
@@ -106,6 +107,7 @@ fn one_run(dir: &RunDir, manifest: &RunManifest, plaintext: bool, made: &Path) -
     let source = ExportSource::open(dir.clone(), manifest.clone())?;
     let [_, report, table, _] = FOR_PEOPLE.map(|name| made.join(name));
     let mut all = Dialogues::default();
+    all.prices = Prices::shipped().into();
     let mut details = Details::new(plaintext);
     source.read_into(&mut all, Some(&mut details))?;
     let title = manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or("Run");

@@ -6,8 +6,9 @@ use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
-use report::stats::{Estimate, Need};
+use report::stats::Estimate;
 use report::tables::comparison::{self, Compared};
+use report::words;
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};
@@ -96,20 +97,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// Says how well a difference is known, and what it takes to know it within `reach`.
 fn tell_need(pair: &Compared<'_>, estimate: &Estimate, reach: f64) {
-    let known = format!("{}: the mean difference is known within {:.3}", pair.title(), estimate.reach());
-    let Some(Need { exercises, dialogues }) = estimate.need(reach) else { return say(&known) };
-    let (asked, held) = (estimate.exercises as u64, pair.found.all.n as u64);
-    let more = match dialogues {
-        Some(dialogues) => format!(
-            "or {dialogues} times as many dialogues about the same ones ({} instead of {held} for each model)",
-            dialogues * held
-        ),
-        None => "more dialogues about the same ones are not enough".to_owned(),
-    };
-    say(&format!(
-        "{known}; {reach} takes about {exercises} times as many exercises ({} instead of {asked}), {more}",
-        exercises * asked
-    ));
+    let known = words::known(estimate, pair.found.all.n as u64, " for each model", reach);
+    say(&format!("{}: the mean difference is {known}", pair.title()));
 }
 
 /// Writes one table per pair for people, and one of all pairs for programs, which cannot tell where a table ends.

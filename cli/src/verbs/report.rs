@@ -17,6 +17,7 @@ use report::tables::card;
 
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};
+use crate::files::prices::PriceTable;
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::say;
@@ -61,6 +62,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_texts")]
     plaintext: bool,
     #[command(flatten)]
+    prices: PriceTable,
+    #[command(flatten)]
     extras: KindInputs,
     #[command(flatten)]
     from: Inputs,
@@ -71,10 +74,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let known = schemes(arguments.schemes.as_deref())?;
     let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
+    let prices = arguments.prices.read()?;
     let mut details = Details::new(arguments.plaintext);
     let (kinds, runs) = arguments.from.judged(&arguments.inputs, &arguments.extras)?;
     let judged: Vec<KindPage> = kinds.iter().map(|kind| kind.showing.page(&kind.shown)).collect();
-    let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
+    let mut read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
+    read.dialogues.prices = prices.into();
     let all = &read.dialogues;
     let (title, judged) = (&arguments.title, &judged);
     let page = ReportPage { title, dialogues: all, judged, combined: &combined, compass: &compass };

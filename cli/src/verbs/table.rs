@@ -16,6 +16,7 @@ use report::views;
 
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};
+use crate::files::prices::PriceTable;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 
@@ -61,6 +62,8 @@ pub struct Arguments {
     /// it is the one to show.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    prices: PriceTable,
     #[command(flatten)]
     extras: KindInputs,
     #[command(flatten)]
@@ -120,6 +123,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schemes = tables::schemes(arguments.schemes.as_deref())?;
     let scheme = scheme::named(&schemes, &arguments.scheme).map_err(Exit::usage)?;
     tables::check(arguments.format, arguments.out.as_deref())?;
+    let prices = arguments.prices.read()?;
     let (judged, runs) = arguments.from.judged(&arguments.inputs, &arguments.extras)?;
     if let [first, others @ ..] = judged.as_slice() {
         if let Some(run) = runs.first() {
@@ -144,7 +148,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             return Err(usage!("--show {main} is for pipelines of {}; none is named", showing.title));
         }
     };
-    let read = arguments.from.read(&arguments.inputs, None)?;
+    let mut read = arguments.from.read(&arguments.inputs, None)?;
+    read.dialogues.prices = prices.into();
     let all = &read.dialogues;
     let mut shown = vec![wanted];
     if arguments.format == TableFormat::Xlsx {

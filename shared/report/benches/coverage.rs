@@ -258,6 +258,7 @@ fn ranks_held(random: &mut SplitMix64) -> (f64, f64) {
                     outcome: Ok(scores.as_object().unwrap_or(&serde_json::Map::new())),
                     rounds: 1,
                     prompt_tokens: None,
+                    cached_tokens: 0,
                     completion_tokens: None,
                     seconds: None,
                     attempt: 1,

@@ -70,6 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     outcome: Ok(scores),
                     rounds: 1,
                     prompt_tokens: Some(900),
+                    cached_tokens: 0,
                     completion_tokens: Some(words % 400),
                     seconds: Some(random.unit() * 20.0),
                     attempt: 1,

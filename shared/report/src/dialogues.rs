@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::iter::once;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use domain::{RunId, Scores};
+use costs::Prices;
+use domain::Scores;
 use jiff::Timestamp;
 use results::names::Names;
 use tasks::{ScoreOutOfRange, TaskClass};
@@ -17,83 +18,11 @@ use crate::setups::{ModelSetup, SetupFact};
 use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
 pub use crate::summaries::{ColumnId, TaskId};
 
+mod column;
 mod shapes;
 
+pub use self::column::{Column, Exercises, Origin};
 use self::shapes::Shapes;
-
-/// Where dialogues come from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// A published result file of LLM-KG-Bench.
-    Published,
-    /// A result file that kgfleet wrote.
-    Exported,
-    /// A run of kgfleet.
-    Run(RunId),
-}
-
-/// The exercises that dialogues are about.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Exercises {
-    /// The exercises of published result files, also if a run asked them again from an imported pack.
-    Published,
-    /// A pack of this project's format.
-    Pack {
-        name: String,
-        /// Hash of its manifest.
-        hash: String,
-    },
-    /// Unknown: a result file written by kgfleet does not name its pack.
-    Unknown,
-}
-
-impl Exercises {
-    /// A short name for headings.
-    pub fn short(&self) -> &str {
-        match self {
-            Self::Published => "published exercises",
-            Self::Pack { name, .. } => name,
-            Self::Unknown => "exercises unknown",
-        }
-    }
-}
-
-impl std::fmt::Display for Exercises {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Published => f.write_str("the published exercises of LLM-KG-Bench"),
-            Self::Pack { name, hash } => write!(f, "pack {name} {}", hash.get(..8).unwrap_or(hash)),
-            Self::Unknown => f.write_str("exercises of a pack that the result file does not name"),
-        }
-    }
-}
-
-/// A model from one origin on one set of exercises.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// The model as recorded: the label in a run, the requested name in a result file.
-    pub model: String,
-    /// Its name for people.
-    pub name: String,
-    /// Maker and line of the model, for filters and colours.
-    pub family: String,
-    /// Billions of parameters, if the name states them.
-    pub size: Option<f64>,
-    /// Billions of parameters that take part in each token, if the name states them beside all.
-    pub active: Option<f64>,
-    pub origin: Origin,
-    pub exercises: Exercises,
-}
-
-impl Column {
-    /// Whether the other column is of another model with the same name, from a source of the same kind. The name of a
-    /// model in a run is chosen by whoever runs it, so a published model and one in a run with the same name are the
-    /// same model.
-    pub fn is_namesake_of(&self, other: &Self) -> bool {
-        let of_run = |column: &Self| matches!(column.origin, Origin::Run(_));
-        self.name == other.name && self.model != other.model && of_run(self) == of_run(other)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedTask {
@@ -139,6 +68,8 @@ pub struct ReportedDialogue {
     pub rounds: u32,
     /// Tokens of all prompts, if the server reported all of them.
     pub prompt_tokens: Option<u64>,
+    /// Of these, the tokens that the server found in its cache, as far as it says so.
+    pub cached_tokens: u64,
     /// Tokens of all answers, if the server reported all of them.
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
@@ -162,6 +93,7 @@ pub struct NewDialogue<'a> {
     pub outcome: Result<&'a Scores, String>,
     pub rounds: u32,
     pub prompt_tokens: Option<u64>,
+    pub cached_tokens: u64,
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
     pub attempt: u32,
@@ -196,6 +128,8 @@ pub struct Dialogues {
     pub tasks: Vec<ReportedTask>,
     pub sources: Vec<SourceInfo>,
     pub warnings: Vec<Warning>,
+    /// By which costs are computed; without them, nothing has a cost.
+    pub prices: Arc<Prices>,
     list: Vec<ReportedDialogue>,
     cases: Names,
     reasons: Names,
@@ -293,6 +227,7 @@ impl Dialogues {
             headline: None,
             rounds: entry.rounds,
             prompt_tokens: entry.prompt_tokens,
+            cached_tokens: entry.cached_tokens,
             completion_tokens: entry.completion_tokens,
             seconds: entry.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0),
             attempt: entry.attempt,
@@ -421,18 +356,6 @@ impl Dialogues {
             }
         }
         sets
-    }
-
-    /// Columns in an order for people: grouped by exercises, highest value first, columns without a value last.
-    pub fn ranked(&self, value: impl Fn(ColumnId) -> Option<f64>) -> Vec<ColumnId> {
-        let sets = self.exercise_sets();
-        let best = |columns: Vec<ColumnId>| {
-            let mut columns = columns;
-            let key = |column: ColumnId| value(column).unwrap_or(f64::NEG_INFINITY);
-            columns.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
-            columns
-        };
-        sets.into_iter().flat_map(|(_, columns)| best(columns)).collect()
     }
 
     /// Keeps only these columns and tasks.

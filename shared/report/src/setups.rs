@@ -50,6 +50,9 @@ impl SetupFact {
 /// What is known of a model: different values of each fact, in the order in which they were met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSetup {
+    /// The name under which a provider may bill it, as the configuration says; `None` if it is not known, and of models that nobody
+    /// bills. Records cannot say it: simulated models are asked like others.
+    pub billed_as: Option<String>,
     values: [Vec<String>; SetupFact::ALL.len()],
     /// How many values of each were left out.
     more: [u32; SetupFact::ALL.len()],

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use domain::ModelUsage;
+use domain::ranking::Contender;
+
 use crate::stats::Summary;
-use crate::stats::interval::Interval;
+use crate::stats::interval::{Estimate, Interval};
 
 /// Index of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
 pub type ColumnId = usize;
@@ -47,8 +50,10 @@ pub struct ColumnStatistics {
     pub tasks: usize,
     /// The mean of the means of its tasks: every task counts the same, however many dialogues it has.
     pub mean: Option<f64>,
-    /// Of the mean, for these tasks with other exercises.
-    pub interval: Option<Interval>,
+    /// What its place is decided by: the same mean, and how much of the plan is in it.
+    pub contender: Contender,
+    /// How sure the mean is, for these tasks with other exercises.
+    pub estimate: Option<Estimate>,
     pub dialogues: u64,
     pub planned: u64,
     pub scored: u64,
@@ -57,8 +62,17 @@ pub struct ColumnStatistics {
     pub prompt_tokens: Option<u64>,
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
+    /// The tokens of the dialogues that were counted, and how many were not.
+    pub usage: ModelUsage,
     /// The mean score of first answers and that of last ones, over dialogues that have both.
     pub gain: Option<(f64, f64)>,
+}
+
+impl ColumnStatistics {
+    /// Of the mean, for these tasks with other exercises.
+    pub fn interval(&self) -> Option<Interval> {
+        self.estimate.map(|estimate| estimate.interval)
+    }
 }
 
 /// The best and the worst place that a model may have, from 1.

@@ -65,6 +65,7 @@ fn report(folder: &tempfile::TempDir) -> String {
                     outcome: if iteration == 7 { Err("timeout".to_owned()) } else { Ok(scores) },
                     rounds: 1,
                     prompt_tokens: None,
+                    cached_tokens: 0,
                     completion_tokens: Some(100 + 10 * model as u64),
                     seconds: Some(1.0),
                     attempt: 1,

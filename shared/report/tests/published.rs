@@ -132,7 +132,7 @@ fn intervals_differences_and_gates_equal_those_of_numpy() {
     for (model, expected) in frozen["models"].as_object().unwrap() {
         let id = column(&Value::from(model.as_str()));
         let total = &totals(&all)[id];
-        let interval = total.interval.unwrap();
+        let interval = total.interval().unwrap();
         near(&[total.mean.unwrap(), interval.low, interval.high], &expected["all"], model);
         for cell in statistics(&all).iter().filter(|cell| cell.column == id) {
             let interval = cell.interval.unwrap();

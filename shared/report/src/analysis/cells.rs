@@ -1,5 +1,8 @@
 //! A model on a task, summed up.
 
+use domain::ranking::Contender;
+use domain::{Mean, ModelUsage};
+
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
 use crate::stats::Summary;
 use crate::stats::describe::mean;
@@ -78,13 +81,19 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> 
     }
     let scores = |task: &TaskValues| task.values.iter().map(|(_, score)| *score).collect::<Vec<_>>();
     let means: Vec<f64> = by_task.iter().filter_map(|task| mean(&scores(task))).collect();
+    let of_plan = by_task.iter().enumerate().map(|(task, found)| Mean {
+        value: mean(&scores(found)),
+        covered: found.values.len() as u64,
+        planned: all.planned(column, task),
+    });
     let rounds: Vec<f64> =
         dialogues.iter().filter(|d| d.rounds > 0).map(|dialogue| f64::from(dialogue.rounds)).collect();
     ColumnStatistics {
         column,
         tasks: means.len(),
         mean: mean(&means),
-        interval: estimate(&by_task, ValueRange::SCORE).map(|estimate| estimate.interval),
+        contender: Contender::of_tasks(of_plan),
+        estimate: estimate(&by_task, ValueRange::SCORE),
         dialogues: dialogues.len() as u64,
         planned: (0..all.tasks.len()).map(|task| all.planned(column, task)).sum(),
         scored: by_task.iter().map(|task| task.values.len() as u64).sum(),
@@ -92,12 +101,30 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> 
         prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
         completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),
         seconds: dialogues.iter().map(|dialogue| dialogue.seconds).sum(),
+        usage: usage(dialogues),
         gain: mean(&first).zip(mean(&last)),
     }
 }
 
 fn whole(dialogues: &[&ReportedDialogue], of: impl Fn(&ReportedDialogue) -> Option<u64>) -> Option<u64> {
     dialogues.iter().map(|dialogue| of(dialogue)).sum::<Option<u64>>().filter(|_| !dialogues.is_empty())
+}
+
+/// What dialogues used. Those of which a server did not count all tokens are counted, and in no sum.
+fn usage(dialogues: &[&ReportedDialogue]) -> ModelUsage {
+    let mut usage = ModelUsage::default();
+    for dialogue in dialogues.iter().filter(|dialogue| dialogue.rounds > 0) {
+        usage.dialogues += 1;
+        match dialogue.prompt_tokens.zip(dialogue.completion_tokens) {
+            None => usage.uncounted += 1,
+            Some((prompt, completion)) => {
+                usage.prompt_tokens += prompt;
+                usage.cached_tokens += dialogue.cached_tokens;
+                usage.completion_tokens += completion;
+            }
+        }
+    }
+    usage
 }
 
 /// The first answer's score and the best one's, for tasks whose headline is the best of several answers.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::ranking::{Bounds, Contender};
+
 use super::scheme::{Scheme, SchemeValue, Weighting};
-use crate::dialogues::{ColumnId, Dialogues, TaskId};
+use crate::dialogues::{ColumnId, Dialogues, State, TaskId};
 use crate::stats::Summary;
 use crate::stats::describe::mean;
 use crate::stats::{Estimate, TaskValues, ValueRange, estimate, welch};
@@ -27,6 +29,8 @@ pub struct Combined {
     pub n: usize,
     /// `None` where a category has no values: the score would be one of something else.
     pub mean: Option<f64>,
+    /// What its place is decided by: the same mean, and how much of the plan of its tasks is in it.
+    pub contender: Contender,
     /// Standard deviation of the values with the weights of the mean, with n below.
     pub sd: Option<f64>,
     /// How sure the mean is, for these tasks with other exercises.
@@ -60,15 +64,48 @@ fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
         Weighting::Categories => weighted(&categories),
     };
     let estimate = estimate(&strata(&categories, scheme.weighting), ValueRange::SCORE);
+    let mean = mean.filter(|_| whole);
     Combined {
         column,
+        contender: Contender { value: mean, ..covered(all, scheme, column, &categories) },
         categories: scores,
         n: values.len(),
-        mean: mean.filter(|_| whole),
+        mean,
         sd: sd.filter(|_| whole),
         estimate: estimate.filter(|_| whole),
         values: categories,
     }
+}
+
+/// How much of its plan a model has in a scheme, and between what its score lies if all that is missing is wrong, or right. What is
+/// missing counts for as many values as what is there.
+fn covered(all: &Dialogues, scheme: &Scheme, column: ColumnId, categories: &[Vec<SchemeValue>]) -> Contender {
+    let mut found = Contender::default();
+    let (mut low, mut missing, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    for (category, values) in scheme.categories.iter().zip(categories) {
+        let (mut scored, mut planned) = (0, 0);
+        for task in category.task_ids(all) {
+            let there = all.of(column, task).filter(|dialogue| dialogue.state == State::Scored).count() as u64;
+            scored += there;
+            planned += all.planned(column, task).max(there);
+        }
+        found.covered += scored;
+        found.planned += planned;
+        let each = if scored == 0 { 1.0 } else { values.len() as f64 / scored as f64 };
+        let lacking = each * (planned - scored) as f64;
+        low.push(values.iter().map(|found| found.value).sum::<f64>());
+        missing.push(lacking);
+        whole.push(values.len() as f64 + lacking);
+    }
+    let share = |parts: &[f64]| match scheme.weighting {
+        Weighting::Pooled => parts.iter().sum::<f64>() / whole.iter().sum::<f64>(),
+        Weighting::Categories => {
+            parts.iter().zip(&whole).map(|(part, whole)| part / whole).sum::<f64>() / whole.len() as f64
+        }
+    };
+    let (low, open) = (share(&low), share(&missing));
+    found.bounds = (low + open).is_finite().then_some(Bounds { low, high: low + open });
+    found
 }
 
 /// The values of each category task by task, with the weights that they have in the mean.

@@ -7,19 +7,22 @@
 
 use super::ALPHA;
 use super::answers::Answers;
+use super::placing;
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::stats::{Estimate, TaskValues, ValueRange, estimate, holm};
 use crate::summaries::RankInterval;
 
-/// The places of every column among those on the same exercises; `None` of a column without scores or without others.
+/// The places of every column among those on the same exercises that can be ranked; `None` of the others, and of one without
+/// others.
 pub fn ranks(all: &Dialogues) -> &[Option<RankInterval>] {
     all.memo.ranks.get_or_init(|| {
         let answers: Vec<Answers> = (0..all.columns.len()).map(|column| Answers::of(all, column)).collect();
         let mut ranks = vec![None; all.columns.len()];
+        let placed = placing::by_mean(all);
+        let is_ranked =
+            |column: &ColumnId| placed.iter().any(|place| place.column == *column && place.rank.is_some());
         for (_, columns) in all.exercise_sets() {
-            let has_scores =
-                |column: &ColumnId| (0..all.tasks.len()).any(|task| answers[*column].number(task) > 0);
-            let columns: Vec<ColumnId> = columns.into_iter().filter(has_scores).collect();
+            let columns: Vec<ColumnId> = columns.into_iter().filter(is_ranked).collect();
             if columns.len() < 2 {
                 continue;
             }

@@ -122,16 +122,15 @@ impl Category {
         found
     }
 
+    /// The tasks that go in.
+    pub fn task_ids(&self, all: &Dialogues) -> Vec<TaskId> {
+        let chosen: Vec<Vec<bool>> = self.parts.iter().map(|part| part.chosen(all)).collect();
+        (0..all.tasks.len()).filter(|&task| chosen.iter().any(|chosen| chosen[task])).collect()
+    }
+
     /// The labels of the tasks that go in.
     pub fn tasks<'a>(&self, all: &'a Dialogues) -> Vec<&'a str> {
-        let chosen: Vec<Vec<bool>> = self.parts.iter().map(|part| part.chosen(all)).collect();
-        let task = |id: usize| chosen.iter().any(|chosen| chosen[id]);
-        all.tasks
-            .iter()
-            .enumerate()
-            .filter(|(id, _)| task(*id))
-            .map(|(_, task)| task.label.as_str())
-            .collect()
+        self.task_ids(all).into_iter().map(|task| all.tasks[task].label.as_str()).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Invented dialogues for the tests of this crate.
 
+use costs::Prices;
 use domain::Scores;
 use serde_json::json;
 
@@ -28,6 +29,7 @@ pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) ->
         outcome: Ok(scores),
         rounds: 1,
         prompt_tokens: Some(10),
+        cached_tokens: 0,
         completion_tokens: Some(5),
         seconds: Some(1.5),
         attempt: 1,
@@ -54,5 +56,17 @@ pub fn matrix(
             }
         }
     }
+    all
+}
+
+/// Models with two dialogues each, asked at a provider; `paid` has a price.
+pub fn priced(models: &[&str]) -> Dialogues {
+    let mut all = matrix(models, &["t"], 2, |_, _, n| f64::from(n));
+    for (column, model) in models.iter().enumerate() {
+        all.setup_of(column).billed_as = Some((*model).to_owned());
+    }
+    let prices = "currency = 'EUR'\n[[tokens]]\nmodels = ['paid']\ninput = 2\noutput = 10\nas_of = '2026-01-02'\n\
+                  source = 'https://a.example'\n";
+    all.prices = Prices::parse(prices).unwrap_or_default().into();
     all
 }

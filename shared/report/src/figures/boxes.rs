@@ -2,6 +2,9 @@
 //! so that names are readable. A box of zeros and ones says nothing: where a task has no other values, bars show the intervals of
 //! the means.
 
+use domain::Mean;
+use domain::control::Better;
+use domain::ranking::Contender;
 use domain::seed::SplitMix64;
 use present::figure::scale::{Scale, around, short, ticks};
 use present::figure::svg::{Anchor, SIZE, Svg};
@@ -9,6 +12,7 @@ use present::figure::text::{fitted, widest};
 
 use super::{colours, mixed};
 use crate::analysis::cells::statistics;
+use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 use crate::stats::{Interval, Summary};
@@ -46,9 +50,13 @@ fn of_task(all: &Dialogues, task: TaskId) -> Svg {
             Some((column, values, summary))
         })
         .collect();
-    let mean = |column| rows.iter().find(|row| row.0 == column).map(|row| row.2.mean);
-    let order = all.ranked(mean);
-    rows.sort_by_key(|row| order.iter().position(|column| *column == row.0));
+    let contender = |column: ColumnId| {
+        let found = rows.iter().find(|row| row.0 == column).map(|row| row.2);
+        let (value, covered) = (found.map(|found| found.mean), found.map_or(0, |found| found.n as u64));
+        Contender::of(Mean { value, covered, planned: all.planned(column, task) }, 0.0, 1.0)
+    };
+    let order = placed(all, contender, Better::Higher);
+    rows.sort_by_key(|row| order.iter().position(|place| place.column == row.0));
     let intervals: Vec<&CellStatistics> = statistics(all).iter().filter(|cell| cell.task == task).collect();
     let name = &all.tasks[task];
     let height = TOP + ROW * rows.len() as f64 + BELOW;

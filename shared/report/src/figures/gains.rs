@@ -1,11 +1,14 @@
 //! The effect of feedback: first answer and best answer, over tasks in which a model may correct itself.
 
+use domain::control::Better;
+use domain::ranking::Contender;
 use present::figure::scale::{Scale, short, ticks};
 use present::figure::svg::{Anchor, SIZE, Svg};
 use present::figure::text::{fitted, widest};
 
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
+use crate::analysis::placing::placed;
 use crate::dialogues::Dialogues;
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 
@@ -29,8 +32,10 @@ fn gains(all: &Dialogues) -> Svg {
         .iter()
         .filter_map(|total| total.gain.map(|(first, best)| (total.column, first, best)))
         .collect();
-    let order = all.ranked(|column| rows.iter().find(|row| row.0 == column).map(|row| row.2));
-    rows.sort_by_key(|row| order.iter().position(|column| *column == row.0));
+    let best = |column: usize| rows.iter().find(|row| row.0 == column).map(|row| row.2);
+    let contender = |column: usize| Contender { value: best(column), ..totals(all)[column].contender };
+    let order = placed(all, contender, Better::Higher);
+    rows.sort_by_key(|row| order.iter().position(|place| place.column == row.0));
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 46.0, "First answer and best answer");
     let left = 24.0 + widest(rows.iter().map(|row| headings[row.0].as_str()), SIZE, NAMES_MAX);

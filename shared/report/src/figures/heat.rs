@@ -5,6 +5,7 @@ use present::figure::text::{fitted, widest};
 
 use super::mixed;
 use crate::analysis::cells::{statistics, totals};
+use crate::analysis::placing::by_mean;
 use crate::dialogues::Dialogues;
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 
@@ -35,7 +36,7 @@ const RAMP: [(f64, f64, f64); 5] = [
 fn heat(all: &Dialogues) -> Svg {
     let headings = all.headings();
     let totals = totals(all);
-    let order = all.ranked(|column| totals[column].mean);
+    let order: Vec<usize> = by_mean(all).iter().map(|place| place.column).collect();
     let left = 24.0 + widest(headings.iter().map(String::as_str), SIZE, NAMES_MAX);
     let top = 56.0 + widest(all.tasks.iter().map(|task| task.label.as_str()), SIZE, LABELS_MAX);
     let width = (left + COLUMN * (all.tasks.len() + 1) as f64 + 24.0).max(420.0);

@@ -16,12 +16,13 @@ use crate::dialogues::Dialogues;
 use crate::plot::Plot;
 
 /// Every plot, in the order of a page.
-pub static ALL: [&Plot; 8] = [
+pub static ALL: [&Plot; 9] = [
     &compass::GRID,
     &compass::OVERLAY,
     &heat::PLOT,
     &gains::PLOT,
     &scatter::TOKENS,
+    &scatter::COST,
     &scatter::TIME,
     &scatter::SIZES,
     &boxes::PLOT,

@@ -1,4 +1,4 @@
-//! Scatter plots of models: score against size, against tokens written, and against time.
+//! Scatter plots of models: score against size, against tokens written, against money, and against time.
 
 use present::figure::scale::{Scale, decades, short, ticks};
 use present::figure::svg::{Anchor, Svg};
@@ -6,7 +6,8 @@ use present::figure::text::fitted;
 
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
-use crate::dialogues::Dialogues;
+use crate::analysis::spending::spending;
+use crate::dialogues::{ColumnId, Dialogues};
 use crate::labels::{Label, placed};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 use crate::summaries::ColumnStatistics;
@@ -19,6 +20,16 @@ pub static TOKENS: Plot = Plot {
         false => PagePlace::Nowhere,
     },
     draw: |all, _| DrawnPlot::one("tokens", tokens(all)),
+};
+
+/// See [`cost`].
+pub static COST: Plot = Plot {
+    heading: "Score and cost",
+    place: |all| match (0..all.columns.len()).any(|column| of_many(all, column).is_some()) {
+        true => PagePlace::Folded,
+        false => PagePlace::Nowhere,
+    },
+    draw: |all, _| DrawnPlot::one("cost", cost(all)),
 };
 
 /// See [`time`].
@@ -56,6 +67,7 @@ const KEY_ACROSS: usize = 3;
 
 /// A model in a plot.
 struct Point {
+    column: ColumnId,
     x: f64,
     /// A part of `x`, such as the active parameters.
     part: Option<f64>,
@@ -79,9 +91,7 @@ struct About<'a> {
 fn sizes(all: &Dialogues) -> Svg {
     let mut points = points(all, |total| all.columns[total.column].size);
     for point in &mut points {
-        let headings = all.headings();
-        let column = headings.iter().position(|heading| *heading == point.name);
-        point.part = column.and_then(|column| all.columns[column].active).filter(|active| *active > 0.0);
+        point.part = all.columns[point.column].active.filter(|active| *active > 0.0);
     }
     let about = About {
         title: "Score and size",
@@ -104,6 +114,23 @@ fn tokens(all: &Dialogues) -> Svg {
     draw(all, &points, &about)
 }
 
+/// Mean score against the money of dialogues, of models that have a price and whose tokens were counted.
+fn cost(all: &Dialogues) -> Svg {
+    let points = points(all, |total| of_many(all, total.column));
+    let axis = format!("{} per 1 000 dialogues, at list prices", all.prices.currency());
+    let about = About {
+        title: "Score and cost",
+        axis: &axis,
+        marks: "steps: no model is better for less money; bar: 95 % interval; models without a price are left out",
+        has_front: true,
+    };
+    draw(all, &points, &about)
+}
+
+fn of_many(all: &Dialogues, column: ColumnId) -> Option<f64> {
+    spending(all, column)?.of_many
+}
+
 /// Mean score against seconds per dialogue.
 fn time(all: &Dialogues) -> Svg {
     let points = points(all, |total| per_dialogue(total, total.seconds));
@@ -124,10 +151,10 @@ fn points(all: &Dialogues, x: impl Fn(&ColumnStatistics) -> Option<f64>) -> Vec<
     let (headings, colours) = (all.headings(), colours(all));
     let point = |total: &ColumnStatistics| {
         let y = total.mean?;
-        let ends = total.interval.map_or((y, y), |interval| (interval.low, interval.high));
+        let ends = total.interval().map_or((y, y), |interval| (interval.low, interval.high));
         let x = x(total).filter(|x| *x > 0.0 && x.is_finite())?;
         let (name, colour) = (headings[total.column].clone(), colours[total.column]);
-        Some(Point { x, part: None, y, low: ends.0, high: ends.1, name, colour })
+        Some(Point { column: total.column, x, part: None, y, low: ends.0, high: ends.1, name, colour })
     };
     totals(all).iter().filter_map(point).collect()
 }
@@ -138,7 +165,8 @@ fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
     let y = Scale::linear((0.0, 1.0), (BOTTOM, TOP));
     let places: Vec<(f64, f64)> = points.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
     let names: Vec<String> = points.iter().map(|point| fitted(&point.name, LABEL, NAMES_MAX)).collect();
-    let labels = placed(&places, &names, LABEL, (LEFT, RIGHT));
+    let steps = if about.has_front { steps(points, &x, &y) } else { Vec::new() };
+    let labels = placed(&places, &names, LABEL, (LEFT, RIGHT), &steps);
     let key: Vec<String> = labels
         .iter()
         .zip(&names)
@@ -151,18 +179,19 @@ fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
     let mut svg = Svg::new(WIDTH, BOTTOM + BELOW + KEY_LINE * lines as f64, about.title);
     frame(&mut svg, &x, &y, range, about.axis);
     if about.has_front {
-        let steps: Vec<(f64, f64)> =
-            front(points).into_iter().map(|(effort, score)| (x.at(effort), y.at(score))).collect();
-        let end = steps.last().map(|&(_, line)| (RIGHT - 10.0, line));
-        let steps: Vec<(f64, f64)> = steps.into_iter().chain(end).collect();
         svg.outline(&steps, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
     }
     for (((point, &(px, py)), label), name) in points.iter().zip(&places).zip(&labels).zip(&names) {
         svg.of_model(&point.name, |svg| {
             svg.stroke((px, y.at(point.low)), (px, y.at(point.high)), point.colour, 1.0);
             let tip = format!(
-                "{}: {:.3} ({:.3} to {:.3}), {}: {:.1}",
-                point.name, point.y, point.low, point.high, about.axis, point.x
+                "{}: {:.3} ({:.3} to {:.3}), {}: {}",
+                point.name,
+                point.y,
+                point.low,
+                point.high,
+                about.axis,
+                short(point.x)
             );
             if let Some(part) = point.part {
                 svg.stroke((x.at(part), py), (px, py), point.colour, 1.0);
@@ -212,6 +241,14 @@ fn range(points: &[Point]) -> Option<(f64, f64)> {
     Some((low / 1.3, high * 1.3))
 }
 
+/// The front on the plot, up to its right end.
+fn steps(points: &[Point], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+    let mut steps: Vec<(f64, f64)> =
+        front(points).into_iter().map(|(effort, score)| (x.at(effort), y.at(score))).collect();
+    steps.extend(steps.last().map(|&(_, line)| (RIGHT - 10.0, line)));
+    steps
+}
+
 /// The best score that each effort buys, as corners of steps: between two models nobody knows a better one.
 fn front(points: &[Point]) -> Vec<(f64, f64)> {
     let mut sorted: Vec<&Point> = points.iter().collect();
@@ -230,12 +267,12 @@ fn front(points: &[Point]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogues::testing::matrix;
+    use crate::dialogues::testing::{matrix, priced};
 
     #[test]
     fn the_front_rises_in_steps_over_whom_nobody_beats() {
         let point =
-            |x: f64, y: f64| Point { x, part: None, y, low: y, high: y, name: String::new(), colour: "#000" };
+            |x: f64, y: f64| Point { column: 0, x, part: None, y, low: y, high: y, name: String::new(), colour: "#000" };
         let points = [point(1.0, 0.5), point(2.0, 0.4), point(3.0, 0.9), point(1.0, 0.3), point(9.0, 0.9)];
         assert_eq!(front(&points), [(1.0, 0.5), (3.0, 0.5), (3.0, 0.9)]);
         assert_eq!(front(&[]), []);
@@ -252,6 +289,16 @@ mod tests {
         assert!(tokens(&all).document().contains("tokens written per dialogue"));
         assert!(time(&all).document().contains("seconds per dialogue"));
         assert!(time(&Dialogues::default()).document().contains("No model"));
+    }
+
+    #[test]
+    fn only_what_has_a_price_stands_in_the_plot_of_costs() {
+        let all = priced(&["paid", "own"]);
+        let text = cost(&all).document();
+        assert!(text.contains(">paid</text>") && !text.contains(">own</text>"), "{text}");
+        assert!(text.contains("EUR per 1 000 dialogues, at list prices: 0.07"), "{text}");
+        assert_eq!((COST.place)(&all), PagePlace::Folded);
+        assert_eq!((COST.place)(&priced(&["own"])), PagePlace::Nowhere);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! All models at one glance: a dot for each mean, a bar for its interval. A table, so that it sorts, filters, prints and fits a
 //! phone like one.
 
+use domain::ranking::Bounds;
 use maud::{Markup, html};
 use present::table::printable;
 
@@ -17,7 +18,24 @@ pub struct Dot<'a> {
     /// Its place, or the places that it may have.
     pub rank: Option<String>,
     pub mean: f64,
-    pub interval: Option<Interval>,
+    pub reach: Option<Reach>,
+}
+
+/// What a bar shows.
+#[derive(Clone, Copy)]
+pub enum Reach {
+    /// Of the mean.
+    Interval(Interval),
+    /// Of a model that is not ranked: what its mean may still become.
+    Bounds(Bounds),
+}
+
+impl Reach {
+    fn ends(self) -> (f64, f64) {
+        match self {
+            Self::Interval(Interval { low, high }) | Self::Bounds(Bounds { low, high }) => (low, high),
+        }
+    }
 }
 
 /// The part of the scale from 0 to 1 that is shown.
@@ -30,8 +48,7 @@ struct Axis {
 impl Axis {
     /// Round ends around all intervals.
     fn around(dots: &[Dot<'_>]) -> Self {
-        let ends =
-            dots.iter().map(|dot| dot.interval.map_or((dot.mean, dot.mean), |found| (found.low, found.high)));
+        let ends = dots.iter().map(|dot| dot.reach.map_or((dot.mean, dot.mean), Reach::ends));
         let (low, high) = ends.fold((1.0_f64, 0.0_f64), |(low, high), end| (low.min(end.0), high.max(end.1)));
         let span = (high - low).max(0.0);
         let step = STEPS.into_iter().find(|step| span / step <= MARKS_MAX).unwrap_or(0.2);
@@ -93,16 +110,23 @@ fn first(rank: &str) -> Option<u64> {
 }
 
 fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
-    let told = dot.interval.map_or_else(
-        || "no interval: fewer than two answers".to_owned(),
-        |interval| format!("{:.3} to {:.3}", interval.low, interval.high),
-    );
+    let told = match dot.reach {
+        None => "no interval: fewer than two answers".to_owned(),
+        Some(Reach::Interval(Interval { low, high })) => format!("{low:.3} to {high:.3}"),
+        Some(Reach::Bounds(Bounds { low, high })) => {
+            format!("not ranked: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
+        }
+    };
     html! {
         svg.kgf width="100%" height="20" role="img" aria-label=(told) {
             title { (told) }
             @for mark in marks { line class="faint" x1=(axis.at(*mark)) x2=(axis.at(*mark)) y1="0" y2="20" {} }
-            @if let Some(interval) = dot.interval {
-                line class="accent" stroke-width="5" x1=(axis.at(interval.low)) x2=(axis.at(interval.high)) y1="10" y2="10" {}
+            @if let Some(reach) = dot.reach {
+                @let (low, high) = reach.ends();
+                @match reach {
+                    Reach::Interval(_) => line class="accent" stroke-width="5" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
+                    Reach::Bounds(_) => line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
+                }
             }
             circle class="dot" cx=(axis.at(dot.mean)) cy="10" r="3.5" {}
         }
@@ -115,10 +139,10 @@ mod tests {
 
     #[test]
     fn every_model_has_a_dot_and_the_axis_holds_all_intervals() {
-        let interval = Some(Interval { low: 0.41, high: 0.58 });
+        let reach = Some(Reach::Interval(Interval { low: 0.41, high: 0.58 }));
         let models = [
-            Dot { name: "<a>", rank: Some("1–2".to_owned()), mean: 0.5, interval },
-            Dot { name: "b", rank: None, mean: 0.66, interval: None },
+            Dot { name: "<a>", rank: Some("1–2".to_owned()), mean: 0.5, reach },
+            Dot { name: "b", rank: None, mean: 0.66, reach: None },
         ];
         let axis = Axis::around(&models);
         assert!(axis.low <= 0.41 && axis.low > 0.3 && axis.high >= 0.66 && axis.high < 0.8);
@@ -132,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_axis_of_nothing_or_of_one_value_has_a_length() {
-        for models in [vec![], vec![Dot { name: "a", rank: None, mean: 1.0, interval: None }]] {
+        for models in [vec![], vec![Dot { name: "a", rank: None, mean: 1.0, reach: None }]] {
             let axis = Axis::around(&models);
             assert!(axis.high > axis.low && axis.marks().len() < 9, "{} {}", axis.low, axis.high);
         }

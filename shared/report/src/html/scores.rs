@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::ReportPage;
 use super::grid::{self, GridHead, GridLine, Square};
-use crate::analysis::cells;
+use crate::analysis::{cells, placing};
 use crate::dialogues::Dialogues;
 use crate::summaries::CellStatistics;
 
@@ -36,7 +36,7 @@ fn squares(all: &Dialogues) -> Markup {
             .map(|cell| cell.map(square))
             .collect(),
     };
-    let lines: Vec<GridLine<'_>> = all.ranked(|column| totals[column].mean).into_iter().map(line).collect();
+    let lines: Vec<GridLine<'_>> = placing::by_mean(all).iter().map(|place| line(place.column)).collect();
     let heads: Vec<GridHead<'_>> =
         all.tasks.iter().map(|task| GridHead { label: &task.label, title: &task.headline }).collect();
     grid::grid("Mean scores", "mean of tasks", &heads, &lines)

@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use super::ReportPage;
 use super::tables::{folded, table};
 use super::{dialogues, judged, plots, provenance, scores, standing};
-use crate::views::{configuration, preferences, statistics};
+use crate::analysis::spending::spending;
+use crate::views::{configuration, costs, preferences, statistics};
 
 /// A section of a report.
 pub(super) struct ReportSection {
@@ -25,11 +26,12 @@ pub(super) fn shown(report: &ReportPage<'_>) -> Vec<(String, &'static str, Marku
 }
 
 /// All sections, those first that answer most.
-pub(super) const ALL: [ReportSection; 7] = [
+pub(super) const ALL: [ReportSection; 8] = [
     ReportSection { id: "models", title: "Models", show: standing::show },
     ReportSection { id: "scores", title: "Mean scores", show: scores::show },
     ReportSection { id: "plots", title: "Plots", show: plots::show },
     ReportSection { id: "tests", title: "Turtle or JSON-LD", show: tests_of_formats },
+    ReportSection { id: "costs", title: "Cost", show: costs_of_models },
     ReportSection { id: "configuration", title: "Configuration", show: configurations },
     ReportSection { id: "dialogues", title: "Dialogues", show: dialogues::show },
     ReportSection { id: "provenance", title: "Provenance", show: provenance::show },
@@ -44,6 +46,13 @@ fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {
             details { summary { "Every model on every task" } (folded(statistics::by_task(all))) }
         }
     })
+}
+
+/// Only where something has a price: of the others there is nothing to say.
+fn costs_of_models(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    let has_cost = (0..all.columns.len()).any(|column| spending(all, column).is_some());
+    has_cost.then(|| folded(costs::table(all)))
 }
 
 fn configurations(report: &ReportPage<'_>) -> Option<Markup> {

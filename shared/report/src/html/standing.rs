@@ -4,9 +4,10 @@ use maud::{Markup, html};
 use present::table::printable;
 
 use super::ReportPage;
-use super::dots::{Dot, dots};
+use super::dots::{Dot, Reach, dots};
 use super::tables::folded;
 use crate::analysis::cells::totals;
+use crate::analysis::placing::{self, PlacedColumn};
 use crate::analysis::ranks::ranks;
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::views::{combined, statistics};
@@ -17,12 +18,13 @@ const NAMED_MAX: usize = 5;
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;
     (!all.is_empty()).then(|| {
-        let sets = all.exercise_sets();
+        let (sets, placed) = (all.exercise_sets(), placing::by_mean(all));
         html! {
             @for (exercises, columns) in &sets {
                 @if sets.len() > 1 { h3 { (printable(&exercises.to_string())) } }
-                @if let Some(words) = leading(all, columns) { p.leading { (printable(&words)) } }
-                (of_set(all, columns))
+                @let placed: Vec<PlacedColumn> = placed.iter().filter(|place| columns.contains(&place.column)).copied().collect();
+                @if let Some(words) = leading(all, &placed) { p.leading { (printable(&words)) } }
+                (of_set(all, &placed))
             }
             (folded(statistics::by_model(all)))
             h3 { (printable(&report.combined.title)) }
@@ -34,31 +36,32 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     })
 }
 
-fn of_set(all: &Dialogues, columns: &[ColumnId]) -> Markup {
+fn of_set(all: &Dialogues, placed: &[PlacedColumn]) -> Markup {
     let (headings, totals, ranks) = (all.headings(), totals(all), ranks(all));
-    let dot = |&column: &ColumnId| {
-        Some(Dot {
-            name: &headings[column],
-            rank: ranks[column].map(|rank| rank.to_string()),
-            mean: totals[column].mean?,
-            interval: totals[column].interval,
-        })
+    let dot = |place: &PlacedColumn| {
+        let column = place.column;
+        let reach = match place.bounds.filter(|_| place.is_unranked()) {
+            Some(bounds) => Some(Reach::Bounds(bounds)),
+            None => totals[column].interval().map(Reach::Interval),
+        };
+        let rank = ranks[column].map(|rank| rank.to_string());
+        Some(Dot { name: &headings[column], rank, mean: totals[column].mean?, reach })
     };
-    let mut found: Vec<Dot<'_>> = columns.iter().filter_map(dot).collect();
-    found.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    let found: Vec<Dot<'_>> = placed.iter().filter_map(dot).collect();
     dots("Means and their intervals", "mean of tasks", &found)
 }
 
 /// Who leads, and whether that is certain; `None` where there is nobody to compare with.
-fn leading(all: &Dialogues, columns: &[ColumnId]) -> Option<String> {
-    let (headings, totals, ranks) = (all.headings(), totals(all), ranks(all));
-    let mut first: Vec<ColumnId> =
-        columns.iter().copied().filter(|&column| ranks[column].is_some_and(|rank| rank.best == 1)).collect();
-    first.sort_by(|&a, &b| totals[b].mean.unwrap_or(0.0).total_cmp(&totals[a].mean.unwrap_or(0.0)));
-    let names: Vec<&str> = first.iter().map(|&column| headings[column].as_str()).collect();
+fn leading(all: &Dialogues, placed: &[PlacedColumn]) -> Option<String> {
+    let (headings, ranks) = (all.headings(), ranks(all));
+    let may_lead = |column: ColumnId| ranks[column].is_some_and(|rank| rank.best == 1);
+    let first = placed.iter().map(|place| place.column).filter(|column| may_lead(*column));
+    let names: Vec<&str> = first.map(|column| headings[column].as_str()).collect();
+    let are_all_ranked = !placed.iter().any(PlacedColumn::is_unranked);
     match names.as_slice() {
         [] => None,
-        [one] => Some(format!("{one} is better than all others, for certain.")),
+        [one] if are_all_ranked => Some(format!("{one} is better than all others, for certain.")),
+        [one] => Some(format!("{one} is better than all others that are ranked, for certain.")),
         [rest @ .., last] if names.len() <= NAMED_MAX => {
             Some(format!("Which one is best is not certain: {} or {last}.", rest.join(", ")))
         }
@@ -84,11 +87,23 @@ mod tests {
             let all = matrix(names, &tasks, 20, |model, task, n| {
                 skill[model] + if (task + n as usize).is_multiple_of(2 + model) { 0.05 } else { 0.0 }
             });
-            leading(&all, &(0..skill.len()).collect::<Vec<_>>())
+            leading(&all, &placing::by_mean(&all))
         };
         assert_eq!(told(&[0.2, 0.9]).unwrap(), "b is better than all others, for certain.");
         assert_eq!(told(&[0.5, 0.5, 0.1]).unwrap(), "Which one is best is not certain: a or b.");
         assert!(told(&[0.5; 7]).unwrap().contains("any of 7 models"));
         assert_eq!(told(&[0.5]), None);
+    }
+
+    #[test]
+    fn who_has_a_part_of_its_plan_does_not_lead_and_shows_its_bounds() {
+        let mut all = matrix(&["early", "a", "b"], &["s", "t", "u"], 20, |model, _, _| [1.0, 0.6, 0.1][model]);
+        (0..3).for_each(|task| all.plan(0, task, 140));
+        let placed = placing::by_mean(&all);
+        let told = leading(&all, &placed).unwrap();
+        assert!(!told.contains("early"), "{told}");
+        let page = of_set(&all, &placed).into_string();
+        assert!(page.find("early") > page.find(">b<"), "{page}");
+        assert!(page.contains("not ranked: from 0.143 if all that is missing is wrong to 1.000 if it is right"));
     }
 }

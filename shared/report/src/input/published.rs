@@ -169,6 +169,7 @@ impl File<'_> {
             outcome: Ok(record.scores()),
             rounds: record.answers().count() as u32,
             prompt_tokens: None,
+            cached_tokens: 0,
             completion_tokens: None,
             seconds: record.duration().and_then(parse_duration).map(|length| length.as_secs_f64()),
             attempt: 1,

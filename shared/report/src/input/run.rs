@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use domain::model::{stated_active, stated_size};
 use domain::{
-    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, Outcome, Provenance, Record, Sampling, TaskLabel,
+    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Outcome, Provenance, Record, Sampling, TaskLabel,
     Usage,
 };
 use jiff::Timestamp;
@@ -92,6 +92,16 @@ impl Part {
     }
 }
 
+/// The names under which the models of a configuration may be billed, by label. What this version cannot read has none.
+fn billed(configuration: &serde_json::Value) -> HashMap<String, String> {
+    let models = configuration.get("models").and_then(|models| models.as_array());
+    let name = |model: &serde_json::Value| {
+        let spec = ModelSpec::deserialize(model).ok()?;
+        Some((spec.label.to_string(), spec.billed_as()?.to_owned()))
+    };
+    models.into_iter().flatten().filter_map(name).collect()
+}
+
 /// Adds the winners of the planned dialogues `keys`, and their texts to `details`, if given. Also counts the planned
 /// dialogues. Returns the number of dialogues added.
 ///
@@ -104,8 +114,9 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     mut details: Option<&mut Details>,
 ) -> Result<u64, ReadError> {
     let RunSource { records, manifest, exercises } = run;
+    let billed = billed(&manifest.configuration);
     let new_column = |all: &mut Dialogues, model: &str| {
-        all.column(Column {
+        let column = all.column(Column {
             model: model.to_owned(),
             name: model.to_owned(),
             family: names::family(model),
@@ -113,7 +124,11 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             active: stated_active(model),
             origin: Origin::Run(manifest.run.clone()),
             exercises: exercises.clone(),
-        })
+        });
+        if let Some(name) = billed.get(model) {
+            all.setup_of(column).billed_as = Some(name.clone());
+        }
+        column
     };
     // Tens of thousands of records share a few dozen models and tasks.
     let (mut columns, mut ids) =
@@ -188,6 +203,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             },
             rounds: part.rounds.len() as u32,
             prompt_tokens: tokens(|usage| usage.prompt_tokens),
+            cached_tokens: part.rounds.iter().filter_map(|round| round.answer.usage.cached_tokens).sum(),
             completion_tokens: tokens(|usage| usage.completion_tokens),
             seconds: Some(time.dialogue_s),
             attempt: part.attempt.number,

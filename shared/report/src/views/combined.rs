@@ -1,12 +1,15 @@
 //! The table of a scheme's combined scores, with the group of leading models.
 
+use domain::control::Better;
 use present::table::{Cell, Table};
 
 use crate::analysis::combined::{Combined, combined, test};
-use crate::analysis::leaders::rank;
+use crate::analysis::leaders::{Rank, rank};
+use crate::analysis::placing::{PlacedColumn, placed};
 use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
 use crate::view::View;
+use crate::words;
 
 /// See [`table`].
 pub static VIEW: View = View {
@@ -17,7 +20,7 @@ pub static VIEW: View = View {
 };
 
 /// One row per model within each set of exercises, best first. A star marks the models of the leading group; a model
-/// without others to compare with has none.
+/// without others to compare with has none, and neither has one that has too little behind it to be ranked.
 pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
     let mut table = Table::default()
         .left(["", "model", "exercises"])
@@ -26,31 +29,45 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
         .titled(&scheme.title);
     let headings = all.headings();
     let found = combined(all, scheme);
-    let (mut without, mut is_ranked) = (Vec::new(), false);
+    let (mut without, mut unranked, mut is_ranked) = (Vec::new(), Vec::new(), false);
+    let places = placed(all, |column| found[column].contender, Better::Higher);
     for (exercises, columns) in all.exercise_sets() {
-        let (scored, rest): (Vec<&Combined>, Vec<&Combined>) =
-            columns.iter().map(|&column| &found[column]).partition(|found| found.mean.is_some());
-        without.extend(rest.iter().map(|found| headings[found.column].as_str()));
+        let places = || places.iter().filter(|place| columns.contains(&place.column));
+        let (scored, rest): (Vec<&PlacedColumn>, Vec<&PlacedColumn>) =
+            places().partition(|place| found[place.column].mean.is_some());
+        without.extend(rest.iter().map(|place| headings[place.column].as_str()));
+        let (scored, low): (Vec<&PlacedColumn>, Vec<&PlacedColumn>) =
+            scored.into_iter().partition(|place| place.rank.is_some());
+        let scored: Vec<&Combined> = scored.iter().map(|place| &found[place.column]).collect();
         let means: Vec<f64> = scored.iter().map(|found| found.mean.unwrap_or(f64::NAN)).collect();
         let has_rivals = means.len() > 1;
         is_ranked |= has_rivals;
-        for rank in rank(&means, |best, at| test(scheme, scored[best], scored[at])) {
-            let found = scored[rank.item];
+        let mut row = |found: &Combined, rank: Option<&Rank>| {
+            let is_leader = rank.is_some_and(|rank| rank.leads && has_rivals);
+            // Of what is not ranked the bounds are told: an interval would speak of what was asked by chance.
+            let interval = found.estimate.filter(|_| rank.is_some()).map(|estimate| estimate.interval);
             let cells = [
-                Cell::from(if rank.leads && has_rivals { "*" } else { "" }),
+                Cell::from(if is_leader { "*" } else { "" }),
                 Cell::from(headings[found.column].as_str()),
                 Cell::from(exercises.short()),
                 Cell::Count(found.n as u64),
                 Cell::number(found.mean, 3),
                 Cell::number(found.sd, 3),
-                Cell::number(found.estimate.map(|estimate| estimate.interval.low), 3),
-                Cell::number(found.estimate.map(|estimate| estimate.interval.high), 3),
-                Cell::p(rank.p),
-                Cell::p(rank.corrected),
+                Cell::number(interval.map(|interval| interval.low), 3),
+                Cell::number(interval.map(|interval| interval.high), 3),
+                Cell::p(rank.and_then(|rank| rank.p)),
+                Cell::p(rank.and_then(|rank| rank.corrected)),
             ];
             let categories =
                 found.categories.iter().map(|score| Cell::number(score.map(|score| score.mean), 3));
             table.row(cells.into_iter().chain(categories));
+        };
+        for rank in rank(&means, |best, at| test(scheme, scored[best], scored[at])) {
+            row(scored[rank.item], Some(&rank));
+        }
+        for place in low {
+            row(&found[place.column], None);
+            unranked.push(*place);
         }
     }
     if is_ranked {
@@ -70,6 +87,7 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
         let tasks = if tasks.is_empty() { "no task".to_owned() } else { tasks.join(", ") };
         table.notes.push(format!("{}: {tasks}", category.name));
     }
+    table.notes.extend(words::unranked(&unranked, &headings));
     if !without.is_empty() {
         table.notes.push(format!("Without values in a category, so without a score: {}", without.join(", ")));
     }
@@ -96,6 +114,23 @@ mod tests {
             csv.lines().filter(|line| line.starts_with('*')).count()
         };
         assert_eq!((stars(&["m"]), stars(&["m", "n"])), (0, 2));
+    }
+
+    #[test]
+    fn the_best_from_a_part_of_its_plan_does_not_lead() {
+        let scheme = named(&bundled(), "semantic").unwrap();
+        let categories =
+            scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
+        let scheme = Scheme { categories, ..scheme };
+        let score = |model, _, n| f64::from(n % 2) / 4.0 + if model == 0 { 0.75 } else { 0.0 };
+        let mut all = matrix(&["early", "m", "n"], &["RdfFriendCount-turtle-1"], 3, score);
+        all.plan(0, 0, 20);
+        let table = table(&all, &scheme);
+        let shown = |column: usize| table.rows().iter().map(|row| row[column].shown()).collect::<Vec<_>>();
+        assert_eq!((shown(0), shown(1)), (vec!["*", "*", ""].into_iter().map(str::to_owned).collect(), ["m", "n", "early"].map(str::to_owned).to_vec()));
+        assert_eq!(table.rows()[2][6].value(), None, "no interval of what was asked by chance");
+        let told = table.notes.iter().any(|note| note.contains("early (3 of 20 scores): from 0.125 if"));
+        assert!(told, "{:?}", table.notes);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod combined;
 pub mod configuration;
+pub mod costs;
 pub mod dialogues;
 pub mod groups;
 pub mod preferences;
@@ -14,7 +15,7 @@ pub use scores::{Grid, Sort};
 use crate::view::View;
 
 /// Every table.
-pub static ALL: [&View; 9] = [
+pub static ALL: [&View; 10] = [
     &scores::VIEW,
     &statistics::BY_MODEL,
     &statistics::VIEW,
@@ -22,6 +23,7 @@ pub static ALL: [&View; 9] = [
     &preferences::TESTS,
     &combined::VIEW,
     &groups::VIEW,
+    &costs::VIEW,
     &configuration::VIEW,
     &dialogues::VIEW,
 ];

@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 
-use domain::control::{BenchmarkView, CellView, ModelView, RowKind};
+use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind};
+use domain::ranking::Contender;
 use domain::{Mean, TaskLabel};
 use present::table::{Cell, Table};
 
+use crate::analysis::placing::among;
 use crate::dialogues::Dialogues;
 use crate::view::{View, ViewError};
+use crate::words;
 
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;
@@ -57,7 +60,7 @@ struct TaskRow {
 /// A model on a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Score {
-    mean: Option<f64>,
+    mean: Mean,
     scored: u64,
     failed: u64,
     planned: u64,
@@ -67,13 +70,13 @@ struct Score {
 
 impl Score {
     fn of(cell: &CellView) -> Self {
-        let CellView { mean, scored, failed, planned, .. } = *cell;
-        Self { mean, scored, failed, planned, shown: mean_of_cell(cell) }
+        let CellView { scored, failed, planned, .. } = *cell;
+        Self { mean: cell.covered_mean(), scored, failed, planned, shown: mean_of_cell(cell) }
     }
 
     /// Empty if nothing was planned and there are no dialogues.
     fn cell(&self) -> Cell {
-        if self.planned == 0 { Cell::Empty } else { Cell::Told(self.shown.clone(), self.mean) }
+        if self.planned == 0 { Cell::Empty } else { Cell::Told(self.shown.clone(), self.mean.value) }
     }
 }
 
@@ -91,10 +94,10 @@ pub enum Sort {
     /// As in the input.
     #[default]
     Given,
-    /// The best mean first.
+    /// The best mean first, of the models that can be ranked.
     Mean,
     Name,
-    /// The best on a task first.
+    /// The best on a task first, of the models that can be ranked.
     Task(String),
 }
 
@@ -159,7 +162,7 @@ impl Grid {
             let asked: Vec<usize> = (0..all.tasks.len())
                 .filter(|&task| all.planned(column, task) > 0 || by_cell.contains_key(&(column, task)))
                 .collect();
-            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].mean));
+            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].mean.value));
             let set = sets.iter().position(|(_, columns)| columns.contains(&column)).unwrap_or_default();
             grid.models.push(ModelColumn { name, set, total: Cell::Told(mean.to_string(), mean.value) });
         }
@@ -176,35 +179,40 @@ impl Grid {
         grid
     }
 
-    /// Sorts the models, with `reversed` in reverse. Models without a score come last; ties keep their order. Models on
-    /// different exercises stay apart, unless they are sorted by name.
+    /// Sorts the models, with `reversed` in reverse. By scores, those come last that have too few to be ranked, and those without
+    /// any; ties keep their order. Models on different exercises stay apart, unless they are sorted by name.
     ///
     /// # Errors
     /// There is no such task; the message lists some tasks.
     pub fn sorted(mut self, sort: &Sort, reversed: bool) -> Result<Self, String> {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         let turned = |order: Ordering| if reversed { order.reverse() } else { order };
-        let best = |order: &mut Vec<usize>, value: &dyn Fn(usize) -> Option<f64>| {
-            let set = |at: usize| self.models[at].set;
-            let by_value = |a: usize, b: usize| match (value(a), value(b)) {
-                (Some(a), Some(b)) => turned(b.total_cmp(&a)),
-                (a, b) => b.is_some().cmp(&a.is_some()),
-            };
-            order.sort_by(|&a, &b| set(a).cmp(&set(b)).then_with(|| by_value(a, b)));
+        let mut unranked = None;
+        let mut best = |order: &mut Vec<usize>, contender: &dyn Fn(usize) -> Contender| {
+            let better = if reversed { Better::Lower } else { Better::Higher };
+            order.sort_by_key(|&at| self.models[at].set);
+            let sets = order.chunk_by(|&a, &b| self.models[a].set == self.models[b].set);
+            let placed: Vec<_> = sets.flat_map(|set| among(set, contender, better)).collect();
+            let names: Vec<String> = self.models.iter().map(|model| model.name.clone()).collect();
+            unranked = words::unranked(&placed, &names);
+            *order = placed.iter().map(|place| place.column).collect();
         };
         match sort {
             Sort::Given if reversed => order.reverse(),
             Sort::Given => {}
             Sort::Name => order.sort_by(|&a, &b| turned(self.models[a].name.cmp(&self.models[b].name))),
-            Sort::Mean => best(&mut order, &|at| self.models[at].total.value()),
+            Sort::Mean => {
+                best(&mut order, &|at| Contender::of_tasks(self.cells.iter().map(|row| row[at].mean)));
+            }
             Sort::Task(task) => {
                 let Some(row) = self.tasks.iter().position(|row| row.label == *task) else {
                     let known: Vec<&str> = self.tasks.iter().take(5).map(|row| row.label.as_str()).collect();
                     return Err(format!("there is no task `{task}`; there are {} …", known.join(", ")));
                 };
-                best(&mut order, &|at| self.cells[row][at].mean);
+                best(&mut order, &|at| Contender::of(self.cells[row][at].mean, 0.0, 1.0));
             }
         }
+        self.notes.extend(unranked);
         self.models = order.iter().map(|&at| self.models[at].clone()).collect();
         for row in &mut self.cells {
             *row = order.iter().map(|&at| row[at].clone()).collect();
@@ -230,7 +238,7 @@ impl Grid {
             for (task, scores) in self.tasks.iter().zip(&self.cells) {
                 let Score { mean, scored, failed, planned, .. } = scores[at];
                 let score = task.score.as_deref().map_or(Cell::Empty, Cell::from);
-                let mean = mean.map_or(Cell::Empty, |mean| Cell::Number(mean, DIGITS));
+                let mean = Cell::number(mean.value, DIGITS);
                 let counts = [scored, failed, planned].map(Cell::Count);
                 let names = [model.name.as_str(), task.label.as_str()].map(Cell::from);
                 table.row(names.into_iter().chain([score, mean]).chain(counts));
@@ -349,6 +357,21 @@ mod tests {
                 ["model,task,score,mean,scored,failed,planned", "m0,s,f1,0.5,2,0,4", "m0,t,f1,,0,0,0"]
             );
         }
+    }
+
+    #[test]
+    fn the_best_from_three_of_twenty_stands_last_and_is_no_best() {
+        let mut all = matrix(&["early", "a", "b"], &["s"], 3, |model, _, _| [1.0, 0.5, 0.4][model]);
+        all.plan(0, 0, 20);
+        for sort in [Sort::Mean, Sort::Task("s".to_owned())] {
+            let grid = Grid::of(&all).sorted(&sort, false).unwrap();
+            let names: Vec<&str> = grid.models.iter().map(|model| model.name.as_str()).collect();
+            assert_eq!(names, ["a", "b", "early"]);
+            assert!(grid.notes.iter().any(|note| note.contains("early (3 of 20 scores)")), "{:?}", grid.notes);
+            let worst = Grid::of(&all).sorted(&sort, true).unwrap();
+            assert_eq!(worst.models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>(), ["b", "a", "early"]);
+        }
+        assert!(!Grid::of(&all).notes.iter().any(|note| note.contains("ranked")), "as given, nobody is ranked");
     }
 
     #[test]

@@ -3,10 +3,14 @@
 use present::table::{Cell, Table};
 
 use crate::analysis::cells;
+use crate::analysis::placing::{self, PlacedColumn};
 use crate::analysis::ranks::ranks;
+use crate::analysis::spending::spending;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
 use crate::view::View;
+use crate::views::costs;
+use crate::words;
 
 /// See [`by_task`].
 pub static VIEW: View = View {
@@ -19,7 +23,7 @@ pub static VIEW: View = View {
 /// See [`by_model`].
 pub static BY_MODEL: View = View {
     name: "models",
-    about: "Every model over all tasks: mean with interval, dialogues, rounds, tokens, time",
+    about: "Every model over all tasks: mean with interval, dialogues, rounds, tokens, money, time",
     is_summary: true,
     table: |all, options| options.order.of(by_model(all)),
 };
@@ -65,7 +69,7 @@ pub fn by_task(all: &Dialogues) -> Table {
     table
 }
 
-/// One row per model, the best first among those on the same exercises.
+/// One row per model, the best first among those on the same exercises that can be ranked, the others below.
 pub fn by_model(all: &Dialogues) -> Table {
     let mut table = Table::default()
         .left(["model"])
@@ -74,17 +78,20 @@ pub fn by_model(all: &Dialogues) -> Table {
         .right(["size in B", "active in B"])
         .left(["exercises"])
         .right(["tasks", "dialogues", "planned", "scored"])
-        .right(["first answer", "best answer", "rounds", "prompt tokens", "answer tokens", "seconds"])
+        .right(["first answer", "best answer", "rounds", "prompt tokens", "answer tokens"])
+        .right([costs::named("cost", all.prices.currency()), "seconds".to_owned()])
         .titled("Models");
     let headings = all.headings();
     let (totals, ranks) = (cells::totals(all), ranks(all));
-    for column in all.ranked(|column| totals[column].mean) {
-        let (total, rank) = (&totals[column], ranks[column]);
+    let placed = placing::by_mean(all);
+    for place in &placed {
+        let (total, rank) = (&totals[place.column], ranks[place.column]);
         let column = &all.columns[total.column];
-        let (low, high) = ends(total.interval);
+        // Of what is not ranked the bounds are told: an interval would speak of what was asked by chance.
+        let (low, high) = ends(total.interval().filter(|_| !place.is_unranked()));
         table.row([
             Cell::from(headings[total.column].as_str()),
-            Cell::number(total.mean, 3),
+            mean_of(place, total.mean),
             low,
             high,
             Cell::count(rank.map(|rank| rank.best as u64)),
@@ -102,9 +109,11 @@ pub fn by_model(all: &Dialogues) -> Table {
             Cell::number(total.rounds, 2),
             Cell::count(total.prompt_tokens),
             Cell::count(total.completion_tokens),
+            costs::cell(spending(all, total.column).and_then(|found| found.money)),
             Cell::number(total.seconds, 0),
         ]);
     }
+    table.notes.extend(words::unranked(&placed, &headings));
     table.notes.extend(ABOUT_MODELS.map(str::to_owned));
     table
 }
@@ -113,9 +122,19 @@ pub fn by_model(all: &Dialogues) -> Table {
 const ABOUT_MODELS: [&str; 3] = [
     "low, high: 95 % interval of the mean of tasks, for these tasks with other exercises.",
     "best rank, worst rank: how many models are better for certain, and how many are not worse for certain, by their differences \
-     on the same questions, corrected by Holm for all pairs. Between equal ranks the order is chance.",
-    "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums.",
+     on the same questions, corrected by Holm for all pairs. Between equal ranks the order is chance. Models are ranked that have \
+     scores for about as much of their plan as the farthest one: at most one point of a hundred less.",
+    "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums; cost: at list \
+     prices, as the table of costs says.",
 ];
+
+/// The mean; of a model that is not ranked, with what it covers.
+fn mean_of(place: &PlacedColumn, mean: Option<f64>) -> Cell {
+    match mean.filter(|_| place.is_unranked()) {
+        Some(value) => Cell::Told(format!("{value:.3} ({}/{})", place.covered, place.planned), mean),
+        None => Cell::number(mean, 3),
+    }
+}
 
 fn ends(interval: Option<Interval>) -> (Cell, Cell) {
     let end = |of: fn(Interval) -> f64| Cell::number(interval.map(of), 3);
@@ -135,5 +154,17 @@ mod tests {
         assert_eq!(table.rows()[1][5].shown(), "0.300");
         assert_eq!(by_model(&all).rows()[0][1].shown(), "0.300", "the best one first");
         assert!(by_task(&Dialogues::default()).rows().is_empty());
+    }
+
+    #[test]
+    fn the_best_from_a_part_of_its_plan_stands_below_without_a_rank() {
+        let mut all = matrix(&["early", "a", "b"], &["t"], 3, |model, _, _| [1.0, 0.5, 0.4][model]);
+        all.plan(0, 0, 20);
+        let table = by_model(&all);
+        let row = |at: usize| table.rows()[at][..6].iter().map(Cell::shown).collect::<Vec<_>>();
+        assert_eq!(row(2), ["early", "1.000 (3/20)", "-", "-", "-", "-"]);
+        assert_eq!((row(0)[0].as_str(), row(1)[0].as_str()), ("a", "b"));
+        let note = "Not ranked, because they have less of their plan than others: early (3 of 20 scores): from 0.150 if";
+        assert!(table.notes[0].starts_with(note), "{:?}", table.notes);
     }
 }
