@@ -22,15 +22,22 @@ const PROBLEMS_TOLD_MAX: usize = 10;
 /// Where dialogues come from.
 #[derive(Debug, clap::Args)]
 pub struct Inputs {
-    /// Password of encrypted result files.
-    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
-    password: Option<String>,
+    #[command(flatten)]
+    sources: Sources,
     /// Only these tasks; repeatable. `*` matches any text, `?` one character.
     #[arg(long = "task", value_name = "GLOB")]
     tasks: Vec<String>,
     /// Only these models, by label or by the name that is shown; repeatable.
     #[arg(long = "model", value_name = "GLOB")]
     models: Vec<String>,
+}
+
+/// How runs and files are opened.
+#[derive(Debug, clap::Args)]
+pub struct Sources {
+    /// Password of encrypted result files.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
     #[command(flatten)]
     remote: MaybeRemote,
     #[command(flatten)]
@@ -64,15 +71,15 @@ impl Inputs {
         let (mut judged, mut others) = (Vec::new(), Vec::new());
         for name in named {
             // A fetched folder is read before it is removed.
-            let fetched = match self.remote.named() {
+            let fetched = match self.sources.remote.named() {
                 Some(remote) if !is_file(name) => judged::fetched(&remote, name)?,
                 _ => None,
             };
-            let reader = match (&fetched, self.remote.named()) {
+            let reader = match (&fetched, self.sources.remote.named()) {
                 _ if is_file(name) => None,
                 (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
                 (None, Some(_)) => None,
-                (None, None) => FolderReader::open(name, self.data.path())?,
+                (None, None) => FolderReader::open(name, self.sources.data.path())?,
             };
             match reader {
                 Some(mut reader) => KindBenchmarks::add(&mut judged, &mut reader, inputs)?,
@@ -82,11 +89,44 @@ impl Inputs {
         Ok((judged, others))
     }
 
+    /// Reads each name, and selects. Texts go to `details`, if given.
+    ///
+    /// # Errors
+    /// A run cannot be read, or there are no dialogues.
+    pub fn read(&self, named: &[String], details: Option<&mut Details>) -> anyhow::Result<Read> {
+        let Read { dialogues, problems } = self.sources.read(named, details)?;
+        let dialogues = self.select(dialogues)?;
+        if dialogues.is_empty() && !named.is_empty() {
+            say("there are no dialogues in what was read");
+        }
+        for warning in &dialogues.warnings {
+            say(&format!("warning: {}", warning.0));
+        }
+        Ok(Read { dialogues, problems })
+    }
+
+    fn select(&self, all: Dialogues) -> anyhow::Result<Dialogues> {
+        let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
+        let (tasks, models) = (globs(&self.tasks), globs(&self.models));
+        let chosen = |globs: &[Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
+        let was_empty = all.is_empty();
+        let some = all.select(
+            |column| models.is_empty() || chosen(&models, &column.model) || chosen(&models, &column.name),
+            |task| tasks.is_empty() || chosen(&tasks, &task.label),
+        );
+        if some.is_empty() && !was_empty {
+            bail!(usage!("no dialogue fits --task and --model"));
+        }
+        Ok(some)
+    }
+}
+
+impl Sources {
     /// Reads each name: an existing file, folder or archive; otherwise the run of this name. Texts go to `details`, if
     /// given.
     ///
     /// # Errors
-    /// A run cannot be read, or there are no dialogues.
+    /// A run cannot be read, or nothing could be.
     pub fn read(&self, named: &[String], mut details: Option<&mut Details>) -> anyhow::Result<Read> {
         let mut all = Dialogues::default();
         let (mut problems, mut paths) = (0, Vec::new());
@@ -126,14 +166,7 @@ impl Inputs {
         if all.is_empty() && problems > 0 {
             bail!("nothing could be read (see above); encrypted files need --password");
         }
-        let dialogues = self.select(all)?;
-        if dialogues.is_empty() && !named.is_empty() {
-            say("there are no dialogues in what was read");
-        }
-        for warning in &dialogues.warnings {
-            say(&format!("warning: {}", warning.0));
-        }
-        Ok(Read { dialogues, problems })
+        Ok(Read { dialogues: all, problems })
     }
 
     fn read_named(
@@ -150,21 +183,6 @@ impl Inputs {
         }
         let (dir, manifest) = self.data.open(name)?;
         ExportSource::open(dir, manifest)?.read_into(all, details)
-    }
-
-    fn select(&self, all: Dialogues) -> anyhow::Result<Dialogues> {
-        let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
-        let (tasks, models) = (globs(&self.tasks), globs(&self.models));
-        let chosen = |globs: &[Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
-        let was_empty = all.is_empty();
-        let some = all.select(
-            |column| models.is_empty() || chosen(&models, &column.model) || chosen(&models, &column.name),
-            |task| tasks.is_empty() || chosen(&tasks, &task.label),
-        );
-        if some.is_empty() && !was_empty {
-            bail!(usage!("no dialogue fits --task and --model"));
-        }
-        Ok(some)
     }
 }
 

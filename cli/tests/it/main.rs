@@ -12,6 +12,7 @@ mod bad_input;
 mod chart;
 mod cluster;
 mod conformance;
+mod costing;
 mod determinism;
 mod disk_full;
 mod extending;

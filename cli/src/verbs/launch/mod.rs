@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use benchmarks::kinds;
 use coordinator::configuration::Configuration;
+use costs::Prices;
 use domain::control::Submission;
 use serde_json::{Value, json};
 
@@ -22,8 +23,9 @@ use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
 use crate::configure::choose::Selection;
 use crate::engine::submit;
+use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::Table;
+use crate::kit::output::{Table, printable};
 use crate::kit::runtime::block_on;
 use crate::place::folders;
 use crate::place::remote::{MaybeRemote, Remote};
@@ -62,6 +64,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
     teardown: bool,
     #[command(flatten)]
+    prices: PriceTable,
+    #[command(flatten)]
     release: Release,
     #[command(flatten)]
     slurm: SlurmOptions,
@@ -98,7 +102,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         std::fs::write(file, serde_saphyr::to_string(&values)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    print(&plan, &sizes, &configuration, gpus, arguments.json)?;
+    print(&plan, &sizes, &configuration, gpus, &arguments.prices.read()?, arguments.json)?;
     if arguments.apply {
         carry_out(&arguments, &configuration, config, &plan, &sizes)?;
     }
@@ -130,11 +134,12 @@ fn print(
     sizes: &Sizes,
     configuration: &Configuration,
     gpus: u32,
+    prices: &Prices,
     as_json: bool,
 ) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
-        writeln!(out, "{}", as_value(plan, sizes, configuration, gpus))?;
+        writeln!(out, "{}", as_value(plan, sizes, configuration, gpus, prices))?;
         return Ok(());
     }
     let columns = Table::default().right(["wave"]).left(["model"]);
@@ -166,6 +171,13 @@ fn print(
         sizes.gpu.name,
         plan.gpu_hours()
     )?;
+    if let Some((price, money)) = prices
+        .of_gpu(&sizes.gpu.name)
+        .zip(prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()))
+    {
+        let (currency, date) = (prices.currency(), price.as_of);
+        writeln!(out, "{currency} {money} for these hours, at the price of {date} ({})", printable(&price.source))?;
+    }
     let Shortest { hours, bound_hours } = plan.shortest(sizes, gpus);
     writeln!(
         out,
@@ -189,7 +201,13 @@ fn print(
     Ok(())
 }
 
-fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration, gpus: u32) -> Value {
+fn as_value(
+    plan: &LaunchPlan,
+    sizes: &Sizes,
+    configuration: &Configuration,
+    gpus: u32,
+    prices: &Prices,
+) -> Value {
     let Shortest { hours: shortest, bound_hours } = plan.shortest(sizes, gpus);
     let waves: Vec<Vec<Value>> = plan
         .waves
@@ -209,6 +227,8 @@ fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration, gpu
     json!({
         "name": configuration.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
         "gpu_hours": plan.gpu_hours(), "shortest_hours": shortest, "bound_hours": bound_hours,
+        "currency": prices.currency(),
+        "gpu_cost": prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()).map(|money| money.amount),
         "hosted": plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(), "refused": refused,
     })
 }
