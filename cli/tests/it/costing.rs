@@ -53,22 +53,33 @@ fn money_follows_from_tokens_and_what_has_no_price_has_none() {
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<section id=\"costs\">") && page.contains("https://prices.example"));
     let plot = std::fs::read_to_string(plots.join("cost.svg")).unwrap();
-    assert!(plot.contains("EUR per 1 000 dialogues") && plot.contains(MODEL) && !plot.contains(">free<"), "{plot}");
+    assert!(
+        plot.contains("EUR per 1 000 dialogues") && plot.contains(MODEL) && !plot.contains(">free<"),
+        "{plot}"
+    );
     // A plan of twice as many dialogues costs twice as much as the run that it is like.
     let plan = ["plan", &config, "--iterations", "6", "--prices", &prices, "--like", "latest", "--json"];
     let planned = data.kgfleet(&plan).expect(0).json();
     let cost = planned["models"][0]["cost_estimate"].as_f64().unwrap();
     assert!((cost - 2.0 * number("cost in EUR")).abs() <= 3.0, "{cost} {paid}");
     assert_eq!(planned["models"][1]["cost_estimate"], Value::Null);
-    let told = data.kgfleet(&["plan", &config, "--prices", &prices, "--like", "latest", "--within", "0.001"]).expect(0);
-    told.prints(&["cost in EUR", "those of latest; prices of 2026-01-02", "the mean is known within", "takes about"]);
+    let told = data
+        .kgfleet(&["plan", &config, "--prices", &prices, "--like", "latest", "--within", "0.001"])
+        .expect(0);
+    told.prints(&[
+        "cost in EUR",
+        "those of latest; prices of 2026-01-02",
+        "the mean is known within",
+        "takes about",
+    ]);
 }
 
 #[test]
 fn a_plan_without_other_dialogues_costs_what_published_means_say() {
     let (data, server) = (Data::new(), Server::start());
     let config = configuration(&data, &server, 10);
-    let planned = data.kgfleet(&["plan", &config, "--prices", &prices(&data, MODEL), "--json"]).expect(0).json();
+    let planned =
+        data.kgfleet(&["plan", &config, "--prices", &prices(&data, MODEL), "--json"]).expect(0).json();
     assert_eq!(planned["models"][0]["cost_estimate"], 10.0 * (920.0 + 2.0 * 110.0));
     assert_eq!(planned["widths"], Value::Null);
     data.kgfleet(&["plan", &config]).expect(0).prints(&["no model has a price"]);
@@ -89,12 +100,15 @@ fn hours_of_gpus_cost_what_the_table_says() {
     let table = "[gpu]\nname = 'T'\nresource = 'nvidia.com/gpu'\nper_node = 2\n[dialogue]\ntokens = 100\n\
                  [models.sim]\ngpus = 2\ntokens_per_second = 1\nload_minutes = 0\n";
     let (table, config) = (data.write("table.toml", table), config.to_str().unwrap());
-    let gpu = "currency = 'EUR'\n[[gpus]]\nkind = 'T'\nper_hour = 3\nas_of = '2026-01-02'\nsource = 'contract'\n";
+    let gpu =
+        "currency = 'EUR'\n[[gpus]]\nkind = 'T'\nper_hour = 3\nas_of = '2026-01-02'\nsource = 'contract'\n";
     let prices = data.write("gpus-prices.toml", gpu);
     let launch = ["launch", config, "--table", table.to_str().unwrap()];
     let priced = [&launch[..], &["--prices", prices.to_str().unwrap()]].concat();
     // An hour on two GPUs.
-    data.kgfleet(&priced).expect(0).prints(&["EUR 6.00 for these hours, at the price of 2026-01-02 (contract)"]);
+    data.kgfleet(&priced)
+        .expect(0)
+        .prints(&["EUR 6.00 for these hours, at the price of 2026-01-02 (contract)"]);
     let json = data.kgfleet(&[&priced[..], &["--json"]].concat()).expect(0).json();
     assert_eq!(json["gpu_cost"], 6.0);
     let unpriced = data.kgfleet(&[&launch[..], &["--json"]].concat()).expect(0).json();

@@ -25,7 +25,8 @@ pub fn unranked(placed: &[PlacedColumn], headings: &[String]) -> Option<String> 
         names.push(format!("and {} more", left_out.len() - NAMED_MAX));
     }
     let names = names.join("; ");
-    (!left_out.is_empty()).then(|| format!("Not ranked, because they have less of their plan than others: {names}."))
+    (!left_out.is_empty())
+        .then(|| format!("Not ranked, because they have less of their plan than others: {names}."))
 }
 
 /// How well a number of so many dialogues (`of_each` says of what) is known, and what it takes to know it within `wanted`.

@@ -171,12 +171,15 @@ fn print(
         sizes.gpu.name,
         plan.gpu_hours()
     )?;
-    if let Some((price, money)) = prices
-        .of_gpu(&sizes.gpu.name)
-        .zip(prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()))
+    if let Some((price, money)) =
+        prices.of_gpu(&sizes.gpu.name).zip(prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()))
     {
         let (currency, date) = (prices.currency(), price.as_of);
-        writeln!(out, "{currency} {money} for these hours, at the price of {date} ({})", printable(&price.source))?;
+        writeln!(
+            out,
+            "{currency} {money} for these hours, at the price of {date} ({})",
+            printable(&price.source)
+        )?;
     }
     let Shortest { hours, bound_hours } = plan.shortest(sizes, gpus);
     writeln!(

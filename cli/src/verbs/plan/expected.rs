@@ -20,7 +20,8 @@ impl Tokens {
     fn mean(all: impl Iterator<Item = Self>) -> Option<Self> {
         let all: Vec<Self> = all.collect();
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
-        (!all.is_empty()).then(|| Self { prompt: mean(|found| found.prompt), answer: mean(|found| found.answer) })
+        (!all.is_empty())
+            .then(|| Self { prompt: mean(|found| found.prompt), answer: mean(|found| found.answer) })
     }
 }
 
@@ -63,7 +64,8 @@ impl<'a> Known<'a> {
     pub fn usage(&self, plan: &Plan, model: &PlannedModel) -> ModelUsage {
         let (mut dialogues, mut prompt, mut answer) = (0, 0.0, 0.0);
         for (number, task) in plan.tasks.iter().enumerate() {
-            let (count, tokens) = (model.iterations_of(number), self.on(model.label.as_str(), task.label.as_str()));
+            let (count, tokens) =
+                (model.iterations_of(number), self.on(model.label.as_str(), task.label.as_str()));
             dialogues += u64::from(count);
             prompt += tokens.prompt * f64::from(count);
             answer += tokens.answer * f64::from(count);
@@ -84,7 +86,9 @@ mod tests {
     #[test]
     fn the_nearest_dialogues_count() {
         let tokens = |prompt: f64| Tokens { prompt, answer: 1.0 };
-        let known = Known { cells: vec![("a", "s", tokens(10.0)), ("b", "s", tokens(30.0)), ("b", "t", tokens(80.0))] };
+        let known = Known {
+            cells: vec![("a", "s", tokens(10.0)), ("b", "s", tokens(30.0)), ("b", "t", tokens(80.0))],
+        };
         assert_eq!(known.on("a", "s").prompt, 10.0);
         assert_eq!(known.on("c", "s").prompt, 20.0);
         assert_eq!(known.on("a", "u").prompt, 40.0);

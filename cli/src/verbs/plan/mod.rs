@@ -60,7 +60,8 @@ fn like(arguments: &Arguments, plan: &Plan) -> anyhow::Result<Option<Dialogues>>
         return Ok(None);
     }
     let read = arguments.sources.read(&arguments.like, None)?.dialogues;
-    let found = read.select(|_| true, |task| plan.tasks.iter().any(|known| known.label.as_str() == task.label));
+    let found =
+        read.select(|_| true, |task| plan.tasks.iter().any(|known| known.label.as_str() == task.label));
     if found.is_empty() {
         bail!(usage!("--like: {} has no dialogue about a task of this plan", arguments.like.join(", ")));
     }
@@ -100,7 +101,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let specs = configuration.models.iter().zip(&usages);
     let costs: Vec<ModelCost> = specs.map(|(spec, usage)| ModelCost::of(spec, usage, &prices)).collect();
     let total = Money::total(costs.iter().filter(|cost| cost.billed).map(|cost| cost.money));
-    let wanted: Vec<Width> = like.as_ref().filter(|_| arguments.within.is_some()).map(widths).unwrap_or_default();
+    let wanted: Vec<Width> =
+        like.as_ref().filter(|_| arguments.within.is_some()).map(widths).unwrap_or_default();
     let mean_seconds = 14.1;
     let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
     let mut out = io::stdout().lock();
@@ -143,9 +145,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let cost = total.map(|_| format!("cost in {}", prices.currency()));
     let table = Table::default().left(["model"]).right(["iterations", "tasks", "dialogues", "units"]);
     let mut table = table.right(cost);
-    let money = |money: Option<Money>| {
-        total.map(|_| money.map_or_else(|| "-".to_owned(), |money| money.to_string()))
-    };
+    let money =
+        |money: Option<Money>| total.map(|_| money.map_or_else(|| "-".to_owned(), |money| money.to_string()));
     for (index, model) in plan.models.iter().enumerate() {
         let cells = [
             model.label.to_string(),

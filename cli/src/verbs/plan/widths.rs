@@ -17,7 +17,11 @@ pub struct Width {
 pub fn widths(all: &Dialogues) -> Vec<Width> {
     let headings = all.headings();
     let width = |total: &report::summaries::ColumnStatistics| {
-        Some(Width { model: headings[total.column].clone(), estimate: total.estimate?, dialogues: total.scored })
+        Some(Width {
+            model: headings[total.column].clone(),
+            estimate: total.estimate?,
+            dialogues: total.scored,
+        })
     };
     totals(all).iter().filter_map(width).collect()
 }

@@ -85,7 +85,8 @@ fn covered(all: &Dialogues, scheme: &Scheme, column: ColumnId, categories: &[Vec
     for (category, values) in scheme.categories.iter().zip(categories) {
         let (mut scored, mut planned) = (0, 0);
         for task in category.task_ids(all) {
-            let there = all.of(column, task).filter(|dialogue| dialogue.state == State::Scored).count() as u64;
+            let there =
+                all.of(column, task).filter(|dialogue| dialogue.state == State::Scored).count() as u64;
             scored += there;
             planned += all.planned(column, task).max(there);
         }

@@ -29,7 +29,11 @@ impl PlacedColumn {
 }
 
 /// All columns in their order, set of exercises by set.
-pub fn placed(all: &Dialogues, contender: impl Fn(ColumnId) -> Contender, better: Better) -> Vec<PlacedColumn> {
+pub fn placed(
+    all: &Dialogues,
+    contender: impl Fn(ColumnId) -> Contender,
+    better: Better,
+) -> Vec<PlacedColumn> {
     all.exercise_sets().iter().flat_map(|(_, columns)| among(columns, &contender, better)).collect()
 }
 
@@ -60,7 +64,8 @@ mod tests {
 
     #[test]
     fn the_best_from_three_of_twenty_stands_below() {
-        let mut all = matrix(&["good", "early"], &["s", "t"], 20, |model, _, _| if model == 1 { 1.0 } else { 0.6 });
+        let mut all =
+            matrix(&["good", "early"], &["s", "t"], 20, |model, _, _| if model == 1 { 1.0 } else { 0.6 });
         assert_eq!(by_mean(&all).iter().map(|placed| placed.column).collect::<Vec<_>>(), [1, 0]);
         for task in 0..2 {
             all.plan(1, task, 140);

@@ -271,8 +271,16 @@ mod tests {
 
     #[test]
     fn the_front_rises_in_steps_over_whom_nobody_beats() {
-        let point =
-            |x: f64, y: f64| Point { column: 0, x, part: None, y, low: y, high: y, name: String::new(), colour: "#000" };
+        let point = |x: f64, y: f64| Point {
+            column: 0,
+            x,
+            part: None,
+            y,
+            low: y,
+            high: y,
+            name: String::new(),
+            colour: "#000",
+        };
         let points = [point(1.0, 0.5), point(2.0, 0.4), point(3.0, 0.9), point(1.0, 0.3), point(9.0, 0.9)];
         assert_eq!(front(&points), [(1.0, 0.5), (3.0, 0.5), (3.0, 0.9)]);
         assert_eq!(front(&[]), []);

@@ -97,13 +97,16 @@ mod tests {
 
     #[test]
     fn who_has_a_part_of_its_plan_does_not_lead_and_shows_its_bounds() {
-        let mut all = matrix(&["early", "a", "b"], &["s", "t", "u"], 20, |model, _, _| [1.0, 0.6, 0.1][model]);
+        let mut all =
+            matrix(&["early", "a", "b"], &["s", "t", "u"], 20, |model, _, _| [1.0, 0.6, 0.1][model]);
         (0..3).for_each(|task| all.plan(0, task, 140));
         let placed = placing::by_mean(&all);
         let told = leading(&all, &placed).unwrap();
         assert!(!told.contains("early"), "{told}");
         let page = of_set(&all, &placed).into_string();
         assert!(page.find("early") > page.find(">b<"), "{page}");
-        assert!(page.contains("not ranked: from 0.143 if all that is missing is wrong to 1.000 if it is right"));
+        assert!(
+            page.contains("not ranked: from 0.143 if all that is missing is wrong to 1.000 if it is right")
+        );
     }
 }

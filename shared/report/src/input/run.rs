@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use domain::model::{stated_active, stated_size};
 use domain::{
-    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Outcome, Provenance, Record, Sampling, TaskLabel,
-    Usage,
+    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Outcome, Provenance, Record, Sampling,
+    TaskLabel, Usage,
 };
 use jiff::Timestamp;
 use results::RunManifest;

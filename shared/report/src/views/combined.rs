@@ -119,15 +119,20 @@ mod tests {
     #[test]
     fn the_best_from_a_part_of_its_plan_does_not_lead() {
         let scheme = named(&bundled(), "semantic").unwrap();
-        let categories =
-            scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
+        let categories = scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
         let scheme = Scheme { categories, ..scheme };
         let score = |model, _, n| f64::from(n % 2) / 4.0 + if model == 0 { 0.75 } else { 0.0 };
         let mut all = matrix(&["early", "m", "n"], &["RdfFriendCount-turtle-1"], 3, score);
         all.plan(0, 0, 20);
         let table = table(&all, &scheme);
         let shown = |column: usize| table.rows().iter().map(|row| row[column].shown()).collect::<Vec<_>>();
-        assert_eq!((shown(0), shown(1)), (vec!["*", "*", ""].into_iter().map(str::to_owned).collect(), ["m", "n", "early"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            (shown(0), shown(1)),
+            (
+                vec!["*", "*", ""].into_iter().map(str::to_owned).collect(),
+                ["m", "n", "early"].map(str::to_owned).to_vec()
+            )
+        );
         assert_eq!(table.rows()[2][6].value(), None, "no interval of what was asked by chance");
         let told = table.notes.iter().any(|note| note.contains("early (3 of 20 scores): from 0.125 if"));
         assert!(told, "{:?}", table.notes);

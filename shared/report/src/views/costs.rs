@@ -31,13 +31,15 @@ pub fn table(all: &Dialogues) -> Table {
     for total in totals(all) {
         let (usage, found) = (&total.usage, spending(all, total.column));
         let tokens = |count: u64| if usage.counted() > 0 { Cell::Count(count) } else { Cell::Empty };
-        let text = |of: fn(&Spending<'_>) -> String| found.as_ref().map_or(Cell::Empty, |found| of(found).into());
-        let price =
-            |of: fn(&Spending<'_>) -> f64| Cell::number(found.as_ref().map(of), ALL_DIGITS);
+        let text =
+            |of: fn(&Spending<'_>) -> String| found.as_ref().map_or(Cell::Empty, |found| of(found).into());
+        let price = |of: fn(&Spending<'_>) -> f64| Cell::number(found.as_ref().map(of), ALL_DIGITS);
         table.row([
             Cell::from(headings[total.column].as_str()),
             cell(found.and_then(|found| found.money)),
-            found.and_then(|found| found.of_many).map_or(Cell::Empty, |amount| cell(Some(Money::exactly(amount)))),
+            found
+                .and_then(|found| found.of_many)
+                .map_or(Cell::Empty, |amount| cell(Some(Money::exactly(amount)))),
             Cell::Count(usage.dialogues),
             Cell::Count(usage.counted()),
             tokens(usage.prompt_tokens),
@@ -92,7 +94,10 @@ mod tests {
         let mut all = priced(&["paid", "own"]);
         let lines = csv(&all);
         assert!(lines[0].starts_with("model,cost in EUR,per 1 000 dialogues in EUR,"), "{lines:?}");
-        assert!(lines[1].starts_with("paid,0.00014") && lines[1].ends_with(",2026-01-02,https://a.example"), "{lines:?}");
+        assert!(
+            lines[1].starts_with("paid,0.00014") && lines[1].ends_with(",2026-01-02,https://a.example"),
+            "{lines:?}"
+        );
         assert_eq!(lines[2], "own,,,2,2,20,0,10,,,,,,");
         let scores = domain::Scores::new();
         all.add(NewDialogue { prompt_tokens: None, ..entry(0, 0, 9, &scores) });

@@ -367,11 +367,21 @@ mod tests {
             let grid = Grid::of(&all).sorted(&sort, false).unwrap();
             let names: Vec<&str> = grid.models.iter().map(|model| model.name.as_str()).collect();
             assert_eq!(names, ["a", "b", "early"]);
-            assert!(grid.notes.iter().any(|note| note.contains("early (3 of 20 scores)")), "{:?}", grid.notes);
+            assert!(
+                grid.notes.iter().any(|note| note.contains("early (3 of 20 scores)")),
+                "{:?}",
+                grid.notes
+            );
             let worst = Grid::of(&all).sorted(&sort, true).unwrap();
-            assert_eq!(worst.models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>(), ["b", "a", "early"]);
+            assert_eq!(
+                worst.models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>(),
+                ["b", "a", "early"]
+            );
         }
-        assert!(!Grid::of(&all).notes.iter().any(|note| note.contains("ranked")), "as given, nobody is ranked");
+        assert!(
+            !Grid::of(&all).notes.iter().any(|note| note.contains("ranked")),
+            "as given, nobody is ranked"
+        );
     }
 
     #[test]

@@ -293,8 +293,8 @@ fn deviation(spread: Option<Spread>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
-    use crate::kinds::kghalubench::show::about::ModelFacts;
     use crate::kinds::kghalubench::numbers::metrics::Fate;
+    use crate::kinds::kghalubench::show::about::ModelFacts;
     use crate::kinds::kghalubench::show::study::testing::found;
 
     fn study() -> Study {
@@ -375,7 +375,8 @@ mod tests {
         let marks = |row: usize| shown(&table, row).join(" ").matches(['*', '+']).count();
         assert_eq!(marks(2), 0, "{:?}", shown(&table, 2));
         assert!(marks(0) > 0, "{:?}", shown(&table, 0));
-        let note = "strong-8B (3 of 8 answers): accuracy from 37.50 % if all that is missing is wrong to 100.00 %";
+        let note =
+            "strong-8B (3 of 8 answers): accuracy from 37.50 % if all that is missing is wrong to 100.00 %";
         assert!(table.notes.iter().any(|told| told.contains(note)), "{:?}", table.notes);
     }
 
