@@ -7,16 +7,16 @@ use report::analysis::cells::statistics;
 
 /// The published means of 3 120 dialogues of six hosted models: 3 671 characters of prompts, what is sent again included, and 440
 /// of answers, at four characters a token.
-const PUBLISHED: Tokens = Tokens { prompt: 920.0, answer: 110.0 };
+const PUBLISHED: ExpectedTokens = ExpectedTokens { prompt: 920.0, answer: 110.0 };
 
-/// Tokens of a dialogue.
+/// ExpectedTokens of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tokens {
+pub struct ExpectedTokens {
     pub prompt: f64,
     pub answer: f64,
 }
 
-impl Tokens {
+impl ExpectedTokens {
     fn mean(all: impl Iterator<Item = Self>) -> Option<Self> {
         let all: Vec<Self> = all.collect();
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
@@ -27,8 +27,8 @@ impl Tokens {
 
 /// What is known of other dialogues.
 pub struct Known<'a> {
-    /// Tokens of each model on each task, by labels.
-    cells: Vec<(&'a str, &'a str, Tokens)>,
+    /// ExpectedTokens of each model on each task, by labels.
+    cells: Vec<(&'a str, &'a str, ExpectedTokens)>,
 }
 
 impl<'a> Known<'a> {
@@ -38,7 +38,7 @@ impl<'a> Known<'a> {
             statistics(all).iter().filter_map(|cell| {
                 let (prompt, answer) = cell.prompt_tokens.zip(cell.completion_tokens)?;
                 let (model, task) = (&all.columns[cell.column].model, &all.tasks[cell.task].label);
-                Some((model.as_str(), task.as_str(), Tokens { prompt, answer }))
+                Some((model.as_str(), task.as_str(), ExpectedTokens { prompt, answer }))
             })
         };
         Self { cells: like.into_iter().flat_map(tokens).collect() }
@@ -50,9 +50,11 @@ impl<'a> Known<'a> {
     }
 
     /// The tokens of a model's dialogue on a task: its own on the task, or those of all models on it, or those of all.
-    fn on(&self, model: &str, task: &str) -> Tokens {
+    fn on(&self, model: &str, task: &str) -> ExpectedTokens {
         let of = |fits: &dyn Fn(&str, &str) -> bool| {
-            Tokens::mean(self.cells.iter().filter(|(model, task, _)| fits(model, task)).map(|found| found.2))
+            ExpectedTokens::mean(
+                self.cells.iter().filter(|(model, task, _)| fits(model, task)).map(|found| found.2),
+            )
         };
         of(&|known, about| known == model && about == task)
             .or_else(|| of(&|_, about| about == task))
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_nearest_dialogues_count() {
-        let tokens = |prompt: f64| Tokens { prompt, answer: 1.0 };
+        let tokens = |prompt: f64| ExpectedTokens { prompt, answer: 1.0 };
         let known = Known {
             cells: vec![("a", "s", tokens(10.0)), ("b", "s", tokens(30.0)), ("b", "t", tokens(80.0))],
         };

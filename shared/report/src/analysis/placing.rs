@@ -57,6 +57,30 @@ pub fn by_mean(all: &Dialogues) -> Vec<PlacedColumn> {
     placed(all, |column| totals[column].contender, Better::Higher)
 }
 
+/// Models that a sentence names; the others are counted.
+const NAMED_MAX: usize = 5;
+
+/// Who is not ranked, and between what each lies; `None` if everybody is.
+pub fn unranked(placed: &[PlacedColumn], headings: &[String]) -> Option<String> {
+    let left_out: Vec<&PlacedColumn> = placed.iter().filter(|placed| placed.is_unranked()).collect();
+    let told = |placed: &&PlacedColumn| {
+        let name = format!("{} ({} of {} scores)", headings[placed.column], placed.covered, placed.planned);
+        match placed.bounds {
+            Some(Bounds { low, high }) => {
+                format!("{name}: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
+            }
+            None => name,
+        }
+    };
+    let mut names: Vec<String> = left_out.iter().take(NAMED_MAX).map(told).collect();
+    if left_out.len() > NAMED_MAX {
+        names.push(format!("and {} more", left_out.len() - NAMED_MAX));
+    }
+    let names = names.join("; ");
+    (!left_out.is_empty())
+        .then(|| format!("Not ranked, because they have less of their plan than others: {names}."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

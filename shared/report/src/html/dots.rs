@@ -18,19 +18,19 @@ pub struct Dot<'a> {
     /// Its place, or the places that it may have.
     pub rank: Option<String>,
     pub mean: f64,
-    pub reach: Option<Reach>,
+    pub reach: Option<DotReach>,
 }
 
 /// What a bar shows.
 #[derive(Clone, Copy)]
-pub enum Reach {
+pub enum DotReach {
     /// Of the mean.
     Interval(Interval),
     /// Of a model that is not ranked: what its mean may still become.
     Bounds(Bounds),
 }
 
-impl Reach {
+impl DotReach {
     fn ends(self) -> (f64, f64) {
         match self {
             Self::Interval(Interval { low, high }) | Self::Bounds(Bounds { low, high }) => (low, high),
@@ -48,7 +48,7 @@ struct Axis {
 impl Axis {
     /// Round ends around all intervals.
     fn around(dots: &[Dot<'_>]) -> Self {
-        let ends = dots.iter().map(|dot| dot.reach.map_or((dot.mean, dot.mean), Reach::ends));
+        let ends = dots.iter().map(|dot| dot.reach.map_or((dot.mean, dot.mean), DotReach::ends));
         let (low, high) = ends.fold((1.0_f64, 0.0_f64), |(low, high), end| (low.min(end.0), high.max(end.1)));
         let span = (high - low).max(0.0);
         let step = STEPS.into_iter().find(|step| span / step <= MARKS_MAX).unwrap_or(0.2);
@@ -112,8 +112,8 @@ fn first(rank: &str) -> Option<u64> {
 fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
     let told = match dot.reach {
         None => "no interval: fewer than two answers".to_owned(),
-        Some(Reach::Interval(Interval { low, high })) => format!("{low:.3} to {high:.3}"),
-        Some(Reach::Bounds(Bounds { low, high })) => {
+        Some(DotReach::Interval(Interval { low, high })) => format!("{low:.3} to {high:.3}"),
+        Some(DotReach::Bounds(Bounds { low, high })) => {
             format!("not ranked: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
         }
     };
@@ -124,8 +124,8 @@ fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
             @if let Some(reach) = dot.reach {
                 @let (low, high) = reach.ends();
                 @match reach {
-                    Reach::Interval(_) => line class="accent" stroke-width="5" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
-                    Reach::Bounds(_) => line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
+                    DotReach::Interval(_) => line class="accent" stroke-width="5" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
+                    DotReach::Bounds(_) => line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
                 }
             }
             circle class="dot" cx=(axis.at(dot.mean)) cy="10" r="3.5" {}
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_model_has_a_dot_and_the_axis_holds_all_intervals() {
-        let reach = Some(Reach::Interval(Interval { low: 0.41, high: 0.58 }));
+        let reach = Some(DotReach::Interval(Interval { low: 0.41, high: 0.58 }));
         let models = [
             Dot { name: "<a>", rank: Some("1–2".to_owned()), mean: 0.5, reach },
             Dot { name: "b", rank: None, mean: 0.66, reach: None },

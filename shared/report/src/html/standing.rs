@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use present::table::printable;
 
 use super::ReportPage;
-use super::dots::{Dot, Reach, dots};
+use super::dots::{Dot, DotReach, dots};
 use super::tables::folded;
 use crate::analysis::cells::totals;
 use crate::analysis::placing::{self, PlacedColumn};
@@ -41,8 +41,8 @@ fn of_set(all: &Dialogues, placed: &[PlacedColumn]) -> Markup {
     let dot = |place: &PlacedColumn| {
         let column = place.column;
         let reach = match place.bounds.filter(|_| place.is_unranked()) {
-            Some(bounds) => Some(Reach::Bounds(bounds)),
-            None => totals[column].interval().map(Reach::Interval),
+            Some(bounds) => Some(DotReach::Bounds(bounds)),
+            None => totals[column].interval().map(DotReach::Interval),
         };
         let rank = ranks[column].map(|rank| rank.to_string());
         Some(Dot { name: &headings[column], rank, mean: totals[column].mean?, reach })

@@ -5,11 +5,10 @@ use present::table::{Cell, Table};
 
 use crate::analysis::combined::{Combined, combined, test};
 use crate::analysis::leaders::{Rank, rank};
-use crate::analysis::placing::{PlacedColumn, placed};
+use crate::analysis::placing::{self, PlacedColumn, placed};
 use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
 use crate::view::View;
-use crate::words;
 
 /// See [`table`].
 pub static VIEW: View = View {
@@ -87,7 +86,7 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
         let tasks = if tasks.is_empty() { "no task".to_owned() } else { tasks.join(", ") };
         table.notes.push(format!("{}: {tasks}", category.name));
     }
-    table.notes.extend(words::unranked(&unranked, &headings));
+    table.notes.extend(placing::unranked(&unranked, &headings));
     if !without.is_empty() {
         table.notes.push(format!("Without values in a category, so without a score: {}", without.join(", ")));
     }

@@ -7,10 +7,9 @@ use domain::ranking::Contender;
 use domain::{Mean, TaskLabel};
 use present::table::{Cell, Table};
 
-use crate::analysis::placing::among;
+use crate::analysis::placing;
 use crate::dialogues::Dialogues;
 use crate::view::{View, ViewError};
-use crate::words;
 
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;
@@ -192,9 +191,9 @@ impl Grid {
             let better = if reversed { Better::Lower } else { Better::Higher };
             order.sort_by_key(|&at| self.models[at].set);
             let sets = order.chunk_by(|&a, &b| self.models[a].set == self.models[b].set);
-            let placed: Vec<_> = sets.flat_map(|set| among(set, contender, better)).collect();
+            let placed: Vec<_> = sets.flat_map(|set| placing::among(set, contender, better)).collect();
             let names: Vec<String> = self.models.iter().map(|model| model.name.clone()).collect();
-            unranked = words::unranked(&placed, &names);
+            unranked = placing::unranked(&placed, &names);
             *order = placed.iter().map(|place| place.column).collect();
         };
         match sort {

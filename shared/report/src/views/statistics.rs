@@ -10,7 +10,6 @@ use crate::dialogues::Dialogues;
 use crate::stats::Interval;
 use crate::view::View;
 use crate::views::costs;
-use crate::words;
 
 /// See [`by_task`].
 pub static VIEW: View = View {
@@ -113,7 +112,7 @@ pub fn by_model(all: &Dialogues) -> Table {
             Cell::number(total.seconds, 0),
         ]);
     }
-    table.notes.extend(words::unranked(&placed, &headings));
+    table.notes.extend(placing::unranked(&placed, &headings));
     table.notes.extend(ABOUT_MODELS.map(str::to_owned));
     table
 }
