@@ -11,6 +11,7 @@ use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
+use crate::views::history::SUBMITTED;
 
 #[async_trait::async_trait]
 impl Control for Access {
@@ -19,7 +20,7 @@ impl Control for Access {
         self.serves()?;
         self.does("submit", name_of(&submission)).await?;
         let name = self.parts.benchmarks.submit(submission).await?;
-        self.noted(&name, "submitted").await
+        self.noted(&name, SUBMITTED).await
     }
 
     async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView> {

@@ -119,6 +119,7 @@ impl Views {
                 Vec::new()
             },
             unacknowledged: workers.unacknowledged(),
+            priority: run.priority().get(),
         }
     }
 

@@ -57,7 +57,7 @@ impl SlurmSite {
              AccountingStorageType=accounting_storage/none\nSwitchType=switch/none\nMpiDefault=none\n\
              SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSchedulerType=sched/builtin\n\
              SchedulerParameters=sched_interval=2\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nGresTypes=gpu\n\
-             SlurmdParameters=config_overrides\nReturnToService=2\nKillWait=5\n{}{}\
+             SlurmdParameters=config_overrides\nReturnToService=2\nKillWait=5\nMinJobAge=7200\n{}{}\
              PartitionName=gpu Nodes=n1,n2 Default=YES PriorityTier=1 GraceTime=40\n\
              PartitionName=urgent Nodes=n1,n2 PriorityTier=10 PreemptMode=OFF\n",
             node("n1", first),
