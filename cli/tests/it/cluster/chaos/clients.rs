@@ -94,6 +94,9 @@ impl Clients {
         now: Instant,
     ) -> Option<Instant> {
         if planned.fault == Fault::SubmissionsRace {
+            if !work.has_room() {
+                return None;
+            }
             let submitted = work.draw();
             for client in 0..3 {
                 let deed = Deed::Submit(submitted.seed);

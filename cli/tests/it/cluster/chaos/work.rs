@@ -36,6 +36,9 @@ const OPEN_MAX: usize = 4;
 /// For how long one counts among these: others are submitted beside what stands still.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 
+/// Benchmarks that may be unfinished at once, those that stand still included.
+const OPEN_ALL_MAX: usize = 2 * OPEN_MAX;
+
 /// The newest benchmarks, which commands and looks are about.
 const NEWEST: usize = 3;
 
@@ -113,6 +116,8 @@ pub struct Work {
     logs: Vec<PathBuf>,
     /// Benchmarks that were not finished when they were last looked at, and since when they are known.
     open: Vec<(String, Instant)>,
+    /// Whether these are as many as may be.
+    full: bool,
 }
 
 impl Work {
@@ -176,7 +181,8 @@ impl Work {
         }
         let newest = self.order.iter().rev().take(NEWEST);
         self.logs = newest.flat_map(|name| logs(&fleet.data(), name)).collect();
-        if self.is_full(&fleet.data(), now) || self.is_busy(fleet, now) {
+        self.full = self.is_full(&fleet.data(), now);
+        if self.full || self.is_busy(fleet, now) {
             return;
         }
         let submitted = self.draw();
@@ -189,15 +195,21 @@ impl Work {
         self.submission = Some((submitted, child));
     }
 
+    /// Whether another benchmark may be submitted, as of the last look.
+    pub fn has_room(&self) -> bool {
+        !self.full
+    }
+
     /// Whether as many benchmarks are unfinished as may be. Those that were removed, or went with a restored copy, are over.
     fn is_full(&mut self, data: &Path, now: Instant) -> bool {
         let known = &self.known;
-        self.open.retain(|(name, since)| {
+        self.open.retain(|(name, _)| {
             let there = known.get(name).filter(|known| !known.is_removed && !known.may_be_removed);
             let Some(submitted) = there.and_then(|known| known.submitted.as_ref()) else { return false };
-            now < *since + OPEN_FOR && records(data, name) < submitted.records()
+            records(data, name) < submitted.records()
         });
-        self.open.len() >= OPEN_MAX
+        let lately = self.open.iter().filter(|(_, since)| now < *since + OPEN_FOR).count();
+        lately >= OPEN_MAX || self.open.len() >= OPEN_ALL_MAX
     }
 
     fn is_busy(&mut self, fleet: &Fleet, now: Instant) -> bool {
