@@ -169,9 +169,6 @@ impl Tending {
         }
         self.benchmarks.tend_all(is_thorough).await?;
         self.loaded.evict();
-        if is_thorough {
-            self.views.learn_submitters().await;
-        }
         self.views.state_gauges().await;
         self.health.set_tended();
         Ok(())

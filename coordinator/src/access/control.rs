@@ -11,7 +11,6 @@ use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
-use crate::views::history::SUBMITTED;
 
 #[async_trait::async_trait]
 impl Control for Access {
@@ -20,7 +19,7 @@ impl Control for Access {
         self.serves()?;
         self.does("submit", name_of(&submission)).await?;
         let name = self.parts.benchmarks.submit(submission).await?;
-        self.noted(&name, SUBMITTED).await
+        self.noted(&name, "submitted").await
     }
 
     async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView> {

@@ -83,15 +83,6 @@ impl Proposal {
     }
 }
 
-/// What decides what is asked: a benchmark of another priority is the same benchmark.
-fn without_priority(configuration: &serde_json::Value) -> serde_json::Value {
-    let mut configuration = configuration.clone();
-    if let Some(fields) = configuration.as_object_mut() {
-        fields.remove("priority");
-    }
-    configuration
-}
-
 impl Benchmarks {
     /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one.
     ///
@@ -263,12 +254,11 @@ impl Benchmarks {
 
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
-        let asked = without_priority(&wanted.configuration);
         let same = |old: &RunManifest| {
-            old.plan_hash == wanted.plan_hash
+            old.configuration_hash == wanted.configuration_hash
+                && old.plan_hash == wanted.plan_hash
                 // What it says, not only what it claims: whoever submits named these addresses and keys and no others.
-                && hash(&old.configuration) == old.configuration_hash
-                && without_priority(&old.configuration) == asked
+                && hash(&old.configuration) == wanted.configuration_hash
                 && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.store.found().await?.into_iter().rev() {

@@ -24,7 +24,6 @@ fn fixed(configuration: &Configuration) -> Configuration {
         tasks: Vec::new(),
         iterations: 0,
         task_iterations: std::collections::BTreeMap::new(),
-        priority: None,
         ..configuration.clone()
     }
 }
@@ -204,7 +203,6 @@ impl Benchmarks {
         let asked = |configuration: &Configuration| Configuration {
             name: String::new(),
             pack: String::new(),
-            priority: None,
             ..configuration.unjudged()
         };
         let lines = difference::between(&asked(&base.configuration), &asked(wanted));

@@ -14,7 +14,6 @@ use crate::errors::Result;
 use crate::fleet::Fleet;
 use crate::fleet::exchange::lease_id;
 use crate::fleet::matching::models_of;
-use crate::fleet::share::Share;
 use crate::fleet::snapshot::{RunBacklog, Snapshot};
 use crate::plan::numbering::Slot;
 use crate::queue::queued_unit::QueuedUnit;
@@ -46,8 +45,7 @@ struct Leased {
 }
 
 impl Fleet {
-    /// Finds work for the room that a worker offers, a fair share of it for each benchmark, and within one for older runs
-    /// first. A suspect goes to a worker that holds nothing, if there
+    /// Finds work for the room that a worker offers, older runs first. A suspect goes to a worker that holds nothing, if there
     /// is no other work or if it has waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
         let snapshot = self.backlog().await?;
@@ -63,21 +61,13 @@ impl Fleet {
             };
         }
         let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
-        for (offer, room) in report.offers.iter().zip(&mut rooms) {
-            let parts = self.shares.divide(&snapshot, offer, *room, report);
-            // What others have taken meanwhile, or what was asked already, leaves room: whoever has more work gets it.
-            let rest = parts.iter().map(|part| Share { runs: part.runs.clone(), room: u64::MAX });
-            let rest: Vec<Share<'_>> = rest.collect();
-            for Share { runs, room: part } in parts.into_iter().chain(rest) {
-                let mut part = part.min(*room);
-                for of_run in runs {
-                    while part > 0 && begun.elapsed() < SEARCH_MAX {
-                        let Some(ask) = claim(of_run, offer, part, report, turn) else { break };
-                        let granted = self.grant_units(&of_run.run, &ask, orders).await;
-                        let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
-                        *room = room.saturating_sub(granted);
-                        part = part.saturating_sub(granted);
-                    }
+        for of_run in &snapshot.runs {
+            for (offer, room) in report.offers.iter().zip(&mut rooms) {
+                while *room > 0 && begun.elapsed() < SEARCH_MAX {
+                    let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
+                    let granted = self.grant_units(&of_run.run, &ask, orders).await;
+                    let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
+                    *room = room.saturating_sub(granted);
                 }
             }
         }

@@ -68,18 +68,6 @@ impl ModelBacklog {
         before.unwrap_or_default().min(wanted)
     }
 
-    /// Units handed out so far, with those that callers have gone for.
-    pub(crate) fn given(&self) -> u64 {
-        let added = self.counts.as_ref().map_or(0, |counts| counts.added);
-        let suspects = self.suspects.load(Ordering::Acquire);
-        added.saturating_sub(self.waiting()).saturating_sub(suspects)
-    }
-
-    /// Units of the snapshot that nobody has gone for, suspects apart.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.claimable.load(Ordering::Acquire)
-    }
-
     /// Average number of dialogues per unit, at least 1.
     pub(crate) fn dialogues_per_unit(&self) -> u64 {
         let Some(counts) = &self.counts else { return 1 };

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::Priority;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
@@ -60,10 +59,6 @@ pub struct Configuration {
     /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<String>,
-    /// Its share of a fleet beside other benchmarks of the same submitter, 1 to 100: one of 20 gets twice as much as one of 10.
-    /// Default: 10.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
 }
 
 fn core_pack() -> String {

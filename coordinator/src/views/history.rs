@@ -7,9 +7,6 @@ use crate::errors::Result;
 use crate::records::run::Run;
 use crate::views::Views;
 
-/// What the history says of a submission.
-pub(crate) const SUBMITTED: &str = "submitted";
-
 impl Views {
     /// Adds an entry to the history of a run or pipeline.
     pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
@@ -18,18 +15,6 @@ impl Views {
             *run.history.lock().await = None;
         }
         Ok(())
-    }
-
-    /// Learns who submitted the benchmarks that go on: work is shared between submitters.
-    pub(crate) async fn learn_submitters(&self) {
-        let live = self.loaded.live();
-        for benchmark in self.fleet.shares.unknown(live.iter().map(|run| run.id().clone())) {
-            // What is not known now is looked for again; until then, these benchmarks share like those of one submitter.
-            let history = self.benchmarks.history(&benchmark).await.unwrap_or_default();
-            if let Some(submitted) = history.into_iter().find(|entry| entry.what == SUBMITTED) {
-                self.fleet.shares.learn(benchmark, submitted.who);
-            }
-        }
     }
 
     /// The history of a run or pipeline, as it is now.

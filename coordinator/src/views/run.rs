@@ -119,7 +119,6 @@ impl Views {
                 Vec::new()
             },
             unacknowledged: workers.unacknowledged(),
-            priority: run.priority().get(),
         }
     }
 
