@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use benchmarks::kinds;
+use benchmarks::Kind;
 use benchmarks::showing::{Extras, Showing, ShownBenchmark};
 use coordinator::configuration::Configuration;
 use domain::{FailureCause, RunId};
@@ -131,7 +132,7 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
         return Ok(());
     }
     view::scores(&ending.view, |task| ending.score_of(task), &mut out)?;
-    let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(|kind| kind.showing);
+    let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(Kind::own_showing);
     if let Some((show, showing)) = own.and_then(|showing| Some((showing.shows.first()?, showing))) {
         let name = ending.view.run.to_string();
         let reader = FolderReader::open(&name, data_dir)?;

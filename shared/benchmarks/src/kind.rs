@@ -1,6 +1,7 @@
 //! What a kind of benchmark says of itself.
 
 use crate::judging::{Judging, Setting, Stage};
+use crate::results;
 use crate::showing::Showing;
 
 /// A kind of benchmark. Whoever adds one is told by the compiler what is missing.
@@ -15,11 +16,16 @@ pub struct Kind {
     /// rows are tasks. A judged one has a run for each model, so that answers are judged while other models are asked: it is
     /// named by what it asks, has a document of its own, and its rows are stages and results.
     pub judging: Option<&'static Judging>,
-    /// The tables and figures of its own, beside the numbers that lists and pages show of all kinds.
+    /// Its tables and figures, beside the numbers that lists and pages show of all kinds: its own, or [`results::SHOWING`].
     pub showing: Option<&'static Showing>,
 }
 
 impl Kind {
+    /// What it shows that not every kind does.
+    pub fn own_showing(&self) -> Option<&'static Showing> {
+        self.showing.filter(|showing| !std::ptr::eq(*showing, &results::SHOWING))
+    }
+
     /// The judging stages; none of a kind without judges.
     pub fn stages(&self) -> &'static [Stage] {
         self.judging.map_or(&[], |judging| judging.stages)
