@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use benchmarks::kinds;
 use benchmarks::Kind;
+use benchmarks::kinds;
 use benchmarks::showing::{Extras, Showing, ShownBenchmark};
 use coordinator::configuration::Configuration;
 use domain::{FailureCause, RunId};

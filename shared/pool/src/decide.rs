@@ -14,8 +14,8 @@
 
 use std::time::Duration;
 
-use crate::failures::Readiness;
-use crate::view::{Need, PoolView, Server, ServerPhase, View};
+use crate::failures::NextTry;
+use crate::view::{PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 
 /// For how long it counts what coordinators said.
 pub const NEEDS_AGE_MAX: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ pub struct Decision {
 }
 
 /// Decides. See the text of the module.
-pub fn decide(view: &View<'_>) -> Decision {
+pub fn decide(view: &PoolsView<'_>) -> Decision {
     let mut decision = Decision { acts: given_up(view).collect(), waits: Vec::new() };
     let Some(needs) = view.needs.filter(|needs| view.now.saturating_sub(needs.read_at) <= NEEDS_AGE_MAX)
     else {
@@ -72,10 +72,10 @@ pub fn decide(view: &View<'_>) -> Decision {
         if planning.dialogues(pool) == 0 || planning.servers[pool] > 0 {
             continue;
         }
-        match view.pools[pool].failures.readiness(view.now) {
-            Readiness::Ready => first.push(pool),
-            Readiness::Waits { until } => decision.waits.push((pool, Wait::Retry { until })),
-            Readiness::GivenUp => decision.waits.push((pool, Wait::GivenUp)),
+        match view.pools[pool].failures.next_try(view.now) {
+            NextTry::Ready => first.push(pool),
+            NextTry::Waits { until } => decision.waits.push((pool, Wait::Retry { until })),
+            NextTry::GivenUp => decision.waits.push((pool, Wait::GivenUp)),
         }
     }
     planning.sort_longest_first(&mut first);
@@ -101,26 +101,26 @@ pub fn decide(view: &View<'_>) -> Decision {
 }
 
 /// Servers of several nodes that waited for too long (rule 4).
-fn given_up<'a>(view: &'a View<'_>) -> impl Iterator<Item = Act> + 'a {
-    let waits_too_long = |server: &&Server| {
+fn given_up<'a>(view: &'a PoolsView<'_>) -> impl Iterator<Item = Act> + 'a {
+    let waits_too_long = |server: &&PoolServer| {
         is_waiting_gang(view, server)
             && view.now.saturating_sub(server.created_at) >= view.limits.gang_timeout
     };
-    let give_up = |server: &Server| Act::GiveUp { pool: server.pool, number: server.number };
+    let give_up = |server: &PoolServer| Act::GiveUp { pool: server.pool, number: server.number };
     view.servers.iter().filter(waits_too_long).map(give_up)
 }
 
 /// Whether a server holds some of its nodes, perhaps, and waits for the others.
-fn is_waiting_gang(view: &View<'_>, server: &Server) -> bool {
+fn is_waiting_gang(view: &PoolsView<'_>, server: &PoolServer) -> bool {
     !view.limits.admits_whole
-        && server.phase == ServerPhase::Unscheduled
+        && server.phase == PoolServerPhase::Unscheduled
         && view.pools.get(server.pool).is_some_and(|known| known.pool.is_gang())
 }
 
 /// A decision in the making.
 struct Planning<'v> {
-    view: &'v View<'v>,
-    needs: &'v [Option<Need>],
+    view: &'v PoolsView<'v>,
+    needs: &'v [Option<PoolNeed>],
     /// Servers that have not ended, by pool.
     servers: Vec<u32>,
     gpus_free: u32,
@@ -137,7 +137,7 @@ struct Planning<'v> {
 }
 
 impl<'v> Planning<'v> {
-    fn of(view: &'v View<'v>, needs: &'v [Option<Need>]) -> Self {
+    fn of(view: &'v PoolsView<'v>, needs: &'v [Option<PoolNeed>]) -> Self {
         let mut servers = vec![0; view.pools.len()];
         let mut gpus = 0;
         for server in view.servers {
@@ -171,14 +171,14 @@ impl<'v> Planning<'v> {
     }
 
     /// Takes it into account when a server that there is will end, and what it still has to load.
-    fn count(&mut self, server: &Server) {
+    fn count(&mut self, server: &PoolServer) {
         let Some(known) = self.view.pools.get(server.pool) else { return };
         let load = match server.phase {
-            ServerPhase::Unscheduled => known.pool.load,
-            ServerPhase::Loading { since } => {
+            PoolServerPhase::Unscheduled => known.pool.load,
+            PoolServerPhase::Loading { since } => {
                 known.pool.load.saturating_sub(self.view.now.saturating_sub(since))
             }
-            ServerPhase::Serving => Duration::ZERO,
+            PoolServerPhase::Serving => Duration::ZERO,
         };
         let shared = self.work(server.pool) / self.servers[server.pool].max(1);
         self.ends.push((self.view.now + load + shared, known.pool.server_gpus()));
@@ -189,7 +189,7 @@ impl<'v> Planning<'v> {
         &self.view.pools[pool]
     }
 
-    fn need(&self, pool: usize) -> Need {
+    fn need(&self, pool: usize) -> PoolNeed {
         self.needs.get(pool).copied().flatten().unwrap_or_default()
     }
 
@@ -200,7 +200,7 @@ impl<'v> Planning<'v> {
 
     /// How long one server of a pool would work, without loading.
     fn work(&self, pool: usize) -> Duration {
-        let Need { now, rate } = self.need(pool);
+        let PoolNeed { now, rate } = self.need(pool);
         let rate = rate.filter(|rate| *rate > 0.0).unwrap_or(self.pool(pool).pool.rate);
         Duration::try_from_secs_f64(now as f64 / rate).unwrap_or(WORK_MAX).min(WORK_MAX)
     }
@@ -266,7 +266,7 @@ impl<'v> Planning<'v> {
         servers > 0
             && !is_new
             && servers < known.pool.servers_max
-            && known.failures.readiness(self.view.now) == Readiness::Ready
+            && known.failures.next_try(self.view.now) == NextTry::Ready
             && self.dialogues(pool) > 0
     }
 

@@ -19,7 +19,7 @@ pub enum ServerEnd {
 
 /// Whether another server may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
+pub enum NextTry {
     Ready,
     /// Not before then.
     Waits {
@@ -72,11 +72,11 @@ impl Failures {
     }
 
     /// Whether another server may be started.
-    pub fn readiness(&self, now: Duration) -> Readiness {
+    pub fn next_try(&self, now: Duration) -> NextTry {
         match self {
-            Self { given_up: true, .. } => Readiness::GivenUp,
-            Self { until, .. } if now < *until => Readiness::Waits { until: *until },
-            _ => Readiness::Ready,
+            Self { given_up: true, .. } => NextTry::GivenUp,
+            Self { until, .. } if now < *until => NextTry::Waits { until: *until },
+            _ => NextTry::Ready,
         }
     }
 }
@@ -89,29 +89,29 @@ mod tests {
     fn a_pool_that_fails_is_tried_after_5_15_and_45_minutes_and_then_given_up() {
         let (mut failures, mut now) = (Failures::default(), Duration::ZERO);
         for waits in [5, 15, 45] {
-            assert_eq!(failures.readiness(now), Readiness::Ready);
+            assert_eq!(failures.next_try(now), NextTry::Ready);
             failures.note(ServerEnd::Failed, now);
             let until = now + minutes(waits);
-            assert_eq!(failures.readiness(until - Duration::from_secs(1)), Readiness::Waits { until });
+            assert_eq!(failures.next_try(until - Duration::from_secs(1)), NextTry::Waits { until });
             now = until;
         }
-        assert_eq!(failures.readiness(now), Readiness::Ready);
+        assert_eq!(failures.next_try(now), NextTry::Ready);
         failures.note(ServerEnd::Failed, now);
-        assert_eq!(failures.readiness(now + minutes(1_000)), Readiness::GivenUp);
+        assert_eq!(failures.next_try(now + minutes(1_000)), NextTry::GivenUp);
     }
 
     #[test]
     fn what_is_not_about_the_model_counts_for_nothing_and_what_is_wrong_with_it_at_once() {
         let (mut failures, now) = (Failures::default(), minutes(7));
         failures.note(ServerEnd::Disrupted, now);
-        assert_eq!(failures.readiness(now), Readiness::Ready);
+        assert_eq!(failures.next_try(now), NextTry::Ready);
         failures.note(ServerEnd::NoNodes, now);
-        assert_eq!(failures.readiness(now), Readiness::Waits { until: minutes(12) });
-        assert_eq!(failures.readiness(minutes(12)), Readiness::Ready);
+        assert_eq!(failures.next_try(now), NextTry::Waits { until: minutes(12) });
+        assert_eq!(failures.next_try(minutes(12)), NextTry::Ready);
         failures.note(ServerEnd::Failed, now);
         failures.note_serving();
         assert_eq!(failures, Failures::default());
         failures.note(ServerEnd::Unusable, now);
-        assert_eq!(failures.readiness(minutes(999)), Readiness::GivenUp);
+        assert_eq!(failures.next_try(minutes(999)), NextTry::GivenUp);
     }
 }

@@ -14,6 +14,6 @@ pub mod view;
 pub mod world;
 
 pub use decide::{Act, Decision, Wait, decide};
-pub use failures::{Failures, Readiness, ServerEnd};
-pub use view::{Limits, Need, Needs, Pool, PoolView, Server, ServerPhase, View};
-pub use world::{Mishaps, Outcome, Placing, World, WorldPool};
+pub use failures::{Failures, NextTry, ServerEnd};
+pub use view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
+pub use world::{Mishaps, NightOutcome, Placing, World, WorldPool};

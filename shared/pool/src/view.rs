@@ -17,7 +17,7 @@ pub struct Pool {
     pub servers_max: u32,
     /// How long a server loads until it serves: measured, or from the table of models.
     pub load: Duration,
-    /// Dialogues per second of one server, from the table; a measured rate comes with the [`Need`].
+    /// Dialogues per second of one server, from the table; a measured rate comes with the [`PoolNeed`].
     pub rate: f64,
 }
 
@@ -35,7 +35,7 @@ impl Pool {
 
 /// What a pool has left to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Need {
+pub struct PoolNeed {
     /// Dialogues that can be asked now, and those that are being asked.
     pub now: u64,
     /// Dialogues per second of one server, where it was measured.
@@ -47,24 +47,24 @@ pub struct Need {
 pub struct Needs {
     /// When they said so.
     pub read_at: Duration,
-    /// By pool, in the order of [`View::pools`]; `None` where they do not know.
-    pub of: Vec<Option<Need>>,
+    /// By pool, in the order of [`PoolsView::pools`]; `None` where they do not know.
+    pub of: Vec<Option<PoolNeed>>,
 }
 
 /// A server that has not ended: a Job with its pods.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
-    /// Which of [`View::pools`] it is of.
+pub struct PoolServer {
+    /// Which of [`PoolsView::pools`] it is of.
     pub pool: usize,
     /// Its number in the pool, from 1.
     pub number: u32,
     pub created_at: Duration,
-    pub phase: ServerPhase,
+    pub phase: PoolServerPhase,
 }
 
 /// Where a server stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerPhase {
+pub enum PoolServerPhase {
     /// A part of it has no node yet.
     Unscheduled,
     /// All parts have nodes since then; the model is being loaded.
@@ -106,13 +106,13 @@ pub const GANG_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// All that a decision is made of.
 #[derive(Clone, Debug)]
-pub struct View<'a> {
+pub struct PoolsView<'a> {
     pub now: Duration,
     /// `None`: coordinators have not answered yet.
     pub needs: Option<&'a Needs>,
     pub pools: &'a [PoolView],
     /// Those that have not ended.
-    pub servers: &'a [Server],
+    pub servers: &'a [PoolServer],
     pub limits: &'a Limits,
     /// GPU-hours that servers took so far.
     pub gpu_hours_used: f64,

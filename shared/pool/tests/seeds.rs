@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::seed::SplitMix64;
-use pool::bound::{Work, bound};
+use pool::bound::{PoolWork, bound};
 use pool::world::{Eviction, Pause, SecondRun, Tenant};
 use pool::{Limits, Mishaps, Placing, Pool, World, WorldPool};
 use serde::Deserialize;
@@ -108,8 +108,8 @@ fn bound_of(world: &World) -> Duration {
         .iter()
         .map(|pool| (Pool { load: pool.load, rate: pool.rate, ..pool.believed.clone() }, pool.dialogues))
         .collect();
-    let work: Vec<Work<'_>> =
-        true_pools.iter().map(|(pool, dialogues)| Work { pool, dialogues: *dialogues }).collect();
+    let work: Vec<PoolWork<'_>> =
+        true_pools.iter().map(|(pool, dialogues)| PoolWork { pool, dialogues: *dialogues }).collect();
     bound(&work, world.nodes.len() as u32, world.nodes[0])
 }
 

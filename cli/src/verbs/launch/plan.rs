@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::ModelHome;
 use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
-use pool::bound::{Work, bound};
+use pool::bound::{PoolWork, bound};
 use pool::{Limits, Mishaps, Placing, Pool, World, WorldPool};
 use url::Url;
 
@@ -109,8 +109,8 @@ impl LaunchPlan {
         let per_node = sizes.gpu.per_node.min(gpus).max(1);
         let nodes = gpus / per_node;
         let pools: Vec<WorldPool> = self.served().filter_map(|model| of_model(model, sizes)).collect();
-        let work: Vec<Work<'_>> =
-            pools.iter().map(|pool| Work { pool: &pool.believed, dialogues: pool.dialogues }).collect();
+        let work: Vec<PoolWork<'_>> =
+            pools.iter().map(|pool| PoolWork { pool: &pool.believed, dialogues: pool.dialogues }).collect();
         let bound = bound(&work, nodes, per_node);
         let limits = Limits::of_gpus(nodes * per_node);
         let nodes = vec![per_node; nodes as usize];

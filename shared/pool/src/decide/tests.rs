@@ -15,7 +15,7 @@ fn pool(name: &str, parts: u32, gpus: u32) -> PoolView {
 struct Ground {
     pools: Vec<PoolView>,
     needs: Needs,
-    servers: Vec<Server>,
+    servers: Vec<PoolServer>,
     limits: Limits,
     used: f64,
 }
@@ -23,7 +23,7 @@ struct Ground {
 impl Ground {
     /// Pools with so many minutes of work each.
     fn new(gpus: u32, pools: Vec<(PoolView, u64)>) -> Self {
-        let of = pools.iter().map(|(_, minutes)| Some(Need { now: minutes * 60, rate: None })).collect();
+        let of = pools.iter().map(|(_, minutes)| Some(PoolNeed { now: minutes * 60, rate: None })).collect();
         Self {
             pools: pools.into_iter().map(|(pool, _)| pool).collect(),
             needs: Needs { read_at: Duration::ZERO, of },
@@ -39,7 +39,7 @@ impl Ground {
     }
 
     fn decide_on(&self, now: Duration, needs: Option<&Needs>) -> Decision {
-        decide(&View {
+        decide(&PoolsView {
             now,
             needs,
             pools: &self.pools,
@@ -63,9 +63,9 @@ impl Ground {
         self.decide_at(now).waits.into_iter().find(named).map(|(_, wait)| wait)
     }
 
-    fn server(&mut self, pool: usize, created_at: Duration, phase: ServerPhase) {
+    fn server(&mut self, pool: usize, created_at: Duration, phase: PoolServerPhase) {
         let number = self.servers.len() as u32 + 1;
-        self.servers.push(Server { pool, number, created_at, phase });
+        self.servers.push(PoolServer { pool, number, created_at, phase });
     }
 }
 
@@ -95,13 +95,13 @@ fn the_longest_goes_first_and_nobody_delays_the_first_that_does_not_fit() {
     let until = Some(130 * MINUTE);
     assert_eq!(ground.wait_of("large", Duration::ZERO), Some(Wait::Gpus { until }));
     // Where `longest` is nearly over, `long` would come in the way of `large`.
-    ground.needs.of[1] = Some(Need { now: 60 * 60, rate: None });
-    ground.needs.of[2] = Some(Need { now: 110 * 60, rate: None });
-    ground.server(1, Duration::ZERO, ServerPhase::Serving);
+    ground.needs.of[1] = Some(PoolNeed { now: 60 * 60, rate: None });
+    ground.needs.of[2] = Some(PoolNeed { now: 110 * 60, rate: None });
+    ground.server(1, Duration::ZERO, PoolServerPhase::Serving);
     assert_eq!(ground.starts_at(70 * MINUTE), ["short"]);
     assert_eq!(ground.wait_of("long", 70 * MINUTE), Some(Wait::Gpus { until: Some(130 * MINUTE) }));
     // A measured rate counts in place of the table's.
-    ground.needs.of[3] = Some(Need { now: 100 * 60, rate: Some(4.0) });
+    ground.needs.of[3] = Some(PoolNeed { now: 100 * 60, rate: Some(4.0) });
     assert_eq!(ground.starts_at(70 * MINUTE), ["long", "short"]);
     ground.limits.gpus = 4;
     assert_eq!(ground.wait_of("large", 70 * MINUTE), Some(Wait::Gpus { until: None }));
@@ -114,7 +114,7 @@ fn servers_of_several_nodes_get_their_nodes_one_after_the_other() {
     // For a minute nobody else is put on nodes that `b` needs whole.
     assert_eq!(ground.starts_at(Duration::ZERO), ["a"]);
     assert_eq!(ground.wait_of("b", Duration::ZERO), Some(Wait::Gang));
-    ground.server(0, Duration::ZERO, ServerPhase::Unscheduled);
+    ground.server(0, Duration::ZERO, PoolServerPhase::Unscheduled);
     assert_eq!(ground.starts_at(TURN - Duration::from_secs(1)), [""; 0]);
     assert_eq!(ground.starts_at(TURN), ["c"]);
     let timeout = ground.limits.gang_timeout;
@@ -123,7 +123,7 @@ fn servers_of_several_nodes_get_their_nodes_one_after_the_other() {
     ground.limits.admits_whole = true;
     assert_eq!(ground.starts_at(timeout), ["b", "c"]);
     ground.limits.admits_whole = false;
-    ground.servers[0].phase = ServerPhase::Loading { since: MINUTE };
+    ground.servers[0].phase = PoolServerPhase::Loading { since: MINUTE };
     assert_eq!(ground.starts_at(timeout), ["b", "c"]);
     ground.pools[0].failures.note(ServerEnd::NoNodes, timeout);
     ground.servers.clear();
@@ -136,20 +136,20 @@ fn further_servers_are_started_where_they_are_worth_it_and_nobody_waits_for_a_fi
     wide.pool.servers_max = 3;
     let mut ground = Ground::new(8, vec![(wide, 300), (pool("other", 1, 4), 20)]);
     assert_eq!(ground.starts_at(Duration::ZERO), ["wide", "other"]);
-    ground.server(0, Duration::ZERO, ServerPhase::Serving);
-    ground.server(1, Duration::ZERO, ServerPhase::Serving);
+    ground.server(0, Duration::ZERO, PoolServerPhase::Serving);
+    ground.server(1, Duration::ZERO, PoolServerPhase::Serving);
     // (300 - 10) / 2 = 145 minutes sooner.
     assert_eq!(ground.starts_at(MINUTE), ["wide"]);
-    ground.needs.of[0] = Some(Need { now: 19 * 60, rate: None });
+    ground.needs.of[0] = Some(PoolNeed { now: 19 * 60, rate: None });
     assert_eq!(ground.starts_at(MINUTE), [""; 0], "four and a half minutes are not worth it");
-    ground.needs.of[0] = Some(Need { now: 300 * 60, rate: None });
+    ground.needs.of[0] = Some(PoolNeed { now: 300 * 60, rate: None });
     ground.servers.pop();
     ground.limits.gpus = 5;
     assert_eq!(ground.starts_at(MINUTE), [""; 0], "a first server waits for GPUs");
-    ground.needs.of[1] = Some(Need::default());
+    ground.needs.of[1] = Some(PoolNeed::default());
     assert_eq!(ground.starts_at(MINUTE), ["wide"]);
-    ground.server(0, MINUTE, ServerPhase::Unscheduled);
-    ground.server(0, MINUTE, ServerPhase::Unscheduled);
+    ground.server(0, MINUTE, PoolServerPhase::Unscheduled);
+    ground.server(0, MINUTE, PoolServerPhase::Unscheduled);
     ground.limits.gpus = 64;
     assert_eq!(ground.starts_at(2 * MINUTE), [""; 0], "it has as many as it may have");
 }
@@ -168,8 +168,8 @@ fn the_budget_is_kept_and_a_smaller_model_may_still_fit_into_it() {
     assert_eq!(ground.starts_at(Duration::ZERO), ["b", "c"]);
     // What servers that run will take counts as taken.
     ground.used = 0.0;
-    ground.server(0, Duration::ZERO, ServerPhase::Unscheduled);
-    ground.needs.of[1] = Some(Need { now: 60 * 60, rate: None });
+    ground.server(0, Duration::ZERO, PoolServerPhase::Unscheduled);
+    ground.needs.of[1] = Some(PoolNeed { now: 60 * 60, rate: None });
     assert_eq!(ground.starts_at(Duration::ZERO), ["c"]);
 }
 
@@ -205,7 +205,7 @@ proptest! {
             for act in ground.decide_at(now).acts {
                 if let Act::Start { pool } = act {
                     prop_assert!(ground.needs.of[pool].unwrap().now > 0);
-                    ground.server(pool, now, ServerPhase::Unscheduled);
+                    ground.server(pool, now, PoolServerPhase::Unscheduled);
                 }
             }
             let in_use: u32 = ground.servers.iter().map(|server| ground.pools[server.pool].pool.server_gpus()).sum();

@@ -11,12 +11,12 @@ pub enum Placing {
 
 /// The nodes with what is free on them.
 #[derive(Clone, Debug)]
-pub(super) struct Cluster {
+pub(super) struct FreeNodes {
     free: Vec<u32>,
     placing: Placing,
 }
 
-impl Cluster {
+impl FreeNodes {
     pub(super) fn new(nodes: &[u32], placing: Placing) -> Self {
         Self { free: nodes.to_vec(), placing }
     }
@@ -80,7 +80,7 @@ impl Cluster {
 mod tests {
     use super::*;
 
-    fn placed(cluster: &mut Cluster, parts: usize, gpus: u32, whole: bool) -> Vec<Option<usize>> {
+    fn placed(cluster: &mut FreeNodes, parts: usize, gpus: u32, whole: bool) -> Vec<Option<usize>> {
         let mut nodes = vec![None; parts];
         cluster.place(&mut nodes, gpus, whole);
         nodes
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn parts_go_to_different_nodes_the_emptiest_or_the_fullest_first() {
-        let mut cluster = Cluster::new(&[8, 8, 8], Placing::Spread);
+        let mut cluster = FreeNodes::new(&[8, 8, 8], Placing::Spread);
         assert_eq!(placed(&mut cluster, 1, 2, false), [Some(0)]);
         assert_eq!(placed(&mut cluster, 1, 2, false), [Some(1)]);
-        let mut packing = Cluster { placing: Placing::Pack, ..cluster.clone() };
+        let mut packing = FreeNodes { placing: Placing::Pack, ..cluster.clone() };
         assert_eq!(placed(&mut packing, 1, 2, false), [Some(0)]);
         // Two nodes are not empty: a bare scheduler lets a server hold the third.
         assert_eq!(placed(&mut cluster.clone(), 2, 8, true), [None, None]);

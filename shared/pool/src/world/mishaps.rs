@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::seed::SplitMix64;
 
-use super::cluster::Cluster;
+use super::cluster::FreeNodes;
 
 /// What goes wrong. Nothing does by default.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +133,7 @@ impl Calendar {
     }
 
     /// Lets happen what is due.
-    pub(super) fn happen(&mut self, now: Duration, cluster: &mut Cluster) -> Happened {
+    pub(super) fn happen(&mut self, now: Duration, cluster: &mut FreeNodes) -> Happened {
         let mut happened = Happened::default();
         while let Some((_, event)) = self.events.pop_if(|(at, _)| *at <= now) {
             happened.is_any = true;

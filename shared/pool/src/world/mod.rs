@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use domain::seed::SplitMix64;
 
-use self::cluster::Cluster;
+use self::cluster::FreeNodes;
 pub use self::cluster::Placing;
 pub use self::mishaps::{Eviction, Mishaps, Pause, SecondRun, Tenant};
 use crate::decide::{Act, Wait, decide};
-use crate::failures::{Failures, Readiness, ServerEnd};
-use crate::view::{Limits, Need, Needs, Pool, PoolView, Server, ServerPhase, View};
+use crate::failures::{Failures, NextTry, ServerEnd};
+use crate::view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 
 /// How often a conductor decides.
 pub const DECIDES_EVERY: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ pub struct ServerRow {
 
 /// What became of a world.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct NightOutcome {
     /// When the last pool was done, or given up.
     pub over_at: Duration,
     pub servers: Vec<ServerRow>,
@@ -135,18 +135,18 @@ impl Running {
         self.parts.iter().all(Option::is_some)
     }
 
-    fn phase(&self) -> ServerPhase {
+    fn phase(&self) -> PoolServerPhase {
         match (self.served_at, self.loading) {
-            (Some(_), _) => ServerPhase::Serving,
-            (None, Some(Loading { since, .. })) => ServerPhase::Loading { since },
-            (None, None) => ServerPhase::Unscheduled,
+            (Some(_), _) => PoolServerPhase::Serving,
+            (None, Some(Loading { since, .. })) => PoolServerPhase::Loading { since },
+            (None, None) => PoolServerPhase::Unscheduled,
         }
     }
 }
 
 impl World {
     /// Lets it run until everything is done, given up, or stuck. The same seed gives the same outcome.
-    pub fn run(&self, seed: u64) -> Outcome {
+    pub fn run(&self, seed: u64) -> NightOutcome {
         let mut night = Night::of(self, seed);
         while night.step() {}
         night.outcome()
@@ -158,7 +158,7 @@ struct Night<'w> {
     world: &'w World,
     random: SplitMix64,
     now: Duration,
-    cluster: Cluster,
+    cluster: FreeNodes,
     failures: Vec<Failures>,
     /// Dialogues that each pool has left.
     left: Vec<f64>,
@@ -170,7 +170,7 @@ struct Night<'w> {
     /// Who waited for what at the last one.
     waits: Vec<(usize, Wait)>,
     mishaps: mishaps::Calendar,
-    outcome: Outcome,
+    outcome: NightOutcome,
 }
 
 impl<'w> Night<'w> {
@@ -179,7 +179,7 @@ impl<'w> Night<'w> {
             world,
             random: SplitMix64::new(seed),
             now: Duration::ZERO,
-            cluster: Cluster::new(&world.nodes, world.placing),
+            cluster: FreeNodes::new(&world.nodes, world.placing),
             failures: vec![Failures::default(); world.pools.len()],
             left: world.pools.iter().map(|pool| pool.dialogues).collect(),
             numbers: vec![0; world.pools.len()],
@@ -187,7 +187,7 @@ impl<'w> Night<'w> {
             decides_at: Some(Duration::ZERO),
             waits: Vec::new(),
             mishaps: mishaps::Calendar::of(&world.mishaps),
-            outcome: Outcome::default(),
+            outcome: NightOutcome::default(),
         }
     }
 
@@ -209,7 +209,7 @@ impl<'w> Night<'w> {
 
     fn is_over(&self) -> bool {
         let is_open = |pool: usize| {
-            self.left[pool] > 0.0 && self.failures[pool].readiness(self.now) != Readiness::GivenUp
+            self.left[pool] > 0.0 && self.failures[pool].next_try(self.now) != NextTry::GivenUp
         };
         self.servers.is_empty() && self.mishaps.brings_no_work() && !(0..self.left.len()).any(is_open)
     }
@@ -283,10 +283,10 @@ impl<'w> Night<'w> {
             let held = server.parts.iter().flatten().count() as f64 * f64::from(gpus) * hours;
             let spent = &mut self.outcome.gpu_hours;
             *match server.phase() {
-                ServerPhase::Unscheduled => &mut spent.waiting,
-                ServerPhase::Loading { .. } => &mut spent.load,
-                ServerPhase::Serving if server.idle_since.is_some() => &mut spent.idle,
-                ServerPhase::Serving => &mut spent.work,
+                PoolServerPhase::Unscheduled => &mut spent.waiting,
+                PoolServerPhase::Loading { .. } => &mut spent.load,
+                PoolServerPhase::Serving if server.idle_since.is_some() => &mut spent.idle,
+                PoolServerPhase::Serving => &mut spent.work,
             } += held;
         }
         for pool in 0..self.left.len() {
@@ -384,14 +384,14 @@ impl<'w> Night<'w> {
             let now = if self.has_work(pool) { self.left[pool].ceil() as u64 } else { 0 };
             let measured = self.numbers[pool] > 0 && self.outcome.servers.iter().any(|row| row.pool == pool)
                 || self.rate(pool) > 0.0;
-            Some(Need { now, rate: measured.then_some(self.world.pools[pool].rate) })
+            Some(PoolNeed { now, rate: measured.then_some(self.world.pools[pool].rate) })
         };
         let needs = Needs { read_at: self.now, of: (0..self.left.len()).map(need).collect() };
         let pools: Vec<PoolView> = (self.world.pools.iter().zip(&self.failures))
             .map(|(pool, failures)| PoolView { pool: pool.believed.clone(), failures: failures.clone() })
             .collect();
-        let servers: Vec<Server> = self.servers.iter().map(of_running).collect();
-        let decision = decide(&View {
+        let servers: Vec<PoolServer> = self.servers.iter().map(of_running).collect();
+        let decision = decide(&PoolsView {
             now: self.now,
             needs: Some(&needs),
             pools: &pools,
@@ -417,9 +417,9 @@ impl<'w> Night<'w> {
             self.decide_soon(self.now + DECIDES_EVERY);
         }
         // Nothing else happens when a pool may be tried again, or a server has waited for too long.
-        let retries = self.failures.iter().filter_map(|failures| match failures.readiness(self.now) {
-            Readiness::Waits { until } => Some(until),
-            Readiness::Ready | Readiness::GivenUp => None,
+        let retries = self.failures.iter().filter_map(|failures| match failures.next_try(self.now) {
+            NextTry::Waits { until } => Some(until),
+            NextTry::Ready | NextTry::GivenUp => None,
         });
         let waiting = self.servers.iter().filter(|server| !server.is_scheduled() && server.parts.len() > 1);
         let timeouts = waiting.map(|server| server.created_at + self.world.limits.gang_timeout);
@@ -442,9 +442,9 @@ impl<'w> Night<'w> {
         });
     }
 
-    fn outcome(mut self) -> Outcome {
+    fn outcome(mut self) -> NightOutcome {
         let has_left = |pool: &usize| self.left[*pool] > 0.0;
-        let is_given_up = |pool: &usize| self.failures[*pool].readiness(self.now) == Readiness::GivenUp;
+        let is_given_up = |pool: &usize| self.failures[*pool].next_try(self.now) == NextTry::GivenUp;
         let waits_for_budget = |pool: &usize| self.waits.contains(&(*pool, Wait::Budget));
         let open = (0..self.left.len()).filter(has_left);
         let (given_up, open): (Vec<usize>, Vec<usize>) = open.partition(is_given_up);
@@ -459,9 +459,9 @@ impl<'w> Night<'w> {
 /// Fewer dialogues than this are none.
 const DIALOGUES_MIN: f64 = 1e-6;
 
-fn of_running(server: &Running) -> Server {
+fn of_running(server: &Running) -> PoolServer {
     let Running { pool, number, created_at, .. } = *server;
-    Server { pool, number, created_at, phase: server.phase() }
+    PoolServer { pool, number, created_at, phase: server.phase() }
 }
 
 /// A time from seconds, as finely as it is told.
