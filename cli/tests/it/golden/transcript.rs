@@ -96,7 +96,7 @@ fn without_times(text: &str) -> String {
     for (pattern, by) in [
         // How far it is is told every ten seconds.
         (r"(?m)^.*, ETA .* tokens/s.*\n", ""),
-        (r"(?m)^\d+/\d+ dialogues, \d+ failed\n", ""),
+        (r"(?m)^\d+/\d+ dialogues, .*\n", ""),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),
         (r"[0-9.]+ s, [0-9.]+ dialogues/s", "SECONDS, RATE"),
     ] {
