@@ -131,6 +131,7 @@ impl Namespace {
             let value = match (variable["value"].as_str(), from["fieldRef"]["fieldPath"].as_str()) {
                 (Some(value), _) => value.to_owned(),
                 (None, Some("metadata.name")) => pod.to_owned(),
+                (None, Some("spec.nodeName")) => format!("node-of-{pod}"),
                 (None, _) => self.secret(&from["secretKeyRef"]["name"], &from["secretKeyRef"]["key"]),
             };
             command.env(variable["name"].as_str().unwrap(), here(value));
