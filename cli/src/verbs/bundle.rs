@@ -69,7 +69,7 @@ fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> any
     // A log that grows while it is read would not be what its hash says.
     let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let made = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let (mut contents, read_me) = match (documents, runs.as_slice()) {
+    let Made { mut contents, read_me, holds } = match (documents, runs.as_slice()) {
         (Some(documents), runs) => judged(documents, &name, runs, data, made.path())?,
         (None, [(dir, manifest)]) if !is_judged => one_run(dir, manifest, arguments.plaintext, made.path())?,
         (None, _) => {
@@ -94,13 +94,20 @@ fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> any
     }
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kgbundle")));
     let head = bundle::write(&out, &name, &contents)?;
-    say(&format!("wrote {} ({} runs, {} files)", out.display(), runs.len(), head.files.len()));
+    say(&format!("wrote {} ({holds}, {} files)", out.display(), head.files.len()));
     println!("{}  {}", copy::sha256_of(&out)?, out.display());
     Ok(ExitCode::Success)
 }
 
-/// Files of a bundle, by their names in it, and what it says of itself.
-type Made = (Vec<(String, PathBuf)>, String);
+/// What was made for a bundle.
+struct Made {
+    /// Files by their names in it.
+    contents: Vec<(String, PathBuf)>,
+    /// What it says of itself.
+    read_me: String,
+    /// What it holds, in words.
+    holds: String,
+}
 
 /// Makes the files for people of a run.
 fn one_run(dir: &RunDir, manifest: &RunManifest, plaintext: bool, made: &Path) -> anyhow::Result<Made> {
@@ -118,7 +125,8 @@ fn one_run(dir: &RunDir, manifest: &RunManifest, plaintext: bool, made: &Path) -
         say(&format!("warning: the run has {dialogues} of {} planned dialogues", manifest.planned_dialogues));
     }
     let contents = FOR_PEOPLE.map(|name| (name.to_owned(), made.join(name))).into();
-    Ok((contents, read_me_of_run(manifest, dialogues)))
+    let read_me = read_me_of_run(manifest, dialogues);
+    Ok(Made { contents, read_me, holds: format!("{dialogues} dialogues") })
 }
 
 /// Makes the documents of a judged benchmark and its files for people.
@@ -152,7 +160,7 @@ fn judged(
     let path = made.join("documents.json");
     fs::write(&path, documents.to_json().map_err(explained)?).context("cannot write a temporary file")?;
     contents.push((DOCUMENTS.to_owned(), path));
-    Ok((contents, read_me))
+    Ok(Made { contents, read_me, holds: format!("{} runs", runs.len()) })
 }
 
 /// The files of a run that belong into a bundle: manifests, records and retries. The history, which names people, the

@@ -119,7 +119,15 @@ fn a_judged_benchmark_moves_with_all_its_runs_and_goes_on_elsewhere() {
         assert_eq!(resumed["cells"], view["cells"]);
         other.kgfleet(&pull).expect(0).says(&["files are the same"]);
     }
-    data.kgfleet(&["bundle", name]).expect(2).says(&["is judged", ".ask."]);
+    // And as one file.
+    let bundle = store.path().join("whole.kgbundle");
+    let bundle = bundle.to_str().unwrap();
+    data.kgfleet(&["bundle", name, "--out", bundle]).expect(0).says(&["9 runs"]);
+    let other = Data::new();
+    other.kgfleet(&["unbundle", bundle]).expect(0).says(&[name, "its documents and 9 runs"]);
+    other.kgfleet(&["verify", name]).expect(0);
+    let resumed = other.kgfleet(&["resume", name, "--trust-endpoints", "--json"]).json();
+    assert_eq!(resumed["cells"], view["cells"]);
 }
 
 #[test]

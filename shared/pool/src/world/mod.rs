@@ -208,9 +208,8 @@ impl<'w> Night<'w> {
     }
 
     fn is_over(&self) -> bool {
-        let is_open = |pool: usize| {
-            self.left[pool] > 0.0 && self.failures[pool].next_try(self.now) != NextTry::GivenUp
-        };
+        let is_open =
+            |pool: usize| self.left[pool] > 0.0 && self.failures[pool].next_try(self.now) != NextTry::GivenUp;
         self.servers.is_empty() && self.mishaps.brings_no_work() && !(0..self.left.len()).any(is_open)
     }
 
