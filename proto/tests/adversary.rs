@@ -380,7 +380,9 @@ async fn memory_and_files_of_a_server_stay_within_their_budgets_in_every_role() 
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(60), closed).await.expect("connections are closed");
+        tokio::time::timeout(std::time::Duration::from_secs(60), closed)
+            .await
+            .expect("connections are closed");
     }
     const { assert!(CALLS <= CALLS_PER_CONNECTION as usize) };
 }
