@@ -242,7 +242,7 @@ fn a_user_with_few_rights_is_enough() {
         let at = filled(&restricted, LONG, 1).await;
         assert_eq!(restricted.lease(&at, &ask("a")).await.unwrap().len(), 1);
         restricted.heartbeat(&"a".into(), &queue::Claim::default(), b"", LONG).await.unwrap();
-        restricted.take_rate("key", queue::RateLimit { per_minute: 60, burst: 1 }, 1).await.unwrap();
+        restricted.take_rate("key", RateLimit { per_minute: 60, burst: 1 }, 1).await.unwrap();
         assert!(restricted.forget_run(&at.run).await.unwrap());
         let refused = store(login("wrong")).check().await.unwrap_err();
         assert!(matches!(refused, Error::Unfit { .. }), "{refused}");
