@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use coordinator::BenchmarkCopy;
 use domain::RunId;
 use domain::text::hex;
 use packs::{Identity, Pack};
@@ -17,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::kit::exit_code::Exit;
 use crate::kit::output::{explain, say};
 use crate::kit::runtime::block_on;
-use crate::place::folders;
+use crate::place::{folders, local};
 
 /// Copies a run from one data folder to another.
 pub fn between_folders(from: &Path, to: &Path, run: &RunId) -> anyhow::Result<Transferred> {
@@ -49,6 +50,19 @@ pub fn tell(moved: &Transferred, place: &str) {
         ),
     });
     println!("{log_hash}  {}", manifest.run);
+}
+
+/// Writes the documents of a judged benchmark where its runs are by now, and says so.
+pub fn documents(
+    documents: BenchmarkCopy,
+    name: &RunId,
+    to: &Arc<dyn Sink>,
+    place: &str,
+) -> anyhow::Result<()> {
+    let runs = documents.runs().len();
+    block_on(local::take_documents(documents, to))?;
+    say(&format!("benchmark {name} is in {place}: its documents and {runs} runs"));
+    Ok(())
 }
 
 /// Whether a place is the address of a coordinator.

@@ -57,9 +57,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (name, documents)
     };
     if let Some(documents) = documents {
-        let runs = documents.runs().len();
-        block_on(local::take_documents(documents, &results::sink::folder(data)))?;
-        say(&format!("benchmark {name} is in {place}: its documents and {runs} runs"));
+        copy::documents(documents, &name, &results::sink::folder(data), &place)?;
     }
     Ok(ExitCode::Success)
 }

@@ -6,10 +6,9 @@ use results::sink::transfer::transfer;
 
 use crate::files::copy;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::say;
 use crate::kit::runtime::block_on;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::{local, names};
+use crate::place::names;
 
 /// Copy a run of this machine, or a judged benchmark with all its runs, to a folder or an object store, and check that it
 /// arrived.
@@ -56,8 +55,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         copy::tell(&moved, &arguments.to);
     }
     if let Some(documents) = documents {
-        block_on(local::take_documents(documents, &to))?;
-        say(&format!("benchmark {name} is in {}: its documents and {} runs", arguments.to, runs.len()));
+        copy::documents(documents, &name, &to, &arguments.to)?;
     }
     Ok(ExitCode::Success)
 }

@@ -13,9 +13,7 @@ use crate::files::bundle_layout::{DATA, DOCUMENTS, DOCUMENTS_BYTES_MAX, FOR_PEOP
 use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::kit::runtime::block_on;
 use crate::place::data_dir::DataDir;
-use crate::place::local;
 
 /// Check a bundle and store its run, or its judged benchmark with all runs, among those of this machine.
 ///
@@ -50,12 +48,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         copy::tell(&copy::between_folders(&data, &to, &name)?, &place);
         return keep_files_for_people(unpacked.path(), &RunDir::open(&to, &name)?.0);
     };
-    let runs: Vec<RunId> = documents.runs().cloned().collect();
-    for run in &runs {
+    for run in documents.runs() {
         copy::tell(&copy::between_folders(&data, &to, run)?, &place);
     }
-    block_on(local::take_documents(documents, &results::sink::folder(&to)))?;
-    say(&format!("benchmark {name} is in {place}: its documents and {} runs", runs.len()));
+    copy::documents(documents, &name, &results::sink::folder(&to), &place)?;
     Ok(ExitCode::Success)
 }
 

@@ -26,6 +26,15 @@ fn configuration(url: &str, iterations: u32, more: &str) -> String {
     )
 }
 
+/// A judged configuration with these lines about its first judge; the model and the second judge are simulated.
+fn judged(iterations: u32, judge: &str) -> String {
+    format!(
+        "name = 'facts'\npipeline = 'judged-facts'\niterations = {iterations}\ntasks = ['FactExtractStatic']\n\
+         [[models]]\nlabel = 'm'\nconnector = 'simulated'\n[judges.grader]\nlabel = 'grader'\n{judge}\n\
+         [judges.reviewer]\nlabel = 'reviewer'\nconnector = 'simulated'\n"
+    )
+}
+
 /// The line of a configuration that names the file of a key.
 fn key_file(path: &Path) -> String {
     format!("key_file = '{}'", path.display())
@@ -233,12 +242,7 @@ fn a_bundle_names_no_keys_and_is_still_the_run_that_it_was() {
 fn a_pipeline_from_elsewhere_is_as_foreign_as_a_run() {
     let (server, here, there) = (Server::start(), Data::new(), Data::new());
     let judge = format!("connector = 'openai-compatible'\nmodel = '{MODEL}'\nendpoint = '{}'", server.url());
-    let text = format!(
-        "name = 'facts'\npipeline = 'judged-facts'\niterations = 1\ntasks = ['FactExtractStatic']\n\
-         [[models]]\nlabel = 'm'\nconnector = 'simulated'\n[judges.grader]\nlabel = 'grader'\n{judge}\n\
-         [judges.reviewer]\nlabel = 'reviewer'\nconnector = 'simulated'\n"
-    );
-    let file = here.write("facts.toml", &text);
+    let file = here.write("facts.toml", judged(1, &judge));
     let finished = here.kgfleet(&["run", file.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
     // The judge's answers are no verdicts.
@@ -267,12 +271,7 @@ fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
         server.url(),
         secret.display()
     );
-    let text = format!(
-        "name = 'facts'\npipeline = 'judged-facts'\niterations = 2\ntasks = ['FactExtractStatic']\n\
-         [[models]]\nlabel = 'm'\nconnector = 'simulated'\n[judges.grader]\nlabel = 'grader'\n{judge}\n\
-         [judges.reviewer]\nlabel = 'reviewer'\nconnector = 'simulated'\n"
-    );
-    let config = here.write("facts.toml", &text);
+    let config = here.write("facts.toml", judged(2, &judge));
     // The judge's answers are no verdicts.
     let finished = here.kgfleet(&["run", config.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
