@@ -67,7 +67,7 @@ impl Mishaps {
 }
 
 /// A number of the standard normal distribution (Box and Muller 1958).
-pub(crate) fn normal(random: &mut SplitMix64) -> f64 {
+fn normal(random: &mut SplitMix64) -> f64 {
     let (radius, angle) = (1.0 - random.unit(), random.unit());
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
 }

@@ -381,8 +381,7 @@ impl<'w> Night<'w> {
         self.decides_at = None;
         let need = |pool: usize| {
             let now = if self.has_work(pool) { self.left[pool].ceil() as u64 } else { 0 };
-            let measured = self.numbers[pool] > 0 && self.outcome.servers.iter().any(|row| row.pool == pool)
-                || self.rate(pool) > 0.0;
+            let measured = self.outcome.servers.iter().any(|row| row.pool == pool) || self.rate(pool) > 0.0;
             Some(PoolNeed { now, rate: measured.then_some(self.world.pools[pool].rate) })
         };
         let needs = Needs { read_at: self.now, of: (0..self.left.len()).map(need).collect() };
