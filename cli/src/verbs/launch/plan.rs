@@ -148,7 +148,7 @@ fn total(hours: impl Iterator<Item = f64>) -> f64 {
 fn of_model(model: &ModelOnGpus, sizes: &Sizes) -> Option<WorldPool> {
     let size = sizes.models.get(&model.model)?;
     let dialogues = model.dialogues?;
-    let tokens = size.tokens.unwrap_or(sizes.dialogue.tokens);
+    let tokens = sizes.tokens_of(size);
     let pool = Pool {
         name: model.label.clone(),
         parts: model.nodes,
@@ -209,7 +209,7 @@ fn on_gpus(wanted: &WantedModel<'_>, sizes: &Sizes, gpus: u32) -> Result<ModelOn
 
 /// Time to load the model, and to write what the dialogues take.
 fn hours(size: &Size, sizes: &Sizes, dialogues: u64) -> f64 {
-    let tokens = size.tokens.unwrap_or(sizes.dialogue.tokens);
+    let tokens = sizes.tokens_of(size);
     let seconds = dialogues as f64 * f64::from(tokens) / f64::from(size.tokens_per_second);
     seconds / 3600.0 + f64::from(size.load_minutes) / 60.0
 }

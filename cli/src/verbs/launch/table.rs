@@ -96,6 +96,11 @@ impl Sizes {
         Ok(sizes)
     }
 
+    /// Tokens that a model of this size writes in a dialogue.
+    pub fn tokens_of(&self, size: &Size) -> u32 {
+        size.tokens.unwrap_or(self.dialogue.tokens)
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.gpu.per_node == 0 || self.dialogue.tokens == 0 {
             return Err("`gpu.per_node` and `dialogue.tokens` must be at least 1".to_owned());
