@@ -126,9 +126,9 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
         let confusion = over(&|item, verdict| {
             let similarity = item.answer.similarity.filter(|_| item.fact.is_none())?;
             (verdict != PersonVerdict::Abstained)
-                .then_some((similarity < threshold, verdict == PersonVerdict::Other))
+                .then_some((similarity >= threshold, verdict == PersonVerdict::Same))
         });
-        line("similarity", "the answer is about another entity", Some(threshold), confusion)
+        line("similarity", "the answer is about the entity", Some(threshold), confusion)
     }));
     let stated = "the fact is stated";
     let fact = |of: &dyn Fn(Filter, bool) -> Option<bool>| {
@@ -257,10 +257,18 @@ mod tests {
         let all = items(&found());
         let said: Vec<_> = all.iter().map(|item| (item.clone(), as_judged(item))).collect();
         let lines = compare(&all, &said, 0.8);
-        // All similarities are below 0.7.
+        // Below 0.8 are all similarities, so that the judge calls no answer one about the entity.
         let strict = line(&lines, "similarity", Some(0.8));
-        assert_eq!((strict.person_only, strict.neither), (0.0, 0.0));
-        assert!(strict.recall() == Some(1.0) && strict.precision().unwrap() < 0.5);
+        assert_eq!((strict.both, strict.judge_only, strict.person_only), (0.0, 0.0, 12.0));
+        assert!(strict.neither > 0.0, "answers about another entity");
+        assert_eq!((strict.recall(), strict.precision()), (Some(0.0), None));
+        // Yes means the same entity, as in the paper's Table 2.
+        assert!(
+            lines
+                .iter()
+                .filter(|line| line.stage == "similarity")
+                .all(|line| line.yes == "the answer is about the entity")
+        );
         assert_eq!(lines.iter().filter(|line| line.stage == "similarity").count(), THRESHOLDS.len() + 1);
         assert_eq!(table(&lines).rows().len(), lines.len());
     }
