@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use coordinator::configuration::{Connector, ModelSpec};
-use coordinator::plan::Plan;
+use coordinator::plan::{Plan, UnaskedCases};
 use domain::seed::question_seed;
 use domain::{Ask, Sampling};
 use results::sink::{self, SinkReport};
@@ -20,6 +20,9 @@ const RECORD_BYTES: u64 = 4096;
 
 /// Estimated bytes per token of a prompt, a low estimate for RDF and English prose.
 const BYTES_PER_TOKEN: usize = 3;
+
+/// How many tasks a finding names before it counts the rest.
+const TASKS_NAMED_MAX: usize = 3;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -116,6 +119,25 @@ pub async fn model(
             let (level, message) = context_fits(spec, context, longest.bytes());
             (level, format!("{endpoint} serves it; {message}"))
         }
+    })
+}
+
+/// Names the tasks that have fewer iterations than cases; `None` if every case is asked.
+pub fn cases(plan: &Plan) -> Option<String> {
+    let unasked: Vec<_> = plan.unasked_cases().collect();
+    let named = unasked.iter().take(TASKS_NAMED_MAX);
+    let named: Vec<_> =
+        named.map(|UnaskedCases { task, asked, cases }| format!("{task} ({asked} of {cases})")).collect();
+    let more = match unasked.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (tasks, named) = (plan.tasks.len(), named.join(", "));
+    (!unasked.is_empty()).then(|| {
+        format!(
+            "not all cases are asked of {} of {tasks} tasks, for want of iterations: {named}{more}",
+            unasked.len()
+        )
     })
 }
 

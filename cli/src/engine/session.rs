@@ -272,6 +272,9 @@ impl Session {
         let longest = LongestPrompt::of(&self.plan, &self.tasks, self.configuration.seed);
         let asked = self.configuration.models.iter().filter(|spec| wanted(&spec.label));
         preflight::models(asked, connect, &longest).await?;
+        if let Some(message) = preflight::cases(&self.plan) {
+            eprintln!("warning: {message}");
+        }
         // The process that writes to the folder will report that it cannot be written.
         if let Ok((level, message)) = preflight::disk(&self.data_dir, self.plan.dialogues()).await
             && level != Level::Ok

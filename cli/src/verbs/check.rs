@@ -83,6 +83,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "configuration",
         format!("{} models, {} tasks, {} dialogues", plan.models.len(), plan.tasks.len(), plan.dialogues()),
     );
+    if let Some(message) = preflight::cases(&plan) {
+        findings.add(Level::Warning, "cases", message);
+    }
     let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
     block_on(async {

@@ -15,9 +15,11 @@ pub(crate) mod numbering;
 mod outline;
 pub mod planned;
 pub mod protection;
+mod unasked;
 mod units;
 
 pub use outline::outlines;
+pub use unasked::UnaskedCases;
 pub use units::Unit;
 
 /// The properties of a task that a plan needs.

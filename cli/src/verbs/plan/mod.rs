@@ -16,6 +16,7 @@ use serde_json::json;
 use self::expected::Known;
 use self::widths::{Width, widths};
 use crate::configure::choose::Selection;
+use crate::engine::preflight;
 use crate::files::inputs::Sources;
 use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
@@ -105,6 +106,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         like.as_ref().filter(|_| arguments.within.is_some()).map(widths).unwrap_or_default();
     let mean_seconds = 14.1;
     let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
+    if let Some(message) = preflight::cases(&plan) {
+        eprintln!("warning: {message}");
+    }
     let mut out = io::stdout().lock();
     if arguments.json {
         let models: Vec<_> = plan
