@@ -151,7 +151,7 @@ fn listen(stderr: ChildStderr, pid: u32, holding: &AtomicBool) -> Said {
         let used = cpu(pid);
         if line.starts_with("starting run ") {
             said.begun = used;
-        } else if line.starts_with("run ") {
+        } else if line.contains(" dialogues scored, ") {
             holding.store(false, Ordering::Relaxed);
             said.ended = used.map(|used| (line.clone(), used));
         }
@@ -161,7 +161,7 @@ fn listen(stderr: ChildStderr, pid: u32, holding: &AtomicBool) -> Said {
     said
 }
 
-/// The numbers of `run NAME: 10 dialogues scored, 0 failed; 0.1 s, 100 dialogues/s`, without those of the name.
+/// The numbers of `NAME: 10 dialogues scored, 0 failed; 0.1 s, 100 dialogues/s`, without those of the name.
 fn numbers(summary: &str) -> Vec<f64> {
     let figures = summary.rsplit_once(": ").map_or("", |(_, figures)| figures);
     figures.split([' ', ',', ';']).filter_map(|word| word.parse().ok()).collect()
