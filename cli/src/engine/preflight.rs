@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use coordinator::configuration::{Connector, ModelSpec};
 use coordinator::plan::{Plan, UnaskedCases};
 use domain::seed::question_seed;
+use domain::text::listed;
 use domain::{Ask, Sampling};
 use results::sink::{self, SinkReport};
 use serde::Serialize;
@@ -125,18 +126,14 @@ pub async fn model(
 /// Names the tasks that have fewer iterations than cases; `None` if every case is asked.
 pub fn cases(plan: &Plan) -> Option<String> {
     let unasked: Vec<_> = plan.unasked_cases().collect();
-    let named = unasked.iter().take(TASKS_NAMED_MAX);
-    let named: Vec<_> =
-        named.map(|UnaskedCases { task, asked, cases }| format!("{task} ({asked} of {cases})")).collect();
-    let more = match unasked.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let (tasks, named) = (plan.tasks.len(), named.join(", "));
+    let named =
+        unasked.iter().map(|UnaskedCases { task, asked, cases }| format!("{task} ({asked} of {cases})"));
     (!unasked.is_empty()).then(|| {
         format!(
-            "not all cases are asked of {} of {tasks} tasks, for want of iterations: {named}{more}",
-            unasked.len()
+            "not all cases are asked of {} of {} tasks, for want of iterations: {}",
+            unasked.len(),
+            plan.tasks.len(),
+            listed(named, TASKS_NAMED_MAX)
         )
     })
 }

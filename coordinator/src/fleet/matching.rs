@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::exchange::{Offer, Serves, WorkerPhase, WorkerStatus};
 use domain::reach::Reach;
+use domain::text::listed;
 use domain::{Connector, ModelSpec};
 
 /// Maximum number of names in a message.
@@ -139,18 +140,9 @@ pub fn why_nobody<'a>(
         _ if is_loading => Unserved::Loading,
         Some(why) => Unserved::Denied(why),
         None if has_failed => Unserved::ServerFailed,
-        None => Unserved::NoWorker(listed(&served)),
+        None if served.is_empty() => Unserved::NoWorker("nothing".to_owned()),
+        None => Unserved::NoWorker(listed(served.iter(), NAMES_LISTED_MAX)),
     })
-}
-
-/// Names for a message, shortened if there are too many.
-fn listed(names: &BTreeSet<&str>) -> String {
-    let shown: Vec<&str> = names.iter().copied().take(NAMES_LISTED_MAX).collect();
-    match names.len().saturating_sub(shown.len()) {
-        0 if shown.is_empty() => "nothing".to_owned(),
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }
 
 /// Indexes of the models that match an offer, starting at a different position for every worker, so that workers that

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::text::listed;
+
 /// Labels that a warning lists for one condition.
 const LABELS_LISTED_MAX: usize = 3;
 
@@ -68,19 +70,14 @@ pub fn differences<'a>(columns: impl IntoIterator<Item = (&'a str, &'a Condition
         return None;
     }
     let told = groups.iter().map(|(condition, values)| {
-        let values: Vec<String> =
-            values.iter().map(|(value, labels)| format!("{}: {value}", listed(labels))).collect();
+        let values: Vec<String> = values
+            .iter()
+            .map(|(value, labels)| format!("{}: {value}", listed(labels.iter(), LABELS_LISTED_MAX)))
+            .collect();
         format!("{} ({})", condition.as_str(), values.join("; "))
     });
     let told: Vec<String> = told.collect();
     Some(format!("the columns were not measured alike; they differ in {}", told.join(", in ")))
-}
-
-fn listed(labels: &[&str]) -> String {
-    match labels.len().saturating_sub(LABELS_LISTED_MAX) {
-        0 => labels.join(", "),
-        more => format!("{} and {more} more", labels[..LABELS_LISTED_MAX].join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Texts that several crates need: hexadecimal digits, and errors with their causes.
+//! Texts that several crates need: hexadecimal digits, names in a sentence, and errors with their causes.
 
 use std::error::Error;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: impl AsRef<[u8]>) -> String {
@@ -11,6 +11,16 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The first of some names, at most this many, and how many more there are.
+pub fn listed(names: impl ExactSizeIterator<Item = impl Display>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown: Vec<String> = names.take(most).map(|name| name.to_string()).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// An error with its causes, outermost first, separated by colons. A cause that the text contains already is left out,
@@ -33,6 +43,14 @@ pub fn followed_by_causes(mut text: String, error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_beyond_the_most_are_counted() {
+        let names = ["a", "b", "c"];
+        assert_eq!(listed(names.iter(), 3), "a, b, c");
+        assert_eq!(listed(names.iter(), 2), "a, b and 1 more");
+        assert_eq!(listed(names[..0].iter(), 2), "");
+    }
 
     #[derive(Debug, thiserror::Error)]
     #[error("{text}")]

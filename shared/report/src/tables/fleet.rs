@@ -4,6 +4,7 @@
 use domain::ModelLabel;
 use domain::control::{BenchmarkView, RunPhase, WorkerView};
 use domain::exchange::WorkerPhase;
+use domain::text::listed;
 use present::table::{Cell, Table, printable};
 
 use crate::words::{duration, figure};
@@ -129,12 +130,7 @@ pub fn blocked(view: &BenchmarkView) -> Option<String> {
 
 /// The first of some models, and how many more there are.
 fn named(models: &[&ModelLabel]) -> String {
-    let shown = models.iter().take(NAMES_SHOWN_MAX).map(|model| printable(model.as_str()));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    match models.len().saturating_sub(NAMES_SHOWN_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    listed(models.iter().map(|model| printable(model.as_str())), NAMES_SHOWN_MAX)
 }
 
 /// A time left, or `-` if unknown.
