@@ -105,8 +105,9 @@ impl Open {
 
     /// Asks everything once; whether nothing is left to ask.
     fn ask(&mut self, prometheus: &Prometheus) -> bool {
-        self.panels.retain(|question| prometheus.query(&question.expression).is_empty());
-        self.recorded.retain(|name| prometheus.query(name).is_empty());
+        // As Grafana asks: what a panel showed for a moment between two looks is seen too.
+        self.panels.retain(|question| prometheus.range(&question.expression).is_empty());
+        self.recorded.retain(|name| !prometheus.was_recorded(name));
         self.alerts.retain(|name| !prometheus.has_fired(name));
         self.panels.is_empty() && self.recorded.is_empty() && self.alerts.is_empty()
     }
@@ -195,7 +196,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let (of_coordinators, of_workers) =
         (catalogue(coordinator::metrics::DEFINITIONS), catalogue(worker::metrics::DEFINITIONS));
     prometheus
-        .until("an end is in sight", |prometheus| prometheus.value("max(kgfleet_run_eta_seconds)").is_some());
+        .until("an end is in sight", |prometheus| prometheus.was_recorded("kgfleet:run_eta_seconds:max"));
     let mut told_by_coordinator = scrape::check(ports[0], &of_coordinators);
     let servers = "count(count by (server) (kgfleet_server_up{serves=\"sim-middling\"}))";
     prometheus.until("three servers of a model are told apart, which have one address", |prometheus| {

@@ -116,6 +116,11 @@ impl Prometheus {
         }
     }
 
+    /// Whether a rule has ever recorded a series: some have one only while a run moves, which can be over by the look.
+    pub fn was_recorded(&self, name: &str) -> bool {
+        !self.query(&format!("count_over_time({name}[10m])")).is_empty()
+    }
+
     /// Whether an alert has ever fired.
     pub fn has_fired(&self, alert: &str) -> bool {
         let expression =
