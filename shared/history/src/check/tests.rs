@@ -360,6 +360,39 @@ fn a_run_that_finished_before_its_log_lost_records_had_these_winners() {
 }
 
 #[test]
+fn a_run_that_finished_while_records_were_away_had_the_ones_in_their_place() {
+    // Two was lost and asked again; then an older copy of the log took its successor and brought two back.
+    let (one, two, successor) = (kept("one", 0, 1), kept("two", 1, 2), kept("successor", 1, 3));
+    let finished =
+        |log: &[Kept]| noted(60, Event::Finished { winners: winners_of(log), generation: 1, seal: 3 });
+    let between = finished(&[one.clone(), successor.clone()]);
+    let lost = [noted(50, taken(&[&two])), between.clone(), noted(70, taken(&[&successor]))];
+    let log = [one.clone(), two.clone()];
+    let report = check(&lost, &log);
+    assert!(report.is_right() && report.excused > 0, "{report:?}");
+    // Without the loss before it, two was there when it finished.
+    assert!(!check(&lost[1..], &log).is_right());
+}
+
+#[test]
+fn a_run_whose_seal_was_lost_with_records_went_on() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let finished = |log: &[Kept], generation| {
+        noted(60, Event::Finished { winners: winners_of(log), generation, seal: 1 })
+    };
+    // It finished with one dialogue; an older copy took the record and the seal; it was extended and finished anew.
+    let log = [kept("again", 0, 4), two];
+    let [first, last] = [finished(std::slice::from_ref(&one), 1), finished(&log, 2)];
+    let events = [first.clone(), noted(70, taken(&[&one])), last.clone()];
+    let report = check(&events, &log);
+    assert!(report.is_right() && report.excused == 1, "{report:?}");
+    // Nothing was lost: two ends under one seal contradict each other. So does an end of no earlier generation.
+    assert!(!check(&[first, last.clone()], &log).is_right());
+    let [first, taken] = [finished(std::slice::from_ref(&one), 2), noted(70, taken(&[&one]))];
+    assert!(!check(&[first, taken, last], &log).is_right());
+}
+
+#[test]
 fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
     let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
     let finished = |at_ms, log: &[Kept], seal| {
