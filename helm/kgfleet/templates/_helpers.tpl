@@ -144,16 +144,51 @@ priorityClassName: {{ . }}
 {{/* All model pools with their defaults filled in, as JSON. */}}
 {{- define "kgfleet.pools" -}}
 {{- $pools := list -}}
-{{- $defaults := .Values.servingEngineSpec.modelDefaults -}}
+{{- $root := . -}}
 {{- range .Values.servingEngineSpec.modelSpec -}}
-{{- $pool := mergeOverwrite (deepCopy $defaults) . -}}
+{{- $pool := mergeOverwrite (deepCopy $root.Values.servingEngineSpec.modelDefaults) . -}}
 {{- $served := $pool.servedModelName | default $pool.modelURL -}}
 {{- $_ := set $pool "servedModelName" $served -}}
 {{- $_ := set $pool "label" ($pool.label | default $served) -}}
+{{- /* A server over several nodes is a Job: no Deployment takes all of its pods when one is gone. */ -}}
+{{- $_ := set $pool "standing" (and $pool.standing (eq (int $pool.multiNodeSize) 1)) -}}
 {{- $_ := set $pool "replicas" (mul (int $pool.nodes) (int $pool.workersPerNode)) -}}
+{{- $_ := set $pool.vllmConfig "tensorParallelSize" (int ($pool.vllmConfig.tensorParallelSize | default $pool.requestGPU)) -}}
+{{- $_ := set $pool.vllmConfig "pipelineParallelSize" (int ($pool.vllmConfig.pipelineParallelSize | default $pool.multiNodeSize)) -}}
+{{- $_ := set $pool "requestCPU" ($pool.requestCPU | default (add 2 (mul 2 (int $pool.requestGPU)))) -}}
+{{- $_ := set $pool "limitMemory" ($pool.limitMemory | default $pool.requestMemory) -}}
+{{- $_ := set $pool "loadMinutes" ($pool.loadMinutes | default (max 30 (mul 2 (int $pool.estimate.loadMinutes)))) -}}
+{{- $from := "pod" -}}
+{{- if $pool.weightsImage -}}{{- $from = "image" -}}
+{{- else if $pool.cache.existingClaim -}}{{- $from = "claim" -}}
+{{- else if $root.Values.sharedPvcStorage.enabled -}}{{- $from = "fetched" -}}
+{{- else if $root.Values.weights.hostPath -}}{{- $from = "node" -}}
+{{- end -}}
+{{- $_ := set $pool "weightsFrom" $from -}}
+{{- /* Weights with room for what is fetched in parts, and 10 GiB for what is compiled. Where their size is not known, nothing is asked of the node. */ -}}
+{{- $known := gt (int $pool.weightsGi) 0 -}}
+{{- $room := printf "%dGi" (int (add 10 (ceil (mulf 1.15 $pool.weightsGi)))) -}}
+{{- $disk := $pool.cache.size | default (ternary $room "100Gi" $known) -}}
+{{- if ne $from "pod" -}}{{- $disk = "10Gi" -}}{{- end -}}
+{{- $_ := set $pool "disk" $disk -}}
+{{- $_ := set $pool "diskLimit" $disk -}}
+{{- $_ := set $pool "diskRequest" (ternary $disk "2Gi" (or $known (ne $from "pod"))) -}}
 {{- $pools = append $pools $pool -}}
 {{- end -}}
 {{- toJson $pools -}}
+{{- end -}}
+
+{{/* What is believed of a pool's servers, for whoever decides when they start. Takes the pool. */}}
+{{- define "kgfleet.pool.estimate" -}}
+{{- $e := .estimate -}}
+{{- $known := dict "gpus" (int .requestGPU) "parts" (int .multiNodeSize) "servers" (int .replicaCount) "load_seconds" (mul (int $e.loadMinutes) 60) "dialogues_per_second" (divf $e.tokensPerSecond $e.tokens) -}}
+{{- if gt (int $e.dialogues) 0 -}}{{- $_ := set $known "dialogues" (int $e.dialogues) -}}{{- end -}}
+{{- toJson $known -}}
+{{- end -}}
+
+{{/* The Service by which the parts of servers over several nodes find each other. */}}
+{{- define "kgfleet.parts" -}}
+{{ include "kgfleet.fullname" . }}-parts
 {{- end -}}
 
 {{- define "kgfleet.apiPools" -}}

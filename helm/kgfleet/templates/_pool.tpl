@@ -52,6 +52,14 @@ kgfleet/pool: {{ .pool.name }}
     {{- end }}
   ports:
     - {name: http, containerPort: 7702}
+  # What it says at its end is seen in the pod's state.
+  terminationMessagePolicy: FallbackToLogsOnError
+  {{- if and (eq (.pool.standing | toString) "false") (semverCompare ">=1.35-0" .root.Capabilities.KubeVersion.Version) }}
+  # A worker that crashes is started again beside its loaded server.
+  restartPolicy: Never
+  restartPolicyRules:
+    - {action: Restart, exitCodes: {operator: NotIn, values: [0, 2, 3]}}
+  {{- end }}
   startupProbe:
     httpGet: {path: /healthz, port: http}
     periodSeconds: 2
@@ -60,6 +68,7 @@ kgfleet/pool: {{ .pool.name }}
     httpGet: {path: /healthz, port: http}
     periodSeconds: 10
     timeoutSeconds: 5
+  # Ready is who has registered, whether or not the server beside it has loaded.
   readinessProbe:
     httpGet: {path: /readyz, port: http}
     periodSeconds: 5
@@ -93,180 +102,120 @@ kgfleet/pool: {{ .pool.name }}
 {{ include "kgfleet.client.volumes" (dict "root" .root "token" "worker.token") }}
 {{- end -}}
 
-{{/* Options of `vllm serve` that all kinds of pools have. */}}
-{{- define "kgfleet.vllm.args" -}}
-{{- $config := .pool.vllmConfig -}}
-- {{ .pool.modelURL | quote }}
-- --host
-- 0.0.0.0
-- --port
-- "8000"
-- --served-model-name
-- {{ .pool.servedModelName | quote }}
-{{- with .pool.modelRevision }}
-- --revision
-- {{ . | quote }}
-{{- end }}
-- --dtype
-- {{ $config.dtype }}
-- --tensor-parallel-size
-- {{ $config.tensorParallelSize | quote }}
-{{- if gt (int $config.pipelineParallelSize) 1 }}
-- --pipeline-parallel-size
-- {{ $config.pipelineParallelSize | quote }}
-{{- end }}
-{{- if gt (int $config.maxModelLen) 0 }}
-- --max-model-len
-- {{ $config.maxModelLen | quote }}
-{{- end }}
-{{- if gt (int $config.maxNumSeqs) 0 }}
-- --max-num-seqs
-- {{ $config.maxNumSeqs | quote }}
-{{- end }}
-- --gpu-memory-utilization
-- {{ $config.gpuMemoryUtilization | quote }}
-{{- if eq .pool.kind "embed" }}
-- --runner
-- pooling
-- --convert
-- embed
-{{- else if eq .pool.kind "classify" }}
-- --runner
-- pooling
-- --convert
-- classify
-{{- end }}
-{{- range $config.extraArgs }}
-- {{ . | quote }}
-{{- end }}
-{{- end -}}
-
-{{- define "kgfleet.vllm.env" -}}
-- {name: HOME, value: /cache}
-- {name: USER, value: kgfleet}
-- {name: HF_HOME, value: /cache/huggingface}
-- {name: VLLM_CACHE_ROOT, value: /cache/vllm}
-- {name: TORCHINDUCTOR_CACHE_DIR, value: /cache/torchinductor}
-- {name: TRITON_CACHE_DIR, value: /cache/triton}
-- {name: VLLM_NO_USAGE_STATS, value: "1"}
-{{- with .pool.hfToken }}
-{{- if .secretName }}
-- name: HF_TOKEN
-  valueFrom: {secretKeyRef: {name: {{ .secretName }}, key: {{ .secretKey | default "token" }}}}
-{{- end }}
-{{- end }}
-{{- with .pool.env }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
-{{- define "kgfleet.vllm.rest" -}}
-resources:
-  requests:
-    cpu: {{ .pool.requestCPU | quote }}
-    memory: {{ .pool.requestMemory }}
-    ephemeral-storage: 2Gi
-    {{ .pool.requestGPUType }}: {{ .pool.requestGPU }}
-  limits:
-    cpu: {{ .pool.requestCPU | quote }}
-    memory: {{ .pool.requestMemory }}
-    ephemeral-storage: {{ ternary "8Gi" .pool.cache.size (ne .pool.cache.existingClaim "") }}
-    {{ .pool.requestGPUType }}: {{ .pool.requestGPU }}
-securityContext:
-  {{- include "kgfleet.containerSecurity" .root | nindent 2 }}
-volumeMounts:
-  - {name: cache, mountPath: /cache}
-  - {name: shm, mountPath: /dev/shm}
-  - {name: tmp, mountPath: /tmp}
-{{- end -}}
-
-{{- define "kgfleet.vllm.probes" -}}
-startupProbe:
-  httpGet: {path: /health, port: vllm}
-  initialDelaySeconds: 15
-  periodSeconds: 10
-  timeoutSeconds: 5
-  failureThreshold: {{ mul (int .pool.loadMinutes) 6 }}
-livenessProbe:
-  httpGet: {path: /health, port: vllm}
-  periodSeconds: 15
-  timeoutSeconds: 10
-  failureThreshold: 4
-readinessProbe:
-  httpGet: {path: /health, port: vllm}
-  periodSeconds: 10
-  timeoutSeconds: 5
-{{- end -}}
-
-{{- define "kgfleet.vllm.volumes" -}}
-- name: cache
-  {{- if .pool.cache.existingClaim }}
-  persistentVolumeClaim: {claimName: {{ .pool.cache.existingClaim }}}
-  {{- else }}
-  emptyDir: {sizeLimit: {{ .pool.cache.size }}}
-  {{- end }}
-- {name: shm, emptyDir: {medium: Memory, sizeLimit: {{ .pool.shmSize }}}}
-{{- end -}}
-
 {{/* Metadata of the pods of a model pool. */}}
 {{- define "kgfleet.model.podMetadata" -}}
 labels:
   {{- include "kgfleet.pool.labels" . | nindent 2 }}
   kgfleet/kind: {{ .pool.kind }}
-  {{- with .root.Values.kueue.queueName }}
-  kueue.x-k8s.io/queue-name: {{ . }}
+  {{- if gt (int .pool.multiNodeSize) 1 }}
+  kgfleet/spans-nodes: "true"
   {{- end }}
-  {{- with .root.Values.kueue.priorityClass }}
-  kueue.x-k8s.io/priority-class: {{ . }}
+  {{- if .pool.standing }}
+  {{- include "kgfleet.kueue.labels" .root | nindent 2 }}
   {{- end }}
   {{- with .pool.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with .pool.podAnnotations }}
+{{- $annotations := dict -}}
+{{- if not .pool.standing -}}
+{{- /* What is loaded for half an hour is not moved to save a node. */ -}}
+{{- $annotations = dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" -}}
+{{- with .root.Values.kueue.topology -}}
+{{- if eq . "unconstrained" -}}
+{{- $_ := set $annotations "kueue.x-k8s.io/podset-unconstrained-topology" "true" -}}
+{{- else if gt (int $.pool.multiNodeSize) 1 -}}
+{{- $_ := set $annotations "kueue.x-k8s.io/podset-required-topology" . -}}
+{{- else -}}
+{{- $_ := set $annotations "kueue.x-k8s.io/podset-unconstrained-topology" "true" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $annotations = mergeOverwrite $annotations .pool.podAnnotations }}
+{{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* A pod with a vLLM server and its worker. With `ray`, the server is the head of a group of pods. */}}
+{{- define "kgfleet.kueue.labels" -}}
+{{- with .Values.kueue.queueName }}
+kueue.x-k8s.io/queue-name: {{ . }}
+{{- end }}
+{{- with .Values.kueue.priorityClass }}
+kueue.x-k8s.io/priority-class: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* What a worker is told of its server, and when it ends. */}}
+{{- define "kgfleet.model.workerArgs" -}}
+{{- $args := list "--endpoint" "http://127.0.0.1:8000/v1" "--model" .pool.servedModelName -}}
+{{- $args = concat $args (list "--server-image" (include "kgfleet.vllm.image" .pool)) -}}
+{{- with .pool.modelRevision -}}{{- $args = concat $args (list "--model-revision" .) -}}{{- end -}}
+{{- if not .pool.standing -}}
+{{- $idle := .root.Values.workerSpec.idleAfter -}}
+{{- if gt (int .pool.multiNodeSize) 1 -}}
+{{- $args = concat $args (list "--rank-from" "JOB_COMPLETION_INDEX" "--parts" (toString .pool.multiNodeSize)) -}}
+{{- /* Parts that are silent for long may give each other up; so far nobody has tried longer. */ -}}
+{{- if eq (toString $idle) "auto" -}}{{- $idle = "1200" -}}{{- end -}}
+{{- end -}}
+{{- /* A Job that ended because there is no work now is complete: another one comes when there is. */ -}}
+{{- $args = concat $args (list "--until-done" "--leave-surplus" "--later-code" "0" "--idle-after" (toString $idle)) -}}
+{{- $args = concat $args (list "--server-wait" (toString (mul (int .pool.loadMinutes) 60))) -}}
+{{- end -}}
+{{- toJson $args -}}
+{{- end -}}
+
+{{/* Affinity of a pool's pods: its own, or beside other servers, so that nodes stay free for those that need all of one. */}}
+{{- define "kgfleet.model.affinity" -}}
+{{- $affinity := deepCopy .pool.affinity -}}
+{{- with .pool.nodeSelectorTerms -}}
+{{- $affinity = mergeOverwrite (dict "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" .))) $affinity -}}
+{{- end -}}
+{{- if and (not .pool.standing) (not .pool.affinity) -}}
+{{- $servers := dict "labelSelector" (dict "matchLabels" (include "kgfleet.selectorLabels" (dict "root" .root "component" "worker") | fromYaml)) "topologyKey" "kubernetes.io/hostname" -}}
+{{- $_ := set $affinity "podAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" (list (dict "weight" 100 "podAffinityTerm" $servers))) -}}
+{{- end -}}
+{{- toJson $affinity -}}
+{{- end -}}
+
+{{/* A pod with a vLLM server, or a part of one, and its worker. */}}
 {{- define "kgfleet.model.podSpec" -}}
-{{- include "kgfleet.podStart" .root }}
+{{- $start := include "kgfleet.podStart" .root | fromYaml -}}
+{{- $_ := set $start "securityContext" (mergeOverwrite $start.securityContext .pool.securityContext) -}}
+{{- toYaml $start }}
+{{- if not .pool.standing }}
+restartPolicy: Never
+{{- end }}
 terminationGracePeriodSeconds: {{ include "kgfleet.worker.termination" . }}
 {{- with .pool.runtimeClassName }}
 runtimeClassName: {{ . }}
 {{- end }}
+{{- with .pool.schedulerName }}
+schedulerName: {{ . }}
+{{- end }}
+{{- with .pool.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- if gt (int .pool.multiNodeSize) 1 }}
+subdomain: {{ include "kgfleet.parts" .root }}
+{{- end }}
 initContainers:
-  # A native sidecar: it serves before the worker starts, and ends after the worker has ended.
-  - name: vllm
-    image: {{ .pool.repository }}:{{ .pool.tag }}
-    imagePullPolicy: {{ .pool.imagePullPolicy }}
-    restartPolicy: Always
-    {{- if .ray }}
-    command: [/bin/sh, -c]
-    args:
-      - ray start --head --port=6379 --disable-usage-stats && exec vllm serve "$@"
-      - vllm
-      {{- include "kgfleet.vllm.args" . | nindent 6 }}
-      - --distributed-executor-backend
-      - ray
-    {{- else }}
-    command: [vllm, serve]
-    args:
-      {{- include "kgfleet.vllm.args" . | nindent 6 }}
-    {{- end }}
-    env:
-      {{- include "kgfleet.vllm.env" . | nindent 6 }}
-    ports:
-      - {name: vllm, containerPort: 8000}
-    {{- include "kgfleet.vllm.probes" . | nindent 4 }}
-    {{- include "kgfleet.vllm.rest" . | nindent 4 }}
+  {{- with .pool.initContainers }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- if eq .pool.weightsFrom "fetched" }}
+  {{- include "kgfleet.weights.wait" . | nindent 2 }}
+  {{- end }}
+  {{- include "kgfleet.vllm.container" . | nindent 2 }}
 containers:
-  {{- $args := list "--endpoint" "http://127.0.0.1:8000/v1" "--model" .pool.servedModelName }}
+  {{- $args := include "kgfleet.model.workerArgs" . | fromJsonArray }}
   {{- include "kgfleet.worker.container" (dict "root" .root "pool" .pool "args" $args) | nindent 2 }}
 volumes:
   {{- include "kgfleet.worker.volumes" . | nindent 2 }}
   {{- include "kgfleet.vllm.volumes" . | nindent 2 }}
-{{- include "kgfleet.placement" .pool }}
+{{- $placed := set (deepCopy .pool) "affinity" (include "kgfleet.model.affinity" . | fromJson) }}
+{{- include "kgfleet.placement" $placed }}
+{{- if .pool.standing }}
 topologySpreadConstraints:
   # Every node gets as many of the pods as the others.
   - maxSkew: 1
@@ -275,4 +224,5 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "kgfleet.pool.selectorLabels" . | nindent 8 }}
+{{- end }}
 {{- end -}}

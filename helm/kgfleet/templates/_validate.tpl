@@ -30,14 +30,28 @@
 {{- fail "autoscaling.type is `hpa`, which cannot scale to zero: set autoscaling.minReplicas to 1 or more, or use `keda`" -}}
 {{- end -}}
 {{- $names := dict -}}
+{{- $reserved := list "coordinator" "redis" "conductor" "parts" "weights" "data" "test" "run" -}}
+{{- $full := include "kgfleet.fullname" . -}}
 {{- range include "kgfleet.pools" . | fromJsonArray -}}
 {{- $where := printf "servingEngineSpec.modelSpec, pool `%s`" .name -}}
 {{- if hasKey $names .name -}}{{- fail (printf "%s: two pools have this name" $where) -}}{{- end -}}
+{{- if has .name $reserved -}}{{- fail (printf "%s: another part of the release has this name; choose another one" $where) -}}{{- end -}}
 {{- $_ := set $names .name true -}}
 {{- $gpus := mul (int .vllmConfig.tensorParallelSize) (int .vllmConfig.pipelineParallelSize) -}}
 {{- $have := mul (int .requestGPU) (int .multiNodeSize) -}}
 {{- if ne (int $gpus) (int $have) -}}
 {{- fail (printf "%s: tensorParallelSize x pipelineParallelSize is %d, and requestGPU x multiNodeSize is %d; vLLM needs as many GPUs as parts" $where (int $gpus) (int $have)) -}}
+{{- end -}}
+{{- if not .standing -}}
+{{- if gt (int .replicas) 1 -}}
+{{- fail (printf "%s: nodes and workersPerNode are for standing pools; say replicaCount, the most servers at once" $where) -}}
+{{- end -}}
+{{- if gt (len (printf "%s-%s" $full .name)) 52 -}}
+{{- fail (printf "%s: `%s-%s` is longer than the 52 characters that Kubernetes allows for a CronJob; shorten fullnameOverride or the pool's name" $where $full .name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq .weightsFrom "fetched") (gt (int .multiNodeSize) 1) (not $v.sharedPvcStorage.existingClaim) (not (has "ReadWriteMany" $v.sharedPvcStorage.accessModes)) -}}
+{{- fail (printf "%s: a server over %d nodes reads one volume, and sharedPvcStorage.accessModes lacks ReadWriteMany" $where (int .multiNodeSize)) -}}
 {{- end -}}
 {{- if and (gt (int .gpusPerNode) 0) (gt (int (mul (int .requestGPU) (int .workersPerNode))) (int .gpusPerNode)) -}}
 {{- fail (printf "%s: %d pods with %d GPUs each do not fit on a node with %d; lower workersPerNode or requestGPU, or spread a server over nodes with multiNodeSize" $where (int .workersPerNode) (int .requestGPU) (int .gpusPerNode)) -}}
@@ -48,6 +62,7 @@
 {{- end -}}
 {{- range include "kgfleet.apiPools" . | fromJsonArray -}}
 {{- if hasKey $names .name -}}{{- fail (printf "apiPools: two pools have the name `%s`" .name) -}}{{- end -}}
+{{- if has .name $reserved -}}{{- fail (printf "apiPools, pool `%s`: another part of the release has this name; choose another one" .name) -}}{{- end -}}
 {{- $_ := set $names .name true -}}
 {{- if not .connectors -}}
 {{- fail (printf "apiPools, pool `%s`: connectors is empty; name anthropic, gemini or openai-compatible" .name) -}}

@@ -1,7 +1,6 @@
 //! `kgfleet coordinator`.
 
 mod door;
-mod pod_costs;
 
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
@@ -15,7 +14,6 @@ use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
 use history::EventLog;
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
-use pod_costs::PodCosts;
 use proto::server::Security;
 use service_kit::descriptors;
 use service_kit::http::{self, Probes};
@@ -96,8 +94,6 @@ pub struct Arguments {
     /// 1 kB for each dialogue, 512 MB at most.
     #[arg(long)]
     event_log: bool,
-    #[command(flatten)]
-    pod_costs: PodCosts,
     #[command(flatten)]
     traces: Traces,
     #[command(flatten)]
@@ -204,7 +200,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
         let following = arguments.door.clone().follow(security.clone(), audit.clone());
         let services = ServedCoordinator(Arc::clone(&coordinator));
-        arguments.pod_costs.start(&coordinator, stop.clone())?;
         let draining = Arc::clone(&coordinator);
         let hear = stop.clone();
         tokio::spawn(async move {

@@ -21,10 +21,7 @@ pub fn pods(object: &Value) -> Vec<&Value> {
     let spec = &object["spec"];
     match object["kind"].as_str() {
         Some("Pod") => vec![spec],
-        Some("LeaderWorkerSet") => ["leaderTemplate", "workerTemplate"]
-            .iter()
-            .map(|part| &spec["leaderWorkerTemplate"][part]["spec"])
-            .collect(),
+        Some("CronJob") => vec![&spec["jobTemplate"]["spec"]["template"]["spec"]],
         _ => vec![&spec["template"]["spec"]],
     }
 }

@@ -10,7 +10,6 @@ mod killers;
 mod mishaps;
 mod names;
 mod pipelines;
-mod pod_costs;
 mod refused;
 mod renewing;
 mod restoring;

@@ -9,7 +9,7 @@ pub mod kept_text;
 pub mod process;
 
 pub use ::harness::proxy::Proxy;
-pub use ::harness::receiver::{self, Receiver};
+pub use ::harness::receiver::Receiver;
 pub use ::harness::sim_server::{self as server, SimServer as Server};
 pub use ::harness::{
     Conformance, RedisServer, SentinelServer, free_port, http, invented_graph, skip,
