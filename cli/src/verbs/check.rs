@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::matching::{Fit, says_it_can, why_nobody};
+use domain::ModelHome;
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use serde::Serialize;
@@ -140,22 +141,18 @@ async fn of_model(
     findings: &mut Findings,
 ) {
     let what = format!("model {}", model.label);
-    match model.connector {
+    if model.connector == Connector::Replay {
         // Recordings are read during the run; here it is enough that they exist.
-        Connector::Replay => {
-            for path in &model.recorded {
-                let found = std::fs::metadata(path).with_context(|| path.display().to_string());
-                let found = found.map(|_| (Level::Ok, format!("recordings in {}", path.display())));
-                findings.of(&what, found);
-            }
+        for path in &model.recorded {
+            let found = std::fs::metadata(path).with_context(|| path.display().to_string());
+            let found = found.map(|_| (Level::Ok, format!("recordings in {}", path.display())));
+            findings.of(&what, found);
         }
-        Connector::OpenaiCompatible if model.endpoint.is_none() => {
-            let message = "has no endpoint of its own: a worker beside its server will ask it";
-            findings.add(Level::Ok, what, message);
-        }
-        Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini | Connector::Simulated => {
-            findings.of(&what, preflight::model(model, connect, longest).await);
-        }
+    } else if model.endpoint.is_none() && model.connector.provider().home == ModelHome::Servers {
+        let message = "has no endpoint of its own: a worker beside its server will ask it";
+        findings.add(Level::Ok, what, message);
+    } else {
+        findings.of(&what, preflight::model(model, connect, longest).await);
     }
 }
 

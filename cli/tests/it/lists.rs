@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use benchmarks::kinds;
-use domain::PROVIDERS;
+use domain::{Connector, ModelHome, PROVIDERS};
 use report::analysis::scheme::{bundled, named};
 use report::{Dialogues, figures, views};
+use serde_json::Value;
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
@@ -26,6 +27,37 @@ fn are_told<'w>(document_name: &str, words: impl IntoIterator<Item = &'w str>) {
 #[test]
 fn every_way_to_reach_a_model_is_told() {
     are_told("running.md", PROVIDERS.iter().map(|provider| provider.connector.as_str()));
+}
+
+/// The chart names the connectors of workers without a server in several lists.
+#[test]
+fn the_chart_takes_every_connector_that_the_network_reaches() {
+    let schema = document("../helm/kgfleet/values.schema.json");
+    let mut lists = Vec::new();
+    enumerations(&serde_json::from_str(&schema).unwrap(), &mut lists);
+    lists.retain(|list| list.contains(&Connector::Anthropic.as_str().to_owned()));
+    assert!(!lists.is_empty(), "the schema has no list of connectors");
+    let reached = PROVIDERS.iter().filter(|provider| provider.home != ModelHome::Process);
+    let mut wanted: Vec<&str> = reached.map(|provider| provider.connector.as_str()).collect();
+    wanted.sort_unstable();
+    for mut list in lists {
+        list.sort();
+        assert_eq!(list, wanted);
+    }
+}
+
+/// Every list of the words that a value may have.
+fn enumerations(schema: &Value, found: &mut Vec<Vec<String>>) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(words)) = fields.get("enum") {
+                found.push(words.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+            }
+            fields.values().for_each(|value| enumerations(value, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| enumerations(value, found)),
+        _ => {}
+    }
 }
 
 #[test]
