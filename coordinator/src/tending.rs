@@ -169,6 +169,7 @@ impl Tending {
         }
         self.benchmarks.tend_all(is_thorough).await?;
         self.loaded.evict();
+        self.views.learn_submitters(is_thorough).await;
         self.views.state_gauges().await;
         self.health.set_tended();
         Ok(())

@@ -445,6 +445,16 @@ fn runs_with_what_they_used() {
             ..BenchmarkView::default()
         },
     );
+    frozen::<_, wire::RunView>(
+        "v2/run_view_with_share",
+        BenchmarkView {
+            run: "2026-autumn".into(),
+            phase: RunPhase::Active,
+            priority: 20,
+            submitter: "alice".into(),
+            ..BenchmarkView::default()
+        },
+    );
     frozen::<_, wire::WorkerStatus>(
         "v2/worker_status_with_limits",
         WorkerStatus { limits: vec![ModelLimit { model: "tiny".into(), limit: 64 }], ..status() },

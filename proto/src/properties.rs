@@ -176,6 +176,8 @@ prop_compose! {
             run: RunId::new(run), headline: HeadlineView { words, intervals }, rows, runs,
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
             tokens_per_second, refusals, notes, elapsed_s, per_minute, unacknowledged,
+            priority: (planned % 101) as u32,
+            submitter: format!("alice-{}", planned % 3),
             history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use coordinator::configuration::Configuration;
 use domain::control::{BenchmarkView, Control, Submission};
+use serde_json::Value;
 
 use crate::engine::notify::Notify;
 use crate::engine::watch;
@@ -41,6 +42,17 @@ pub fn tell_changes(extended: &BenchmarkView) {
     extended.notes.iter().for_each(|note| eprintln!("{note}"));
 }
 
+/// Says that a benchmark that is under way keeps its priority.
+fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
+    // A coordinator of an older version tells no priority.
+    if view.priority > 0 && wanted.is_some_and(|wanted| wanted != u64::from(view.priority)) {
+        eprintln!(
+            "{} is under way, and its priority stays {}; submit it with --extend {} to change that",
+            view.run, view.priority, view.run
+        );
+    }
+}
+
 /// Submits a configuration.
 pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool) -> anyhow::Result<ExitCode> {
     queue(remote, submission(configuration)?, None, None, json)
@@ -57,7 +69,10 @@ pub fn queue(
     block_on(async {
         let client = remote.client()?;
         let queued = match extends {
-            None => client.submit(submission).await,
+            None => {
+                let priority = submission.configuration.get("priority").and_then(Value::as_u64);
+                client.submit(submission).await.inspect(|view| tell_priority(priority, view))
+            }
             Some(run) => {
                 let run = names::of_coordinator(run, &client).await?;
                 client.extend(&run, submission).await.inspect(tell_changes)

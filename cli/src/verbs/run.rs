@@ -89,6 +89,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configurat
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
         reuse: None,
+        priority: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,
         pack: crate::place::packs::CORE.to_owned(),

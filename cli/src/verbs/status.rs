@@ -37,6 +37,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             } else {
                 let screen = Screen::here();
                 screen.line(&view::headline(&found), &mut out)?;
+                if let Some(share) = view::share(&found) {
+                    screen.line(&share, &mut out)?;
+                }
                 writeln!(out)?;
                 screen.table(&view::models(&found), &mut out)?;
                 writeln!(out)?;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use domain::Priority;
+
 use crate::configure::choose::Selection;
 use crate::engine::notify::Notify;
 use crate::engine::submit;
@@ -22,6 +24,10 @@ pub struct Arguments {
     /// judged benchmark, models.
     #[arg(long, value_name = "RUN")]
     extend: Option<String>,
+    /// Its share of the fleet beside your other runs, 1 to 100: one of 20 gets twice as much as one of 10. Default: the
+    /// configuration's `priority`, or 10.
+    #[arg(long, value_name = "N")]
+    priority: Option<Priority>,
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
@@ -36,7 +42,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let mut configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    if arguments.priority.is_some() {
+        configuration.priority = arguments.priority;
+    }
     let watch = arguments.watch.then_some(arguments.notify);
     submit::queue(
         &arguments.remote,

@@ -55,6 +55,10 @@ struct New {
     /// Pattern of the worker names that it may use, such as `gpu-*`. Default: all.
     #[arg(long, value_name = "PATTERN")]
     workers: Option<String>,
+    /// How many dialogues its benchmarks may have without a record, over all that are not finished or cancelled. What
+    /// exceeds that is refused when it is submitted. Default: any number.
+    #[arg(long, value_name = "N")]
+    open_dialogues: Option<u64>,
     /// When its rights end: a time from now such as `12h` or `90d`, or a date such as 2027-01-31 (its beginning, UTC).
     /// Default: never.
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
@@ -228,8 +232,10 @@ fn show(list: &List) -> anyhow::Result<()> {
         *last = entry.at.max(*last);
     }
     let mut out = io::stdout().lock();
-    let mut table =
-        Table::default().left(["name", "roles", "workers", "certificate", "rights", "expires", "last call"]);
+    let mut table = Table::default()
+        .left(["name", "roles", "workers", "certificate"])
+        .right(["open dialogues"])
+        .left(["rights", "expires", "last call"]);
     let now = Timestamp::now();
     for identity in &identities {
         let last_call = last_calls.get(&identity.name);
@@ -238,6 +244,7 @@ fn show(list: &List) -> anyhow::Result<()> {
             let line = serde_json::json!({
                 "name": identity.name, "roles": roles, "workers": identity.workers, "san": identity.san,
                 "expires": identity.expires, "revoked": identity.revoked, "last_call": last_call,
+                "open_dialogues": identity.open_dialogues,
             });
             writeln!(out, "{line}")?;
         }
@@ -247,6 +254,7 @@ fn show(list: &List) -> anyhow::Result<()> {
             roles.join(", "),
             text(&identity.workers),
             text(&identity.san),
+            identity.open_dialogues.map(|open| open.to_string()).unwrap_or_default(),
             state(identity, now),
             identity.expires.map(seen).unwrap_or_default(),
             last_call.copied().map(seen).unwrap_or_default(),
@@ -297,6 +305,9 @@ fn entry(new: &New, token: &str) -> String {
     let mut entry = format!("[[identity]]\nname = {}\nroles = [{}]\n", quoted(&new.name), roles.join(", "));
     if let Some(workers) = &new.workers {
         entry.push_str(&format!("workers = {}\n", quoted(workers)));
+    }
+    if let Some(open) = new.open_dialogues {
+        entry.push_str(&format!("open_dialogues = {open}\n"));
     }
     if let Some(expires) = new.expires {
         entry.push_str(&format!("expires = \"{}\"\n", seconds_of(expires)));

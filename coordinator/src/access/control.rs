@@ -11,20 +11,23 @@ use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
+use crate::views::history::SUBMITTED;
 
 #[async_trait::async_trait]
 impl Control for Access {
     async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.take_submission()?;
         self.serves()?;
+        self.expect_room(&submission, None).await?;
         self.does("submit", name_of(&submission)).await?;
         let name = self.parts.benchmarks.submit(submission).await?;
-        self.noted(&name, "submitted").await
+        self.noted(&name, SUBMITTED).await
     }
 
     async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         self.take_submission()?;
         self.serves()?;
+        self.expect_room(&submission, Some(name)).await?;
         self.does("extend", name).await?;
         let changes = self.parts.benchmarks.extend(name, submission).await?;
         let mut view = self.noted(name, "extended").await?;

@@ -1,4 +1,4 @@
-//! Rate limits for expensive calls.
+//! Limits of what one identity may ask for.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -35,9 +35,29 @@ impl Submissions {
     }
 }
 
+/// Whether an identity that may have so many dialogues without a record may have these too.
+pub(crate) fn expect_open(who: &str, bound: u64, open: u64, more: u64) -> Result<()> {
+    if more == 0 || open.saturating_add(more) <= bound {
+        return Ok(());
+    }
+    let message = format!(
+        "`{who}` may have {bound} dialogues without a record (open_dialogues in the file of identities); its benchmarks have \
+         {open}, and this adds {more}: wait for them, cancel one, or ask for less"
+    );
+    Err(ServiceError::new(ErrorCode::Full, message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_adds_nothing_is_never_too_much() {
+        expect_open("a", 10, 4, 6).unwrap();
+        assert_eq!(expect_open("a", 10, 5, 6).unwrap_err().code, ErrorCode::Full);
+        expect_open("a", 10, 500, 0).unwrap();
+        assert_eq!(expect_open("a", 10, u64::MAX, 1).unwrap_err().code, ErrorCode::Full);
+    }
 
     #[test]
     fn so_many_a_minute_and_by_identity() {

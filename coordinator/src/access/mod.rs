@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use audit::AuditLog;
 use domain::caller::{Caller, CallerRole};
-use domain::control::{BenchmarkView, HistoryEntry};
+use domain::control::{BenchmarkView, HistoryEntry, Submission};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId, machine};
 
 use crate::benchmarks::Benchmarks;
@@ -147,6 +147,24 @@ impl Access {
             true => self.parts.submissions.take(self.caller.name(), self.parts.clock.now()),
             false => Ok(()),
         }
+    }
+
+    /// Whether the caller's benchmarks may have the dialogues of this submission too. Who submits at two coordinators in the same
+    /// moment may exceed the bound by one submission.
+    async fn expect_room(&self, submission: &Submission, extended: Option<&RunId>) -> Result<()> {
+        let Some(bound) = self.caller.open_dialogues() else { return Ok(()) };
+        let more = match extended {
+            None => self.parts.benchmarks.size_of_new(submission.clone()).await?,
+            Some(name) => {
+                let planned = self.parts.views.view(name).await?.view.planned;
+                self.parts.benchmarks.size_of(submission.clone()).await?.saturating_sub(planned)
+            }
+        };
+        let all = self.parts.views.list().await?;
+        let own = all.iter().map(|unredacted| &unredacted.view);
+        let own = own.filter(|view| view.submitter == self.caller.name() && !view.phase.is_over());
+        let open: u64 = own.map(|view| view.planned.saturating_sub(view.done())).sum();
+        limits::expect_open(self.caller.name(), bound, open, more)
     }
 
     /// Notes what was done to a run. It was done: a history that cannot be written now is told in the log only.

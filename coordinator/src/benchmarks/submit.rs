@@ -11,6 +11,7 @@ use results::RunManifest;
 use results::manifest::hash;
 
 use crate::benchmarks::Benchmarks;
+use crate::benchmarks::documents::JudgedBenchmark;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::options::DIALOGUES_MAX;
 use crate::plan::configuration::Configuration;
@@ -83,6 +84,15 @@ impl Proposal {
     }
 }
 
+/// What decides what is asked: a benchmark of another priority is the same benchmark.
+fn without_priority(configuration: &serde_json::Value) -> serde_json::Value {
+    let mut configuration = configuration.clone();
+    if let Some(fields) = configuration.as_object_mut() {
+        fields.remove("priority");
+    }
+    configuration
+}
+
 impl Benchmarks {
     /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one.
     ///
@@ -124,7 +134,8 @@ impl Benchmarks {
         extend: bool,
     ) -> Result<Proposal> {
         let old = self.propose_existing(run).await?;
-        let (new, _) = self.planned(submission).await?;
+        let (mut new, _) = self.planned(submission).await?;
+        new.configuration.keep_priority_of(&old.planned.configuration);
         let changes = difference::between(&old.planned.configuration, &new.configuration);
         if changes.is_empty() {
             return Ok(old);
@@ -224,6 +235,23 @@ impl Benchmarks {
         Ok(Some(run))
     }
 
+    /// Dialogues of a submission. Questions to judges follow from answers and are not among them.
+    pub(crate) async fn size_of(&self, submission: Submission) -> Result<u64> {
+        Ok(self.planned(submission).await?.0.plan.dialogues())
+    }
+
+    /// The same; none if it goes on with a benchmark that is there.
+    pub(crate) async fn size_of_new(&self, submission: Submission) -> Result<u64> {
+        let (planned, _) = self.planned(submission).await?;
+        let is_there = if planned.configuration.pipeline.is_some() {
+            let name = JudgedBenchmark::fresh_name(&planned.configuration, planned.pack.hash().as_str())?;
+            self.find_judged(&name).await?.is_some()
+        } else {
+            self.unfinished(&planned.manifest()?).await?.is_some()
+        };
+        Ok(if is_there { 0 } else { planned.plan.dialogues() })
+    }
+
     /// Checks and plans a submission; returns the file of the pack if it is not the built-in one.
     pub(crate) async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
         let configuration: Configuration = serde_json::from_value(submission.configuration)
@@ -254,11 +282,12 @@ impl Benchmarks {
 
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
+        let asked = without_priority(&wanted.configuration);
         let same = |old: &RunManifest| {
-            old.configuration_hash == wanted.configuration_hash
-                && old.plan_hash == wanted.plan_hash
+            old.plan_hash == wanted.plan_hash
                 // What it says, not only what it claims: whoever submits named these addresses and keys and no others.
-                && hash(&old.configuration) == wanted.configuration_hash
+                && hash(&old.configuration) == old.configuration_hash
+                && without_priority(&old.configuration) == asked
                 && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.store.found().await?.into_iter().rev() {

@@ -24,6 +24,7 @@ fn fixed(configuration: &Configuration) -> Configuration {
         tasks: Vec::new(),
         iterations: 0,
         task_iterations: std::collections::BTreeMap::new(),
+        priority: None,
         ..configuration.clone()
     }
 }
@@ -203,6 +204,7 @@ impl Benchmarks {
         let asked = |configuration: &Configuration| Configuration {
             name: String::new(),
             pack: String::new(),
+            priority: None,
             ..configuration.unjudged()
         };
         let lines = difference::between(&asked(&base.configuration), &asked(wanted));
@@ -247,6 +249,7 @@ impl Benchmarks {
         let (mut planned, _) = self.planned(submission).await?;
         // Whose answers it takes is no part of a configuration.
         planned.configuration.reuse.clone_from(&old.configuration.reuse);
+        planned.configuration.keep_priority_of(&old.configuration);
         let mut lines = difference::between(&old.configuration, &planned.configuration);
         if lines.is_empty() {
             self.begin_judged(name).await?;

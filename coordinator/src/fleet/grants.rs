@@ -45,8 +45,8 @@ struct Leased {
 }
 
 impl Fleet {
-    /// Finds work for the room that a worker offers, older runs first. A suspect goes to a worker that holds nothing, if there
-    /// is no other work or if it has waited too long.
+    /// Finds work for the room that a worker offers: a fair share of it for each benchmark, and within one for older runs
+    /// first. A suspect goes to a worker that holds nothing, if there is no other work or if it has waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
         let snapshot = self.backlog().await?;
         let begun = Instant::now();
@@ -61,14 +61,28 @@ impl Fleet {
             };
         }
         let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
-        for of_run in &snapshot.runs {
-            for (offer, room) in report.offers.iter().zip(&mut rooms) {
-                while *room > 0 && begun.elapsed() < SEARCH_MAX {
-                    let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
-                    let granted = self.grant_units(&of_run.run, &ask, orders).await;
-                    let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
-                    *room = room.saturating_sub(granted);
+        for (offer, room) in report.offers.iter().zip(&mut rooms) {
+            let shares = self.shares.divide(&snapshot, offer, *room, report);
+            let mut granted = vec![0; shares.len()];
+            // What others have taken meanwhile, or what was asked already, leaves room: whoever has more work gets it.
+            let rest = shares.iter().map(|_| u64::MAX);
+            let parts: Vec<u64> = shares.iter().map(|share| share.room).chain(rest).collect();
+            let again = shares.iter().zip(0..);
+            for ((share, at), part) in again.clone().chain(again).zip(parts) {
+                let mut part = part.min(*room);
+                for of_run in &share.runs {
+                    while part > 0 && begun.elapsed() < SEARCH_MAX {
+                        let Some(ask) = claim(of_run, offer, part, report, turn) else { break };
+                        let units = self.grant_units(&of_run.run, &ask, orders).await;
+                        let Some(Some(dialogues)) = self.health.apart(of_run.run.id(), units)? else { break };
+                        *room = room.saturating_sub(dialogues);
+                        part = part.saturating_sub(dialogues);
+                        granted[at] += dialogues;
+                    }
                 }
+            }
+            for (share, granted) in shares.iter().zip(granted) {
+                self.shares.charge_beyond(offer, share, granted);
             }
         }
         if holds_nothing && orders.grants.is_empty() {

@@ -1,9 +1,9 @@
 //! Workers: what they report, what they hold, and what they are granted.
 //!
 //! `exchange` answers the reports of workers, `grants` finds units for the room that they offer, by `matching` models and
-//! servers. `backlog` reads the `snapshot` of the queue that all of them share, `workers` what is known of them, `reservations`
-//! keeps some free for suspects. `outlook` says what models have left, to
-//! workers that end when there is nothing.
+//! servers; `share` divides the room among benchmarks, by whose `turns` it is. `backlog` reads the `snapshot` of the queue that
+//! all of them share, `workers` what is known of them, `reservations` keeps some free for suspects. `outlook` says what models
+//! have left, to workers that end when there is nothing.
 
 pub(crate) mod backlog;
 pub(crate) mod exchange;
@@ -11,7 +11,9 @@ pub(crate) mod grants;
 pub mod matching;
 pub(crate) mod outlook;
 pub(crate) mod reservations;
+pub(crate) mod share;
 pub(crate) mod snapshot;
+pub(crate) mod turns;
 pub(crate) mod workers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +22,7 @@ use std::sync::{Arc, Mutex};
 use crate::benchmarks::Benchmarks;
 use crate::errors::Result;
 use crate::fleet::reservations::SuspectReservations;
+use crate::fleet::share::FairShares;
 use crate::fleet::snapshot::BacklogReading;
 use crate::fleet::workers::{RegisteredWorkers, Statuses};
 use crate::health::{Health, Uptime};
@@ -43,6 +46,7 @@ pub(crate) struct Fleet {
     latest: tokio::sync::Mutex<Option<BacklogReading>>,
     reservations: Mutex<SuspectReservations>,
     statuses: Statuses,
+    pub(crate) shares: FairShares,
     /// Whether the coordinator is shutting down: calls no longer wait for work.
     closing: AtomicBool,
 }
@@ -71,6 +75,7 @@ impl Fleet {
             latest: tokio::sync::Mutex::default(),
             reservations: Mutex::default(),
             statuses: Statuses::default(),
+            shares: FairShares::default(),
             closing: AtomicBool::new(false),
         }
     }

@@ -68,6 +68,11 @@ impl ModelBacklog {
         before.unwrap_or_default().min(wanted)
     }
 
+    /// Units of the snapshot that nobody has gone for, suspects apart.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.claimable.load(Ordering::Acquire)
+    }
+
     /// Average number of dialogues per unit, at least 1.
     pub(crate) fn dialogues_per_unit(&self) -> u64 {
         let Some(counts) = &self.counts else { return 1 };

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use domain::Priority;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
@@ -59,6 +60,10 @@ pub struct Configuration {
     /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<String>,
+    /// Its share of a fleet beside other benchmarks of the same submitter, 1 to 100: one of 20 gets twice as much as one of 10.
+    /// Default: 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
 }
 
 fn core_pack() -> String {
@@ -245,6 +250,11 @@ impl Configuration {
             return wrong(format!("judges.{role}"), format!("is asked by no stage of {name}"));
         }
         Ok(())
+    }
+
+    /// Takes the priority of what it extends, unless it names one.
+    pub(crate) fn keep_priority_of(&mut self, extended: &Self) {
+        self.priority = self.priority.or(extended.priority);
     }
 
     /// The same questions without what makes it a judged benchmark.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::model::ModelSpec;
-use domain::{DialogueKey, Iteration, RunId};
+use domain::{DialogueKey, Iteration, Priority, RunId};
 use history::Winners;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
@@ -67,6 +67,12 @@ pub(crate) struct Run {
     pub places: Mutex<Option<RecordPositions>>,
     /// The commit path of the log, opened with the first record.
     pub log: tokio::sync::Mutex<LogHandle>,
+}
+
+/// The priority in the configuration of a manifest.
+pub(crate) fn priority_of(configuration: &serde_json::Value) -> Priority {
+    let number = configuration.get("priority").and_then(serde_json::Value::as_u64);
+    number.and_then(|number| Priority::new(u32::try_from(number).ok()?)).unwrap_or_default()
 }
 
 /// The scoring rules of a task.
@@ -199,6 +205,11 @@ impl Run {
     /// Its name.
     pub(crate) fn id(&self) -> &RunId {
         &self.manifest.run
+    }
+
+    /// Its share beside others of its submitter.
+    pub(crate) fn priority(&self) -> Priority {
+        priority_of(&self.manifest.configuration)
     }
 
     /// The current queue, if known.

@@ -94,6 +94,8 @@ impl Views {
             generation: u64::from(pipeline.manifest.revision),
             trouble: if phase.is_over() { None } else { self.health.trouble().or(own).or(unbegun) },
             headline: headline_of(pipeline),
+            priority: pipeline.configuration.priority.unwrap_or_default().get(),
+            submitter: self.fleet.shares.submitter_of(&pipeline.name),
             ..BenchmarkView::default()
         }
     }

@@ -11,7 +11,7 @@ use results::RunManifest;
 
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
-use crate::records::run::Run;
+use crate::records::run::{Run, priority_of};
 use crate::records::store::RunStateFile;
 use crate::views::Views;
 use crate::views::run::{Detail, Unredacted, name_of};
@@ -111,6 +111,7 @@ pub(crate) fn view_of_file(
         scored: state.scored,
         failed: state.failures.iter().map(|(_, count)| count).sum(),
         failures: state.failures.clone(),
+        priority: manifest.map_or(0, |manifest| priority_of(&manifest.configuration).get()),
         ..BenchmarkView::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use benchmarks::names::benchmark_of;
 use domain::comparison::{self, Condition, Conditions};
 use domain::control::{
     BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
@@ -119,6 +120,8 @@ impl Views {
                 Vec::new()
             },
             unacknowledged: workers.unacknowledged(),
+            priority: run.priority().get(),
+            submitter: self.fleet.shares.submitter_of(&benchmark_of(run.id())),
         }
     }
 

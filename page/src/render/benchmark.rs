@@ -78,6 +78,7 @@ fn progress(view: &BenchmarkView) -> Markup {
         progress max=(view.planned.max(1)) value=(view.done()) aria-label="Dialogues done" data-spoken=(spoken) { (share) " %" }
         p.counts { (fleet::counts_and_pace(view))
             @if let Some(elapsed) = view.elapsed_s { ", " (duration(elapsed)) @if !view.phase.is_over() { " so far" } } }
+        @if let Some(share) = fleet::share(view) { p.note { (share) } }
         (curve(view))
         @if let Some(trouble) = fleet::trouble(view) { p.warning { (trouble) } }
         @for note in &view.notes { p.warning { (printable(note)) } }

@@ -85,7 +85,7 @@ mirrored! {
     BenchmarkView => RunView {
         run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
         cells, tokens_per_second, refusals, notes, history, headline, rows, runs,
-        elapsed_s, per_minute, unacknowledged,
+        elapsed_s, per_minute, unacknowledged, priority, submitter,
     }
 
     HistoryEntry => HistoryEntry { at, who, what }

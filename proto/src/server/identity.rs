@@ -5,6 +5,7 @@
 //! name = "alice"
 //! roles = ["operator"]
 //! sha256 = "…"                  # of the token, which stands nowhere; `kgfleet token new` makes both
+//! open_dialogues = 500000       # how many dialogues its benchmarks may have without a record; default: any number
 //!
 //! [[identity]]
 //! name = "pool"
@@ -83,6 +84,8 @@ pub struct ListedIdentity {
     pub san: Option<String>,
     pub expires: Option<Timestamp>,
     pub revoked: Option<Timestamp>,
+    /// Dialogues that its benchmarks may have without a record.
+    pub open_dialogues: Option<u64>,
 }
 
 /// An identity file is invalid.
@@ -121,6 +124,7 @@ struct Entry {
     san: Option<String>,
     workers: Option<String>,
     expires: Option<Timestamp>,
+    open_dialogues: Option<u64>,
 }
 
 impl Entry {
@@ -205,6 +209,7 @@ impl Identities {
             workers: entry.workers,
             san: entry.san,
             expires: entry.expires,
+            open_dialogues: entry.open_dialogues,
         };
         Ok(table.callers.iter().map(|(entry, _)| listed(entry.clone())).collect())
     }
@@ -274,10 +279,14 @@ impl Table {
             if entry.workers.is_some() && !entry.roles.contains(&CallerRole::Worker) {
                 return wrong("`workers` is for the role worker only");
             }
+            if entry.open_dialogues.is_some() && !entry.roles.contains(&CallerRole::Operator) {
+                return wrong("`open_dialogues` is for the role operator only");
+            }
             if entry.sha256.is_none() && entry.san.is_none() {
                 return wrong("expected `sha256` of its token or `san` of its certificate");
             }
-            let caller = Caller::new(&*entry.name, &*entry.roles, entry.workers.as_deref().map(Glob::new));
+            let workers = entry.workers.as_deref().map(Glob::new);
+            let caller = Caller::bounded(&*entry.name, &*entry.roles, workers, entry.open_dialogues);
             if let Some(hash) = &entry.sha256 {
                 let Some(hash) = read_digest(hash) else {
                     return wrong("`sha256` is not 64 hexadecimal digits");

@@ -32,6 +32,7 @@ struct Identity {
     name: String,
     roles: Vec<CallerRole>,
     workers: Option<Glob>,
+    open_dialogues: Option<u64>,
     revoked: AtomicBool,
 }
 
@@ -41,8 +42,18 @@ impl Caller {
 
     /// `workers` is the pattern of worker names that the identity may use; all if absent.
     pub fn new(name: impl Into<String>, roles: impl Into<Vec<CallerRole>>, workers: Option<Glob>) -> Self {
+        Self::bounded(name, roles, workers, None)
+    }
+
+    /// The same; `open_dialogues` is how many its benchmarks may have without a record, without a bound if absent.
+    pub fn bounded(
+        name: impl Into<String>,
+        roles: impl Into<Vec<CallerRole>>,
+        workers: Option<Glob>,
+        open_dialogues: Option<u64>,
+    ) -> Self {
         let (name, roles, revoked) = (name.into(), roles.into(), AtomicBool::new(false));
-        Self { identity: Arc::new(Identity { name, roles, workers, revoked }), from: None }
+        Self { identity: Arc::new(Identity { name, roles, workers, open_dialogues, revoked }), from: None }
     }
 
     /// The same identity, calling from this machine.
@@ -71,6 +82,11 @@ impl Caller {
     /// Whether it may act as this worker.
     pub fn may_be(&self, worker: &WorkerId) -> bool {
         self.identity.workers.as_ref().is_none_or(|names| names.matches(worker.as_str()))
+    }
+
+    /// How many dialogues without a record its benchmarks may have, if that is bounded.
+    pub fn open_dialogues(&self) -> Option<u64> {
+        self.identity.open_dialogues
     }
 
     /// Revokes its rights, including in calls in progress.

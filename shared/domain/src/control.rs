@@ -196,6 +196,12 @@ pub struct BenchmarkView {
     /// Records at workers of the fleet, of all runs, that no coordinator has acknowledged.
     #[serde(default)]
     pub unacknowledged: u64,
+    /// Its share of the fleet beside others of its submitter; 0 if that is not known.
+    #[serde(default)]
+    pub priority: u32,
+    /// Who submitted it, if that is known and it is not over.
+    #[serde(default)]
+    pub submitter: String,
 }
 
 /// Minutes that a view looks back.

@@ -6,7 +6,7 @@
 //! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
-//! has reached, and what can be said of it before all is known.
+//! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
 
 #[macro_use]
 mod named;
@@ -25,6 +25,7 @@ pub mod machine;
 pub mod mean;
 pub mod model;
 pub mod outcome;
+pub mod priority;
 pub mod provenance;
 pub mod provider;
 pub mod ranking;
@@ -45,6 +46,7 @@ pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, T
 pub use mean::Mean;
 pub use model::{KeyPlace, ModelSpec};
 pub use outcome::{FailureCause, Outcome};
+pub use priority::Priority;
 pub use provenance::{About, MadeAt, ModelProvenance, Provenance, TaskProvenance};
 pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
 pub use record::{Attempt, Record};

@@ -19,6 +19,7 @@ mod same_records;
 mod seen;
 mod sentinel;
 mod several;
+mod sharing;
 mod steering;
 mod symptoms;
 mod tls;

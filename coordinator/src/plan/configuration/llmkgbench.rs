@@ -72,6 +72,7 @@ pub(crate) fn parse(text: &str) -> Result<Configuration, String> {
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
         reuse: None,
+        priority: None,
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,
         pack: super::core_pack(),

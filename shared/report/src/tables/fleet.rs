@@ -20,8 +20,11 @@ pub fn runs(views: &[BenchmarkView]) -> Table {
     let mut table = Table::default()
         .left(["run", "planned", "name", "phase"])
         .right(["dialogues", "scored", "failed", "per s", "tokens/s", "ETA"])
+        .left(["submitted by"])
+        .right(["priority"])
         .left([""]);
     for view in views {
+        let shares = view.priority > 0 && !view.phase.is_over();
         table.row(vec![
             view.run.to_string(),
             view.created_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -33,6 +36,8 @@ pub fn runs(views: &[BenchmarkView]) -> Table {
             figure(view.rate),
             figure(view.tokens_per_second),
             eta_of_run(view),
+            if shares { printable(&view.submitter) } else { String::new() },
+            if shares { view.priority.to_string() } else { String::new() },
             trouble(view).unwrap_or_default(),
         ]);
     }
@@ -65,6 +70,12 @@ pub fn stage_runs(view: &BenchmarkView) -> Table {
 pub fn headline(view: &BenchmarkView) -> String {
     let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Whose it is, and its share beside others of the same submitter; `None` where nobody submits to anybody, and when it is over.
+pub fn share(view: &BenchmarkView) -> Option<String> {
+    let known = !view.submitter.is_empty() && view.priority > 0 && !view.phase.is_over();
+    known.then(|| format!("submitted by {}, priority {}", printable(&view.submitter), view.priority))
 }
 
 /// Progress of a run and what blocks it, as a line.
