@@ -13,6 +13,7 @@ help: ## Show this list.
 demo: ## Run all 26 tasks against the built-in simulator; needs no GPU, no Redis, no network model.
 	$(CARGO) build --quiet --bin kgfleet
 	target/debug/kgfleet run --data-dir target/demo
+	target/debug/kgfleet report latest --data-dir target/demo --out target/demo/report.html
 
 cluster: ## Start Redis, a simulator, a coordinator and two workers on this machine, until interrupted.
 	$(CARGO) build --quiet --bin kgfleet
