@@ -11,6 +11,12 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
 }
 
+/// Hours, above 0.
+pub fn hours(text: &str) -> Result<f64, String> {
+    let hours: f64 = text.parse().map_err(|_| "expected a number of hours".to_owned())?;
+    if hours.is_finite() && hours > 0.0 { Ok(hours) } else { Err("expected more than 0 hours".to_owned()) }
+}
+
 /// A time in seconds, or `auto`.
 pub fn idle_after(text: &str) -> Result<IdleAfter, String> {
     if text == "auto" { Ok(IdleAfter::Auto) } else { seconds(text).map(IdleAfter::Exactly) }

@@ -60,6 +60,7 @@ verbs! {
     Simulate = simulate;
     Coordinator = coordinator;
     Worker = worker;
+    Conduct = conduct;
     Submit = submit;
     Status = status;
     Watch = watch;

@@ -11,6 +11,7 @@ mod altered;
 mod bad_input;
 mod chart;
 mod cluster;
+mod conducting;
 mod conformance;
 mod costing;
 mod determinism;

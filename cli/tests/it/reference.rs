@@ -38,6 +38,7 @@ fn the_reference_describes_the_metrics() {
     for (who, table) in [
         ("Coordinator", coordinator::metrics::DEFINITIONS),
         ("Worker", worker::metrics::DEFINITIONS),
+        ("Conductor", conductor::metrics::DEFINITIONS),
         ("Every process", &every),
     ] {
         writeln!(made, "\n## {who}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|").unwrap();

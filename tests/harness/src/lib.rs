@@ -13,6 +13,7 @@
 //! | [`browser`] | a headless Chromium that is told what to do, and the accessibility checker | `browser` |
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
+//! | [`kubernetes_api`] | a stand-in for the API of Kubernetes, whose controllers the test plays | `kubernetes-api` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
 //! | [`invented_graph`] | a knowledge graph to draw questions from, of a seed | `invented-graph` |
 //! | [`gated_model`] | a model in the process whose answers the test holds back | `gated-model` |
@@ -40,6 +41,8 @@ pub mod gated_model;
 pub mod http;
 #[cfg(feature = "invented-graph")]
 pub mod invented_graph;
+#[cfg(feature = "kubernetes-api")]
+pub mod kubernetes_api;
 #[cfg(feature = "played-worker")]
 pub mod played_worker;
 pub mod ports;

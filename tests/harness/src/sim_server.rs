@@ -148,7 +148,7 @@ impl SimServer {
         Self::serve(SimConfig::new(vec![ModelConfig::new(MODEL)]), address)
     }
 
-    fn with(config: SimConfig) -> Self {
+    pub fn with(config: SimConfig) -> Self {
         Self::serve(config, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 

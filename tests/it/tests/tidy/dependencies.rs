@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "domain",
     "present",
     "costs",
@@ -26,6 +26,7 @@ const ORDER: [&str; 28] = [
     "vllm-sim",
     "worker",
     "coordinator",
+    "conductor",
     "page",
     "cli",
     "harness",

@@ -1,0 +1,136 @@
+//! `kgfleet conduct`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use conductor::{ApiAccount, KubernetesApi, RoundReadiness, Rounds, ConductorSettings};
+use pool::Limits;
+use service_kit::http::{self, Probes};
+use service_kit::metrics::Metrics;
+use service_kit::shutdown::{self, Stop, reached};
+use url::Url;
+
+use crate::kit::arguments::{hours, seconds};
+use crate::kit::exit_code::{Exit, ExitCode};
+use crate::kit::output::say;
+use crate::kit::serving::bind;
+use crate::place::remote::Remote;
+
+/// Start and end the servers of models on Kubernetes, by what coordinators say that there is to do.
+///
+/// Every few seconds it reads the pools of a release (suspended CronJobs with the label `kgfleet/pool`), their Jobs and pods,
+/// asks a coordinator what models have left, and starts Jobs for those that have work: the longest first, within --gpus and
+/// --gpu-hours. Servers end by themselves when nothing is left. It deletes only servers that will never serve: those whose nodes
+/// do not come, whose images do not come, that do not stay up, or whose node is lost. It runs in a pod of the release, and keeps
+/// nothing: another one goes on by what is in the cluster. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
+/// the socket failed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// GPUs that servers may use at once, those included that wait for nodes.
+    #[arg(long, value_name = "N")]
+    gpus: u32,
+    /// GPUs of a node, which are counted out while it is lost. Default: only those that the lost server had.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    gpus_per_node: Option<u32>,
+    /// GPU-hours that all servers of the release may take together: none is started that would, as far as is known, take more.
+    /// Default: no budget.
+    #[arg(long, value_name = "HOURS", value_parser = hours)]
+    gpu_hours: Option<f64>,
+    /// Seconds that a server of several nodes may wait for all of them; then it is deleted, and tried again five minutes later.
+    #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = seconds)]
+    gang_timeout: Duration,
+    /// Seconds between two looks.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    every: Duration,
+    /// Something admits Jobs whole and in the order of their creation, as Kueue does: servers of several nodes need not wait for
+    /// each other.
+    #[arg(long)]
+    admitted_whole: bool,
+    /// The release whose pools these are: the label `app.kubernetes.io/instance` of their CronJobs.
+    #[arg(long, env = "KGFLEET_RELEASE")]
+    release: String,
+    /// Its namespace. Default: that of the service account.
+    #[arg(long, env = "KGFLEET_NAMESPACE")]
+    namespace: Option<String>,
+    /// Folder with `token`, `ca.crt` and `namespace` of a service account that may list CronJobs, Jobs and pods, and create and
+    /// delete Jobs.
+    #[arg(long, value_name = "DIR", default_value = "/var/run/secrets/kubernetes.io/serviceaccount")]
+    account: PathBuf,
+    /// Address of the Kubernetes API.
+    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc")]
+    kubernetes_api: Url,
+    /// Address for /healthz, /readyz and /metrics. Default: none.
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
+    http: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Arguments {
+    fn settings(&self) -> ConductorSettings {
+        ConductorSettings {
+            limits: Limits {
+                gpus: self.gpus,
+                gpu_hours: self.gpu_hours,
+                gang_timeout: self.gang_timeout,
+                admits_whole: self.admitted_whole,
+            },
+            gpus_per_node: self.gpus_per_node,
+        }
+    }
+
+    fn cluster(&self) -> anyhow::Result<KubernetesApi> {
+        let namespace = match &self.namespace {
+            Some(namespace) => namespace.clone(),
+            None => namespace_of(&self.account)?,
+        };
+        let account = ApiAccount {
+            api: self.kubernetes_api.clone(),
+            folder: self.account.clone(),
+            namespace,
+            release: self.release.clone(),
+        };
+        KubernetesApi::new(account).map_err(Exit::usage)
+    }
+}
+
+fn namespace_of(account: &Path) -> anyhow::Result<String> {
+    let path = account.join("namespace");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}; name the namespace with --namespace", path.display()));
+    Ok(text.map_err(Exit::usage)?.trim().to_owned())
+}
+
+/// `kgfleet conduct`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    models::install_crypto();
+    let metrics = Metrics::install()?;
+    metrics.introduce("conductor", env!("CARGO_PKG_VERSION"));
+    metrics.describe(conductor::metrics::DEFINITIONS);
+    let cluster = arguments.cluster()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        let client = arguments.remote.client()?;
+        let (stopper, stop) = shutdown::channel();
+        shutdown::on_signals(stopper, |_, _| say("stopping: servers go on"))?;
+        let readiness = RoundReadiness::default();
+        if let Some(address) = &arguments.http {
+            let (listener, bound) = bind(address).await?;
+            eprintln!("health and metrics on http://{bound}");
+            let ready = readiness.clone();
+            let probes = Probes { ready: Arc::new(move || ready.get()), metrics };
+            tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Drain)));
+        }
+        eprintln!(
+            "conducting the pools of {} on {} GPUs, for {}",
+            arguments.release,
+            arguments.gpus,
+            arguments.remote.address()
+        );
+        let rounds = Rounds::new(arguments.settings());
+        conductor::conduct(&cluster, &client, rounds, arguments.every, readiness, stop).await;
+        Ok(ExitCode::Success)
+    })
+}

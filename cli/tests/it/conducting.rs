@@ -1,0 +1,188 @@
+//! `kgfleet conduct` with a real coordinator and real workers, and a stand-in for Kubernetes whose kubelet is the test: it starts
+//! what a Job says, and says how it ended.
+
+use std::path::{Path, PathBuf};
+
+use domain::control::RunPhase;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use vllm_sim::{ModelConfig, SimConfig};
+
+use crate::harness::cluster::Coordinator;
+use crate::harness::{Cluster, Finished, NT_TASK, Running, Server};
+use harness::kubernetes_api::{ACCOUNT_TOKEN, ApiObjects, KubernetesServer};
+
+/// A folder with a service account.
+fn account(folder: &Path) -> PathBuf {
+    let account = folder.join("account");
+    std::fs::create_dir(&account).unwrap();
+    for (name, content) in [("token", ACCOUNT_TOKEN), ("ca.crt", ""), ("namespace", "bench\n")] {
+        std::fs::write(account.join(name), content).unwrap();
+    }
+    account
+}
+
+/// A pool of one GPU that serves a model of its name.
+fn pool(name: &str) -> Value {
+    let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
+    let estimate = json!({
+        "gpus": 1, "parts": 1, "servers": 1, "load_seconds": 5, "dialogues_per_second": 10, "dialogues": 8,
+    });
+    json!({
+        "metadata": {
+            "name": format!("bench-{name}"), "uid": format!("cron-{name}"), "labels": labels,
+            "annotations": {"kgfleet/estimate": estimate.to_string()},
+        },
+        "spec": {"suspend": true, "schedule": "0 0 1 1 *", "jobTemplate": {
+            "metadata": {"labels": labels},
+            "spec": {"completions": 1, "parallelism": 1, "template": {"spec": {"containers": [
+                {"name": "worker", "args": ["worker", "--model", name, "--until-done", "--leave-surplus"]},
+            ]}}},
+        }},
+    })
+}
+
+/// A conductor for one GPU that looks every second.
+fn conductor(
+    cluster: &Cluster,
+    coordinator: &Coordinator,
+    server: &KubernetesServer,
+    account: &Path,
+) -> Running {
+    let mut conductor = cluster.data.start(&[
+        "conduct",
+        "--gpus",
+        "1",
+        "--release",
+        "bench",
+        "--account",
+        account.to_str().unwrap(),
+        "--kubernetes-api",
+        &server.url,
+        "--every",
+        "1",
+        "--coordinator",
+        &coordinator.url(),
+    ]);
+    conductor.until_it_says("conducting the pools of bench");
+    conductor
+}
+
+/// Runs the worker of a Job to its end, as a kubelet and the Job controller would, and says how it ended.
+fn play(
+    cluster: &Cluster,
+    coordinator: &Coordinator,
+    kubernetes: &KubernetesServer,
+    job: &str,
+    server: &Server,
+) -> Finished {
+    let pod = format!("{job}-0");
+    let arguments = {
+        let mut objects = kubernetes.objects();
+        let template = objects.of["jobs"][job].clone();
+        let scheduled = template["metadata"]["creationTimestamp"].clone();
+        let mut labels = template["metadata"]["labels"].clone();
+        labels["batch.kubernetes.io/job-name"] = json!(job);
+        objects.put(
+            "pods",
+            json!({
+                "metadata": {"name": pod, "labels": labels},
+                "spec": {"nodeName": "n1"},
+                "status": {"phase": "Running", "conditions": [
+                    {"type": "PodScheduled", "status": "True", "lastTransitionTime": scheduled},
+                ]},
+            }),
+        );
+        template["spec"]["template"]["spec"]["containers"][0]["args"].clone()
+    };
+    let arguments: Vec<&str> =
+        arguments.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let more = [&arguments[1..], &["--concurrency", "4"]].concat();
+    let ended = cluster.worker_with(&pod, coordinator.port, &server.url(), &more).finish();
+    let mut objects = kubernetes.objects();
+    let (kind, phase) =
+        if ended.code() == Some(0) { ("Complete", "Succeeded") } else { ("Failed", "Failed") };
+    let message = format!(
+        "Container worker for pod bench/{pod} failed with exit code {} matching",
+        ended.code().unwrap()
+    );
+    let condition = json!({
+        "type": kind, "status": "True", "reason": "PodFailurePolicy", "message": message,
+        "lastTransitionTime": jiff::Timestamp::now().to_string(),
+    });
+    objects.of.get_mut("jobs").unwrap().get_mut(job).unwrap()["status"] = json!({"conditions": [condition]});
+    objects.of.get_mut("pods").unwrap().get_mut(&pod).unwrap()["status"]["phase"] = json!(phase);
+    ended
+}
+
+fn was_made(job: &str) -> impl Fn(&ApiObjects) -> bool {
+    let change = format!("POST jobs {job}");
+    move |objects| objects.changes.contains(&change)
+}
+
+#[test]
+fn two_models_take_turns_on_one_gpu_and_a_later_stage_begins_a_server_of_its_own() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (kubernetes, account) = (KubernetesServer::start(), account(cluster.data.path()));
+    for name in ["alpha", "beta"] {
+        kubernetes.objects().put("cronjobs", pool(name));
+    }
+    let servers = ["alpha", "beta"].map(|name| Server::with(SimConfig::new(vec![ModelConfig::new(name)])));
+    let coordinator = cluster.coordinator();
+    // Two conductors collide and do no harm; one of them is killed in the middle.
+    let (first, second) = (
+        conductor(&cluster, &coordinator, &kubernetes, &account),
+        conductor(&cluster, &coordinator, &kubernetes, &account),
+    );
+    let configuration = |iterations: u32| {
+        let models = ["alpha", "beta"].map(|name| {
+            format!("[[models]]\nlabel = '{name}'\nconnector = 'openai-compatible'\nstream = false\n")
+        });
+        let text = format!(
+            "name = 'two'\nseed = 5\niterations = {iterations}\ntasks = ['{NT_TASK}']\n{}",
+            models.concat()
+        );
+        cluster.data.write("two.toml", text)
+    };
+    let submit = |iterations: u32, more: &[&str]| {
+        let configuration = configuration(iterations);
+        let arguments = [&["submit", configuration.to_str().unwrap()], more].concat();
+        cluster.kgfleet(&coordinator, &arguments).expect(0).stdout.trim().to_owned()
+    };
+    let run = submit(8, &[]);
+    // Equal, but for their names.
+    drop(kubernetes.until(was_made("bench-alpha-1")));
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", &servers[0]).expect(0);
+    drop(kubernetes.until(was_made("bench-beta-1")));
+    drop(first);
+    play(&cluster, &coordinator, &kubernetes, "bench-beta-1", &servers[1]).expect(0);
+    let view = cluster.status(&coordinator, &run);
+    assert_eq!((view.phase, view.scored), (RunPhase::Finished, 16));
+    // What is added later brings servers back, one by one as before.
+    submit(10, &["--extend", &run]);
+    drop(kubernetes.until(was_made("bench-alpha-2")));
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &servers[0]).expect(0);
+    drop(kubernetes.until(was_made("bench-beta-2")));
+    play(&cluster, &coordinator, &kubernetes, "bench-beta-2", &servers[1]).expect(0);
+    assert_eq!(cluster.status(&coordinator, &run).scored, 20);
+    let changes = kubernetes.objects().changes.clone();
+    let expected = ["bench-alpha-1", "bench-beta-1", "bench-alpha-2", "bench-beta-2"];
+    assert_eq!(changes, expected.map(|job| format!("POST jobs {job}")));
+    second.signal(Signal::TERM);
+    second.finish().expect(0).says(&["stopping: servers go on"]);
+}
+
+#[test]
+fn what_cannot_be_conducted_is_said_at_the_start() {
+    let data = crate::harness::Data::new();
+    let account = account(data.path());
+    let refused = |options: &[&str]| {
+        data.kgfleet(&[&["conduct", "--gpus", "1", "--release", "bench"], options].concat()).expect(2)
+    };
+    refused(&["--account", "/nowhere"]).says(&["/nowhere/namespace", "--namespace"]);
+    refused(&["--account", "/nowhere", "--namespace", "bench"]).says(&["/nowhere/ca.crt"]);
+    let account = account.to_str().unwrap();
+    refused(&["--account", account, "--kubernetes-api", "http://10.0.0.1"]).says(&["https only"]);
+    refused(&["--account", account, "--namespace", "a/b"]).says(&["`a/b` is no name"]);
+    refused(&["--account", account, "--gpu-hours", "0"]).says(&["more than 0 hours"]);
+}

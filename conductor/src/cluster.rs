@@ -1,0 +1,62 @@
+//! The way to a cluster.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::objects::{BatchJob, CronJob, ServerPod};
+
+/// The objects of the pools of one release.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterState {
+    pub cron_jobs: Vec<CronJob>,
+    /// Those of pools, and others of the release.
+    pub jobs: Vec<BatchJob>,
+    pub pods: Vec<ServerPod>,
+}
+
+impl ClusterState {
+    /// Reads a list of objects of all three kinds, as `kubectl get -o json` prints it; others are passed over.
+    ///
+    /// # Errors
+    /// It is no list, or an object of it is not of its kind.
+    pub fn of_list(mut list: Value) -> Result<Self, serde_json::Error> {
+        let items: Vec<Value> = serde_json::from_value(list["items"].take())?;
+        let mut state = Self::default();
+        for item in items {
+            match item["kind"].as_str() {
+                Some("CronJob") => state.cron_jobs.push(serde_json::from_value(item)?),
+                Some("Job") => state.jobs.push(serde_json::from_value(item)?),
+                Some("Pod") => state.pods.push(serde_json::from_value(item)?),
+                _ => {}
+            }
+        }
+        Ok(state)
+    }
+}
+
+/// Why a cluster did not do something.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// It is so already: the name is taken, or the object is gone or is another one.
+    #[error("{0}")]
+    Conflict(String),
+    /// Nobody may do it, or nobody ever can.
+    #[error("{0}")]
+    Refused(String),
+    /// It may succeed later.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// A cluster as a conductor uses it.
+#[async_trait]
+pub trait PoolCluster: Send + Sync {
+    /// What there is now.
+    async fn state(&self) -> Result<ClusterState, ClusterError>;
+
+    /// Makes a Job.
+    async fn create(&self, job: &Value) -> Result<(), ClusterError>;
+
+    /// Deletes a Job with its pods, if it is the one with this `uid`.
+    async fn delete(&self, job: &str, uid: &str) -> Result<(), ClusterError>;
+}

@@ -1,0 +1,131 @@
+//! Goes round: reads, decides, and does it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::control::{Control, WorkerView};
+use jiff::Timestamp;
+use service_kit::shutdown::{Stop, StopReceiver, reached};
+use tokio::time::MissedTickBehavior;
+
+use crate::cluster::{ClusterError, PoolCluster};
+use crate::metrics;
+use crate::rounds::{RoundOutcome, Rounds, ServerOrder};
+
+/// Time between the creation of two Jobs where something else admits them in the order of their creation, which is told in
+/// seconds.
+const APART: Duration = Duration::from_millis(1_100);
+
+/// Whether the last round was done, and if not, why.
+#[derive(Clone, Debug)]
+pub struct RoundReadiness(Arc<Mutex<Result<(), String>>>);
+
+impl Default for RoundReadiness {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Err("the first round is not over".to_owned()))))
+    }
+}
+
+impl RoundReadiness {
+    pub fn get(&self) -> Result<(), String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, to: Result<(), String>) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Said once, not every round.
+        if let (Err(problem), true) = (&to, *held != to) {
+            tracing::warn!(problem, "this round does less than it should");
+        }
+        *held = to;
+    }
+}
+
+/// Goes round, every so often, until the process stops.
+pub async fn conduct(
+    cluster: &dyn PoolCluster,
+    control: &dyn Control,
+    mut rounds: Rounds,
+    every: Duration,
+    readiness: RoundReadiness,
+    stop: StopReceiver,
+) {
+    let mut looks = tokio::time::interval(every);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut said = Vec::new();
+    loop {
+        tokio::select! {
+            _ = looks.tick() => {}
+            () = reached(stop.clone(), Stop::Drain) => return,
+        }
+        readiness.set(round(cluster, control, &mut rounds, &mut said).await);
+    }
+}
+
+/// One round. What went wrong is returned; what could be done was done.
+async fn round(
+    cluster: &dyn PoolCluster,
+    control: &dyn Control,
+    rounds: &mut Rounds,
+    said: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut problem = None;
+    // Without a word of coordinators nothing is started; servers that will never come are deleted all the same.
+    let workers: Vec<WorkerView> = match (control.needs(&[]).await, control.workers().await) {
+        (Ok(needs), Ok(workers)) => {
+            rounds.note_needs(needs, Timestamp::now());
+            workers
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            problem = Some(error.message);
+            Vec::new()
+        }
+    };
+    let state = cluster.state().await.map_err(|error| error.to_string())?;
+    let outcome = rounds.round(&state, &workers, Timestamp::now());
+    if outcome.problems != *said {
+        outcome.problems.iter().for_each(|problem| tracing::error!(problem, "a CronJob is no pool"));
+        said.clone_from(&outcome.problems);
+    }
+    metrics::state(&outcome, rounds.settings());
+    let wants_order = rounds.settings().limits.admits_whole;
+    if let Err(error) = carry_out(cluster, &outcome, wants_order).await {
+        problem = Some(error.to_string());
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+/// Does what was decided. The first failure is returned after the rest was tried.
+async fn carry_out(
+    cluster: &dyn PoolCluster,
+    outcome: &RoundOutcome,
+    wants_order: bool,
+) -> Result<(), ClusterError> {
+    let mut first = Ok(());
+    let mut is_later = false;
+    for order in &outcome.orders {
+        let done = match order {
+            ServerOrder::Delete { job, uid, why } => {
+                tracing::warn!(job, why, "deleting a server");
+                cluster.delete(job, uid).await
+            }
+            ServerOrder::Create { job, manifest } => {
+                if wants_order && std::mem::replace(&mut is_later, true) {
+                    tokio::time::sleep(APART).await;
+                }
+                tracing::info!(job, "starting a server");
+                cluster.create(manifest).await
+            }
+        };
+        match done {
+            // Another conductor was first, or it is gone already: the next round sees what there is.
+            Err(ClusterError::Conflict(reason)) => tracing::info!(reason, "it is so already"),
+            Err(error) => {
+                tracing::error!(%error, "an order was not carried out");
+                first = first.and(Err(error));
+            }
+            Ok(()) => {}
+        }
+    }
+    first
+}

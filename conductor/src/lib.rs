@@ -1,0 +1,24 @@
+//! Starts and ends the servers of pools on Kubernetes, by what coordinators say that there is to do.
+//!
+//! A pool is a suspended CronJob: a stored Job, of which each server is made. Every few seconds the conductor reads what there is
+//! and what is needed, asks [`pool::decide()`], and makes or deletes Jobs. All that it must not forget stands in the cluster: a
+//! conductor that restarts reads failures and GPU-hours from the Jobs that ended.
+//!
+//! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
+//! [`server`] says where a Job stands; [`rounds`] decides, a plain state machine; [`cluster`] is the way to Kubernetes, [`api`] the
+//! one over HTTP; [`mod@conduct`] goes round.
+
+pub mod api;
+pub mod cluster;
+pub mod conduct;
+pub mod metrics;
+pub mod objects;
+pub mod rounds;
+pub mod server;
+pub mod template;
+
+pub use api::{ApiAccount, KubernetesApi};
+pub use cluster::{ClusterError, ClusterState, PoolCluster};
+pub use conduct::{RoundReadiness, conduct};
+pub use rounds::{ConductorSettings, PoolRow, Rounds, ServerOrder};
+pub use template::PoolTemplate;

@@ -1,0 +1,62 @@
+//! Every metric of the conductor. Pools are bounded by the chart.
+
+use jiff::Timestamp;
+use service_kit::metric_table;
+use service_kit::metrics::frame::{self, Frame};
+
+use crate::rounds::{ConductorSettings, RoundOutcome, SERVER_STATES, WAITS};
+
+metric_table! {
+    /// All of them.
+    pub const DEFINITIONS;
+
+    POOL_SERVERS = gauge "kgfleet_pool_servers" Count ["pool", "serves", "state"] "Servers of a pool, by what they are doing.";
+    POOL_WAITING_SECONDS = gauge "kgfleet_pool_waiting_seconds" Seconds ["pool", "serves", "why"] "How long a pool with work has waited for its first server; absent if it does not wait.";
+    POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves"] "Servers of a pool that failed, since its template was changed or somebody retried it.";
+    POOL_GIVEN_UP = gauge "kgfleet_pool_given_up" Count ["pool", "serves"] "1 for a pool that gets no server any more before somebody changes its template or retries it, else 0.";
+    POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves"] "GPU-hours of a pool's servers, as far as their Jobs are known.";
+    GPU_HOURS = gauge "kgfleet_gpu_hours" Count [] "GPU-hours of all servers so far.";
+    GPU_HOURS_BUDGET = gauge "kgfleet_gpu_hours_budget" Count [] "GPU-hours that may be used; absent without a budget.";
+    POOL_GPUS = gauge "kgfleet_pool_gpus" Count ["state"] "GPUs that may be used at once, those of servers that have not ended, and those of lost nodes and left-over pods.";
+}
+
+/// States what a round came to.
+pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
+    let now = Timestamp::now();
+    let mut frame = Frame::default();
+    let mut in_use = 0;
+    for row in &outcome.rows {
+        let pool = [("pool", row.pool.as_str()), ("serves", row.model.as_str())];
+        for (state, servers) in SERVER_STATES.iter().zip(row.servers) {
+            frame.set(POOL_SERVERS, &[pool[0], pool[1], ("state", state)], f64::from(servers));
+        }
+        in_use += row.servers.iter().sum::<u32>() * row.gpus;
+        for why in WAITS {
+            if let Some(wait) = row.wait.as_ref().filter(|wait| wait.why == why) {
+                let seconds = now.duration_since(wait.since).as_secs_f64();
+                frame.set(POOL_WAITING_SECONDS, &[pool[0], pool[1], ("why", why)], seconds.max(0.0));
+            }
+        }
+        frame.set(POOL_FAILURES, &pool, f64::from(row.failures));
+        frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));
+        frame.set(POOL_GPU_HOURS, &pool, row.gpu_hours);
+    }
+    frame.set(GPU_HOURS, &[], outcome.gpu_hours);
+    if let Some(budget) = settings.limits.gpu_hours {
+        frame.set(GPU_HOURS_BUDGET, &[], budget);
+    }
+    for (state, gpus) in [("limit", settings.limits.gpus), ("servers", in_use), ("out", outcome.gpus_out)] {
+        frame.set(POOL_GPUS, &[("state", state)], f64::from(gpus));
+    }
+    frame::state("pools", frame);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_keeps_the_conventions() {
+        assert_eq!(service_kit::metrics::violations(DEFINITIONS), [""; 0]);
+    }
+}

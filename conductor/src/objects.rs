@@ -1,0 +1,198 @@
+//! The objects of Kubernetes, as far as a conductor reads them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The label with the name of a pool, on its CronJob, on Jobs that are made of it, and on their pods.
+pub const POOL_LABEL: &str = "kgfleet/pool";
+
+/// The label with the name of the release.
+pub const RELEASE_LABEL: &str = "app.kubernetes.io/instance";
+
+/// The label by which the Job controller marks the pods of a Job.
+pub const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
+
+/// The container that asks and judges.
+pub const WORKER_CONTAINER: &str = "worker";
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ObjectMetadata {
+    pub name: String,
+    pub uid: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub creation_timestamp: Option<Timestamp>,
+    /// When it is to be gone: for a pod, when its grace is over.
+    pub deletion_timestamp: Option<Timestamp>,
+}
+
+impl ObjectMetadata {
+    /// The pool that it belongs to; empty if none.
+    pub fn pool(&self) -> &str {
+        self.labels.get(POOL_LABEL).map_or("", String::as_str)
+    }
+}
+
+/// A stored Job.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CronJob {
+    pub metadata: ObjectMetadata,
+    pub spec: CronJobSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CronJobSpec {
+    /// Metadata and specification of its Jobs.
+    pub job_template: Value,
+}
+
+/// A server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BatchJob {
+    pub metadata: ObjectMetadata,
+    pub spec: BatchJobSpec,
+    pub status: BatchJobStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BatchJobSpec {
+    /// Whether it has no pods, because something else admits Jobs and has not admitted this one.
+    pub suspend: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BatchJobStatus {
+    pub start_time: Option<Timestamp>,
+    pub conditions: Vec<ObjectCondition>,
+    /// The indexes that are complete, as in `0-2,5`.
+    pub completed_indexes: String,
+}
+
+impl BatchJobStatus {
+    /// Whether an index is complete.
+    pub fn has_completed(&self, index: u32) -> bool {
+        let is_in = |range: &str| {
+            let (from, to) = range.split_once('-').unwrap_or((range, range));
+            from.parse::<u32>().is_ok_and(|from| from <= index)
+                && to.parse::<u32>().is_ok_and(|to| index <= to)
+        };
+        self.completed_indexes.split(',').any(is_in)
+    }
+}
+
+/// Something that is so, or is not, of an object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ObjectCondition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    pub last_transition_time: Option<Timestamp>,
+}
+
+impl ObjectCondition {
+    /// The condition of this kind that holds.
+    pub fn holding<'a>(conditions: &'a [Self], kind: &str) -> Option<&'a Self> {
+        conditions.iter().find(|condition| condition.kind == kind && condition.status == "True")
+    }
+}
+
+/// A part of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServerPod {
+    pub metadata: ObjectMetadata,
+    pub spec: ServerPodSpec,
+    pub status: ServerPodStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServerPodSpec {
+    /// Empty until it is scheduled.
+    pub node_name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServerPodStatus {
+    pub phase: String,
+    pub reason: String,
+    pub message: String,
+    pub conditions: Vec<ObjectCondition>,
+    pub container_statuses: Vec<ContainerStatus>,
+    /// The server beside the worker is one of them: a native sidecar.
+    pub init_container_statuses: Vec<ContainerStatus>,
+}
+
+impl ServerPodStatus {
+    /// The containers, those that start first first.
+    pub fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.init_container_statuses.iter().chain(&self.container_statuses)
+    }
+
+    /// Whether its containers have ended for good.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed")
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerStatus {
+    pub name: String,
+    pub restart_count: u32,
+    pub state: ContainerState,
+    pub last_state: ContainerState,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerState {
+    pub waiting: Option<ContainerWaiting>,
+    pub terminated: Option<ContainerEnd>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerWaiting {
+    pub reason: String,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerEnd {
+    pub exit_code: i32,
+    /// Its last lines, where it failed without a message of its own.
+    pub message: String,
+    pub finished_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_told_in_ranges() {
+        let completed = |text: &str| {
+            let status = BatchJobStatus { completed_indexes: text.to_owned(), ..BatchJobStatus::default() };
+            (0..7).filter(|index| status.has_completed(*index)).collect::<Vec<u32>>()
+        };
+        assert_eq!(completed(""), [0; 0]);
+        assert_eq!(completed("0-2,5"), [0, 1, 2, 5]);
+        assert_eq!(completed("3"), [3]);
+    }
+}

@@ -1,0 +1,469 @@
+//! What to start and what to delete, round by round. A plain state machine: it is told the time and what there is, and asks
+//! [`pool::decide()`]. What it keeps between rounds is what the cluster does not say: which servers have served, how long they
+//! loaded, and how those ended that it deleted itself.
+
+mod known;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use domain::control::{ModelNeed, WorkerView};
+use domain::exchange::{Outlook, WorkerPhase};
+use jiff::Timestamp;
+use pool::{
+    Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use self::known::{KnownEnd, KnownServers};
+use crate::cluster::ClusterState;
+use crate::objects::{BatchJob, JOB_LABEL, ServerPod};
+use crate::server::{ServerStanding, ServerThere, is_lost, server_state, since_epoch, took_gpus_at};
+use crate::template::{GONE_GPU_HOURS, PoolTemplate, TEMPLATE};
+
+/// How long a server serves before its speed is taken for what it will be: it fills up first.
+const MEASURED_AFTER: Duration = Duration::from_secs(3 * 60);
+
+/// What a conductor may use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConductorSettings {
+    pub limits: Limits,
+    /// GPUs of a node, which are counted out when it is lost; `None`: those of the lost server's parts.
+    pub gpus_per_node: Option<u32>,
+}
+
+/// Something to do in the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerOrder {
+    /// Make this Job.
+    Create { job: String, manifest: Value },
+    /// Delete this Job with its pods.
+    Delete { job: String, uid: String, why: String },
+}
+
+/// Why a pool with work has no server, or no further one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoolWait {
+    /// One of [`WAITS`].
+    pub why: &'static str,
+    pub since: Timestamp,
+    /// Until when, as far as that is known.
+    pub until: Option<Timestamp>,
+}
+
+/// For what a pool may wait.
+pub const WAITS: [&str; 6] = ["gpus", "gang", "budget", "retry", "given-up", WEIGHTS_WAIT];
+const WEIGHTS_WAIT: &str = "weights";
+
+/// What servers may be doing.
+pub const SERVER_STATES: [&str; 5] = ["queued", "loading", "serving", "idle", "ending"];
+
+/// A pool as people see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoolRow {
+    pub pool: String,
+    pub model: String,
+    /// GPUs of a server.
+    pub gpus: u32,
+    /// Its servers, by [`SERVER_STATES`].
+    pub servers: [u32; SERVER_STATES.len()],
+    pub wait: Option<PoolWait>,
+    /// Whether no server of it is started any more before somebody changes something.
+    pub is_given_up: bool,
+    /// Servers that failed and count.
+    pub failures: u32,
+    /// Why the last one failed.
+    pub last_failure: Option<String>,
+    /// Dialogues left now; `None` if coordinators do not know.
+    pub left: Option<u64>,
+    pub gpu_hours: f64,
+}
+
+/// What a round comes to.
+#[derive(Clone, Debug, Default)]
+pub struct RoundOutcome {
+    pub orders: Vec<ServerOrder>,
+    pub rows: Vec<PoolRow>,
+    /// CronJobs that are no pools, and why.
+    pub problems: Vec<String>,
+    /// GPU-hours of all servers so far, those included that are gone.
+    pub gpu_hours: f64,
+    /// GPUs of nodes that were lost, and of pods that outlive their servers.
+    pub gpus_out: u32,
+}
+
+/// A pool that waits, for what, and until when.
+type PoolWaits = (usize, &'static str, Option<Timestamp>);
+
+/// A server with what is known of it.
+struct Seen<'a> {
+    pool: usize,
+    job: &'a BatchJob,
+    pods: Vec<&'a ServerPod>,
+    state: ServerStanding,
+    doing: Option<WorkerPhase>,
+    /// Whether its model has been there.
+    serves: bool,
+}
+
+/// The conductor's memory.
+#[derive(Debug)]
+pub struct Rounds {
+    settings: ConductorSettings,
+    needs: Option<(Timestamp, Vec<ModelNeed>)>,
+    known: KnownServers,
+}
+
+impl Rounds {
+    pub fn new(settings: ConductorSettings) -> Self {
+        Self { settings, needs: None, known: KnownServers::default() }
+    }
+
+    pub fn settings(&self) -> &ConductorSettings {
+        &self.settings
+    }
+
+    /// Takes what coordinators say that there is to do.
+    pub fn note_needs(&mut self, needs: Vec<ModelNeed>, now: Timestamp) {
+        self.needs = Some((now, needs));
+    }
+
+    /// Looks at the cluster, and at the workers whose pods are in it, and decides.
+    pub fn round(&mut self, cluster: &ClusterState, workers: &[WorkerView], now: Timestamp) -> RoundOutcome {
+        let mut outcome = RoundOutcome::default();
+        let templates = templates(cluster, &mut outcome.problems);
+        let seen = self.seen(cluster, &templates, workers, now);
+        self.known.number(&templates, &seen);
+        outcome.gpu_hours = self.known.account(&templates, &seen, now);
+        let ends = self.delete_hopeless(&templates, &seen, now, &mut outcome.orders);
+        let failures = self.failures(&templates, &seen, &ends);
+        outcome.gpus_out = self.gpus_out(&templates, &seen, cluster, now);
+
+        let there: Vec<(&Seen<'_>, &ServerThere)> = (seen.iter())
+            .filter_map(|seen| match &seen.state {
+                ServerStanding::There(there) => Some((seen, there)),
+                _ => None,
+            })
+            .collect();
+        let servers: Vec<PoolServer> = (there.iter().enumerate())
+            .map(|(place, (seen, there))| PoolServer {
+                pool: seen.pool,
+                number: place as u32,
+                created_at: since_epoch(seen.job.metadata.creation_timestamp.unwrap_or(now)),
+                phase: there.phase(seen.serves),
+            })
+            .collect();
+        let mut without_weights = Vec::new();
+        let needs = self.needs.as_ref().map(|(read_at, needs)| {
+            let need = |(pool, template): (usize, &PoolTemplate)| {
+                let need = self.need(template, needs, &there, now)?;
+                let has_server = there.iter().any(|(seen, _)| seen.pool == pool);
+                if need.now > 0 && !has_server && waits_for_weights(template, cluster) {
+                    without_weights.push(pool);
+                    return Some(PoolNeed::default());
+                }
+                Some(need)
+            };
+            Needs { read_at: since_epoch(*read_at), of: templates.iter().enumerate().map(need).collect() }
+        });
+        let pools: Vec<PoolView> = (templates.iter().zip(&failures))
+            .map(|(template, failures)| {
+                let mut pool = template.pool.clone();
+                pool.load = self.known.loaded.get(&pool.name).copied().unwrap_or(pool.load);
+                PoolView { pool, failures: failures.clone() }
+            })
+            .collect();
+        let limits = Limits {
+            gpus: self.settings.limits.gpus.saturating_sub(outcome.gpus_out),
+            ..self.settings.limits.clone()
+        };
+        let decision = pool::decide(&PoolsView {
+            now: since_epoch(now),
+            needs: needs.as_ref(),
+            pools: &pools,
+            servers: &servers,
+            limits: &limits,
+            gpu_hours_used: outcome.gpu_hours,
+        });
+        for act in decision.acts {
+            match act {
+                Act::Start { pool } => {
+                    let template = &templates[pool];
+                    let number = self.known.next_number(&template.cron_job);
+                    let manifest = template.job(number, self.known.gone_gpu_hours());
+                    outcome.orders.push(ServerOrder::Create { job: template.job_name(number), manifest });
+                }
+                Act::GiveUp { pool, number } => {
+                    let Some((seen, _)) = there.get(number as usize) else { continue };
+                    let why = "it does not get all of its nodes".to_owned();
+                    let end = KnownEnd::of(&templates[pool], seen.job, ServerEnd::NoNodes, now, why.clone());
+                    self.known.deleted.insert(seen.job.metadata.uid.clone(), end);
+                    outcome.orders.push(delete(seen.job, why));
+                }
+            }
+        }
+        let of_weights = without_weights.into_iter().map(|pool| (pool, WEIGHTS_WAIT, None));
+        let waits: Vec<PoolWaits> = (decision.waits.into_iter())
+            .map(|(pool, wait)| {
+                let (why, until) = words(wait);
+                (pool, why, until)
+            })
+            .chain(of_weights)
+            .collect();
+        self.known.note_waits(&templates, &waits, now);
+        let of_needs = needs.map(|needs| needs.of);
+        let left = |pool: usize| {
+            of_needs.as_ref().and_then(|of| of.get(pool).copied().flatten()).map(|need| need.now)
+        };
+        let given_up = |pool: usize| failures[pool].next_try(since_epoch(now)) == NextTry::GivenUp;
+        outcome.rows = self.rows(&templates, &seen, &ends, &waits, (left, given_up));
+        outcome
+    }
+
+    /// The servers of pools with what is known of them.
+    fn seen<'a>(
+        &mut self,
+        cluster: &'a ClusterState,
+        templates: &[PoolTemplate],
+        workers: &[WorkerView],
+        now: Timestamp,
+    ) -> Vec<Seen<'a>> {
+        let mut seen = Vec::new();
+        for job in &cluster.jobs {
+            let pool = templates.iter().position(|template| template.pool.name == job.metadata.pool());
+            // What is being deleted counts by its pods.
+            let Some(pool) = pool.filter(|_| job.metadata.deletion_timestamp.is_none()) else { continue };
+            let pods: Vec<&ServerPod> = cluster.pods.iter().filter(|pod| is_of(pod, job)).collect();
+            let state = server_state(job, templates[pool].pool.parts, &pods, now);
+            // Workers have the names of their pods. One that came for an evicted one loads anew.
+            let is_one = |worker: &&WorkerView| {
+                let is_it = |pod: &&ServerPod| pod.metadata.name == worker.worker.as_str();
+                pods.iter().any(|pod| is_it(pod) && !pod.status.is_over())
+            };
+            let worker = workers.iter().find(is_one).map(|worker| &worker.status);
+            let doing = worker.and_then(|status| status.phase);
+            let loaded = worker.and_then(|status| status.loaded_s);
+            if let Some(loaded) = loaded {
+                self.known.note_serving(&job.metadata.uid, &templates[pool].pool.name, loaded, now);
+            }
+            let before = self.known.served.contains_key(&job.metadata.uid);
+            let serves = worker.map_or(before, |_| loaded.is_some());
+            seen.push(Seen { pool, job, pods, state, doing, serves });
+        }
+        seen
+    }
+
+    /// Orders what is to be deleted, and returns how all servers ended that are known.
+    fn delete_hopeless(
+        &mut self,
+        templates: &[PoolTemplate],
+        seen: &[Seen<'_>],
+        now: Timestamp,
+        orders: &mut Vec<ServerOrder>,
+    ) -> Vec<KnownEnd> {
+        let mut ends = Vec::new();
+        for seen in seen {
+            match &seen.state {
+                ServerStanding::There(_) => {}
+                ServerStanding::Ended { end, at, why } => {
+                    ends.push(KnownEnd::of(&templates[seen.pool], seen.job, *end, *at, why.clone()));
+                }
+                ServerStanding::Hopeless { end, why } => {
+                    orders.push(delete(seen.job, why.clone()));
+                    let uid = seen.job.metadata.uid.clone();
+                    let end = || KnownEnd::of(&templates[seen.pool], seen.job, *end, now, why.clone());
+                    self.known.deleted.entry(uid).or_insert_with(end);
+                }
+            }
+        }
+        // One that was to be deleted may have ended by itself.
+        let by_itself: BTreeSet<&str> = ends.iter().map(|end| end.uid.as_str()).collect();
+        let by_us: Vec<KnownEnd> = self
+            .known
+            .deleted
+            .values()
+            .filter(|end| !by_itself.contains(end.uid.as_str()))
+            .cloned()
+            .collect();
+        ends.extend(by_us);
+        ends.sort_by_key(|end| end.at);
+        ends
+    }
+
+    /// What failed of each pool, as far as it counts: not what another template did, nor what was before a retry by hand.
+    fn failures(&self, templates: &[PoolTemplate], seen: &[Seen<'_>], ends: &[KnownEnd]) -> Vec<Failures> {
+        let of_pool = |(pool, template): (usize, &PoolTemplate)| {
+            let mut failures = Failures::default();
+            for end in ends.iter().filter(|end| end.counts_for(template)) {
+                if self.known.served.contains_key(&end.uid) {
+                    failures.note_serving();
+                }
+                failures.note(end.end, since_epoch(end.at));
+            }
+            if seen.iter().any(|seen| {
+                seen.pool == pool && seen.serves && matches!(seen.state, ServerStanding::There(_))
+            }) {
+                failures.note_serving();
+            }
+            failures
+        };
+        templates.iter().enumerate().map(of_pool).collect()
+    }
+
+    /// GPUs that nobody can use now: of lost nodes, and of pods whose servers are gone or are to be deleted.
+    fn gpus_out(
+        &self,
+        templates: &[PoolTemplate],
+        seen: &[Seen<'_>],
+        cluster: &ClusterState,
+        now: Timestamp,
+    ) -> u32 {
+        let mut lost: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut left_over: Vec<(&str, u32)> = Vec::new();
+        for pod in &cluster.pods {
+            let of_pool = templates.iter().find(|template| template.pool.name == pod.metadata.pool());
+            let Some(gpus) = of_pool.map(|template| template.pool.gpus) else { continue };
+            let node = pod.spec.node_name.as_str();
+            if node.is_empty() || pod.status.is_over() {
+                continue;
+            }
+            let is_there = seen
+                .iter()
+                .any(|seen| matches!(seen.state, ServerStanding::There(_)) && is_of(pod, seen.job));
+            if is_lost(pod, now) {
+                let of_node = lost.entry(node).or_default();
+                *of_node = self.settings.gpus_per_node.unwrap_or(*of_node + gpus);
+            } else if !is_there {
+                left_over.push((node, gpus));
+            }
+        }
+        let others = left_over.iter().filter(|(node, _)| !lost.contains_key(node)).map(|(_, gpus)| gpus);
+        lost.values().chain(others).sum()
+    }
+
+    /// What a pool has left; `None` where coordinators do not know.
+    fn need(
+        &self,
+        template: &PoolTemplate,
+        needs: &[ModelNeed],
+        there: &[(&Seen<'_>, &ServerThere)],
+        now: Timestamp,
+    ) -> Option<PoolNeed> {
+        let Some(need) = needs.iter().find(|need| need.model == template.model) else {
+            return Some(PoolNeed::default());
+        };
+        let own = || there.iter().filter(|(seen, _)| seen.job.metadata.pool() == template.pool.name);
+        let dialogues = match need.outlook {
+            Outlook::Unknown => return None,
+            Outlook::Work => need.dialogues,
+            // Others hold it: a server would find nothing to do, unless it is one of those who hold it.
+            Outlook::Surplus if own().next().is_some() => need.dialogues,
+            Outlook::Surplus | Outlook::Held | Outlook::Later | Outlook::Done => 0,
+        };
+        let full_since = own().filter_map(|(seen, _)| self.known.served.get(&seen.job.metadata.uid)).min();
+        let is_full = full_since
+            .is_some_and(|since| since_epoch(now).saturating_sub(since_epoch(*since)) >= MEASURED_AFTER);
+        let rate = need.rate / need.workers.max(1) as f64;
+        Some(PoolNeed { now: dialogues, rate: Some(rate).filter(|rate| is_full && *rate > 0.0) })
+    }
+
+    fn rows(
+        &self,
+        templates: &[PoolTemplate],
+        seen: &[Seen<'_>],
+        ends: &[KnownEnd],
+        waits: &[PoolWaits],
+        (left, is_given_up): (impl Fn(usize) -> Option<u64>, impl Fn(usize) -> bool),
+    ) -> Vec<PoolRow> {
+        let row = |(pool, template): (usize, &PoolTemplate)| {
+            let name = &template.pool.name;
+            let mut servers = [0; SERVER_STATES.len()];
+            for seen in seen.iter().filter(|seen| seen.pool == pool) {
+                if let ServerStanding::There(there) = &seen.state {
+                    servers[state_of(there, seen)] += 1;
+                }
+            }
+            let wait = waits.iter().find(|(of, ..)| *of == pool).and_then(|(_, why, until)| {
+                let since = *self.known.waiting_since.get(&(name.clone(), *why))?;
+                Some(PoolWait { why, since, until: *until })
+            });
+            let failed = |end: &&KnownEnd| {
+                end.counts_for(template) && matches!(end.end, ServerEnd::Failed | ServerEnd::Unusable)
+            };
+            PoolRow {
+                pool: name.clone(),
+                model: template.model.clone(),
+                gpus: template.pool.server_gpus(),
+                servers,
+                wait,
+                is_given_up: is_given_up(pool),
+                failures: ends.iter().filter(failed).count() as u32,
+                last_failure: ends.iter().rfind(failed).map(|end| end.why.clone()),
+                left: left(pool),
+                gpu_hours: self.known.gpu_hours_of(name),
+            }
+        };
+        templates.iter().enumerate().map(row).collect()
+    }
+}
+
+/// The pools of a release; what is none is named with the reason.
+fn templates(cluster: &ClusterState, problems: &mut Vec<String>) -> Vec<PoolTemplate> {
+    let mut templates: Vec<PoolTemplate> = Vec::new();
+    for cron_job in &cluster.cron_jobs {
+        match PoolTemplate::read(cron_job) {
+            Ok(template) if templates.iter().any(|other| other.pool.name == template.pool.name) => {
+                problems.push(format!(
+                    "{}: another CronJob is the pool {}",
+                    template.cron_job, template.pool.name
+                ));
+            }
+            Ok(template) => templates.push(template),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    templates
+}
+
+fn delete(job: &BatchJob, why: String) -> ServerOrder {
+    ServerOrder::Delete { job: job.metadata.name.clone(), uid: job.metadata.uid.clone(), why }
+}
+
+/// Whether the weights of a pool are still being fetched, without GPUs. Where the Job that does it is gone, they were.
+fn waits_for_weights(template: &PoolTemplate, cluster: &ClusterState) -> bool {
+    let Some((job, index)) = &template.weights else { return false };
+    let fetches = cluster.jobs.iter().find(|other| other.metadata.name == *job);
+    fetches.is_some_and(|job| !job.status.has_completed(*index))
+}
+
+/// Whether a pod is one of a Job.
+fn is_of(pod: &ServerPod, job: &BatchJob) -> bool {
+    pod.metadata.labels.get(JOB_LABEL) == Some(&job.metadata.name)
+}
+
+/// Which of [`SERVER_STATES`] a server is in.
+fn state_of(there: &ServerThere, seen: &Seen<'_>) -> usize {
+    match seen.doing {
+        _ if there.scheduled_at.is_none() => 0,
+        Some(WorkerPhase::Ending) => 4,
+        _ if !seen.serves => 1,
+        Some(WorkerPhase::Idle) => 3,
+        _ => 2,
+    }
+}
+
+/// Which of [`WAITS`] it is, and until when.
+fn words(wait: Wait) -> (&'static str, Option<Timestamp>) {
+    let at = |until: Duration| Timestamp::from_millisecond(i64::try_from(until.as_millis()).ok()?).ok();
+    match wait {
+        Wait::Gpus { until } => (WAITS[0], until.and_then(at)),
+        Wait::Gang => (WAITS[1], None),
+        Wait::Budget => (WAITS[2], None),
+        Wait::Retry { until } => (WAITS[3], at(until)),
+        Wait::GivenUp => (WAITS[4], None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

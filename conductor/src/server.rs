@@ -1,0 +1,215 @@
+//! Where a server stands, by its Job and the pods of it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pool::{PoolServerPhase, ServerEnd};
+
+use crate::objects::{BatchJob, ContainerStatus, ObjectCondition, ServerPod, WORKER_CONTAINER};
+
+/// For how long an image may not come, once its pod has a node.
+pub const IMAGE_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// How often a container may be started again in its place.
+pub const RESTARTS_MAX: u32 = 5;
+
+/// For how long a pod may be there after its grace; then its node is taken for lost.
+pub const GONE_AFTER: Duration = Duration::from_secs(60);
+
+/// The longest text of why a server ended, in characters.
+const WHY_CHARS_MAX: usize = 400;
+
+/// A time as the duration since the epoch.
+pub(crate) fn since_epoch(at: Timestamp) -> Duration {
+    Duration::try_from_secs_f64(at.as_millisecond() as f64 / 1000.0).unwrap_or_default()
+}
+
+/// Where a server stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerStanding {
+    /// It has not ended.
+    There(ServerThere),
+    /// It has ended.
+    Ended { end: ServerEnd, at: Timestamp, why: String },
+    /// It has not ended, and never will in a useful way: it is to be deleted.
+    Hopeless { end: ServerEnd, why: String },
+}
+
+/// A server that has not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerThere {
+    /// Whether all of its parts have nodes, and since when.
+    pub scheduled_at: Option<Timestamp>,
+    /// The nodes of its parts that have any.
+    pub nodes: Vec<String>,
+}
+
+impl ServerThere {
+    /// The phase, where it is known whether it serves.
+    pub fn phase(&self, serves: bool) -> PoolServerPhase {
+        match self.scheduled_at {
+            None => PoolServerPhase::Unscheduled,
+            Some(_) if serves => PoolServerPhase::Serving,
+            Some(at) => PoolServerPhase::Loading { since: since_epoch(at) },
+        }
+    }
+}
+
+/// Whether a pod should have been gone for a while.
+pub fn is_lost(pod: &ServerPod, now: Timestamp) -> bool {
+    !pod.status.is_over()
+        && pod.metadata.deletion_timestamp.is_some_and(|gone_at| {
+            now.duration_since(gone_at) > jiff::SignedDuration::try_from(GONE_AFTER).unwrap_or_default()
+        })
+}
+
+/// Where a server of so many parts stands. `pods` are those of its Job.
+pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timestamp) -> ServerStanding {
+    if let Some((end, at, why)) = ended(job, pods, now) {
+        return ServerStanding::Ended { end, at, why };
+    }
+    // Of one with several parts, the others cannot do without the lost one.
+    if let Some(lost) = pods.iter().find(|pod| is_lost(pod, now)) {
+        let why = format!("node {} does not answer any more", lost.spec.node_name);
+        return ServerStanding::Hopeless { end: ServerEnd::Disrupted, why };
+    }
+    let alive: Vec<&ServerPod> = pods.iter().copied().filter(|pod| !pod.status.is_over()).collect();
+    if let Some(why) = alive.iter().find_map(|pod| image_that_does_not_come(pod, now)) {
+        return ServerStanding::Hopeless { end: ServerEnd::Failed, why };
+    }
+    if let Some(container) = alive
+        .iter()
+        .flat_map(|pod| pod.status.containers())
+        .find(|container| container.restart_count > RESTARTS_MAX)
+    {
+        let why = format!(
+            "`{}` was started {} times in its place{}",
+            container.name,
+            container.restart_count,
+            last_words(container)
+        );
+        return ServerStanding::Hopeless { end: ServerEnd::Failed, why: shortened(&why) };
+    }
+    let scheduled: Vec<(Timestamp, &str)> = alive.iter().filter_map(|pod| scheduled(pod, job)).collect();
+    let is_whole = !job.spec.suspend && scheduled.len() >= parts as usize;
+    ServerStanding::There(ServerThere {
+        scheduled_at: scheduled.iter().map(|(at, _)| *at).max().filter(|_| is_whole),
+        nodes: scheduled.into_iter().map(|(_, node)| node.to_owned()).collect(),
+    })
+}
+
+/// Since when a pod has a node, and which.
+fn scheduled<'a>(pod: &'a ServerPod, job: &BatchJob) -> Option<(Timestamp, &'a str)> {
+    if pod.spec.node_name.is_empty() || pod.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let condition = ObjectCondition::holding(&pod.status.conditions, "PodScheduled");
+    let at = condition.and_then(|condition| condition.last_transition_time);
+    let at = at.or(pod.metadata.creation_timestamp).or(job.metadata.creation_timestamp)?;
+    Some((at, &pod.spec.node_name))
+}
+
+/// When all parts of a server had nodes, also of one that has ended: since then it takes GPUs.
+pub fn took_gpus_at(job: &BatchJob, pods: &[&ServerPod]) -> Option<Timestamp> {
+    let condition = |pod: &&ServerPod| {
+        let condition = ObjectCondition::holding(&pod.status.conditions, "PodScheduled");
+        condition.and_then(|condition| condition.last_transition_time)
+    };
+    // A pod that came for one that was evicted came later than the server.
+    pods.iter().filter_map(condition).min().or(job.status.start_time)
+}
+
+/// How a server ended, if it has.
+fn ended(job: &BatchJob, pods: &[&ServerPod], now: Timestamp) -> Option<(ServerEnd, Timestamp, String)> {
+    let conditions = &job.status.conditions;
+    let at = |condition: &ObjectCondition| condition.last_transition_time.unwrap_or(now);
+    for done in ["Complete", "SuccessCriteriaMet"] {
+        if let Some(condition) = ObjectCondition::holding(conditions, done) {
+            return Some((ServerEnd::Done, at(condition), String::new()));
+        }
+    }
+    // The controller says that it will fail as soon as it is sure, and that it has failed when its pods are gone.
+    let failed = ObjectCondition::holding(conditions, "Failed")
+        .or_else(|| ObjectCondition::holding(conditions, "FailureTarget"))?;
+    let end = match exit_code(failed, pods) {
+        Some(2) => ServerEnd::Unusable,
+        // It was evicted for more disk than its volume has; another would be evicted alike.
+        _ if pods.iter().any(|pod| pod.status.reason == "Evicted" && !is_disrupted(pod)) => {
+            ServerEnd::Unusable
+        }
+        None if failed.message.contains("DisruptionTarget") => ServerEnd::Disrupted,
+        _ => ServerEnd::Failed,
+    };
+    let why = match end {
+        ServerEnd::Disrupted => "evicted".to_owned(),
+        _ => why(failed, pods),
+    };
+    Some((end, at(failed), shortened(&why)))
+}
+
+fn is_disrupted(pod: &ServerPod) -> bool {
+    ObjectCondition::holding(&pod.status.conditions, "DisruptionTarget").is_some()
+}
+
+/// The exit code for which a Job failed: as its controller says, else that of a worker.
+fn exit_code(failed: &ObjectCondition, pods: &[&ServerPod]) -> Option<i32> {
+    let said = failed.message.split_once("exit code ").map(|(_, rest)| rest);
+    let said = said.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    let mut codes = pods.iter().flat_map(|pod| &pod.status.container_statuses).filter_map(|container| {
+        let is_worker = container.name == WORKER_CONTAINER;
+        container
+            .state
+            .terminated
+            .as_ref()
+            .filter(|end| is_worker && end.exit_code != 0)
+            .map(|end| end.exit_code)
+    });
+    let by_eviction = failed.message.contains("DisruptionTarget");
+    said.or_else(|| codes.next().filter(|_| !by_eviction))
+}
+
+/// Why a Job failed, for people: what a server said last, what a worker said, or what the controller says.
+fn why(failed: &ObjectCondition, pods: &[&ServerPod]) -> String {
+    let evicted = pods.iter().find(|pod| pod.status.reason == "Evicted" && !is_disrupted(pod));
+    if let Some(pod) = evicted {
+        return format!("evicted: {}", pod.status.message);
+    }
+    let words =
+        pods.iter().flat_map(|pod| pod.status.containers()).map(last_words).find(|words| !words.is_empty());
+    format!("{}: {}{}", failed.reason, failed.message, words.unwrap_or_default())
+}
+
+/// What a container said before it ended, after a semicolon; empty if it said nothing.
+fn last_words(container: &ContainerStatus) -> String {
+    let ends =
+        [&container.state, &container.last_state].into_iter().filter_map(|state| state.terminated.as_ref());
+    let said =
+        ends.filter(|end| end.exit_code != 0).map(|end| end.message.trim()).find(|text| !text.is_empty());
+    let last = said.and_then(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
+    last.map(|line| format!("; {}: {}", container.name, line.trim())).unwrap_or_default()
+}
+
+/// Why a pod does not start: its image does not come.
+fn image_that_does_not_come(pod: &ServerPod, now: Timestamp) -> Option<String> {
+    let since = ObjectCondition::holding(&pod.status.conditions, "PodScheduled")?.last_transition_time?;
+    if now.duration_since(since) < jiff::SignedDuration::try_from(IMAGE_WAIT_MAX).unwrap_or_default() {
+        return None;
+    }
+    let waiting = pod.status.containers().filter_map(|container| container.state.waiting.as_ref());
+    let mut images = waiting.filter(|waiting| {
+        matches!(
+            waiting.reason.as_str(),
+            "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull"
+        )
+    });
+    images.next().map(|waiting| shortened(&format!("{}: {}", waiting.reason, waiting.message)))
+}
+
+/// One line of bounded length.
+fn shortened(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(WHY_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

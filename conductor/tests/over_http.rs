@@ -1,0 +1,98 @@
+//! The API of Kubernetes over HTTP, as a service account meets it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
+use std::path::Path;
+
+use axum::http::Method;
+use conductor::{ApiAccount, ClusterError, KubernetesApi, PoolCluster};
+use harness::kubernetes_api::{ACCOUNT_TOKEN, KubernetesServer};
+use reqwest::Url;
+use serde_json::{Value, json};
+
+fn account(folder: &Path, server: &KubernetesServer) -> KubernetesApi {
+    std::fs::write(folder.join("token"), format!("{ACCOUNT_TOKEN}\n")).unwrap();
+    std::fs::write(folder.join("ca.crt"), "").unwrap();
+    KubernetesApi::new(ApiAccount {
+        api: Url::parse(&server.url).unwrap(),
+        folder: folder.to_owned(),
+        namespace: "bench".to_owned(),
+        release: "mine".to_owned(),
+    })
+    .unwrap()
+}
+
+/// Outside of it the server is started and stopped, which has a runtime of its own.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn object(name: &str, release: &str, pool: Option<&str>) -> Value {
+    let mut object = json!({"metadata": {"name": name, "labels": {"app.kubernetes.io/instance": release}}});
+    if let Some(pool) = pool {
+        object["metadata"]["labels"]["kgfleet/pool"] = json!(pool);
+    }
+    object
+}
+
+#[test]
+fn all_pages_of_the_pools_of_one_release_are_read_with_the_token_of_the_day() {
+    let (folder, server, runtime) = (tempfile::tempdir().unwrap(), KubernetesServer::start(), runtime());
+    let api = account(folder.path(), &server);
+    assert!(runtime.block_on(api.state()).unwrap().jobs.is_empty());
+    for number in 0..5 {
+        server.objects().put("jobs", object(&format!("mine-a-{number}"), "mine", Some("a")));
+    }
+    server.objects().put("jobs", object("other-a-1", "other", Some("a")));
+    server.objects().put("jobs", object("mine-submit", "mine", None));
+    server.objects().put("pods", object("mine-a-1-0", "mine", Some("a")));
+    server.objects().put("cronjobs", object("mine-a", "mine", Some("a")));
+    let state = runtime.block_on(api.state()).unwrap();
+    assert_eq!((state.jobs.len(), state.pods.len(), state.cron_jobs.len()), (6, 1, 1));
+    // Kubernetes replaces the token while the process runs.
+    std::fs::write(folder.path().join("token"), "old").unwrap();
+    let refused = runtime.block_on(api.state()).unwrap_err();
+    assert!(matches!(&refused, ClusterError::Refused(reason) if reason.contains("401")), "{refused}");
+    std::fs::write(folder.path().join("token"), ACCOUNT_TOKEN).unwrap();
+    runtime.block_on(api.state()).unwrap();
+}
+
+#[test]
+fn a_name_that_is_taken_and_an_object_that_is_another_one_are_conflicts() {
+    let (folder, server, runtime) = (tempfile::tempdir().unwrap(), KubernetesServer::start(), runtime());
+    let api = account(folder.path(), &server);
+    let job = object("mine-a-1", "mine", Some("a"));
+    runtime.block_on(api.create(&job)).unwrap();
+    let again = runtime.block_on(api.create(&job)).unwrap_err();
+    assert!(matches!(&again, ClusterError::Conflict(reason) if reason.contains("already exists")), "{again}");
+    let other = runtime.block_on(api.delete("mine-a-1", "another")).unwrap_err();
+    assert!(matches!(other, ClusterError::Conflict(_)), "{other}");
+    runtime.block_on(api.delete("mine-a-1", "uid-1")).unwrap();
+    assert!(matches!(runtime.block_on(api.delete("mine-a-1", "uid-1")), Err(ClusterError::Conflict(_))));
+    assert_eq!(server.objects().changes, ["POST jobs mine-a-1", "DELETE jobs mine-a-1 Background"]);
+}
+
+#[test]
+fn what_may_pass_is_told_from_what_will_not() {
+    let (folder, server, runtime) = (tempfile::tempdir().unwrap(), KubernetesServer::start(), runtime());
+    let api = account(folder.path(), &server);
+    for status in [410, 429, 500, 503] {
+        server.objects().refusals.push((Method::GET, status));
+        assert!(matches!(runtime.block_on(api.state()), Err(ClusterError::Unavailable(_))), "{status}");
+    }
+    for status in [403, 422] {
+        server.objects().refusals.push((Method::POST, status));
+        let refused = runtime.block_on(api.create(&object("mine-a-1", "mine", Some("a")))).unwrap_err();
+        assert!(
+            matches!(&refused, ClusterError::Refused(reason) if reason.contains("make the Job mine-a-1") && reason.contains("the test says so")),
+            "{refused}"
+        );
+    }
+    let address = server.url.clone();
+    drop(server);
+    let gone = runtime.block_on(api.state()).unwrap_err();
+    assert!(
+        matches!(&gone, ClusterError::Unavailable(reason) if reason.contains("list cronjobs")),
+        "{address}: {gone}"
+    );
+}
