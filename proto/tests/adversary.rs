@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-const ROLES: [&str; 3] = ["reader", "operator", "worker"];
+const ROLES: [&str; 4] = ["reader", "operator", "worker", "conductor"];
 
 /// Every call with the roles that may make it, and the longest message of it in bytes.
 const ROWS: &[(&str, &[&str], usize)] = &[
@@ -42,12 +42,12 @@ const ROWS: &[(&str, &[&str], usize)] = &[
     ("ControlService/RetryRun", &["operator"], NAMING_BYTES),
     ("ControlService/RemoveRun", &["operator"], NAMING_BYTES),
     ("ControlService/ExportRun", &["reader", "operator"], NAMING_BYTES),
-    ("ControlService/ListWorkers", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/ListWorkers", &["reader", "operator", "conductor"], NAMING_BYTES),
     ("ControlService/DrainWorker", &["operator"], NAMING_BYTES),
     ("ControlService/ListDeadLetters", &["reader", "operator"], NAMING_BYTES),
     ("ControlService/RequeueDeadLetters", &["operator"], LIST_BYTES),
     ("ControlService/Check", &["reader", "operator"], NAMING_BYTES),
-    ("ControlService/GetNeeds", &["reader", "operator"], NAMING_BYTES),
+    ("ControlService/GetNeeds", &["reader", "operator", "conductor"], NAMING_BYTES),
     ("WorkService/Register", &["worker"], REGISTRATION_BYTES),
     ("WorkService/Exchange", &["worker"], REPORT_BYTES),
     ("WorkService/DeliverRecords", &["worker"], MESSAGE_BYTES),

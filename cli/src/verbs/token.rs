@@ -49,7 +49,7 @@ struct New {
     /// Name of the identity, as shown in the history of runs.
     #[arg(long)]
     name: String,
-    /// Role: reader, operator or worker; repeatable.
+    /// Role: reader, operator, worker or conductor; repeatable.
     #[arg(long = "role", required = true, value_parser = role)]
     roles: Vec<CallerRole>,
     /// Pattern of the worker names that it may use, such as `gpu-*`. Default: all.
@@ -110,7 +110,7 @@ fn role(text: &str) -> Result<CallerRole, String> {
     CallerRole::ALL
         .into_iter()
         .find(|role| role.as_str() == text)
-        .ok_or_else(|| "expected reader, operator or worker".to_owned())
+        .ok_or_else(|| "expected reader, operator, worker or conductor".to_owned())
 }
 
 /// A time at which rights end, in the future.

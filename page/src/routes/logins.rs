@@ -53,7 +53,7 @@ pub(super) async fn login(
         audit.refused(deed(caller.name(), "refused"));
         return refused(
             StatusCode::FORBIDDEN,
-            "This token is for workers; the page needs the role reader or operator.",
+            "This token is for workers or a conductor; the page needs the role reader or operator.",
         );
     }
     let (Ok(name), Ok(form_token)) = (random_token(), random_token()) else {

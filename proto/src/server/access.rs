@@ -1,6 +1,6 @@
 //! The role that each call needs, and what it may send: one table; a call without a row is refused.
 
-use domain::caller::CallerRole::{self, Operator, Reader, Worker};
+use domain::caller::CallerRole::{self, Conductor, Operator, Reader, Worker};
 
 use crate::limits::{
     LIST_BYTES, MESSAGE_BYTES, NAMING_BYTES, REGISTRATION_BYTES, REPORT_BYTES, SUBMISSION_BYTES,
@@ -16,6 +16,8 @@ pub(super) enum CallRoles {
 }
 
 const READ: CallRoles = CallRoles::Of(&[Reader, Operator]);
+/// What a conductor goes by.
+const NEEDS: CallRoles = CallRoles::Of(&[Reader, Operator, Conductor]);
 /// Calls that change something.
 const STEER: CallRoles = CallRoles::Of(&[Operator]);
 const WORK: CallRoles = CallRoles::Of(&[Worker]);
@@ -56,12 +58,12 @@ const TABLE: &[(&str, CallRoles, Sends)] = &[
     ("/kgfleet.v1.ControlService/RemoveRun", STEER, NAMING),
     // The coordinator redacts texts of protected runs for readers.
     ("/kgfleet.v1.ControlService/ExportRun", READ, NAMING),
-    ("/kgfleet.v1.ControlService/ListWorkers", READ, NAMING),
+    ("/kgfleet.v1.ControlService/ListWorkers", NEEDS, NAMING),
     ("/kgfleet.v1.ControlService/DrainWorker", STEER, NAMING),
     ("/kgfleet.v1.ControlService/ListDeadLetters", READ, NAMING),
     ("/kgfleet.v1.ControlService/RequeueDeadLetters", STEER, Sends::One(LIST_BYTES)),
     ("/kgfleet.v1.ControlService/Check", READ, NAMING),
-    ("/kgfleet.v1.ControlService/GetNeeds", READ, NAMING),
+    ("/kgfleet.v1.ControlService/GetNeeds", NEEDS, NAMING),
     ("/kgfleet.v1.WorkService/Register", WORK, Sends::One(REGISTRATION_BYTES)),
     ("/kgfleet.v1.WorkService/Exchange", WORK, Sends::One(REPORT_BYTES)),
     ("/kgfleet.v1.WorkService/DeliverRecords", WORK, Sends::Many(MESSAGE_BYTES)),

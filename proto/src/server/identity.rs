@@ -274,7 +274,7 @@ impl Table {
                 return wrong("another identity has the same name");
             }
             if entry.roles.is_empty() {
-                return wrong("it has no role; expected reader, operator or worker");
+                return wrong("it has no role; expected reader, operator, worker or conductor");
             }
             if entry.workers.is_some() && !entry.roles.contains(&CallerRole::Worker) {
                 return wrong("`workers` is for the role worker only");

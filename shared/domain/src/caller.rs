@@ -17,6 +17,8 @@ named! {
         Operator = "operator",
         /// Takes work and delivers records, under its own names.
         Worker = "worker",
+        /// Asks what models have left and which workers there are, to start servers for them.
+        Conductor = "conductor",
     }
 }
 
