@@ -96,6 +96,17 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether the reason is this worker's own, such as a full disk: other workers may well work on the run.
+    pub fn is_own(&self) -> bool {
+        match self {
+            Self::Material { source, .. } => matches!(**source, MaterialError::Folder { .. }),
+            Self::Evaluator { .. } | Self::NoFolder { .. } => true,
+            Self::Exchange { .. } | Self::Mixed { .. } => false,
+        }
+    }
+}
+
 /// Evaluators by pack and tasks.
 type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 

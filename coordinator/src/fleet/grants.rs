@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::errors::Result;
 use crate::fleet::Fleet;
 use crate::fleet::exchange::lease_id;
-use crate::fleet::matching::models_of;
+use crate::fleet::matching::grantable;
 use crate::fleet::snapshot::{RunBacklog, Snapshot};
 use crate::plan::numbering::Slot;
 use crate::queue::queued_unit::QueuedUnit;
@@ -275,7 +275,7 @@ type Served<'s> = (&'s RunBacklog, usize);
 /// The models of a run that a worker with room serves.
 fn served<'s>(of_run: &'s RunBacklog, report: &Report) -> Vec<Served<'s>> {
     let offers = report.offers.iter().filter(|offer| offer.room > 0);
-    let models = |offer| models_of(offer, &of_run.run.models, report.status.reach.as_ref(), 0);
+    let models = |offer| grantable(offer, of_run.run.id(), &of_run.run.models, &report.status, 0);
     offers.flat_map(models).map(|model| (of_run, model)).collect()
 }
 
@@ -288,7 +288,7 @@ fn claim(
     turn: usize,
 ) -> Option<LeaseRequest> {
     let (mut models, mut units, mut left) = (Vec::new(), 0, room);
-    for model in models_of(offer, &of_run.run.models, report.status.reach.as_ref(), turn) {
+    for model in grantable(offer, of_run.run.id(), &of_run.run.models, &report.status, turn) {
         let backlog = &of_run.models[model];
         let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(UNITS_PER_LEASE_MAX) - units);
         let claimed = backlog.claim(wanted);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::exchange::{Offer, Serves, WorkerPhase, WorkerStatus};
 use domain::reach::Reach;
 use domain::text::listed;
-use domain::{Connector, ModelSpec};
+use domain::{Connector, ModelSpec, RunId};
 
 /// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;
@@ -157,6 +157,21 @@ pub(crate) fn models_of(
     let mut found: Vec<usize> = (0..models.len()).filter(can).collect();
     let turn = turn % found.len().max(1);
     found.rotate_left(turn);
+    found
+}
+
+/// The models of a run that may be granted for an offer: those of [`models_of`] without what the worker says it does not ask.
+pub(crate) fn grantable(
+    offer: &Offer,
+    run: &RunId,
+    models: &[ModelSpec],
+    status: &WorkerStatus,
+    turn: usize,
+) -> Vec<usize> {
+    let mut found = models_of(offer, models, status.reach.as_ref(), turn);
+    found.retain(|at| {
+        !status.not_asked.iter().any(|known| known.run == *run && known.model == models[*at].label)
+    });
     found
 }
 

@@ -11,7 +11,7 @@ use benchmarks::names::benchmark_of;
 use domain::exchange::{Offer, Report, Serves};
 use domain::{Priority, RunId};
 
-use crate::fleet::matching::models_of;
+use crate::fleet::matching::grantable;
 use crate::fleet::snapshot::{RunBacklog, Snapshot};
 use crate::fleet::turns::{Party, Turns};
 
@@ -93,7 +93,7 @@ impl FairShares {
         let submitters = self.submitters.lock().unwrap_or_else(PoisonError::into_inner);
         let mut claimants: Vec<Claimant<'s>> = Vec::new();
         for of_run in &snapshot.runs {
-            let models = models_of(offer, &of_run.run.models, report.status.reach.as_ref(), 0);
+            let models = grantable(offer, of_run.run.id(), &of_run.run.models, &report.status, 0);
             let models = models.into_iter().map(|model| &of_run.models[model]);
             let (mut waiting, mut unit) = (0, 1);
             for model in models.filter(|model| model.waiting() > 0) {

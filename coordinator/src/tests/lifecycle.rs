@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase, Submission};
-use domain::exchange::{Parking, RateBudget, Receipt, Serves, WorkExchange};
+use domain::exchange::{NotAsked, Parking, RateBudget, Receipt, Serves, WorkExchange};
 use domain::{Connector, ErrorCode, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::json;
@@ -179,6 +179,26 @@ async fn a_parked_model_waits_while_others_go_on() {
     ground.clock.advance_ms(900_001);
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
+}
+
+#[tokio::test]
+async fn what_one_worker_does_not_ask_is_left_to_the_others() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    let other = coordinator.submit(submission(5)).await.unwrap().run;
+    let mut full = Worker::new("full");
+    full.status.not_asked =
+        vec![NotAsked { run: run.clone(), model: "a".into(), reason: "its disk is full".into() }];
+    let mut asked = Vec::new();
+    full.work_off(&coordinator, &mut asked).await;
+    let view = coordinator.view(&run).await.unwrap();
+    let scored: Vec<u64> = view.models.iter().map(|model| model.scored + model.failed).collect();
+    assert_eq!(scored, [0, 8], "what it does not ask is this model of this run");
+    let view = coordinator.view(&other).await.unwrap();
+    assert_eq!((view.done(), view.phase), (20, RunPhase::Active));
+    Worker::new("other").work_off(&coordinator, &mut asked).await;
+    assert_eq!(coordinator.view(&run).await.unwrap().done(), 16);
 }
 
 #[tokio::test]

@@ -69,6 +69,8 @@ pub struct FailingState {
     pub failed_deliveries: u32,
     pub permits: u32,
     pub last_report: Option<Report>,
+    /// The hash of the run's pack and its file, instead of the built-in one.
+    pub pack: Option<(String, Arc<[u8]>)>,
     lose: Vec<u64>,
 }
 
@@ -348,7 +350,10 @@ impl WorkExchange for FailingCoordinator {
             about: None,
             run: run.clone(),
             seed: 7,
-            pack_hash: Pack::shared_builtin().unwrap().hash().as_str().to_owned(),
+            pack_hash: match state.pack {
+                Some((hash, _)) => hash,
+                None => Pack::shared_builtin().unwrap().hash().as_str().to_owned(),
+            },
             tasks: vec![TaskUse { label: TASK.into(), pack_label: TASK.into() }],
             models: state.models,
             protected: state.protected,
@@ -356,7 +361,10 @@ impl WorkExchange for FailingCoordinator {
     }
 
     async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
-        Err(ServiceError::new(ErrorCode::NotFound, format!("no pack {hash}")))
+        match self.state().pack {
+            Some((known, sealed)) if known == hash => Ok(sealed),
+            _ => Err(ServiceError::new(ErrorCode::NotFound, format!("no pack {hash}"))),
+        }
     }
 
     async fn take_rate(&self, _budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {

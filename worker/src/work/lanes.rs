@@ -75,7 +75,7 @@ impl Work {
             let Some(run) = self.context(&key.run, generation, now) else { continue };
             if !self.lanes.contains_key(&key) {
                 let Some(spec) = run.model(&key.model).cloned() else {
-                    self.trip(&key, format!("run {} has no model {}", key.run, key.model), now);
+                    self.trip(&key, format!("run {} has no model {}", key.run, key.model), true, now);
                     continue;
                 };
                 let serves = self.offered_as(&spec, now);
@@ -174,7 +174,7 @@ impl Work {
                 self.contexts.remove(&run);
                 let held = self.ledger.lock().slots.held_lanes();
                 for lane in held.into_iter().filter(|lane| lane.run == run) {
-                    self.trip(&lane, error.to_string(), now);
+                    self.trip(&lane, error.to_string(), !error.is_own(), now);
                 }
             }
             Err(error) if error.is_cancelled() => {}
@@ -217,7 +217,7 @@ impl Work {
             Err(error) => {
                 // It is tried again at the model's next grant.
                 lane.contexts.remove(&server);
-                self.trip(&key, error.to_string(), now);
+                self.trip(&key, error.to_string(), true, now);
             }
         }
     }
@@ -261,7 +261,7 @@ impl Work {
         };
         let Some(index) = lane.run.task(&task) else {
             self.ledger.lock().slots.dropped(&tag);
-            self.trip(key, format!("run {} has no task {task}", key.run), now);
+            self.trip(key, format!("run {} has no task {task}", key.run), true, now);
             return false;
         };
         let (server, context) = (server.clone(), Arc::clone(context));

@@ -49,7 +49,7 @@ const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 const RUNS_KEPT_MAX: usize = 4;
 
 /// Number of parked models in the status. If there are more, people see only the first ones.
-const NOT_ASKED_TOLD_MAX: usize = 8;
+const NOT_ASKED_TOLD_MAX: usize = 64;
 
 /// Number of models with a limit in the status.
 const LIMITS_TOLD_MAX: usize = 64;
@@ -324,11 +324,11 @@ impl Work {
         self.ledger.lock().slots.dropped(tag);
     }
 
-    /// Opens the breaker of a lane for a reason outside its dialogues.
-    fn trip(&mut self, lane: &LaneKey, reason: String, now: Instant) {
+    /// Opens the breaker of a lane for a reason outside its dialogues. `everywhere` says whether other workers are affected, too.
+    fn trip(&mut self, lane: &LaneKey, reason: String, everywhere: bool, now: Instant) {
         let (forgotten, parked_for) = self.breakers.entry(lane.clone()).or_default().trip(now);
         metrics::parked(lane.model.as_str(), None);
-        self.park(lane, forgotten, parked_for, reason, true);
+        self.park(lane, forgotten, parked_for, reason, everywhere);
     }
 
     /// Handles an open breaker. `everywhere` says whether other workers are affected, too.

@@ -75,7 +75,7 @@ impl Work {
             Err(error) => {
                 tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
                 self.ledger.lock().slots.dropped(&tag);
-                return self.trip(&lane, format!("a dialogue ended by a panic: {error}"), now);
+                return self.trip(&lane, format!("a dialogue ended by a panic: {error}"), true, now);
             }
         };
         self.ended += 1;
@@ -83,7 +83,7 @@ impl Work {
             Ok(outgoing) => outgoing,
             Err(error) => {
                 self.ledger.lock().slots.dropped(&tag);
-                return self.trip(&lane, format!("a record cannot be written: {error}"), now);
+                return self.trip(&lane, format!("a record cannot be written: {error}"), true, now);
             }
         };
         let failure = outgoing.failure.take();
@@ -199,7 +199,7 @@ impl Work {
         }
         for (lane, reason) in refused {
             // The record would be refused again, so not at once.
-            self.trip(&lane, format!("the coordinator refused a record: {reason}"), now);
+            self.trip(&lane, format!("the coordinator refused a record: {reason}"), true, now);
         }
     }
 }

@@ -138,6 +138,36 @@ async fn calls_within_a_budget_ask_for_their_permits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_cannot_keep_a_pack_parks_the_model_for_itself_alone() {
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
+    let identity = packs::Identity::published().unwrap();
+    let mut parts = packs::Parts::new("another");
+    let builtin = packs::Pack::shared_builtin().unwrap();
+    for (path, content) in builtin.parts().iter().filter(|(path, _)| *path != packs::manifest::HEADER_PATH) {
+        parts.insert(path, content.to_vec()).unwrap();
+    }
+    parts.insert_header(&packs::Header { name: "another".into(), ..builtin.header().clone() }).unwrap();
+    let sealed: Arc<[u8]> = packs::seal_quickly(&parts, &identity).unwrap().into();
+    let hash = packs::Pack::open_bytes("another", &sealed, &identity).unwrap().hash().as_str().to_owned();
+    coordinator.change(|state| state.pack = Some((hash, sealed)));
+    coordinator.unit("m", 0..5);
+    // A folder that cannot be written, whoever the test runs as.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let mut config = config(GatedModel::answering().open(), 4);
+    config.pack_dir = Some(dir.path().join("file/packs"));
+    let worker = AtWork::start(config, &coordinator);
+    let tells = |state: &FailingState| {
+        let not_asked = state.last_report.as_ref().map(|report| report.status.not_asked.clone());
+        not_asked.is_some_and(|not_asked| not_asked.iter().any(|one| one.reason.contains("the pack folder")))
+    };
+    let state = coordinator.until("a model that is not asked", tells).await;
+    assert_eq!((state.parked, state.stored.len()), (Vec::new(), 0));
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
     let mut unreachable = model("m");
     unreachable.connector = domain::Connector::Replay;
