@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::InstanceId;
 use harness::{RedisServer, SentinelServer, free_port, redis::bench};
 use queue::testing::{Bench, block_on};
 use queue::{
-    Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, RateLimit, RateReply, Reap,
-    RedisOptions, RedisStore, RunRef, RunSpec, Transition, UnitId,
+    Claim, Commit, CommitEffect, Committed, Error, Heartbeat, LeaseRequest, NewUnit, QueueStore, RateLimit,
+    RateReply, Reap, RedisOptions, RedisStore, RunRef, RunSpec, Transition, UnitId,
 };
 
 async fn open() -> Option<Bench> {
@@ -241,7 +242,7 @@ fn a_user_with_few_rights_is_enough() {
         restricted.check().await.unwrap();
         let at = filled(&restricted, LONG, 1).await;
         assert_eq!(restricted.lease(&at, &ask("a")).await.unwrap().len(), 1);
-        restricted.heartbeat(&"a".into(), &queue::Claim::default(), b"", LONG).await.unwrap();
+        restricted.heartbeat(&"a".into(), &Claim::default(), b"", LONG).await.unwrap();
         restricted.take_rate("key", RateLimit { per_minute: 60, burst: 1 }, 1).await.unwrap();
         assert!(restricted.forget_run(&at.run).await.unwrap());
         let refused = store(login("wrong")).check().await.unwrap_err();
@@ -328,5 +329,35 @@ fn what_a_clock_that_was_ahead_put_off_does_not_wait_for_that_time() {
         server.say::<String>(&format!("SET kgf-rate:b {}", full + 1_000_000 * hour));
         let waits = queue.take_rate("b", rate, 1).await.unwrap();
         assert!(matches!(waits, RateReply::Wait { ms } if ms <= 1_000), "{waits:?}");
+    });
+}
+
+#[test]
+fn a_registration_by_a_clock_that_was_ahead_ends_when_it_would_have() {
+    let Some(server) = RedisServer::start() else { return };
+    let queue = store(server.url());
+    let (first, second) = (Claim::of(InstanceId::new("one"), ""), Claim::of(InstanceId::new("two"), ""));
+    let lives = Duration::from_secs(30);
+    block_on(async {
+        for worker in ["w", "v"] {
+            queue.heartbeat(&worker.into(), &first, b"{}", lives).await.unwrap();
+        }
+        // By a clock that was an hour ahead.
+        for worker in ["w", "v"] {
+            let hour_ms = 1_000 * LONG.as_secs();
+            server.say::<f64>(&format!("ZINCRBY kgf-workers:{{all}}:expiry {hour_ms} {worker}"));
+            server.say::<u64>(&format!("HINCRBY kgf-workers:{{all}}:seen {worker} {hour_ms}"));
+        }
+        let Heartbeat::Taken(taken) = queue.heartbeat(&"w".into(), &second, b"{}", lives).await.unwrap()
+        else {
+            panic!("another process has the name")
+        };
+        assert!(taken.free_in_ms <= 30_000, "{taken:?}");
+        let now_ms = queue.now_ms().await.unwrap();
+        let workers = queue.workers().await.unwrap();
+        assert_eq!(workers.len(), 2);
+        assert!(workers.iter().all(|entry| entry.seen_ms <= now_ms), "{workers:?}");
+        let ends: f64 = server.say("ZSCORE kgf-workers:{all}:expiry v");
+        assert!(ends <= (now_ms + 30_000) as f64, "{ends}");
     });
 }

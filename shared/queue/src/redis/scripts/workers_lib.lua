@@ -29,4 +29,21 @@ local function may_follow(worker, instance, first)
   return false
 end
 
+-- Who was heard of later than now was so by a clock that was ahead and has been set right. Its registration lasts from now on as
+-- long as it was given then. Such registrations end last of all.
+local function heard_of_by_a_clock_ahead()
+  local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  if not last[1] then return nil end
+  local seen = tonumber(redis.call('HGET', KEYS[3], last[1]) or 0)
+  if seen <= now then return nil end
+  return last[1], tonumber(last[2]) - seen
+end
+
+for _ = 1, redis.call('ZCARD', KEYS[1]) do
+  local worker, lasts = heard_of_by_a_clock_ahead()
+  if not worker then break end
+  redis.call('ZADD', KEYS[1], digits(now + lasts), worker)
+  redis.call('HSET', KEYS[3], worker, digits(now))
+end
+
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', digits(now))) do remove(worker) end
