@@ -39,6 +39,11 @@ impl Page {
         routes::router(Arc::clone(&self.0))
     }
 
+    /// Every path, as a pattern, with a method that it takes.
+    pub fn routes() -> Vec<(&'static str, &'static str)> {
+        routes::routes()
+    }
+
     /// Ends all live streams, because the process ends.
     pub fn close(&self) {
         self.0.close();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router, middleware};
 use domain::{ErrorCode, ServiceError};
 use serde::Deserialize;
@@ -25,24 +25,43 @@ use crate::{admission, assets};
 /// Bytes of a form. The longest field is a token or a name.
 const FORM_BYTES_MAX: usize = 16 << 10;
 
+/// A path with the methods that it takes, and what answers them.
+type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<Site>>);
+
+/// All paths. The suite of adversaries has a row for each of them.
+fn table() -> [Route; 16] {
+    const GET: &[&str] = &["GET"];
+    const POST: &[&str] = &["POST"];
+    [
+        ("/", GET, get(benchmarks::list)),
+        ("/live", GET, get(benchmarks::list_live)),
+        ("/runs/{run}", GET, get(benchmarks::benchmark)),
+        ("/runs/{run}/live", GET, get(benchmarks::benchmark_live)),
+        ("/runs/{run}/scores.csv", GET, get(exports::scores)),
+        ("/runs/{run}/records.jsonl", GET, get(exports::records)),
+        ("/runs/{run}/dialogues", GET, get(dialogues::list)),
+        ("/runs/{run}/dialogue", GET, get(dialogues::dialogue)),
+        ("/runs/{run}/command", POST, post(commands::command)),
+        ("/workers", GET, get(workers::list)),
+        ("/workers/live", GET, get(workers::list_live)),
+        ("/workers/drain", POST, post(commands::drain)),
+        ("/login", &["GET", "POST"], get(logins::form).post(logins::login)),
+        ("/logout", POST, post(logins::logout)),
+        ("/runbooks", GET, get(|| async { runbooks::page() })),
+        ("/assets/{name}", GET, get(assets::serve)),
+    ]
+}
+
+/// Every path with a method that it takes.
+pub(crate) fn routes() -> Vec<(&'static str, &'static str)> {
+    let of_path = |(path, methods, _): Route| methods.iter().map(move |method| (path, *method));
+    table().into_iter().flat_map(of_path).collect()
+}
+
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    Router::new()
-        .route("/", get(benchmarks::list))
-        .route("/live", get(benchmarks::list_live))
-        .route("/runs/{run}", get(benchmarks::benchmark))
-        .route("/runs/{run}/live", get(benchmarks::benchmark_live))
-        .route("/runs/{run}/scores.csv", get(exports::scores))
-        .route("/runs/{run}/records.jsonl", get(exports::records))
-        .route("/runs/{run}/dialogues", get(dialogues::list))
-        .route("/runs/{run}/dialogue", get(dialogues::dialogue))
-        .route("/runs/{run}/command", post(commands::command))
-        .route("/workers", get(workers::list))
-        .route("/workers/live", get(workers::list_live))
-        .route("/workers/drain", post(commands::drain))
-        .route("/login", get(logins::form).post(logins::login))
-        .route("/logout", post(logins::logout))
-        .route("/runbooks", get(|| async { runbooks::page() }))
-        .route("/assets/{name}", get(assets::serve))
+    let router = Router::new();
+    let router = table().into_iter().fold(router, |router, (path, _, answers)| router.route(path, answers));
+    router
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .layer(middleware::from_fn_with_state(Arc::clone(&site), admission::guard))
         .with_state(site)

@@ -1,8 +1,9 @@
-//! The page over a real coordinator, request by request, without sockets.
+//! The page over a real coordinator, request by request; `adversary` alone uses sockets.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod admission;
+mod adversary;
 mod browsing;
 mod moving;
 mod pages;

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use crate::metrics::Metrics;
 
 use bounded::Bounded;
-pub use bounded::IDLE_MAX;
+pub use bounded::{IDLE_MAX, REQUEST_TIME_MAX};
 
 /// How long requests in progress may take when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -40,6 +40,9 @@ pub struct Probes {
     pub metrics: Metrics,
 }
 
+/// The paths of the probes.
+pub const PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// The probes as routes, for a process that serves more than these.
 pub fn router(probes: Probes) -> Router {
     let Probes { ready, metrics } = probes;
@@ -52,10 +55,11 @@ pub fn router(probes: Probes) -> Router {
     let exposition = move || async move {
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
     };
+    let [alive, ready, metrics] = PATHS;
     Router::new()
-        .route("/healthz", get(|| async { "alive\n" }))
-        .route("/readyz", get(readiness))
-        .route("/metrics", get(exposition))
+        .route(alive, get(|| async { "alive\n" }))
+        .route(ready, get(readiness))
+        .route(metrics, get(exposition))
 }
 
 /// Serves the probes until `shutdown` completes, and keeps the metrics small meanwhile. Requests in progress then

@@ -37,7 +37,7 @@ const SPARE_TIME_MAX: Duration = Duration::from_secs(2);
 pub const IDLE_MAX: Duration = Duration::from_secs(120);
 
 /// Time from the first byte of a request to the first byte of its answer. No page takes that long.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
