@@ -455,6 +455,15 @@ fn runs_with_what_they_used() {
             ..BenchmarkView::default()
         },
     );
+    frozen::<_, wire::ModelView>(
+        "v2/model_view_that_loads",
+        ModelView {
+            model: "tiny".into(),
+            blocked: Some("a server of it is loading".into()),
+            loading: true,
+            ..ModelView::default()
+        },
+    );
     frozen::<_, wire::WorkerStatus>(
         "v2/worker_status_with_limits",
         WorkerStatus { limits: vec![ModelLimit { model: "tiny".into(), limit: 64 }], ..status() },

@@ -60,7 +60,8 @@ pub struct Thresholds {
     /// With --notify: seconds without a record after which a run that has dialogues left counts as stalled.
     #[arg(long = "stalled-after", value_name = "SECONDS", default_value = "900", value_parser = seconds)]
     stalled: Duration,
-    /// With --notify: seconds for which a model may be blocked before it is told. Workers may be starting.
+    /// With --notify: seconds for which a model may be blocked before it is told. Workers may be starting. A model whose
+    /// server is loading is not told.
     #[arg(long = "blocked-after", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     blocked: Duration,
 }
@@ -112,10 +113,10 @@ impl Watchman {
         if view.done() != self.done || !works {
             (self.done, self.still_since) = (view.done(), now);
         }
-        if view.blocked().is_empty() {
-            self.blocked_since = None;
-        } else {
+        if is_blocked(view) {
             self.blocked_since.get_or_insert(now);
+        } else {
+            self.blocked_since = None;
         }
         let Thresholds { stalled, blocked } = self.patience;
         let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= blocked);
@@ -131,7 +132,7 @@ impl Watchman {
     /// Takes the last view, when nobody follows the run any longer; models that are blocked now count as blocked at
     /// once.
     pub fn look_last(&mut self, view: &BenchmarkView) -> Vec<NoticeEvent> {
-        let is_blocked = !view.phase.is_over() && !view.blocked().is_empty();
+        let is_blocked = !view.phase.is_over() && is_blocked(view);
         let was_blocked = self.told.contains(&NoticeEvent::Blocked);
         self.news(&[
             (NoticeEvent::Finished, view.phase.is_over()),
@@ -150,6 +151,12 @@ impl Watchman {
         }
         news
     }
+}
+
+/// Whether a model cannot be asked for another reason than that its server loads: that passes by itself. One that loads for ever
+/// lets its worker end, or the run stall.
+fn is_blocked(view: &BenchmarkView) -> bool {
+    view.models.iter().any(|model| model.blocked.is_some() && !model.loading)
 }
 
 /// The content of a notice.
@@ -365,6 +372,20 @@ mod tests {
         assert_eq!(watchman.look(&view("active", 4, None), at(40)), []);
         assert_eq!(watchman.look(&view("finished", 10, None), at(80)), [NoticeEvent::Finished]);
         assert_eq!(watchman.look_last(&view("finished", 10, None)), []);
+    }
+
+    #[test]
+    fn a_model_whose_server_loads_is_not_told_until_it_is_blocked_otherwise() {
+        let start = Instant::now();
+        let mut watchman = Watchman::new(PATIENCE, start);
+        let mut loading = view("active", 3, Some("a server of it is loading"));
+        loading.models[0].loading = true;
+        assert_eq!(watchman.look(&loading, start), []);
+        assert_eq!(watchman.look(&loading, start + PATIENCE.blocked * 5), []);
+        assert_eq!(watchman.look_last(&loading), []);
+        let failed = view("active", 3, Some("its server does not answer"));
+        assert_eq!(watchman.look(&failed, start + PATIENCE.blocked * 6), []);
+        assert_eq!(watchman.look(&failed, start + PATIENCE.blocked * 7), [NoticeEvent::Blocked]);
     }
 
     #[test]

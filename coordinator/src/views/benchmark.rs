@@ -173,7 +173,10 @@ impl Views {
                     }
                     let why =
                         judge.blocked.as_ref().map(|why| format!("stage {stage}: {}: {why}", judge.model));
-                    shown.blocked = shown.blocked.or(why);
+                    if shown.blocked.is_none() || (shown.loading && why.is_some() && !judge.loading) {
+                        // What loads comes by itself: whatever else is in the way is told first.
+                        (shown.blocked, shown.loading) = (why, judge.loading);
+                    }
                 }
             }
             // A stage only counts replies; the results are below.

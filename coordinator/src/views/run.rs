@@ -13,6 +13,7 @@ use queue::ModelCounts;
 use results::RunManifest;
 
 use crate::errors::Result;
+use crate::fleet::matching::Unserved;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::plan::{PlannedModel, PlannedTask};
 use crate::records::run::Run;
@@ -165,17 +166,18 @@ impl Views {
                 parked,
                 pace: Pace::default(),
                 blocked: None,
+                loading: false,
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
                 billed_as: spec.billed_as().map(str::to_owned),
                 usage: run.usage(|usage| usage.of_model(place)),
                 limit: workers.limit(spec),
             };
             if active && view.remaining() > 0 {
-                let nobody = || {
-                    let waits = self.store.is_shared() && view.units_pending > 0;
-                    waits.then(|| workers.why_nobody(spec)).flatten().map(|why| why.to_string())
-                };
-                view.blocked = view.parked.as_ref().map(|reason| format!("parked: {reason}")).or_else(nobody);
+                let waits = view.parked.is_none() && self.store.is_shared() && view.units_pending > 0;
+                let nobody = waits.then(|| workers.why_nobody(spec)).flatten();
+                view.loading = nobody == Some(Unserved::Loading);
+                let parked = view.parked.as_ref().map(|reason| format!("parked: {reason}"));
+                view.blocked = parked.or_else(|| nobody.map(|why| why.to_string()));
             }
             let speed = run.speed(place, view.units_leased > 0, now);
             view.pace = progress::pace(speed, view.remaining(), active && view.blocked.is_none());

@@ -92,7 +92,7 @@ mirrored! {
 
     ModelView => ModelView {
         model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-        blocked, mean, billed_as, usage, limit,
+        blocked, mean, billed_as, usage, limit, loading,
     }
 
     ModelUsage => ModelUsage {

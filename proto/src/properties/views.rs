@@ -19,7 +19,7 @@ prop_compose! {
         let (billed_as, usage, limit) = billed;
         ModelView {
             model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-            blocked, mean, billed_as, usage, limit,
+            blocked, mean, billed_as, usage, limit, loading: planned % 2 == 1,
         }
     }
 }

@@ -277,6 +277,9 @@ pub struct ModelView {
     pub pace: Pace,
     /// Why no worker can ask its remaining dialogues, if so.
     pub blocked: Option<String>,
+    /// Whether nobody can ask it only because a server of it is loading.
+    #[serde(default)]
+    pub loading: bool,
     /// Mean of the means of its tasks.
     #[serde(default)]
     pub mean: Mean,
