@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, HistoryEntry, ModelView, Pace, RunPhase};
-use domain::exchange::{Receipt, WorkExchange};
+use domain::exchange::{Delivery, Receipt, WorkExchange};
 use results::sink;
 
 use super::ground::*;
@@ -58,6 +58,37 @@ async fn two_coordinators_share_a_run_and_show_the_same() {
     assert_eq!(shown(first.clone()), shown(second));
     assert_eq!(first, recomputed(&one, &first).await);
     assert_eq!(winners(&two, &run).await.len(), 120);
+}
+
+#[tokio::test]
+async fn two_coordinators_divide_alike_what_each_hands_out() {
+    let ground = Ground::new();
+    let both = [ground.coordinator(), ground.coordinator()];
+    let long = both[0].submit(submission(100)).await.unwrap().run;
+    let mut urgent = submission(20);
+    urgent.configuration["priority"] = 30.into();
+    let short = both[1].submit(urgent).await.unwrap().run;
+    for coordinator in &both {
+        coordinator.tend().await.unwrap();
+    }
+    let mut worker = Worker::new("w");
+    let (mut of_long, mut of_short) = (0, 0);
+    for coordinator in both.iter().cycle() {
+        worker.exchange(coordinator, 3).await;
+        for grant in std::mem::take(&mut worker.held) {
+            let records: Vec<Delivery> =
+                keys(&grant).into_iter().map(|key| scored(&grant.lease, &key)).collect();
+            *(if grant.lease.run == short { &mut of_short } else { &mut of_long }) += records.len();
+            coordinator.deliver(records).await.unwrap();
+            worker.finished.push(grant.lease);
+        }
+        if of_short == 80 {
+            break;
+        }
+    }
+    // A third of the other one's, but for a unit of each for each model at each coordinator.
+    let apart = 2 * 2 * 2 * 10;
+    assert!(of_long >= 10 && of_long <= 80 / 3 + apart, "{of_long} of {long}");
 }
 
 #[tokio::test]
