@@ -13,10 +13,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use domain::machine;
-
-/// The longest random step between two generations. Short enough that a run may be built anew as often as it likes, long
-/// enough that a number which is forgotten is not hit again.
-const STEP_MAX: u64 = 1 << 20;
+use results::run_dir::GENERATION_STEP_MAX;
 
 /// The number that a generation is to be above: a time of day and chance.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +26,7 @@ impl Beyond {
     /// By the clock of this machine.
     pub(crate) fn now() -> Self {
         let now_ms = u64::try_from(machine::now().as_millisecond()).unwrap_or_default();
-        let step = machine::random(|| RandomState::new().hash_one(now_ms)) % STEP_MAX;
+        let step = machine::random(|| RandomState::new().hash_one(now_ms)) % GENERATION_STEP_MAX;
         Self { now_ms, step }
     }
 
@@ -116,6 +113,6 @@ mod tests {
             "and 4 006 restored away"
         );
         let drawn = [Beyond::now(), Beyond::now()].map(|beyond| beyond.step);
-        assert!(drawn[0] != drawn[1] && drawn.iter().all(|step| *step < STEP_MAX), "{drawn:?}");
+        assert!(drawn[0] != drawn[1] && drawn.iter().all(|step| *step < GENERATION_STEP_MAX), "{drawn:?}");
     }
 }

@@ -256,6 +256,32 @@ async fn a_judged_benchmark_that_is_removed_and_submitted_again_is_another_one()
 }
 
 #[tokio::test]
+async fn a_claim_of_a_removed_run_that_came_too_late_sets_nothing_back() {
+    let ground = Ground::new();
+    let one = ground.coordinator();
+    let name = one.submit(pipelines::submission(&["m"])).await.unwrap().run;
+    one.tend().await.unwrap();
+    let runs = std::fs::read_dir(ground.data.path().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+    let claims = runs.into_iter().next().unwrap().join("generations");
+    let claim = |generation: u64| {
+        std::fs::create_dir_all(&claims).unwrap();
+        std::fs::write(claims.join(format!("{generation:020}.json")), "{}\n").unwrap();
+    };
+    // It was built anew by one whose clock is ahead.
+    let ahead = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap() + (1 << 30);
+    claim(ahead);
+    one.remove(&name, true).await.unwrap();
+    // Another coordinator claims one for what it does not know to be removed.
+    claim(1);
+    assert_eq!(one.submit(pipelines::submission(&["m"])).await.unwrap().run, name);
+    let mut asked = Asked::default();
+    let view = pipelines::finish(&one, &name, &mut asked).await;
+    assert_eq!((view.planned, view.scored), (4, 4));
+    let highest = std::fs::read_dir(&claims).unwrap().map(|entry| entry.unwrap().file_name()).max().unwrap();
+    assert!(highest.to_str().unwrap() > format!("{ahead:020}").as_str(), "{highest:?}");
+}
+
+#[tokio::test]
 async fn what_is_derived_while_its_benchmark_is_removed_goes_with_it() {
     for polls in (1..).step_by(3) {
         let ground = Ground::new();

@@ -18,22 +18,26 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::RunId;
+use domain::{RunId, machine};
 
 use crate::disk::{self, DiskFile, Locked};
 use crate::files::{self, Doing, IoError, if_there};
 use crate::manifest::{ManifestError, RunManifest};
 
-/// Generations that are left out when a run is removed: coordinators may claim some at that moment.
-const GENERATIONS_LEFT_OUT: u64 = 100;
+/// The longest step from a generation that is known, or from the time of day in milliseconds, to the next one. Short enough
+/// that a run may be built anew as often as it likes, long enough that a number which is forgotten is not hit again.
+pub const GENERATION_STEP_MAX: u64 = 1 << 20;
 
 /// The folder of the claimed generations of a run's queue.
 pub(crate) const GENERATIONS: &str = "generations";
 
 /// Content of the file that marks a removed run whose folder of generations has these names. Two runs of one name share no
-/// generation, so that neither leases nor records of the first are taken for those of the second.
+/// generation, so that neither leases nor records of the first are taken for those of the second. Coordinators may claim some
+/// at this moment, up to [`GENERATION_STEP_MAX`] above the others and above the time of day: these are left out as well.
 pub(crate) fn removed_mark(generations: &[String], before: u64) -> Vec<u8> {
-    let last = highest_generation(generations).unwrap_or_default().max(before) + GENERATIONS_LEFT_OUT;
+    let now = u64::try_from(machine::now().as_millisecond()).unwrap_or_default();
+    let known = highest_generation(generations).unwrap_or_default().max(before);
+    let last = known.max(now) + 2 * GENERATION_STEP_MAX;
     format!("removed\nthe next generation is above {last}\n").into_bytes()
 }
 
@@ -322,6 +326,16 @@ mod tests {
 
     use super::*;
     use crate::testing;
+
+    #[test]
+    fn a_removed_run_takes_with_it_what_is_claimed_meanwhile() {
+        let now = u64::try_from(machine::now().as_millisecond()).unwrap();
+        let names = [format!("{:020}.json", 2 * now)];
+        let mark = |names: &[String], before| removed_generation(&removed_mark(names, before));
+        assert!(mark(&[], 0) > now + GENERATION_STEP_MAX);
+        assert!(mark(&names, 0) > 2 * now + GENERATION_STEP_MAX);
+        assert!(mark(&names, 3 * now) > 3 * now + GENERATION_STEP_MAX);
+    }
 
     #[test]
     fn a_run_is_found_again_and_has_one_writer() {

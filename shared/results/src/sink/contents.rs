@@ -183,13 +183,12 @@ impl dyn Sink {
         self.revise_json(&self.state_of(run)?, revision, state).await
     }
 
-    /// The highest generation claimed for the queue of a run, or the last one of the runs of this name that were removed;
-    /// `None` if there was none.
+    /// The highest generation claimed for the queue of a run, or that up to which all belong to runs of this name that were
+    /// removed, if it is higher: a claim for one of these may come when it is removed already. `None` if there is neither.
     pub async fn generation(&self, run: &RunId) -> Result<Option<u64>, SinkError> {
-        match highest_generation(&self.list(&self.file_of(run, GENERATIONS)?).await?) {
-            Some(claimed) => Ok(Some(claimed)),
-            None => Ok(Some(self.removed_generation(run).await?).filter(|last| *last > 0)),
-        }
+        let claimed = highest_generation(&self.list(&self.file_of(run, GENERATIONS)?).await?);
+        let removed = Some(self.removed_generation(run).await?).filter(|last| *last > 0);
+        Ok(claimed.max(removed))
     }
 
     /// The generation up to which leases and records belong to runs of this name that were removed; 0 if there was none.
