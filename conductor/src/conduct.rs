@@ -6,10 +6,12 @@ use std::time::Duration;
 use domain::control::{Control, WorkerView};
 use jiff::Timestamp;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
+use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::cluster::{ClusterError, PoolCluster};
 use crate::metrics;
+use crate::news::{PoolNews, PoolNotice};
 use crate::rounds::{RoundOutcome, Rounds, ServerOrder};
 
 /// Time between the creation of two Jobs where something else admits them in the order of their creation, which is told in
@@ -41,6 +43,27 @@ impl RoundReadiness {
     }
 }
 
+/// Notices that wait to be told, at most; further ones are only logged.
+pub const NOTICES_MAX: usize = 16;
+
+/// What becomes known of pools, and where it goes: telling takes its time, which rounds do not wait for.
+#[derive(Debug)]
+pub struct NewsDesk {
+    pub news: PoolNews,
+    pub notices: mpsc::Sender<PoolNotice>,
+}
+
+impl NewsDesk {
+    fn look(&mut self, outcome: &RoundOutcome) {
+        for notice in self.news.look(outcome) {
+            tracing::error!(event = notice.event.as_str(), pools = ?notice.pools, "pools need somebody");
+            if self.notices.try_send(notice).is_err() {
+                tracing::warn!("nobody is told: the notices of before are still being told");
+            }
+        }
+    }
+}
+
 /// Goes round, every so often, until the process stops.
 pub async fn conduct(
     cluster: &dyn PoolCluster,
@@ -48,6 +71,7 @@ pub async fn conduct(
     mut rounds: Rounds,
     every: Duration,
     readiness: RoundReadiness,
+    mut desk: NewsDesk,
     stop: StopReceiver,
 ) {
     let mut looks = tokio::time::interval(every);
@@ -58,7 +82,7 @@ pub async fn conduct(
             _ = looks.tick() => {}
             () = reached(stop.clone(), Stop::Drain) => return,
         }
-        readiness.set(round(cluster, control, &mut rounds, &mut said).await);
+        readiness.set(round(cluster, control, &mut rounds, &mut desk, &mut said).await);
     }
 }
 
@@ -67,6 +91,7 @@ async fn round(
     cluster: &dyn PoolCluster,
     control: &dyn Control,
     rounds: &mut Rounds,
+    desk: &mut NewsDesk,
     said: &mut Vec<String>,
 ) -> Result<(), String> {
     let mut problem = None;
@@ -88,6 +113,7 @@ async fn round(
         said.clone_from(&outcome.problems);
     }
     metrics::state(&outcome, rounds.settings());
+    desk.look(&outcome);
     let wants_order = rounds.settings().limits.admits_whole;
     if let Err(error) = carry_out(cluster, &outcome, wants_order).await {
         problem = Some(error.to_string());

@@ -6,12 +6,13 @@
 //!
 //! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
 //! [`server`] says where a Job stands; [`rounds`] decides, a plain state machine; [`cluster`] is the way to Kubernetes, [`api`] the
-//! one over HTTP; [`mod@conduct`] goes round.
+//! one over HTTP; [`news`] what people are told; [`mod@conduct`] goes round.
 
 pub mod api;
 pub mod cluster;
 pub mod conduct;
 pub mod metrics;
+pub mod news;
 pub mod objects;
 pub mod rounds;
 pub mod server;
@@ -19,6 +20,7 @@ pub mod template;
 
 pub use api::{ApiAccount, KubernetesApi};
 pub use cluster::{ClusterError, ClusterState, PoolCluster};
-pub use conduct::{RoundReadiness, conduct};
+pub use conduct::{NOTICES_MAX, NewsDesk, RoundReadiness, conduct};
+pub use news::{PoolEvent, PoolNews, PoolNotice};
 pub use rounds::{ConductorSettings, PoolRow, Rounds, ServerOrder};
 pub use template::PoolTemplate;

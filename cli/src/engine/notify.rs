@@ -16,6 +16,7 @@ use domain::control::{BenchmarkView, Control, RunPhase};
 use domain::{Backoff, RunId};
 use models::client::redirect_place;
 use models::{ClientOptions, HttpClient, SetupError};
+use reqwest::header::CONTENT_TYPE;
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -221,18 +222,15 @@ impl Telling {
 
 /// Sends notices about a run to the targets.
 pub struct Notifier {
-    targets: Vec<NoticeTarget>,
+    sender: NoticeSender,
     watchman: Watchman,
-    http: HttpClient,
 }
 
 impl Notifier {
     /// Begins to watch.
     pub fn new(notify: Notify) -> Self {
-        let http =
-            HttpClient::with(ClientOptions { request_max: Some(ATTEMPT_MAX), ..ClientOptions::default() });
         let watchman = Watchman::new(notify.patience, Instant::now());
-        Self { targets: notify.targets, watchman, http }
+        Self { sender: NoticeSender::new(notify.targets), watchman }
     }
 
     /// Takes a view of the run and sends what is due. Its time is bounded, whatever the targets do.
@@ -262,30 +260,51 @@ impl Notifier {
                 failed: view.failed,
                 blocked: blocked.collect(),
             };
-            for target in &self.targets {
-                self.tell_one(target, &notice).await;
-            }
+            self.sender.send(event.as_str(), &notice).await;
+        }
+    }
+}
+
+/// Sends notices to targets, whatever they are about.
+pub struct NoticeSender {
+    targets: Vec<NoticeTarget>,
+    http: HttpClient,
+}
+
+impl NoticeSender {
+    pub fn new(targets: Vec<NoticeTarget>) -> Self {
+        let http =
+            HttpClient::with(ClientOptions { request_max: Some(ATTEMPT_MAX), ..ClientOptions::default() });
+        Self { targets, http }
+    }
+
+    /// Sends a notice to every target. Its time is bounded, whatever the targets do.
+    pub async fn send(&self, event: &str, notice: &impl Serialize) {
+        let Ok(json) = serde_json::to_vec(notice) else {
+            return say(&format!("cannot notify of `{event}`: the notice cannot be written"));
+        };
+        for target in &self.targets {
+            self.tell_one(target, event, &json).await;
         }
     }
 
-    async fn tell_one(&self, target: &NoticeTarget, notice: &Notice<'_>) {
+    async fn tell_one(&self, target: &NoticeTarget, event: &str, json: &[u8]) {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
         for attempt in 1..=ATTEMPTS_MAX {
             let told = match target {
-                NoticeTarget::Url(url) => self.post(url, notice).await,
-                NoticeTarget::Command(command) => call(command, notice).await,
+                NoticeTarget::Url(url) => self.post(url, json).await,
+                NoticeTarget::Command(command) => call(command, event, json).await,
             };
             let Err(error) = told else { return };
             // A command may have done its work in part, so it is not repeated.
             if attempt == ATTEMPTS_MAX || matches!(target, NoticeTarget::Command(_)) {
-                let event = notice.event.as_str();
                 return say(&format!("cannot notify of `{event}`: {error:#}"));
             }
             tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 
-    async fn post(&self, url: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+    async fn post(&self, url: &str, json: &[u8]) -> anyhow::Result<()> {
         // The address may hold a secret, which errors of the client would show.
         let url = Url::parse(url).context("the address of --notify")?;
         let client = self.http.for_url(&url).map_err(|error| match error {
@@ -294,7 +313,8 @@ impl Notifier {
             }
             other => other.into(),
         })?;
-        let answer = client.post(url).json(notice).send().await.map_err(reqwest::Error::without_url)?;
+        let call = client.post(url).header(CONTENT_TYPE, "application/json").body(json.to_vec());
+        let answer = call.send().await.map_err(reqwest::Error::without_url)?;
         let status = answer.status();
         if let Some(place) = redirect_place(&answer) {
             // The rest of where it leads may hold the same secret.
@@ -310,21 +330,20 @@ impl Notifier {
     }
 }
 
-async fn call(command: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+async fn call(command: &str, event: &str, json: &[u8]) -> anyhow::Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])
-        .env(EVENT_VARIABLE, notice.event.as_str())
+        .env(EVENT_VARIABLE, event)
         .stdin(Stdio::piped())
         // Standard output is for this program's data.
         .stdout(Stdio::null())
         .kill_on_drop(true)
         .spawn()
         .context("cannot start the command of --notify")?;
-    let json = serde_json::to_vec(notice)?;
     let ended = async {
         if let Some(mut stdin) = child.stdin.take() {
             // A command that does not read is content with the variable.
-            let _ = stdin.write_all(&json).await;
+            let _ = stdin.write_all(json).await;
         }
         child.wait().await
     };
@@ -423,14 +442,11 @@ mod tests {
             // Closing before all is read would break the connection.
             let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
         });
-        let notifier = Notifier::new(Notify { targets: Vec::new(), patience: PATIENCE });
-        let blocked = Vec::new();
-        let (event, phase) = (NoticeEvent::Finished, RunPhase::Finished);
-        let notice = Notice { event, run: "r", name: "n", phase, planned: 1, scored: 1, failed: 0, blocked };
-        let error = notifier.post(&url, &notice).await.unwrap_err().to_string();
+        let sender = NoticeSender::new(Vec::new());
+        let error = sender.post(&url, b"{}").await.unwrap_err().to_string();
         assert!(error.contains("307") && error.contains("https://hook.invalid,"), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
-        let error = notifier.post("http://169.254.169.254/hunter2", &notice).await.unwrap_err().to_string();
+        let error = sender.post("http://169.254.169.254/hunter2", b"{}").await.unwrap_err().to_string();
         assert!(error.contains("never contacted") && !error.contains("hunter2"), "{error}");
     }
 }

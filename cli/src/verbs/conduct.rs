@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use conductor::{ApiAccount, KubernetesApi, RoundReadiness, Rounds, ConductorSettings};
+use conductor::{NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, ApiAccount, KubernetesApi, RoundReadiness, Rounds, ConductorSettings};
 use pool::Limits;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
+use tokio::sync::mpsc;
 use url::Url;
 
+use crate::engine::notify::{NoticeSender, NoticeTarget};
 use crate::kit::arguments::{hours, seconds};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::say;
@@ -64,6 +66,11 @@ pub struct Arguments {
     /// Address for /healthz, /readyz and /metrics. Default: none.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
+    /// Tell when a pool is given up (pool-failed) and when one waits because the budget is spent (budget-spent): a URL gets a
+    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event as KGFLEET_EVENT.
+    /// Repeatable. Each is told once, and again only after it was over.
+    #[arg(long = "notify", value_name = "URL|COMMAND")]
+    notify: Vec<NoticeTarget>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -130,7 +137,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             arguments.remote.address()
         );
         let rounds = Rounds::new(arguments.settings());
-        conductor::conduct(&cluster, &client, rounds, arguments.every, readiness, stop).await;
+        let (notices, mut told) = mpsc::channel::<PoolNotice>(NOTICES_MAX);
+        let sender = NoticeSender::new(arguments.notify);
+        tokio::spawn(async move {
+            while let Some(notice) = told.recv().await {
+                sender.send(notice.event.as_str(), &notice).await;
+            }
+        });
+        let desk = NewsDesk { news: PoolNews::new(arguments.release, arguments.gpu_hours), notices };
+        conductor::conduct(&cluster, &client, rounds, arguments.every, readiness, desk, stop).await;
         Ok(ExitCode::Success)
     })
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use vllm_sim::{ModelConfig, SimConfig};
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Finished, NT_TASK, Running, Server};
+use crate::harness::{Cluster, Finished, NT_TASK, Receiver, Running, Server};
 use harness::kubernetes_api::{ACCOUNT_TOKEN, ApiObjects, KubernetesServer};
 
 /// A folder with a service account.
@@ -48,8 +48,9 @@ fn conductor(
     coordinator: &Coordinator,
     server: &KubernetesServer,
     account: &Path,
+    more: &[&str],
 ) -> Running {
-    let mut conductor = cluster.data.start(&[
+    let arguments = [
         "conduct",
         "--gpus",
         "1",
@@ -63,7 +64,8 @@ fn conductor(
         "1",
         "--coordinator",
         &coordinator.url(),
-    ]);
+    ];
+    let mut conductor = cluster.data.start(&[&arguments[..], more].concat());
     conductor.until_it_says("conducting the pools of bench");
     conductor
 }
@@ -131,8 +133,8 @@ fn two_models_take_turns_on_one_gpu_and_a_later_stage_begins_a_server_of_its_own
     let coordinator = cluster.coordinator();
     // Two conductors collide and do no harm; one of them is killed in the middle.
     let (first, second) = (
-        conductor(&cluster, &coordinator, &kubernetes, &account),
-        conductor(&cluster, &coordinator, &kubernetes, &account),
+        conductor(&cluster, &coordinator, &kubernetes, &account, &[]),
+        conductor(&cluster, &coordinator, &kubernetes, &account, &[]),
     );
     let configuration = |iterations: u32| {
         let models = ["alpha", "beta"].map(|name| {
@@ -185,4 +187,35 @@ fn what_cannot_be_conducted_is_said_at_the_start() {
     refused(&["--account", account, "--kubernetes-api", "http://10.0.0.1"]).says(&["https only"]);
     refused(&["--account", account, "--namespace", "a/b"]).says(&["`a/b` is no name"]);
     refused(&["--account", account, "--gpu-hours", "0"]).says(&["more than 0 hours"]);
+}
+
+#[test]
+fn somebody_is_told_of_a_pool_that_is_given_up_and_it_is_tried_again_when_they_say_so() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (kubernetes, account) = (KubernetesServer::start(), account(cluster.data.path()));
+    kubernetes.objects().put("cronjobs", pool("alpha"));
+    let coordinator = cluster.coordinator();
+    let told = Receiver::start(0);
+    let hook = format!("{}/hook", told.url());
+    let conductor = conductor(&cluster, &coordinator, &kubernetes, &account, &["--notify", &hook]);
+    let model = "[[models]]\nlabel = 'alpha'\nconnector = 'openai-compatible'\nstream = false\n";
+    let text = format!("name = 'one'\nseed = 5\niterations = 8\ntasks = ['{NT_TASK}']\n{model}");
+    let configuration = cluster.data.write("one.toml", text);
+    cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
+    drop(kubernetes.until(was_made("bench-alpha-1")));
+    // Its server serves another model.
+    let wrong = Server::start();
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", &wrong).expect(2);
+    let posts = told.until(|posts| !posts.is_empty());
+    let notice: Value = serde_json::from_slice(&posts[0].body).unwrap();
+    assert_eq!((&notice["event"], &notice["release"]), (&json!("pool-failed"), &json!("bench")));
+    assert_eq!(notice["pools"][0]["pool"], "alpha");
+    assert_eq!(kubernetes.objects().changes.len(), 1, "nothing is tried again by itself");
+    let server = Server::with(SimConfig::new(vec![ModelConfig::new("alpha")]));
+    let now = jiff::Timestamp::now().to_string();
+    kubernetes.objects().of.get_mut("cronjobs").unwrap().get_mut("bench-alpha").unwrap()["metadata"]["annotations"]
+        ["kgfleet/retry"] = json!(now);
+    drop(kubernetes.until(was_made("bench-alpha-2")));
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &server).expect(0);
+    drop(conductor);
 }
