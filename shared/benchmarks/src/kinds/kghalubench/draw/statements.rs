@@ -32,13 +32,20 @@ impl Statements {
     /// The data of an entity; `None` if it has no label.
     pub(crate) fn entity(&self, id: &str, type_id: &str) -> Option<Entity> {
         let statements = self.by_subject.get(id)?;
+        let lifespan = self.lifespan(id, type_id);
+        let mut facts = self.facts(statements, type_id);
+        if lifespan.is_some() {
+            // The years stand in the question: whoever is asked for them can read them there.
+            let shown = [&self.mapping.born, &self.mapping.died];
+            facts.retain(|fact| !shown.iter().any(|property| property.as_ref() == Some(&fact.relation_id)));
+        }
         Some(Entity {
             id: id.to_owned(),
             name: self.text_of(id, &self.mapping.label)?,
             type_id: type_id.to_owned(),
             type_name: self.text_of(type_id, &self.mapping.label).unwrap_or_else(|| type_id.to_owned()),
-            lifespan: self.lifespan(id, type_id),
-            facts: self.facts(statements, type_id),
+            lifespan,
+            facts,
             description: self.text_of(id, &self.mapping.description),
             statistics: self.statistics(id, statements),
         })
@@ -52,21 +59,20 @@ impl Statements {
         }
     }
 
-    /// A literal of a subject: in the preferred language, else without language, else any. Of several, the first
-    /// alphabetically, so that the order of the source does not matter.
+    /// A literal of a subject: in the language of the mapping, else without language. A question in two languages would ask for
+    /// what no answer in one of them says. Of several, the first alphabetically, so that the order of the source does not matter.
     fn text_of(&self, subject: &str, property: &str) -> Option<String> {
         let statements = self.by_subject.get(subject)?.iter().filter(|(stated, _)| stated == property);
         let literals = statements.filter_map(|(_, object)| match object {
             Term::Literal(literal) => Some(literal),
             _ => None,
         });
-        let preference = |literal: &&rdf::Literal| match literal.language() {
-            Some(language) if language == self.mapping.language => 0,
-            None => 1,
-            Some(_) => 2,
+        let own = |literal: &&rdf::Literal| {
+            literal.language().is_none_or(|language| language == self.mapping.language)
         };
         literals
-            .min_by_key(|literal| (preference(literal), literal.value()))
+            .filter(own)
+            .min_by_key(|literal| (literal.language().is_none(), literal.value()))
             .map(|literal| literal.value().to_owned())
     }
 
