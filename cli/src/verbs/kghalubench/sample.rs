@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use benchmarks::Subject;
 use benchmarks::kinds::kghalubench;
 use benchmarks::kinds::kghalubench::draw::exercise;
 use benchmarks::kinds::kghalubench::show::agreement;
-use benchmarks::kinds::kghalubench::show::sheet::{self, Item, SheetTexts};
+use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
 use benchmarks::kinds::kghalubench::show::study::JudgedQuestion;
 
 use super::whose::Whose;
@@ -106,6 +106,7 @@ fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> SheetTexts 
 /// Compare what people wrote into a sheet with what judges decided: precision, recall, F1, agreement and Cohen's kappa of
 /// every stage, and of several thresholds of the similarity.
 ///
+/// Several sheets are those of several people: the judges are compared with all of them, and every two people with each other.
 /// Rows that cannot be used are named by their lines and left out.
 ///
 /// Exit codes: 0 done; 2 the name is no pipeline of KGHaluBench, or the file is no sheet; 3 a file cannot be read; 4 some rows
@@ -114,8 +115,9 @@ fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> SheetTexts 
 pub(super) struct AgreementArguments {
     /// The pipeline that the sheet was drawn from.
     pipeline: String,
-    /// The sheet with verdicts of people, as CSV.
-    sheet: PathBuf,
+    /// The sheets with verdicts of people, as CSV: one for each person.
+    #[arg(required = true, value_name = "SHEET")]
+    sheets: Vec<PathBuf>,
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
     #[command(flatten)]
@@ -128,9 +130,23 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
     }
     let reading = arguments.whose.place(&arguments.pipeline)?.read(&mut |_, _, _, _| ())?;
     let items = sheet::items(&reading.found);
-    let path = &arguments.sheet;
+    let mut people = Vec::with_capacity(arguments.sheets.len());
+    let mut is_sound = true;
+    for path in &arguments.sheets {
+        let read = read_sheet(path, &items)?;
+        is_sound &= read.problems.is_empty();
+        people.push(read.said);
+    }
+    let mut lines = agreement::compare(&items, &people.concat(), reading.threshold);
+    lines.extend(agreement::compare_people(&people));
+    tables::print(None, &[agreement::table(&lines)], arguments.format, None)?;
+    Ok(if is_sound { ExitCode::Success } else { ExitCode::BadInput })
+}
+
+/// The verdicts of one person. Rows that cannot be used are named.
+fn read_sheet(path: &Path, items: &[Item]) -> anyhow::Result<Annotations> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let read = sheet::read(file, items.clone()).map_err(|error| match error {
+    let read = sheet::read(file, items.to_vec()).map_err(|error| match error {
         sheet::SheetError::Io(error) => {
             anyhow::Error::new(error).context(format!("cannot read {}", path.display()))
         }
@@ -148,7 +164,5 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
     if read.said.is_empty() {
         return Err(usage!("{}: no row has a verdict that can be used", path.display()));
     }
-    let lines = agreement::compare(&items, &read.said, reading.threshold);
-    tables::print(None, &[agreement::table(&lines)], arguments.format, None)?;
-    Ok(if read.problems.is_empty() { ExitCode::Success } else { ExitCode::BadInput })
+    Ok(read)
 }

@@ -155,6 +155,43 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
     lines
 }
 
+/// Compares every two people on the items that both annotated; nothing if nobody else did. What a stage can be expected to reach is how
+/// far people agree with each other.
+pub fn compare_people(people: &[Vec<(Item, PersonVerdict)>]) -> Vec<AgreementLine> {
+    let of_questions: [(&str, &str, fn(&Item, PersonVerdict) -> Option<bool>); 3] = [
+        ("people: abstain", "the model abstains", |item, said| {
+            item.fact.is_none().then_some(said == PersonVerdict::Abstained)
+        }),
+        ("people: similarity", "the answer is about the entity", |item, said| {
+            (item.fact.is_none() && said != PersonVerdict::Abstained).then_some(said == PersonVerdict::Same)
+        }),
+        ("people: all filters", "the fact is stated", |item, said| {
+            item.fact.is_some().then_some(said == PersonVerdict::Stated)
+        }),
+    ];
+    let mut lines = Vec::new();
+    for (stage, yes, answer) in of_questions {
+        let mut confusion = Confusion::default();
+        for (number, first) in people.iter().enumerate() {
+            let said: BTreeMap<&str, PersonVerdict> =
+                first.iter().map(|(item, said)| (item.id.as_str(), *said)).collect();
+            for (item, second) in people[number + 1..].iter().flatten() {
+                let both = said
+                    .get(item.id.as_str())
+                    .and_then(|first| answer(item, *first))
+                    .zip(answer(item, *second));
+                if let Some((first, second)) = both {
+                    confusion.add(1.0, second, first);
+                }
+            }
+        }
+        if confusion.rows > 0 {
+            lines.push(AgreementLine { stage, yes, threshold: None, confusion });
+        }
+    }
+    lines
+}
+
 /// Number of items of the benchmark that one row of each stratum stands for.
 fn weights(all: &[Item], said: &[(Item, PersonVerdict)]) -> BTreeMap<Stratum, f64> {
     let mut rows: BTreeMap<Stratum, f64> = BTreeMap::new();
@@ -188,6 +225,12 @@ pub fn table(lines: &[AgreementLine]) -> Table {
          that reach it; similarity: answers that neither side calls an abstention."
             .to_owned(),
     );
+    if lines.iter().any(|line| line.stage.starts_with("people: ")) {
+        table.notes.push(
+            "people: every two sheets on the rows that both have, the later sheet in the place of the judge; each row counts once."
+                .to_owned(),
+        );
+    }
     table
 }
 
@@ -237,6 +280,25 @@ mod tests {
         assert_eq!((nli.rows, nli.both, nli.judge_only, nli.person_only), (36, 12.0, 0.0, 20.0));
         let llm = line(&lines, "llm", None);
         assert_eq!((llm.rows, llm.both, llm.judge_only), (24, 20.0, 2.0), "what the expert overrules");
+    }
+
+    #[test]
+    fn people_are_compared_on_what_both_annotated() {
+        let all = items(&found());
+        let first: Vec<_> = all.iter().map(|item| (item.clone(), as_judged(item))).collect();
+        // The second has one fact of each answer, and finds each stated.
+        let second: Vec<_> = all
+            .iter()
+            .filter(|item| item.fact == Some(1))
+            .map(|item| (item.clone(), PersonVerdict::Stated))
+            .collect();
+        let lines = compare_people(&[first.clone(), second]);
+        assert_eq!(lines.len(), 1, "answers were annotated by one alone: {lines:?}");
+        let facts = lines[0].confusion;
+        assert_eq!((lines[0].stage, facts.rows), ("people: all filters", 12));
+        assert_eq!((facts.both, facts.person_only, facts.judge_only), (10.0, 0.0, 2.0));
+        assert!(table(&lines).notes.iter().any(|note| note.starts_with("people: ")));
+        assert!(compare_people(&[first]).is_empty());
     }
 
     #[test]
