@@ -17,6 +17,8 @@ pub struct Judging {
     pub stages: &'static [Stage],
     /// Numbers that a configuration may choose otherwise.
     pub settings: &'static [Setting],
+    /// Why answers to a task cannot be judged; nothing if they can. Asked before the first prompt, so it looks no further than it must.
+    pub refuses: fn(&TaskData) -> Option<String>,
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
     /// The results of a model, from what became of all its dialogues that were planned.

@@ -31,6 +31,7 @@ pub static FIXTURE: Kind = Kind {
             },
         }],
         settings: &[],
+        refuses: |_| None,
         conclude: |_, judgements| {
             let missing = NotJudged { stage: "liking", cause: FailureCause::JudgeUnparseable };
             let liked = judgements.number("liking", "grade")?.ok_or(missing)?;

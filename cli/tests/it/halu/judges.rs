@@ -220,3 +220,13 @@ fn settings_of_a_configuration_decide_and_what_was_asked_before_is_not_asked_aga
         .expect(2)
         .says(&["settings.threshold", "similarity_threshold"]);
 }
+
+#[test]
+fn a_pack_that_holds_no_assessment_is_refused_before_anything_is_asked() {
+    let data = Data::new();
+    let text = configuration("core", 2, &[0.9], 1.0).replace("KGHalu-*", "RdfFriendCount-turtle-1");
+    let file = data.write("core.toml", text);
+    let refused = data.kgfleet(&["run", file.to_str().unwrap()]).expect(2);
+    refused.says(&["RdfFriendCount-turtle-1", "no assessment", "kgfleet halu generate"]);
+    assert!(data.runs().is_empty());
+}

@@ -34,6 +34,7 @@ static JUDGING: Judging = Judging {
         }),
     ],
     settings: &[],
+    refuses: |_| None,
     conclude: |_, judgements| {
         let mut grade = None;
         for stage in ["one", "two", "three"] {
@@ -508,6 +509,7 @@ static WITH_CASES: Judging = Judging {
         },
     ],
     settings: &[],
+    refuses: |_| None,
     conclude: |_, judgements| {
         let grade = judgements.number("second", "grade")?;
         Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))

@@ -25,6 +25,7 @@ pub static KIND: Kind = Kind {
     judging: Some(&Judging {
         stages: &[STATEMENT, SIMILARITY, SUPPORT],
         settings: &[],
+        refuses: |_| None,
         conclude,
         metrics,
         results: &[("supported", Better::Higher), ("near", Better::Higher), ("similarity", Better::Higher)],

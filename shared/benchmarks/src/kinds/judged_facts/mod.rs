@@ -22,6 +22,7 @@ pub static KIND: Kind = Kind {
     judging: Some(&Judging {
         stages: &[GRADE, REVIEW],
         settings: &[],
+        refuses: |_| None,
         conclude,
         metrics,
         results: &[("grade", Better::Higher), ("partly", Better::Neither)],
