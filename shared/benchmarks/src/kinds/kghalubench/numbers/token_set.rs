@@ -1,5 +1,5 @@
-//! The token-set ratio of two texts, as RapidFuzz 3 defines `token_set_ratio` with its default processor: how alike the
-//! sets of their words are.
+//! The token-set ratio of two texts, as RapidFuzz defines `token_set_ratio` with `default_process`, which it applied by itself up to
+//! version 2 and no longer does since version 3: how alike the sets of their words are.
 
 use std::collections::{BTreeSet, HashMap};
 
