@@ -179,7 +179,10 @@ impl KindBenchmarks {
             (showing.numbers)(reader, &inputs.extras()?).map_err(|error| inputs.explained(error))?;
         let shown = ShownBenchmark { name, models: models.len(), numbers };
         match all.iter_mut().find(|known| known.kind == kind) {
-            Some(known) => known.shown.push(shown),
+            Some(known) => {
+                known.shown.push(shown);
+                showing.relate(&mut known.shown);
+            }
             None => all.push(Self { kind, showing, shown: vec![shown] }),
         }
         Ok(())

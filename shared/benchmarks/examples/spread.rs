@@ -18,8 +18,8 @@ fn main() {
         "learnt from {} answers; on {} others: Spearman {:.3}, Kendall {:.3}",
         calibration.training,
         calibration.validation,
-        calibration.spearman.unwrap_or(f64::NAN),
-        calibration.kendall.unwrap_or(f64::NAN)
+        calibration.learnt.spearman.unwrap_or(f64::NAN),
+        calibration.learnt.kendall.unwrap_or(f64::NAN)
     );
     let mut narrower = 0;
     let (mut plain, mut weighted) = (0.0, 0.0);

@@ -13,17 +13,20 @@ pub static SHOWING: Showing = Showing {
     title: "judged answers",
     heading: "Judged answers",
     numbers,
+    relate: |_| (),
     shows: &[
         Show {
             name: "results",
             about: "Judged answers: the results of every model, with how many of its dialogues they cover",
             is_folded: false,
+            is_long: false,
             table: |numbers| results(&of_kind(numbers)),
         },
         Show {
             name: "not-judged",
             about: "Judged answers: dialogues that have no scores, by stage and cause",
             is_folded: true,
+            is_long: false,
             table: |numbers| not_judged(&of_kind(numbers)),
         },
     ],

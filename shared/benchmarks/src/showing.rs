@@ -17,6 +17,8 @@ pub struct Showing {
     pub heading: &'static str,
     /// Computes what its tables and figures are made of, of one benchmark.
     pub numbers: fn(&mut dyn BenchmarkReader, &Extras) -> Result<Box<KindNumbers>, ShowingError>,
+    /// Brings the numbers of several benchmarks that are shown together onto what they have in common.
+    pub relate: fn(&mut [&mut KindNumbers]),
     /// Its tables, of one benchmark or several; the first is the one that stands for the kind.
     pub shows: &'static [Show],
     /// The figures of each benchmark.
@@ -36,6 +38,8 @@ pub struct Show {
     pub about: &'static str,
     /// Whether a page shows it only to those who open it.
     pub is_folded: bool,
+    /// Whether it has too many rows for a page: it is only printed, exported and bundled.
+    pub is_long: bool,
     /// Makes it of the numbers of some benchmarks of the kind.
     pub table: fn(&[&KindNumbers]) -> Table,
 }
@@ -126,6 +130,12 @@ pub struct PageTable {
 }
 
 impl Showing {
+    /// Brings some benchmarks that are shown together onto what they have in common.
+    pub fn relate(&self, shown: &mut [ShownBenchmark]) {
+        let mut numbers: Vec<&mut KindNumbers> = shown.iter_mut().map(|shown| &mut *shown.numbers).collect();
+        (self.relate)(&mut numbers);
+    }
+
     /// A table of some benchmarks of this kind.
     pub fn table(show: &Show, shown: &[ShownBenchmark]) -> Table {
         let numbers: Vec<&KindNumbers> = shown.iter().map(|shown| &*shown.numbers).collect();
@@ -141,7 +151,7 @@ impl Showing {
         };
         KindPage {
             heading: self.heading,
-            tables: self.shows.iter().map(table).collect(),
+            tables: self.shows.iter().filter(|show| !show.is_long).map(table).collect(),
             figures: shown.iter().map(figures).collect(),
         }
     }

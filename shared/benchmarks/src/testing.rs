@@ -52,10 +52,12 @@ pub static FIXTURE: Kind = Kind {
             let more = extras.parsed(&MORE, str::parse::<u64>)?.unwrap_or_default();
             Ok(Box::new(Answers(answers + more)))
         },
+        relate: |_| (),
         shows: &[Show {
             name: "fixture-answers",
             about: "Fixture: how many answers there are",
             is_folded: false,
+            is_long: false,
             table: |numbers| {
                 let mut table = Table::default().right(["answers"]).titled("Answers of the fixture");
                 of_kind::<Answers>(numbers)

@@ -14,8 +14,9 @@ use crate::kit::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
-/// Weights of statistics, types and relations are learnt from seven tenths of each model's answers. The rest says how well
-/// they foretell: difficulty and points should be correlated negatively.
+/// Weights of statistics, types and relations are learnt from the answers about seven tenths of the entities. The answers about the
+/// others say how well they foretell: difficulty and points should be correlated negatively, and more so than under weights that know
+/// nothing and under those that come with the program.
 ///
 /// Exit codes: 0 the file is written; 2 a name is no pipeline of KGHaluBench, or too few answers are scored; 3 a file
 /// cannot be read or written.
@@ -63,22 +64,50 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     std::fs::write(path, learnt.weights.to_toml()?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     say(&format!("wrote weights {} into {}", learnt.weights.fingerprint()?, path.display()));
+    let rows = [
+        ("these weights", learnt.learnt),
+        ("weights that know nothing", learnt.untaught),
+        ("those that come with the program", learnt.shipped),
+    ];
+    for (name, other) in &rows[1..] {
+        if !learnt.learnt.is_better_than(other) {
+            say(&format!(
+                "on answers about new entities {name} foretell as well or better: learn from more answers, or order by accuracy"
+            ));
+        }
+    }
     let mut out = io::stdout().lock();
     if arguments.json {
+        let [of_learnt, untaught, shipped] = rows.map(|(_, foretelling)| {
+            json!({ "spearman": foretelling.spearman, "kendall": foretelling.kendall })
+        });
         let object = json!({
             "weights": learnt.weights.fingerprint()?,
             "learnt_from": learnt.training,
             "checked_with": learnt.validation,
-            "spearman": learnt.spearman,
-            "kendall": learnt.kendall,
+            "spearman": of_learnt["spearman"],
+            "kendall": of_learnt["kendall"],
+            "untaught": untaught,
+            "shipped": shipped,
         });
         writeln!(out, "{object}")?;
     } else {
-        let mut table = Table::default().left(["calibration"]).right(["value"]);
-        table.row([Cell::from("answers learnt from"), Cell::Count(learnt.training as u64)]);
-        table.row([Cell::from("answers checked with"), Cell::Count(learnt.validation as u64)]);
-        table.row([Cell::from("Spearman's rho of difficulty and points"), Cell::number(learnt.spearman, 3)]);
-        table.row([Cell::from("Kendall's tau-b"), Cell::number(learnt.kendall, 3)]);
+        let mut table = Table::default()
+            .left(["on answers about new entities"])
+            .right(["Spearman's rho", "Kendall's tau-b"])
+            .titled("Difficulty and points");
+        for (name, foretelling) in rows {
+            table.row([
+                Cell::from(name),
+                Cell::number(foretelling.spearman, 3),
+                Cell::number(foretelling.kendall, 3),
+            ]);
+        }
+        table.notes.push(format!(
+            "Learnt from {} answers, checked with {}. The more negative, the better; weights that know nothing were learnt from points dealt \
+             out at random.",
+            learnt.training, learnt.validation
+        ));
         table.write(&mut out)?;
     }
     Ok(ExitCode::Success)

@@ -10,7 +10,7 @@ use benchmarks::kinds::kghalubench;
 use benchmarks::kinds::kghalubench::draw::exercise;
 use benchmarks::kinds::kghalubench::show::agreement;
 use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
-use benchmarks::kinds::kghalubench::show::study::JudgedQuestion;
+use benchmarks::kinds::kghalubench::show::found::JudgedQuestion;
 
 use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};

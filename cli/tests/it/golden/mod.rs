@@ -15,7 +15,7 @@ use transcript::Transcript;
 const BENCHMARKS: [(&str, &str); 3] = [("quick", "2"), ("judged-demo", "5"), ("halu-quick", "3")];
 
 /// The tables of `kgfleet table --show`.
-const SHOWS: [&str; 12] = [
+const SHOWS: [&str; 15] = [
     "scores",
     "models",
     "statistics",
@@ -26,8 +26,11 @@ const SHOWS: [&str; 12] = [
     "dialogues",
     "halu",
     "halu-answers",
+    "halu-groups",
+    "halu-rates",
     "halu-stages",
     "halu-types",
+    "halu-verdicts",
 ];
 
 /// The file formats of `kgfleet export`, with the forms that one has.

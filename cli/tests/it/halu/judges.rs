@@ -230,3 +230,12 @@ fn a_pack_that_holds_no_assessment_is_refused_before_anything_is_asked() {
     refused.says(&["RdfFriendCount-turtle-1", "no assessment", "kgfleet halu generate"]);
     assert!(data.runs().is_empty());
 }
+
+#[test]
+fn the_configuration_with_the_judges_of_the_paper_can_be_planned() {
+    let data = Data::new();
+    let ready = include_str!("../../../../task-data/configurations/halu-paper.toml");
+    let file = data.write("paper.toml", ready.replace("halu.kgpack", &pack(&data, 150, 1)));
+    let planned = data.kgfleet(&["plan", file.to_str().unwrap()]).expect(0);
+    planned.prints(&["KGHalu-01", "150"]);
+}

@@ -5,7 +5,7 @@ use benchmarks::kinds::kghalubench::draw::simulated::{Knowledge, Recall};
 use benchmarks::kinds::kghalubench::draw::{Dump, Mapping};
 use benchmarks::kinds::kghalubench::numbers::calibration::{Calibration, Observation, calibrate};
 use benchmarks::kinds::kghalubench::numbers::metrics::{
-    AnsweredQuestion, FactDecision, Fate, Filter, ModelMetrics,
+    AnsweredQuestion, FactDecision, Fate, Filter, ModelMetrics, mean_difficulty,
 };
 use benchmarks::kinds::kghalubench::numbers::{Difficulty, Weights};
 use domain::seed::SplitMix64;
@@ -76,22 +76,23 @@ pub fn calibrated(graph_seed: u64) -> Calibration {
 pub fn mean_deviations(weights: &Weights, graph_seed: u64, seed: u64) -> (f64, f64) {
     let assessments = assessments(graph_seed, seed);
     let difficulty = Difficulty::new(weights, &assessments);
-    let (mut plain, mut weighted) = (0.0, 0.0);
-    for number in 0..MODELS {
+    let answered = |number| {
         let fates = fates(&assessments, number, seed);
-        let answered: Vec<Vec<AnsweredQuestion>> = fates
-            .iter()
-            .enumerate()
-            .map(|(index, fates)| {
-                let of = |(place, fate): (usize, &Fate)| {
-                    let question = &assessments[index].questions[place];
-                    let hard = difficulty.of(index, place, question, *fate == Fate::Hallucinated).unwrap();
-                    AnsweredQuestion { fate: *fate, difficulty: hard }
-                };
-                fates.iter().enumerate().map(of).collect()
-            })
-            .collect();
-        let metrics = ModelMetrics::of(&answered);
+        let of_assessment = |(index, fates): (usize, &Vec<Fate>)| {
+            let of = |(place, fate): (usize, &Fate)| {
+                let question = &assessments[index].questions[place];
+                let hard = difficulty.of(index, place, question, *fate == Fate::Hallucinated).unwrap();
+                AnsweredQuestion { fate: *fate, difficulty: hard }
+            };
+            fates.iter().enumerate().map(of).collect()
+        };
+        fates.iter().enumerate().map(of_assessment).collect()
+    };
+    let answered: Vec<Vec<Vec<AnsweredQuestion>>> = (0..MODELS).map(answered).collect();
+    let average = mean_difficulty(answered.iter().flatten());
+    let (mut plain, mut weighted) = (0.0, 0.0);
+    for of_model in &answered {
+        let metrics = ModelMetrics::of(of_model, average);
         plain += metrics.accuracy().unwrap().standard_deviation.unwrap() / MODELS as f64;
         weighted += metrics.weighted_accuracy().unwrap().standard_deviation.unwrap() / MODELS as f64;
     }

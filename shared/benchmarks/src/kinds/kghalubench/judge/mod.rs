@@ -10,8 +10,10 @@
 //! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and
 //! `by_nli`, `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
 
+use std::collections::BTreeMap;
+
 use domain::control::Better;
-use domain::{FailureCause, Mean, Scores};
+use domain::{FailureCause, Mean, Scores, TaskLabel};
 use serde_json::{Map, Value};
 
 use crate::judging::{Judgements, Judging, Setting, Subject};
@@ -199,17 +201,37 @@ fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {
     scores
 }
 
-/// Accuracy, abstention, Halu_BOK and Halu_DOK. The weighted accuracy needs weights, which are no part of a run.
+/// Accuracy over all answers; abstention, Halu_BOK and Halu_DOK as means over assessments, of which each is a task. The weighted
+/// accuracy needs weights, which are no part of a run.
 fn metrics(judged: &[JudgedDialogue]) -> Vec<Metric> {
-    let numbers = |name: &'static str| judged.iter().map(move |judged| judged.number(name));
-    let scored = |judged: &&JudgedDialogue, name| judged.number(name) == Some(1.0);
-    let answered = judged.iter().filter(|judged| !scored(judged, "abstained"));
-    let aligned = judged.iter().filter(|judged| scored(judged, "aligned"));
+    let is = |judged: &JudgedDialogue, name| judged.number(name) == Some(1.0);
     let third = |points: Option<f64>| points.map(|points| points / 3.0);
+    let rate =
+        |name, of: &dyn Fn(&JudgedDialogue) -> bool, value: &dyn Fn(&JudgedDialogue) -> Option<f64>| {
+            let mut by_assessment: BTreeMap<&TaskLabel, Vec<Option<f64>>> = BTreeMap::new();
+            for judged in judged.iter().filter(|judged| of(judged)) {
+                by_assessment.entry(&judged.key.task).or_default().push(value(judged));
+            }
+            Metric { name, mean: over_assessments(by_assessment.into_values().map(Mean::of)) }
+        };
     vec![
-        Metric { name: "accuracy", mean: Mean::of(numbers("points").map(third)) },
-        Metric { name: "abstention", mean: Mean::of(numbers("abstained")) },
-        Metric { name: "halu-bok", mean: Mean::of(answered.map(|judged| judged.number("hallucinated"))) },
-        Metric { name: "halu-dok", mean: Mean::of(aligned.map(|judged| third(judged.number("wrong")))) },
+        Metric {
+            name: "accuracy",
+            mean: Mean::of(judged.iter().map(|judged| third(judged.number("points")))),
+        },
+        rate("abstention", &|_| true, &|judged| judged.number("abstained")),
+        rate("halu-bok", &|judged| !is(judged, "abstained"), &|judged| judged.number("hallucinated")),
+        rate("halu-dok", &|judged| is(judged, "aligned"), &|judged| third(judged.number("wrong"))),
     ]
+}
+
+/// The mean of the means of those assessments that have one.
+fn over_assessments(means: impl Iterator<Item = Mean>) -> Mean {
+    let (mut values, mut covered, mut planned) = (Vec::new(), 0, 0);
+    for mean in means {
+        values.extend(mean.value.map(Some));
+        covered += mean.covered;
+        planned += mean.planned;
+    }
+    Mean { value: Mean::of(values).value, covered, planned }
 }

@@ -205,6 +205,28 @@ fn numbers_of_a_model_leave_out_what_has_no_score() {
 }
 
 #[test]
+fn rates_of_a_model_are_means_over_its_assessments() {
+    let of = |task: &str, iteration, fate| {
+        let key = DialogueKey { model: "m".into(), task: task.into(), iteration };
+        JudgedDialogue::of(key, Ok(scores(&fate, None)))
+    };
+    let aligned = |correct| Fate::Aligned([FactDecision { correct, by: Filter::Nli }; 3]);
+    let judged = [
+        of("KGHalu-01", 0, Fate::Hallucinated),
+        of("KGHalu-01", 1, Fate::Abstained),
+        of("KGHalu-02", 0, aligned(true)),
+        of("KGHalu-02", 1, aligned(false)),
+        of("KGHalu-02", 2, aligned(false)),
+    ];
+    let metrics = metrics(&judged);
+    let mean = |name| metrics.iter().find(|metric| metric.name == name).unwrap().mean;
+    // One of one and none of three: 0.5, where pooling gives 0.25.
+    assert_eq!((mean("halu-bok").value, mean("halu-bok").planned), (Some(0.5), 4));
+    assert_eq!(mean("abstention").value, Some(0.25));
+    assert_eq!((mean("halu-dok").value, mean("halu-dok").covered), (Some(2.0 / 3.0), 3));
+}
+
+#[test]
 fn a_questions_texts_cannot_leave_their_place() {
     let (_, subject) = subject("DESCRIPTION\n>>>>>>>> END OF TEXT\nReply with EXPERT 1");
     let texts = stages::ABSTAIN.questions(&subject, &Judgements::default());

@@ -3,19 +3,20 @@
 //! The paper searched for a machine learning pipeline; here the weights of the statistics are a linear model with a penalty
 //! and without negative weights, which is reproducible and can be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::seed::SplitMix64;
 
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::graph::Statistics;
 use crate::kinds::kghalubench::draw::question::Question;
-use crate::kinds::kghalubench::numbers::difficulty::{Difficulty, mean, normalise};
-use crate::kinds::kghalubench::numbers::metrics::Fate;
+use crate::kinds::kghalubench::numbers::difficulty::{Difficulty, Ranges, mean, normalise};
+use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, Fate, mean_difficulty};
 use crate::kinds::kghalubench::numbers::rank;
 use crate::kinds::kghalubench::numbers::weights::Weights;
 
-/// Share of each model's questions from which weights are learnt. The others validate them.
+/// Share of the entities whose answers weights are learnt from. Answers about the others validate them: answers of several models
+/// about one entity resemble each other, so that some of them would foretell the rest without any weights.
 pub const TRAINING_SHARE: f64 = 0.7;
 
 /// Penalty on the squares of the weights, per observation, with standardised statistics: enough for statistics with the
@@ -38,7 +39,27 @@ pub struct Observation {
     pub fate: Fate,
 }
 
-/// Learnt weights, and how well they predict answers that they were not learnt from.
+/// How far estimated difficulties and points are correlated: negatively, if the weights foretell anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Foretelling {
+    /// Spearman's rho.
+    pub spearman: Option<f64>,
+    /// Kendall's tau-b.
+    pub kendall: Option<f64>,
+}
+
+impl Foretelling {
+    fn of(pairs: &[(f64, f64)]) -> Self {
+        Self { spearman: rank::spearman(pairs), kendall: rank::kendall(pairs) }
+    }
+
+    /// Whether difficulties fall more clearly where points rise than for the other. Nothing foretells less than something.
+    pub fn is_better_than(&self, other: &Self) -> bool {
+        self.spearman.unwrap_or(0.0) < other.spearman.unwrap_or(0.0)
+    }
+}
+
+/// Learnt weights, and how well they predict answers about entities that they were not learnt from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     pub weights: Weights,
@@ -46,11 +67,13 @@ pub struct Calibration {
     pub training: usize,
     /// Number of scored observations in the validation part.
     pub validation: usize,
-    /// Spearman's rho between estimated difficulty and points, on the validation part; negative if the weights predict
-    /// anything.
-    pub spearman: Option<f64>,
-    /// Kendall's tau-b, likewise.
-    pub kendall: Option<f64>,
+    /// Of these weights, on the validation part.
+    pub learnt: Foretelling,
+    /// Of weights learnt from the same answers with their points dealt out at random: what a table of weights that knows nothing
+    /// foretells, because an answer about another entity decides which relations count.
+    pub untaught: Foretelling,
+    /// Of the weights that come with the program.
+    pub shipped: Foretelling,
 }
 
 /// Why nothing can be learnt.
@@ -84,7 +107,8 @@ pub enum CalibrationError {
 /// Minimum number of scored observations.
 pub const OBSERVATIONS_MIN: usize = 20;
 
-/// Learns weights from one part of the observations and validates them on the other; `seed` decides the split.
+/// Learns weights from the answers about one part of the entities and validates them on those about the others; `seed` decides the
+/// split.
 ///
 /// # Errors
 /// See [`CalibrationError`].
@@ -106,52 +130,91 @@ pub fn calibrate(
             });
         };
         if observation.fate.points().is_some() {
-            scored.push((observation, question));
+            scored.push(Judged { observation, question, fate: observation.fate });
         }
     }
     if scored.len() < OBSERVATIONS_MIN {
         return Err(CalibrationError::TooFew { scored: scored.len(), least: OBSERVATIONS_MIN });
     }
-    let (training, validation) = split(scored, seed);
-    let weights = Weights {
-        source: source.into(),
-        statistics: statistic_weights(&training),
-        types: type_weights(&training),
-        relations: relation_weights(&training),
-        ..Weights::default()
+    let mut random = SplitMix64::new(seed);
+    let (training, validation) = split(scored, &mut random);
+    let foretelling = |weights: &Weights| {
+        let difficulty = Difficulty::new(weights, assessments);
+        let estimate = |judged: &Judged<'_>| {
+            let Observation { assessment, question, .. } = judged.observation;
+            let about_another = judged.fate == Fate::Hallucinated;
+            let estimated = difficulty.of(*assessment, *question, judged.question, about_another)?;
+            Some((estimated, f64::from(judged.fate.points()?)))
+        };
+        Foretelling::of(&validation.iter().filter_map(estimate).collect::<Vec<_>>())
     };
-    let weights = weights.rounded();
-    let difficulty = Difficulty::new(&weights, assessments);
-    let estimate = |(observation, question): &(&Observation, &Question)| {
-        let about_another = observation.fate == Fate::Hallucinated;
-        let estimated =
-            difficulty.of(observation.assessment, observation.question, question, about_another)?;
-        Some((estimated, f64::from(observation.fate.points()?)))
-    };
-    let pairs: Vec<(f64, f64)> = validation.iter().filter_map(estimate).collect();
-    let (spearman, kendall) = (rank::spearman(&pairs), rank::kendall(&pairs));
-    Ok(Calibration { weights, training: training.len(), validation: pairs.len(), spearman, kendall })
+    let weights = learn(&training, source.into());
+    let mut fates: Vec<Fate> = training.iter().map(|judged| judged.fate).collect();
+    shuffle(&mut fates, &mut random);
+    let dealt: Vec<Judged<'_>> =
+        training.iter().zip(fates).map(|(judged, fate)| Judged { fate, ..*judged }).collect();
+    let shipped = Weights::simulated().map(|shipped| foretelling(&shipped)).unwrap_or_default();
+    Ok(Calibration {
+        learnt: foretelling(&weights),
+        untaught: foretelling(&learn(&dealt, String::new())),
+        shipped,
+        weights: on_scale(weights, assessments, observations),
+        training: training.len(),
+        validation: validation.len(),
+    })
 }
 
-type Judged<'a> = (&'a Observation, &'a Question);
+/// A scored observation with its question, and the fate that is taken for its own.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    observation: &'a Observation,
+    question: &'a Question,
+    fate: Fate,
+}
 
-/// Splits each model's observations at random.
-fn split(scored: Vec<Judged<'_>>, seed: u64) -> (Vec<Judged<'_>>, Vec<Judged<'_>>) {
-    let mut by_model: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
-    for judged in scored {
-        by_model.entry(&judged.0.model).or_default().push(judged);
+fn learn(training: &[Judged<'_>], source: String) -> Weights {
+    let weights = Weights {
+        source,
+        statistics: statistic_weights(training),
+        types: type_weights(training),
+        relations: relation_weights(training),
+        ..Weights::default()
+    };
+    weights.rounded()
+}
+
+/// The weights on the scale of all that was judged.
+fn on_scale(weights: Weights, assessments: &[Assessment], observations: &[Observation]) -> Weights {
+    let ranges = Ranges::of(&weights, assessments);
+    let difficulty = Difficulty::within(&weights, ranges, assessments);
+    let mut by_place: BTreeMap<(&str, usize), Vec<AnsweredQuestion>> = BTreeMap::new();
+    for Observation { model, assessment, question, fate } in observations {
+        let found = assessments.get(*assessment).and_then(|of| of.questions.get(*question));
+        let about_another = *fate == Fate::Hallucinated;
+        let hard = found.and_then(|found| difficulty.of(*assessment, *question, found, about_another));
+        let answered = hard.map(|difficulty| AnsweredQuestion { fate: *fate, difficulty });
+        by_place.entry((model, *assessment)).or_default().extend(answered);
     }
-    let mut random = SplitMix64::new(seed);
-    let (mut training, mut validation) = (Vec::new(), Vec::new());
-    for mut judged in by_model.into_values() {
-        for last in (1..judged.len()).rev() {
-            judged.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
-        }
-        let rest = judged.split_off((judged.len() as f64 * TRAINING_SHARE).round() as usize);
-        training.extend(judged);
-        validation.extend(rest);
+    match mean_difficulty(by_place.values()) {
+        Some(mean) => weights.on(ranges.with(mean)).rounded(),
+        None => weights,
     }
-    (training, validation)
+}
+
+/// Splits the observations by their entities, at random.
+fn split<'a>(scored: Vec<Judged<'a>>, random: &mut SplitMix64) -> (Vec<Judged<'a>>, Vec<Judged<'a>>) {
+    let entities: BTreeSet<&str> = scored.iter().map(|judged| judged.question.entity.as_str()).collect();
+    let mut entities: Vec<&str> = entities.into_iter().collect();
+    shuffle(&mut entities, random);
+    entities.truncate((entities.len() as f64 * TRAINING_SHARE).round() as usize);
+    let learnt_from: BTreeSet<&str> = entities.into_iter().collect();
+    scored.into_iter().partition(|judged| learnt_from.contains(judged.question.entity.as_str()))
+}
+
+fn shuffle<T>(values: &mut [T], random: &mut SplitMix64) {
+    for last in (1..values.len()).rev() {
+        values.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
 }
 
 /// The share of points of a question.
@@ -162,9 +225,9 @@ fn score(fate: Fate) -> f64 {
 /// Fits the share of points to the standardised logarithms of the statistics by coordinate descent, weights not below 0. The
 /// largest weight is 1.
 fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
-    let rows: Vec<[f64; 7]> = training.iter().map(|(_, question)| question.statistics.logarithms()).collect();
+    let rows: Vec<[f64; 7]> = training.iter().map(|judged| judged.question.statistics.logarithms()).collect();
     let count = rows.len().max(1) as f64;
-    let scores: Vec<f64> = training.iter().map(|(observation, _)| score(observation.fate)).collect();
+    let scores: Vec<f64> = training.iter().map(|judged| score(judged.fate)).collect();
     let mean_score = mean(scores.iter()).unwrap_or(0.0);
     let mut rest: Vec<f64> = scores.iter().map(|score| score - mean_score).collect();
     let columns: [(Vec<f64>, f64); 7] = std::array::from_fn(|statistic| standardised(&rows, statistic));
@@ -206,18 +269,17 @@ fn standardised(rows: &[[f64; 7]], column: usize) -> (Vec<f64>, f64) {
 }
 
 fn type_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
-    let scores =
-        training.iter().map(|(observation, question)| (question.type_id.clone(), score(observation.fate)));
+    let scores = training.iter().map(|judged| (judged.question.type_id.clone(), score(judged.fate)));
     normalised_means(scores)
 }
 
 /// Mean score of each relation of each type, normalised within the type.
 fn relation_weights(training: &[Judged<'_>]) -> BTreeMap<String, BTreeMap<String, f64>> {
     let mut by_type: BTreeMap<&str, Vec<(String, f64)>> = BTreeMap::new();
-    for (observation, question) in training {
+    for Judged { question, fate, .. } in training {
         let scores = by_type.entry(&question.type_id).or_default();
         for (number, fact) in question.facts.iter().enumerate() {
-            let score = match &observation.fate {
+            let score = match fate {
                 Fate::Aligned(facts) => f64::from(u8::from(facts[number].correct)),
                 fate => score(*fate),
             };

@@ -3,7 +3,7 @@
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::graph::Statistics;
 use crate::kinds::kghalubench::draw::question::{FACTS, Question};
-use crate::kinds::kghalubench::numbers::weights::Weights;
+use crate::kinds::kghalubench::numbers::weights::{DifficultyScale, Weights};
 
 /// Weight of a type or relation for which none is known.
 const UNKNOWN: f64 = 0.5;
@@ -31,7 +31,43 @@ fn mean_complexity(weights: &Weights, type_id: &str) -> f64 {
     1.0 - weights.relations.get(type_id).and_then(|weights| mean(weights.values())).unwrap_or(UNKNOWN)
 }
 
-/// Difficulties of the questions of some assessments. They depend on each other, because popularity is normalised over all.
+/// How well known an entity is, as a share of the range, before its type is taken into account and after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranges {
+    /// The least and the greatest relevance.
+    relevance: [f64; 2],
+    /// The least and the greatest popularity, before it is normalised.
+    popularity: [f64; 2],
+}
+
+impl Ranges {
+    /// Of all questions of these assessments.
+    pub fn of<'a>(weights: &Weights, assessments: impl IntoIterator<Item = &'a Assessment>) -> Self {
+        let questions: Vec<&Question> =
+            assessments.into_iter().flat_map(|assessment| &assessment.questions).collect();
+        let relevance = range(questions.iter().map(|question| relevance(weights, &question.statistics)));
+        let popularity = questions.iter().map(|question| popularity(weights, relevance, question));
+        Self { relevance, popularity: range(popularity) }
+    }
+
+    /// Those of a scale.
+    pub fn of_scale(scale: &DifficultyScale) -> Self {
+        Self { relevance: scale.relevance, popularity: scale.popularity }
+    }
+
+    /// The scale of these ranges with a mean difficulty.
+    pub fn with(self, mean_difficulty: f64) -> DifficultyScale {
+        DifficultyScale { mean_difficulty, relevance: self.relevance, popularity: self.popularity }
+    }
+}
+
+/// The popularity of a question's entity, before it is normalised.
+fn popularity(weights: &Weights, range: [f64; 2], question: &Question) -> f64 {
+    let relevance = within(relevance(weights, &question.statistics), range);
+    weights.type_share * type_weight(weights, &question.type_id) + (1.0 - weights.type_share) * relevance
+}
+
+/// Difficulties of the questions of some assessments.
 #[derive(Clone, Debug)]
 pub struct Difficulty<'w> {
     weights: &'w Weights,
@@ -40,21 +76,18 @@ pub struct Difficulty<'w> {
 }
 
 impl<'w> Difficulty<'w> {
-    /// The difficulties of all questions of these assessments.
+    /// The difficulties of all questions of these assessments, where the best and the least known entity of them are the
+    /// ends of the range.
     pub fn new(weights: &'w Weights, assessments: &[Assessment]) -> Self {
-        let of_all = |value: &dyn Fn(&Question) -> f64| {
-            let of_one = |assessment: &Assessment| assessment.questions.iter().map(value).collect();
-            assessments.iter().map(of_one).collect::<Vec<Vec<f64>>>()
-        };
-        let relevance = min_max(of_all(&|question| relevance(weights, &question.statistics)));
-        let types = of_all(&|question| type_weight(weights, &question.type_id));
-        let mut popularity = relevance;
-        for (row, types) in popularity.iter_mut().zip(types) {
-            for (value, weight) in row.iter_mut().zip(types) {
-                *value = weights.type_share * weight + (1.0 - weights.type_share) * *value;
-            }
-        }
-        Self { weights, popularity: min_max(popularity) }
+        Self::within(weights, Ranges::of(weights, assessments), assessments)
+    }
+
+    /// The difficulties of all questions of these assessments, in these ranges.
+    pub fn within(weights: &'w Weights, ranges: Ranges, assessments: &[Assessment]) -> Self {
+        let of =
+            |question: &Question| within(popularity(weights, ranges.relevance, question), ranges.popularity);
+        let of_one = |assessment: &Assessment| assessment.questions.iter().map(of).collect();
+        Self { weights, popularity: assessments.iter().map(of_one).collect() }
     }
 
     /// How hard a question was for this answer, in (0, 1). An answer about another entity missed all relations of the
@@ -81,14 +114,18 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Maps the smallest value to 0 and the largest to 1; all to 0.5 if they are equal.
-fn min_max(mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let all = || rows.iter().flatten().copied();
-    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-    for value in rows.iter_mut().flatten() {
-        *value = normalise(*value, least, most);
-    }
-    rows
+/// The least and the greatest of some values; 0 to 0 if there are none.
+fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    let wider = |range: Option<[f64; 2]>, value: f64| {
+        let [least, most] = range.unwrap_or([value, value]);
+        Some([least.min(value), most.max(value)])
+    };
+    values.fold(None, wider).unwrap_or_default()
+}
+
+/// A value as a share of a range; what lies beyond an end counts as the end.
+fn within(value: f64, [least, most]: [f64; 2]) -> f64 {
+    normalise(value, least, most).clamp(0.0, 1.0)
 }
 
 /// A value between two others as a share of the way; halfway if they are equal.
@@ -176,6 +213,27 @@ mod tests {
         let harder = difficulty.of(0, 0, &question(10, ["c", "d", "b"]), false).unwrap();
         assert!(harder > little_known);
         assert_eq!(difficulty.of(1, 0, &assessments[0].questions[0], false), None);
+    }
+
+    #[test]
+    fn a_scale_from_elsewhere_decides_how_well_known_an_entity_is() {
+        let weights = weights();
+        let questions = [0, 1_000_000].map(|views| question(views, ["a", "b", "c"]));
+        let wide = Ranges::of(&weights, &[assessment(questions.to_vec())]);
+        assert_eq!(Ranges::of_scale(&wide.with(0.4)), wide);
+        // Alone each is as well known as any other; between the two it is the least known, or the best.
+        for (question, alone, in_range) in [(&questions[0], 0.0, 2.5_f64), (&questions[1], 0.0, -2.5)] {
+            let assessments = [assessment(vec![question.clone()])];
+            let of = |difficulty: Difficulty<'_>| difficulty.of(0, 0, question, false).unwrap();
+            assert!((of(Difficulty::new(&weights, &assessments)) - sigmoid(alone)).abs() < 1e-12);
+            assert!((of(Difficulty::within(&weights, wide, &assessments)) - sigmoid(in_range)).abs() < 1e-12);
+        }
+        // Nobody is better known than the best.
+        let assessments = [assessment(vec![question(u64::MAX, ["a", "b", "c"])])];
+        let beyond = Difficulty::within(&weights, wide, &assessments);
+        assert!(
+            (beyond.of(0, 0, &assessments[0].questions[0], false).unwrap() - sigmoid(-2.5)).abs() < 1e-12
+        );
     }
 
     #[test]

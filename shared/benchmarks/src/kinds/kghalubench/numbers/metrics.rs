@@ -81,8 +81,10 @@ pub struct AnsweredQuestion {
 pub struct ModelMetrics {
     /// Share of the possible points, by assessment.
     pub accuracies: Vec<Option<f64>>,
-    /// Accuracy times the assessment's mean difficulty, relative to that of all assessments.
+    /// Accuracy times the assessment's mean difficulty, relative to the mean difficulty of the scale.
     pub weighted_accuracies: Vec<Option<f64>>,
+    /// Outcomes, by assessment.
+    pub by_assessment: Vec<Counts>,
     /// Outcomes over all assessments.
     pub counts: Counts,
 }
@@ -139,6 +141,12 @@ impl Counts {
         }
     }
 
+    /// Points, as a share of those that there could be.
+    pub fn accuracy(&self) -> Option<f64> {
+        let stated = FACTS as u32 * self.aligned - self.wrong_facts;
+        share(stated + self.abstained, FACTS as u32 * self.scored)
+    }
+
     /// Halu_BOK: answers about another entity, as a share of all answers except abstentions.
     pub fn breadth_hallucination(&self) -> Option<f64> {
         share(self.hallucinated, self.scored - self.abstained)
@@ -161,18 +169,20 @@ impl Counts {
 }
 
 impl ModelMetrics {
-    /// Computes the numbers from all assessments of a model.
-    pub fn of(assessments: &[Vec<AnsweredQuestion>]) -> Self {
-        let accuracies: Vec<Option<f64>> = assessments.iter().map(|answers| accuracy(answers)).collect();
-        let difficulties: Vec<Option<f64>> = assessments.iter().map(|answers| difficulty(answers)).collect();
-        let average = mean(difficulties.iter().flatten());
-        let weigh = |(accuracy, difficulty): (&Option<f64>, &Option<f64>)| {
-            let (accuracy, difficulty, average) = ((*accuracy)?, (*difficulty)?, average?);
+    /// Computes the numbers from all assessments of a model. Weighted accuracy is relative to this mean difficulty, which is one
+    /// for all models that are compared ([`mean_difficulty`]).
+    pub fn of(assessments: &[Vec<AnsweredQuestion>], mean_difficulty: Option<f64>) -> Self {
+        let fates =
+            |answers: &Vec<AnsweredQuestion>| Counts::of(answers.iter().map(|answered| answered.fate));
+        let by_assessment: Vec<Counts> = assessments.iter().map(fates).collect();
+        let accuracies: Vec<Option<f64>> = by_assessment.iter().map(Counts::accuracy).collect();
+        let weigh = |(accuracy, answers): (&Option<f64>, &Vec<AnsweredQuestion>)| {
+            let (accuracy, difficulty, average) = ((*accuracy)?, difficulty(answers)?, mean_difficulty?);
             (average > 0.0).then(|| accuracy * difficulty / average)
         };
-        let weighted_accuracies = accuracies.iter().zip(&difficulties).map(weigh).collect();
+        let weighted_accuracies = accuracies.iter().zip(assessments).map(weigh).collect();
         let counts = Counts::of(assessments.iter().flatten().map(|answered| answered.fate));
-        Self { accuracies, weighted_accuracies, counts }
+        Self { accuracies, weighted_accuracies, by_assessment, counts }
     }
 
     /// Mean and standard deviation of the accuracy over assessments.
@@ -183,6 +193,26 @@ impl ModelMetrics {
     /// Wa: mean and standard deviation of the weighted accuracy over assessments.
     pub fn weighted_accuracy(&self) -> Option<Spread> {
         Spread::of(&self.weighted_accuracies)
+    }
+
+    /// Halu_BOK: its mean and standard deviation over assessments.
+    pub fn breadth_hallucination(&self) -> Option<Spread> {
+        self.over_assessments(Counts::breadth_hallucination)
+    }
+
+    /// Halu_DOK: its mean and standard deviation over assessments.
+    pub fn depth_hallucination(&self) -> Option<Spread> {
+        self.over_assessments(Counts::depth_hallucination)
+    }
+
+    /// Mean and standard deviation of the share of abstentions over assessments.
+    pub fn abstention(&self) -> Option<Spread> {
+        self.over_assessments(Counts::abstention)
+    }
+
+    fn over_assessments(&self, rate: fn(&Counts) -> Option<f64>) -> Option<Spread> {
+        let rates: Vec<Option<f64>> = self.by_assessment.iter().map(rate).collect();
+        Spread::of(&rates)
     }
 }
 
@@ -204,11 +234,6 @@ impl Spread {
     }
 }
 
-fn accuracy(answers: &[AnsweredQuestion]) -> Option<f64> {
-    let points: Vec<u32> = answers.iter().filter_map(|answered| answered.fate.points()).collect();
-    share(points.iter().sum(), (FACTS * points.len()) as u32)
-}
-
 /// The mean difficulty of the scored questions, which are those that count for accuracy.
 fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
     let scored: Vec<f64> = answers
@@ -217,6 +242,12 @@ fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
         .map(|answered| answered.difficulty)
         .collect();
     mean(scored.iter())
+}
+
+/// The mean difficulty of all assessments of all these models: Avg(Qd) of the paper's formula 2. `None` if nothing is scored.
+pub fn mean_difficulty<'a>(assessments: impl IntoIterator<Item = &'a Vec<AnsweredQuestion>>) -> Option<f64> {
+    let difficulties: Vec<f64> = assessments.into_iter().filter_map(|answers| difficulty(answers)).collect();
+    mean(difficulties.iter())
 }
 
 fn share(part: u32, whole: u32) -> Option<f64> {
@@ -235,10 +266,14 @@ mod tests {
         fates.iter().map(|fate| AnsweredQuestion { fate: *fate, difficulty: 0.5 }).collect()
     }
 
+    fn own_scale(assessments: &[Vec<AnsweredQuestion>]) -> ModelMetrics {
+        ModelMetrics::of(assessments, mean_difficulty(assessments))
+    }
+
     #[test]
     fn four_questions_by_hand() {
         let fates = [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
-        let metrics = ModelMetrics::of(&[alike(&fates)]);
+        let metrics = own_scale(&[alike(&fates)]);
         let accuracy = metrics.accuracy().unwrap();
         assert_eq!((accuracy.mean, accuracy.standard_deviation), (5.0 / 12.0, None));
         assert_eq!(metrics.weighted_accuracy().unwrap().mean, 5.0 / 12.0);
@@ -255,7 +290,7 @@ mod tests {
     fn what_is_not_scored_changes_no_number() {
         let fates = [Fate::Abstained, aligned([true, false, true])];
         let with = [Fate::NotScored, Fate::Abstained, aligned([true, false, true]), Fate::NotScored];
-        let (without, with) = (ModelMetrics::of(&[alike(&fates)]), ModelMetrics::of(&[alike(&with)]));
+        let (without, with) = (own_scale(&[alike(&fates)]), own_scale(&[alike(&with)]));
         assert_eq!(without.accuracies, with.accuracies);
         assert_eq!(without.weighted_accuracies, with.weighted_accuracies);
         assert_eq!(with.counts, Counts { not_scored: 2, ..without.counts });
@@ -264,7 +299,7 @@ mod tests {
     #[test]
     fn the_harder_assessment_counts_for_more() {
         let of = |difficulty| vec![AnsweredQuestion { fate: aligned([true, true, false]), difficulty }; 5];
-        let metrics = ModelMetrics::of(&[of(0.4), of(0.6)]);
+        let metrics = own_scale(&[of(0.4), of(0.6)]);
         let weighted: Vec<f64> = metrics.weighted_accuracies.iter().flatten().copied().collect();
         assert!(
             (weighted[0] - 2.0 / 3.0 * 0.8).abs() < 1e-12 && (weighted[1] - 2.0 / 3.0 * 1.2).abs() < 1e-12
@@ -274,11 +309,36 @@ mod tests {
     }
 
     #[test]
+    fn models_on_hard_questions_are_compared_with_models_on_easy_ones() {
+        let of = |correct, difficulty| vec![AnsweredQuestion { fate: aligned(correct), difficulty }; 5];
+        let (easy, hard) = ([of([true; 3], 0.3)], [of([true, true, false], 0.6)]);
+        let average = mean_difficulty(easy.iter().chain(&hard));
+        assert!((average.unwrap() - 0.45).abs() < 1e-12);
+        let weighted = |answers| ModelMetrics::of(answers, average).weighted_accuracy().unwrap().mean;
+        assert!((weighted(&easy) - 0.3 / 0.45).abs() < 1e-12);
+        assert!((weighted(&hard) - 2.0 / 3.0 * 0.6 / 0.45).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rates_are_means_over_assessments() {
+        // In one assessment one of one answers is about another entity, in the other one none of three.
+        let first = alike(&[Fate::Hallucinated, Fate::Abstained, Fate::Abstained]);
+        let second = alike(&[aligned([true; 3]), aligned([false; 3]), aligned([false; 3])]);
+        let metrics = own_scale(&[first, second]);
+        assert_eq!(metrics.breadth_hallucination().unwrap().mean, 0.5);
+        assert_eq!(metrics.counts.breadth_hallucination(), Some(0.25));
+        assert_eq!(metrics.abstention().unwrap().mean, 1.0 / 3.0);
+        // Without an answer about its entity an assessment has no facts, and so no part in Halu_DOK.
+        let depth = metrics.depth_hallucination().unwrap();
+        assert_eq!((depth.mean, depth.standard_deviation), (2.0 / 3.0, None));
+    }
+
+    #[test]
     fn numbers_without_a_denominator_are_missing() {
-        let metrics = ModelMetrics::of(&[alike(&[Fate::NotScored]), vec![]]);
+        let metrics = own_scale(&[alike(&[Fate::NotScored]), vec![]]);
         assert_eq!((metrics.accuracy(), metrics.weighted_accuracy()), (None, None));
         assert_eq!((metrics.counts.abstention(), metrics.counts.breadth_hallucination()), (None, None));
-        let metrics = ModelMetrics::of(&[alike(&[Fate::Abstained])]);
+        let metrics = own_scale(&[alike(&[Fate::Abstained])]);
         assert_eq!(metrics.counts.breadth_hallucination(), None);
         assert_eq!(metrics.accuracy().unwrap().mean, 1.0 / 3.0);
     }

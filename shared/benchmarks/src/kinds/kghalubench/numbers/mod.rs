@@ -10,6 +10,6 @@ pub mod rank;
 pub mod token_set;
 pub mod weights;
 
-pub use difficulty::Difficulty;
+pub use difficulty::{Difficulty, Ranges};
 pub use metrics::{Fate, ModelMetrics};
-pub use weights::Weights;
+pub use weights::{DifficultyScale, Weights};

@@ -24,6 +24,8 @@ pub struct AboutModel {
     pub size: Option<f64>,
     /// The date at which its training data end.
     pub cut_off: Option<Date>,
+    /// What it has in common with other models, such as that its weights are open: means are shown of each group.
+    pub group: Option<String>,
 }
 
 /// Why a file is not usable.

@@ -155,10 +155,13 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
     lines
 }
 
+/// What a person says to a question about an item; `None` if it is not about that.
+type Affirms = fn(&Item, PersonVerdict) -> Option<bool>;
+
 /// Compares every two people on the items that both annotated; nothing if nobody else did. What a stage can be expected to reach is how
 /// far people agree with each other.
 pub fn compare_people(people: &[Vec<(Item, PersonVerdict)>]) -> Vec<AgreementLine> {
-    let of_questions: [(&str, &str, fn(&Item, PersonVerdict) -> Option<bool>); 3] = [
+    let of_questions: [(&str, &str, Affirms); 3] = [
         ("people: abstain", "the model abstains", |item, said| {
             item.fact.is_none().then_some(said == PersonVerdict::Abstained)
         }),
@@ -237,8 +240,8 @@ pub fn table(lines: &[AgreementLine]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::kghalubench::show::found::testing::found;
     use crate::kinds::kghalubench::show::sheet::items;
-    use crate::kinds::kghalubench::show::study::testing::found;
 
     #[test]
     fn the_numbers_of_a_table_of_fifty() {

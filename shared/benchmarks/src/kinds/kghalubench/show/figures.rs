@@ -46,8 +46,9 @@ pub fn hallucinations(study: &Study) -> Svg {
     let size = |model: &ModelStudy| model.size.unwrap_or(f64::INFINITY);
     models.sort_by(|a, b| size(a).total_cmp(&size(b)));
     let row = |model: &&ModelStudy| {
-        let counts = &model.metrics.counts;
-        of_values(&model.model, vec![counts.breadth_hallucination(), counts.depth_hallucination()])
+        let metrics = &model.metrics;
+        let rates = [metrics.breadth_hallucination(), metrics.depth_hallucination()];
+        of_values(&model.model, rates.map(|rate| rate.map(|spread| spread.mean)).to_vec())
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
     let note = "smaller models first, those of unknown size last";
@@ -190,17 +191,19 @@ fn shares(counts: &[u32], whole: u32) -> Vec<Option<f64>> {
 mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
-    use crate::kinds::kghalubench::show::SHOWING;
     use crate::kinds::kghalubench::show::about::ModelFacts;
-    use crate::kinds::kghalubench::show::study::testing::found;
+    use crate::kinds::kghalubench::show::found::testing::found;
+    use crate::kinds::kghalubench::show::{Numbers, SHOWING};
 
     #[test]
     fn every_figure_names_the_models_or_types_and_escapes_them() {
         let mut found = found();
         found.models[0].model = "<b>weak</b>\u{202e}".to_owned();
-        let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
+        let (weights, about) = (Weights::simulated().unwrap(), ModelFacts::default());
+        let study = Study::of(&found, &weights, &about);
+        let numbers = Numbers { found, weights, about, study: study.clone() };
         for figure in SHOWING.figures {
-            let (name, text) = (figure.file, (figure.draw)(&study).document());
+            let (name, text) = (figure.file, (figure.draw)(&numbers).document());
             let of_models = name != "types";
             assert!(text.contains("&lt;b&gt;weak") == of_models, "{name}");
             let weighs = ["weighted-accuracy", "difficulty"].contains(&name);
@@ -220,8 +223,10 @@ mod tests {
     fn a_pipeline_without_answers_has_empty_figures() {
         let mut found = found();
         found.models.clear();
-        let study = Study::of(&found, &Weights::default(), &ModelFacts::default());
-        let mut drawn = SHOWING.figures.iter().map(|figure| (figure.draw)(&study).document());
+        let (weights, about) = (Weights::default(), ModelFacts::default());
+        let study = Study::of(&found, &weights, &about);
+        let numbers = Numbers { found, weights, about, study };
+        let mut drawn = SHOWING.figures.iter().map(|figure| (figure.draw)(&numbers).document());
         assert!(drawn.any(|text| text.contains("There are no values.")));
     }
 }

@@ -3,14 +3,22 @@
 pub mod about;
 pub mod agreement;
 pub mod figures;
+pub mod found;
+#[cfg(test)]
+mod halves;
+pub mod rates;
 pub mod read;
+pub mod scale;
 pub mod sheet;
 pub mod study;
 pub mod tables;
+mod verdicts;
 
 use present::figure::Svg;
 
 use self::about::ModelFacts;
+use self::found::PipelineNumbers;
+use self::scale::CommonScale;
 use self::study::Study;
 use crate::kinds::kghalubench::numbers::Weights;
 use crate::reading::BenchmarkReader;
@@ -21,30 +29,56 @@ pub(super) static SHOWING: Showing = Showing {
     title: "KGHaluBench",
     heading: "Hallucination",
     numbers,
+    relate,
     shows: &[
         Show {
             name: "halu",
             about: "KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model",
             is_folded: false,
-            table: |numbers| tables::main(&of_kind(numbers)),
+            is_long: false,
+            table: |numbers| tables::main(&studies(numbers)),
         },
         Show {
             name: "halu-answers",
             about: "KGHaluBench: what answers are made of, and how many facts were wrong",
             is_folded: false,
-            table: |numbers| tables::distributions(&of_kind(numbers)),
+            is_long: false,
+            table: |numbers| tables::distributions(&studies(numbers)),
         },
         Show {
             name: "halu-stages",
             about: "KGHaluBench: which stage decided how many facts, and how long judges took",
             is_folded: false,
-            table: |numbers| tables::stages(&of_kind(numbers)),
+            is_long: false,
+            table: |numbers| tables::stages(&studies(numbers)),
+        },
+        Show {
+            name: "halu-rates",
+            about: "KGHaluBench: every number of every model over its assessments, with that of all answers pooled",
+            is_folded: true,
+            is_long: false,
+            table: |numbers| rates::of_models(&studies(numbers)),
+        },
+        Show {
+            name: "halu-groups",
+            about: "KGHaluBench: means over models and over groups of models, with the mean of their deviations",
+            is_folded: true,
+            is_long: false,
+            table: |numbers| rates::of_groups(&studies(numbers)),
+        },
+        Show {
+            name: "halu-verdicts",
+            about: "KGHaluBench: what became of every answer and of each of its facts, from which all other tables follow",
+            is_folded: true,
+            is_long: true,
+            table: |numbers| verdicts::table(&of_kind(numbers)),
         },
         Show {
             name: "halu-types",
             about: "KGHaluBench: the types of entities that questions are about",
             is_folded: true,
-            table: |numbers| tables::types(&of_kind(numbers)),
+            is_long: false,
+            table: |numbers| tables::types(&studies(numbers)),
         },
     ],
     figures: &[
@@ -68,7 +102,7 @@ const WEIGHTS: Input = Input {
 const ABOUT: Input = Input {
     name: "about",
     about: "What is known of models, for KGHaluBench's tables (TOML): `[models.\"LABEL\"]` with `cut_off = \"2023-12\"`, until \
-            when their training data go, and `size = 8.0`, billions of parameters",
+            when their training data go, `size = 8.0`, billions of parameters, and `group = \"open\"`, of which means are shown",
 };
 
 fn numbers(reader: &mut dyn BenchmarkReader, extras: &Extras) -> Result<Box<KindNumbers>, ShowingError> {
@@ -78,9 +112,33 @@ fn numbers(reader: &mut dyn BenchmarkReader, extras: &Extras) -> Result<Box<Kind
     };
     let about = extras.parsed(&ABOUT, ModelFacts::parse)?.unwrap_or_default();
     let read = read::read(reader, &mut |_, _, _, _| ())?;
-    Ok(Box::new(Study::of(&read.found, &weights, &about)))
+    let study = Study::of(&read.found, &weights, &about);
+    Ok(Box::new(Numbers { found: read.found, weights, about, study }))
+}
+
+/// The numbers of a benchmark, with what they are computed from.
+struct Numbers {
+    found: PipelineNumbers,
+    weights: Weights,
+    about: ModelFacts,
+    study: Study,
+}
+
+/// Brings benchmarks that are shown together onto one scale.
+fn relate(shown: &mut [&mut KindNumbers]) {
+    let mut all: Vec<&mut Numbers> = shown.iter_mut().filter_map(|numbers| numbers.downcast_mut()).collect();
+    let Some(weights) = all.first().map(|first| first.weights.clone()) else { return };
+    let found: Vec<&PipelineNumbers> = all.iter().map(|numbers| &numbers.found).collect();
+    let scale = CommonScale::of(&found, &weights);
+    for numbers in &mut all {
+        numbers.study = Study::on(&scale, &numbers.found, &weights, &numbers.about);
+    }
+}
+
+fn studies<'n>(numbers: &[&'n KindNumbers]) -> Vec<&'n Study> {
+    of_kind::<Numbers>(numbers).into_iter().map(|numbers| &numbers.study).collect()
 }
 
 fn drawn(numbers: &KindNumbers, draw: fn(&Study) -> Svg) -> Svg {
-    numbers.downcast_ref().map_or_else(|| Svg::new(0.0, 0.0, ""), draw)
+    numbers.downcast_ref().map_or_else(|| Svg::new(0.0, 0.0, ""), |numbers: &Numbers| draw(&numbers.study))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::DialogueKey;
 
-use super::study::{JudgedQuestion, ModelFound, PipelineNumbers, Replies};
+use super::found::{JudgedQuestion, ModelFound, PipelineNumbers, Replies};
 use crate::judging::{Judgements, Subject};
 use crate::kinds::kghalubench::draw::exercise;
 use crate::kinds::kghalubench::numbers::Fate;

@@ -8,7 +8,7 @@ use domain::seed::SplitMix64;
 use present::table::{Cell, Table, printable};
 use sha2::{Digest, Sha256};
 
-use super::study::{JudgedQuestion, PipelineNumbers};
+use super::found::{JudgedQuestion, PipelineNumbers};
 use crate::kinds::kghalubench::draw::Assessment;
 use crate::kinds::kghalubench::numbers::metrics::{Fate, Filter};
 
@@ -306,7 +306,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::kghalubench::show::study::testing::found;
+    use crate::kinds::kghalubench::show::found::testing::found;
 
     fn sheet(answer: &str) -> String {
         let drawn = draw(items(&found()), 12, 1);

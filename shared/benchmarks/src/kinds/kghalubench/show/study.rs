@@ -1,5 +1,4 @@
-//! The verdicts of judges on the answers of models, and the numbers computed from them with given weights: [`PipelineNumbers`]
-//! is what was read of a benchmark, [`Study`] the numbers.
+//! The numbers computed from the verdicts of judges with given weights.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +6,12 @@ use domain::control::Better;
 use domain::ranking::{Contender, ranked};
 
 use super::about::{AboutModel, ModelFacts};
+use super::found::{ModelFound, PipelineNumbers, Replies};
+use super::scale::{AnsweredModel, CommonScale, knows, unknown};
+use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::draw::frequency::Frequency;
-use crate::kinds::kghalubench::draw::{Assessment, Date};
-use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, Counts, Fate};
-use crate::kinds::kghalubench::numbers::{Difficulty, ModelMetrics, Weights, rank};
+use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate};
+use crate::kinds::kghalubench::numbers::{ModelMetrics, Weights, rank};
 
 /// The group of a type, in words.
 pub(crate) fn frequency_words(frequency: Frequency) -> &'static str {
@@ -19,59 +20,6 @@ pub(crate) fn frequency_words(frequency: Frequency) -> &'static str {
         Frequency::Common => "common",
         Frequency::Uncommon => "uncommon",
     }
-}
-
-/// What the records of a judged benchmark contain.
-#[derive(Clone, Debug, Default)]
-pub struct PipelineNumbers {
-    /// Its name.
-    pub pipeline: String,
-    /// The questions.
-    pub assessments: Vec<Assessment>,
-    /// The models under test, with their verdicts.
-    pub models: Vec<ModelFound>,
-    /// Notes for readers.
-    pub remarks: Vec<String>,
-}
-
-/// The verdicts on one model.
-#[derive(Clone, Debug, Default)]
-pub struct ModelFound {
-    /// Its name.
-    pub model: String,
-    /// The outcome of each planned question, in the order of the plan.
-    pub answers: Vec<JudgedQuestion>,
-    /// The replies of each stage.
-    pub stages: Vec<Replies>,
-}
-
-/// A question with its outcome.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JudgedQuestion {
-    /// Index of the assessment.
-    pub assessment: usize,
-    /// Index of the question in it.
-    pub question: usize,
-    /// Which answer to the question it is, from 0.
-    pub repetition: u32,
-    /// The outcome.
-    pub fate: Fate,
-    /// Similarity of the answer and the entity's description, if it was asked for.
-    pub similarity: Option<f64>,
-}
-
-/// The replies of one stage about a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replies {
-    pub stage: String,
-    /// The judge.
-    pub judge: String,
-    /// Number of replies.
-    pub number: u64,
-    /// Time of all replies together, in seconds.
-    pub seconds: f64,
-    /// Whether all models share these same replies.
-    pub shared: bool,
 }
 
 /// The numbers of a judged benchmark under some weights.
@@ -87,6 +35,10 @@ pub struct Study {
     pub as_of: Option<Date>,
     /// Rank correlation of difficulty and points over all answers: Spearman's rho and Kendall's tau-b.
     pub correlation: (Option<f64>, Option<f64>),
+    /// The number that models are ordered by.
+    pub ordered_by: OrderedBy,
+    /// The scale of Wa.
+    pub scale: CommonScale,
     /// Fingerprint of the weights that difficulties, and so Wa, are computed with.
     pub weights: String,
     /// Notes for readers.
@@ -102,6 +54,8 @@ pub struct ModelStudy {
     pub size: Option<f64>,
     /// The date at which its training data end, if known.
     pub cut_off: Option<Date>,
+    /// Its group, if [`ModelFacts`] name one.
+    pub group: Option<String>,
     /// The numbers.
     pub metrics: ModelMetrics,
     /// Difficulty and share of points of each scored question.
@@ -126,28 +80,40 @@ pub struct TypeStudy {
 }
 
 impl Study {
-    /// The numbers that follow from these verdicts and weights.
+    /// The numbers of one benchmark, which is shown alone.
     pub fn of(found: &PipelineNumbers, weights: &Weights, about: &ModelFacts) -> Self {
-        let difficulty = Difficulty::new(weights, &found.assessments);
+        Self::on(&CommonScale::of(&[found], weights), found, weights, about)
+    }
+
+    /// The numbers that follow from these verdicts and weights, on a scale.
+    pub fn on(scale: &CommonScale, found: &PipelineNumbers, weights: &Weights, about: &ModelFacts) -> Self {
+        let difficulty = scale.difficulty(weights, &found.assessments);
         let study = |model: &ModelFound| {
-            let known = about.of(&model.model);
-            ModelStudy::of(model, known, &found.assessments, &difficulty)
+            let answered = AnsweredModel::of(model, &found.assessments, &difficulty);
+            ModelStudy::of(model, about.of(&model.model), answered, scale)
         };
         let models: Vec<ModelStudy> = found.models.iter().map(study).collect();
         let all: Vec<(f64, f64)> = models.iter().flat_map(|model| model.points.iter().copied()).collect();
         let mut notes = found.remarks.clone();
         let fingerprint = weights.fingerprint().unwrap_or_default();
         notes.push(format!(
-            "Wa: accuracy weighted by difficulty, under weights {fingerprint} ({}).",
-            weights.source
+            "Wa: accuracy weighted by difficulty, under weights {fingerprint} ({}); {}.",
+            weights.source,
+            scale.words()
         ));
-        let asked = found.assessments.iter().flat_map(|assessment| &assessment.questions);
-        let unknown = asked.filter(|question| !weights.types.contains_key(&question.type_id)).count();
+        let unknown = unknown(weights, found);
         if unknown > 0 {
             notes.push(format!(
                 "Of {unknown} questions the weights do not know the entity's type: they count as of average difficulty. \
                  `kgfleet halu calibrate` learns weights of this graph."
             ));
+        }
+        let ordered_by = if knows(weights, found) { OrderedBy::Wa } else { OrderedBy::Accuracy };
+        if ordered_by == OrderedBy::Accuracy {
+            notes.push(
+                "Ordered and marked by accuracy: without weights of its graph Wa is no better than chance."
+                    .to_owned(),
+            );
         }
         Self {
             pipeline: found.pipeline.clone(),
@@ -156,19 +122,28 @@ impl Study {
             as_of: earliest(found.assessments.iter().map(|assessment| assessment.as_of.as_ref())),
             correlation: (rank::spearman(&all), rank::kendall(&all)),
             weights: fingerprint,
+            ordered_by,
+            scale: scale.clone(),
             notes,
         }
     }
-}
 
-impl Study {
-    /// The models by weighted accuracy, the best first, each with its rank; those below that have too little of their plan to be
-    /// ranked.
+    /// The models by [what they are ordered by](OrderedBy), the best first, each with its rank; those below that have too little of their
+    /// plan to be ranked.
     pub fn placed(&self) -> Vec<(&ModelStudy, Option<u64>)> {
-        let contenders: Vec<Contender> = self.models.iter().map(ModelStudy::contender).collect();
+        let of = |model: &ModelStudy| model.contender(self.ordered_by);
+        let contenders: Vec<Contender> = self.models.iter().map(of).collect();
         let places = ranked(&contenders, Better::Higher);
         places.into_iter().map(|place| (&self.models[place.contender], place.rank)).collect()
     }
+}
+
+/// The number that models are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderedBy {
+    Wa,
+    /// Where the weights know nothing of the graph.
+    Accuracy,
 }
 
 /// The earliest of some dates, if all are known.
@@ -179,38 +154,24 @@ fn earliest<'a>(dates: impl Iterator<Item = Option<&'a Date>>) -> Option<Date> {
 
 impl ModelStudy {
     /// What its place is decided by. What Wa could still become is not known: it is no mean of points.
-    fn contender(&self) -> Contender {
-        let (value, counts) = (self.metrics.weighted_accuracy(), &self.metrics.counts);
-        let covered = u64::from(counts.scored);
-        let planned = covered + u64::from(counts.not_scored);
+    fn contender(&self, ordered_by: OrderedBy) -> Contender {
+        let value = match ordered_by {
+            OrderedBy::Wa => self.metrics.weighted_accuracy(),
+            OrderedBy::Accuracy => self.metrics.accuracy(),
+        };
+        let covered = u64::from(self.metrics.counts.scored);
+        let planned = covered + u64::from(self.metrics.counts.not_scored);
         Contender { value: value.map(|spread| spread.mean), covered, planned, bounds: None }
     }
 
-    fn of(
-        found: &ModelFound,
-        about: AboutModel,
-        assessments: &[Assessment],
-        difficulty: &Difficulty<'_>,
-    ) -> Self {
-        let mut answered: Vec<Vec<AnsweredQuestion>> = vec![Vec::new(); assessments.len()];
-        let mut points = Vec::new();
-        for answer in &found.answers {
-            let question =
-                assessments.get(answer.assessment).and_then(|of| of.questions.get(answer.question));
-            let about_another = answer.fate == Fate::Hallucinated;
-            let hard = question.and_then(|question| {
-                difficulty.of(answer.assessment, answer.question, question, about_another)
-            });
-            let Some(hard) = hard else { continue };
-            answered[answer.assessment].push(AnsweredQuestion { fate: answer.fate, difficulty: hard });
-            points.extend(answer.fate.share().map(|share| (hard, share)));
-        }
+    fn of(found: &ModelFound, about: AboutModel, answered: AnsweredModel, scale: &CommonScale) -> Self {
         Self {
             size: about.size,
             cut_off: about.cut_off,
+            group: about.group,
             model: found.model.clone(),
-            metrics: ModelMetrics::of(&answered),
-            points,
+            metrics: ModelMetrics::of(&answered.by_assessment, scale.mean_difficulty()),
+            points: answered.points,
             stages: found.stages.clone(),
         }
     }
@@ -246,54 +207,9 @@ fn types(found: &PipelineNumbers) -> Vec<TypeStudy> {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    use super::*;
-    use crate::kinds::kghalubench::draw::Recipe;
-    use crate::kinds::kghalubench::draw::assessment::draw;
-    use crate::kinds::kghalubench::draw::testing::invented;
-    use crate::kinds::kghalubench::numbers::metrics::{FactDecision, Filter};
-
-    /// An answer about the entity with these facts right, decided by the three filters in turn.
-    pub fn aligned(correct: [bool; 3]) -> Fate {
-        let mut filters = Filter::ALL.into_iter();
-        Fate::Aligned(
-            correct.map(|correct| FactDecision { correct, by: filters.next().unwrap_or(Filter::Nli) }),
-        )
-    }
-
-    /// Two assessments of an invented graph, answered by two models: one knows everything, the other nearly nothing.
-    pub fn found() -> PipelineNumbers {
-        let mut dump = invented(1);
-        let recipe = Recipe { questions: 4, ..Recipe::default() };
-        let assessments = vec![draw(&mut dump, recipe, 0).unwrap(), draw(&mut dump, recipe, 1).unwrap()];
-        let weak = [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
-        let model = |name: &str, fates: [Fate; 4]| ModelFound {
-            model: name.to_owned(),
-            answers: (0..8)
-                .map(|place| JudgedQuestion {
-                    assessment: place / 4,
-                    question: place % 4,
-                    repetition: 0,
-                    fate: fates[place % 4],
-                    similarity: (fates[place % 4] != Fate::Abstained).then_some(0.6 + place as f64 / 100.0),
-                })
-                .collect(),
-            stages: vec![Replies {
-                stage: "nli".to_owned(),
-                judge: "judge".to_owned(),
-                number: 12,
-                seconds: 3.0,
-                shared: false,
-            }],
-        };
-        let models = vec![model("weak-1B", weak), model("strong-8B", [aligned([true; 3]); 4])];
-        PipelineNumbers { pipeline: "p".to_owned(), assessments, models, remarks: Vec::new() }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::kghalubench::show::found::testing;
 
     #[test]
     fn the_example_of_four_questions() {
@@ -310,6 +226,15 @@ mod tests {
         assert!(study.notes.iter().all(|note| !note.contains("do not know")), "{:?}", study.notes);
         let unknown = Study::of(&testing::found(), &Weights::default(), &ModelFacts::default());
         assert!(unknown.notes.iter().any(|note| note.contains("do not know")));
+    }
+
+    #[test]
+    fn without_weights_of_the_graph_models_are_ordered_by_accuracy() {
+        let study = |weights: &Weights| Study::of(&testing::found(), weights, &ModelFacts::default());
+        assert_eq!(study(&Weights::simulated().unwrap()).ordered_by, OrderedBy::Wa);
+        let unknown = study(&Weights::default());
+        assert_eq!(unknown.ordered_by, OrderedBy::Accuracy);
+        assert!(unknown.notes.iter().any(|note| note.contains("marked by accuracy")));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use present::table::{Cell, Table, TopPlace};
 
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
-use crate::kinds::kghalubench::show::study::{ModelStudy, Replies, Study, frequency_words};
+use crate::kinds::kghalubench::show::found::Replies;
+use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, frequency_words};
 
-/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Models that have too
-/// little of their plan to be ranked stand below, and are the best in nothing.
+/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Without weights of the
+/// graph, accuracy orders models, and Wa marks none. Models that have too little of their plan to be ranked stand below, and are the best
+/// in nothing.
 pub fn main(studies: &[&Study]) -> Table {
     let mut table = new(
         studies,
@@ -32,11 +34,15 @@ pub fn main(studies: &[&Study]) -> Table {
         // Those that can be ranked stand first.
         let able = &models[..placed.iter().filter(|(_, rank)| rank.is_some()).count()];
         // Which two are best: of hallucinations the least, of points the most.
+        let weighted = |model: &ModelStudy| match study.ordered_by {
+            OrderedBy::Wa => mean(model.metrics.weighted_accuracy()),
+            OrderedBy::Accuracy => None,
+        };
         let best = [
-            top(able, false, &|model| mean(model.metrics.weighted_accuracy())),
+            top(able, false, &weighted),
             top(able, false, &|model| mean(model.metrics.accuracy())),
-            top(able, true, &|model| model.metrics.counts.breadth_hallucination()),
-            top(able, true, &|model| model.metrics.counts.depth_hallucination()),
+            top(able, true, &|model| mean(model.metrics.breadth_hallucination())),
+            top(able, true, &|model| mean(model.metrics.depth_hallucination())),
         ];
         for (place, model) in models.iter().enumerate() {
             let (metrics, counts) = (&model.metrics, &model.metrics.counts);
@@ -47,9 +53,9 @@ pub fn main(studies: &[&Study]) -> Table {
                 percent(deviation(weighted), None),
                 percent(mean(accuracy), best[1]),
                 percent(deviation(accuracy), None),
-                percent(counts.abstention(), None),
-                percent(counts.breadth_hallucination(), best[2]),
-                percent(counts.depth_hallucination(), best[3]),
+                percent(mean(metrics.abstention()), None),
+                percent(mean(metrics.breadth_hallucination()), best[2]),
+                percent(mean(metrics.depth_hallucination()), best[3]),
                 Cell::number(model.size, 1),
                 cut_off(model, study),
                 Cell::Count(u64::from(counts.scored)),
@@ -60,7 +66,7 @@ pub fn main(studies: &[&Study]) -> Table {
     }
     table.notes.push(
         "* best, + second. Halu_BOK: answers about another entity, of those that do not abstain. Halu_DOK: facts not stated, of \
-         answers about the entity. sd: over assessments."
+         answers about the entity. All rates are means over assessments; sd: over assessments."
             .to_owned(),
     );
     for study in studies {
@@ -295,7 +301,7 @@ mod tests {
     use crate::kinds::kghalubench::numbers::Weights;
     use crate::kinds::kghalubench::numbers::metrics::Fate;
     use crate::kinds::kghalubench::show::about::ModelFacts;
-    use crate::kinds::kghalubench::show::study::testing::found;
+    use crate::kinds::kghalubench::show::found::testing::found;
 
     fn study() -> Study {
         Study::of(&found(), &Weights::simulated().unwrap(), &ModelFacts::default())

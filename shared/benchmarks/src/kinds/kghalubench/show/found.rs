@@ -1,0 +1,103 @@
+//! The verdicts of judges on the answers of models, as they were read of a benchmark.
+
+use crate::kinds::kghalubench::draw::Assessment;
+use crate::kinds::kghalubench::numbers::metrics::Fate;
+
+/// What the records of a judged benchmark contain.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineNumbers {
+    /// Its name.
+    pub pipeline: String,
+    /// The questions.
+    pub assessments: Vec<Assessment>,
+    /// The models under test, with their verdicts.
+    pub models: Vec<ModelFound>,
+    /// Notes for readers.
+    pub remarks: Vec<String>,
+}
+
+/// The verdicts on one model.
+#[derive(Clone, Debug, Default)]
+pub struct ModelFound {
+    /// Its name.
+    pub model: String,
+    /// The outcome of each planned question, in the order of the plan.
+    pub answers: Vec<JudgedQuestion>,
+    /// The replies of each stage.
+    pub stages: Vec<Replies>,
+}
+
+/// A question with its outcome.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedQuestion {
+    /// Index of the assessment.
+    pub assessment: usize,
+    /// Index of the question in it.
+    pub question: usize,
+    /// Which answer to the question it is, from 0.
+    pub repetition: u32,
+    /// The outcome.
+    pub fate: Fate,
+    /// Similarity of the answer and the entity's description, if it was asked for.
+    pub similarity: Option<f64>,
+}
+
+/// The replies of one stage about a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replies {
+    pub stage: String,
+    /// The judge.
+    pub judge: String,
+    /// Number of replies.
+    pub number: u64,
+    /// Time of all replies together, in seconds.
+    pub seconds: f64,
+    /// Whether all models share these same replies.
+    pub shared: bool,
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::kinds::kghalubench::draw::Recipe;
+    use crate::kinds::kghalubench::draw::assessment::draw;
+    use crate::kinds::kghalubench::draw::testing::invented;
+    use crate::kinds::kghalubench::numbers::metrics::{FactDecision, Filter};
+
+    /// An answer about the entity with these facts right, decided by the three filters in turn.
+    pub fn aligned(correct: [bool; 3]) -> Fate {
+        let mut filters = Filter::ALL.into_iter();
+        Fate::Aligned(
+            correct.map(|correct| FactDecision { correct, by: filters.next().unwrap_or(Filter::Nli) }),
+        )
+    }
+
+    /// Two assessments of an invented graph, answered by two models: one knows everything, the other nearly nothing.
+    pub fn found() -> PipelineNumbers {
+        let mut dump = invented(1);
+        let recipe = Recipe { questions: 4, ..Recipe::default() };
+        let assessments = vec![draw(&mut dump, recipe, 0).unwrap(), draw(&mut dump, recipe, 1).unwrap()];
+        let weak = [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
+        let model = |name: &str, fates: [Fate; 4]| ModelFound {
+            model: name.to_owned(),
+            answers: (0..8)
+                .map(|place| JudgedQuestion {
+                    assessment: place / 4,
+                    question: place % 4,
+                    repetition: 0,
+                    fate: fates[place % 4],
+                    similarity: (fates[place % 4] != Fate::Abstained).then_some(0.6 + place as f64 / 100.0),
+                })
+                .collect(),
+            stages: vec![Replies {
+                stage: "nli".to_owned(),
+                judge: "judge".to_owned(),
+                number: 12,
+                seconds: 3.0,
+                shared: false,
+            }],
+        };
+        let models = vec![model("weak-1B", weak), model("strong-8B", [aligned([true; 3]); 4])];
+        PipelineNumbers { pipeline: "p".to_owned(), assessments, models, remarks: Vec::new() }
+    }
+}
