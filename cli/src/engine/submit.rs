@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use coordinator::configuration::Configuration;
+use domain::ErrorCode;
 use domain::control::{BenchmarkView, Control, Submission};
 use serde_json::Value;
 
@@ -51,6 +53,33 @@ fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
             view.run, view.priority, view.run
         );
     }
+}
+
+/// Time between two looks for coordinators.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Waits for so long until a coordinator answers, and says for what it waits.
+pub fn await_coordinators(remote: &Remote, wait: Duration) -> anyhow::Result<()> {
+    if wait.is_zero() {
+        return Ok(());
+    }
+    block_on(async {
+        let client = remote.client()?;
+        let (until, mut said) = (Instant::now() + wait, String::new());
+        loop {
+            match client.list().await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.code == ErrorCode::Unavailable && Instant::now() < until => {
+                    if said != error.message {
+                        eprintln!("waiting for {}: {}", remote.address(), error.message);
+                        said = error.message;
+                    }
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                Err(error) => return Err(explained(error)),
+            }
+        }
+    })
 }
 
 /// Submits a configuration.

@@ -73,5 +73,6 @@ verbs! {
     Check = check;
     Launch = launch;
     Token = token;
+    Secrets = secrets;
     Audit = audit;
 }

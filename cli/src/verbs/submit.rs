@@ -1,6 +1,7 @@
 //! `kgfleet submit`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use domain::Priority;
 
@@ -9,6 +10,9 @@ use crate::engine::notify::Notify;
 use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::Remote;
+
+/// Longest time to wait for coordinators, in seconds.
+const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
 
 /// Queue a run at a coordinator.
 ///
@@ -28,6 +32,9 @@ pub struct Arguments {
     /// configuration's `priority`, or 10.
     #[arg(long, value_name = "N")]
     priority: Option<Priority>,
+    /// Seconds for which coordinators that cannot be reached are waited for.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=WAIT_SECONDS_MAX))]
+    wait: u64,
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
@@ -46,6 +53,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.priority.is_some() {
         configuration.priority = arguments.priority;
     }
+    submit::await_coordinators(&arguments.remote, Duration::from_secs(arguments.wait))?;
     let watch = arguments.watch.then_some(arguments.notify);
     submit::queue(
         &arguments.remote,

@@ -54,8 +54,14 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* A Redis that is named is used; otherwise the release has its own. */}}
+{{- define "kgfleet.redis.mode" -}}
+{{- $r := .Values.redis -}}
+{{- ternary (ternary "external" "own" (or (ne $r.url "") (ne $r.existingSecret ""))) $r.mode (eq $r.mode "auto") -}}
+{{- end -}}
+
 {{- define "kgfleet.queue.secret" -}}
-{{ .Values.redis.existingSecret | default (printf "%s-queue" (include "kgfleet.fullname" .)) }}
+{{ .Values.redis.existingSecret | default (printf "%s-%s" (include "kgfleet.fullname" .) (ternary "queue" "address" (eq (include "kgfleet.redis.mode" .) "own"))) }}
 {{- end -}}
 
 {{/* Nobody is root, nothing is writable but mounted folders, and no rights are gained. */}}
@@ -129,7 +135,7 @@ priorityClassName: {{ . }}
 {{- define "kgfleet.client.volumes" -}}
 - name: auth
   secret:
-    secretName: {{ include "kgfleet.auth.secret" .root }}
+    secretName: {{ .secret | default (include "kgfleet.auth.secret" .root) }}
     items: [{key: {{ .token }}, path: {{ .token }}}]
     defaultMode: 0440
 {{- if ne .root.Values.tls.mode "off" }}
@@ -184,6 +190,17 @@ priorityClassName: {{ . }}
 {{- $known := dict "gpus" (int .requestGPU) "parts" (int .multiNodeSize) "servers" (int .replicaCount) "load_seconds" (mul (int $e.loadMinutes) 60) "dialogues_per_second" (divf $e.tokensPerSecond $e.tokens) -}}
 {{- if gt (int $e.dialogues) 0 -}}{{- $_ := set $known "dialogues" (int $e.dialogues) -}}{{- end -}}
 {{- toJson $known -}}
+{{- end -}}
+
+{{/* Whether something starts the servers of pools that do not stand. */}}
+{{- define "kgfleet.conducts" -}}
+{{- if .Values.conductor.enabled -}}
+{{- range include "kgfleet.pools" . | fromJsonArray -}}{{- if not .standing -}}yes{{- end -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "kgfleet.conductor.secret" -}}
+{{ .Values.conductor.existingSecret | default (printf "%s-conductor" (include "kgfleet.fullname" .)) }}
 {{- end -}}
 
 {{/* The Service by which the parts of servers over several nodes find each other. */}}

@@ -2,19 +2,23 @@
 {{- define "kgfleet.validate" -}}
 {{- $v := .Values -}}
 {{- $c := $v.coordinator -}}
-{{- if and (eq $v.redis.mode "external") (not $v.redis.url) (not $v.redis.existingSecret) -}}
+{{- $mode := include "kgfleet.redis.mode" . -}}
+{{- if and (eq $mode "external") (not $v.redis.url) (not $v.redis.existingSecret) -}}
 {{- fail "redis.mode is `external`, and no Redis is named: give redis.url or redis.existingSecret, or set redis.mode to `own` (a small Redis in this release) or `none` (one coordinator without Redis)" -}}
+{{- end -}}
+{{- if and $v.redis.url (ne $mode "external") -}}
+{{- fail (printf "redis.url is given, and redis.mode is `%s`: set redis.mode to `external`, or leave out the address" $mode) -}}
 {{- end -}}
 {{- if contains "@" $v.redis.url -}}
 {{- fail "redis.url has a password in it, and values are no place for one: put the address into a Secret and name it as redis.existingSecret" -}}
 {{- end -}}
-{{- if and (eq $v.redis.mode "none") (gt (int $c.replicaCount) 1) -}}
+{{- if and (eq $mode "none") (gt (int $c.replicaCount) 1) -}}
 {{- fail (printf "coordinator.replicaCount is %d and redis.mode is `none`: coordinators share their queue in Redis; set coordinator.replicaCount to 1 or give a Redis" (int $c.replicaCount)) -}}
 {{- end -}}
-{{- if and (eq $v.redis.mode "none") $c.sink -}}
+{{- if and (eq $mode "none") $c.sink -}}
 {{- fail "coordinator.sink needs a Redis: redis.mode is `none`" -}}
 {{- end -}}
-{{- if and (gt (int $c.replicaCount) 1) (not $c.sink) (not $c.storage.existingClaim) (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
+{{- if and (gt (int $c.replicaCount) 1) (not $c.sink) (not $c.storage.existingClaim) $c.storage.accessModes (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
 {{- fail (printf "coordinator.replicaCount is %d, and their common volume is not ReadWriteMany: add that to coordinator.storage.accessModes, use an object store (coordinator.sink), or set coordinator.replicaCount to 1" (int $c.replicaCount)) -}}
 {{- end -}}
 {{- if and (eq $v.tls.mode "existing") (not $v.tls.existingSecret) -}}

@@ -23,9 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Options for access.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Door {
-    /// File of identities that may call, see `kgfleet token new`; reloaded when it changes.
+    /// File of identities that may call, see `kgfleet token new`; repeatable, for files of different owners. Reloaded when they
+    /// change.
     #[arg(long, value_name = "FILE", env = "KGFLEET_TOKENS")]
-    tokens: Option<PathBuf>,
+    tokens: Vec<PathBuf>,
     /// Serve TLS with this certificate, in PEM; reloaded when it changes.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -45,12 +46,12 @@ pub struct Door {
 impl Door {
     /// Refuses to listen on a network without protection.
     pub fn check(&self, bound: SocketAddr) -> anyhow::Result<()> {
-        let lacking = match (&self.tls_cert, &self.tokens) {
-            (Some(_), Some(_)) => return Ok(()),
+        let lacking = match (&self.tls_cert, !self.tokens.is_empty()) {
+            (Some(_), true) => return Ok(()),
             _ if self.insecure || bound.ip().is_loopback() => return Ok(()),
-            (None, None) => "TLS (--tls-cert, --tls-key) and identities (--tokens)",
-            (None, Some(_)) => "TLS (--tls-cert, --tls-key)",
-            (Some(_), None) => "identities (--tokens)",
+            (None, false) => "TLS (--tls-cert, --tls-key) and identities (--tokens)",
+            (None, true) => "TLS (--tls-cert, --tls-key)",
+            (Some(_), false) => "identities (--tokens)",
         };
         Err(usage!(
             "{bound} is reachable from other machines, and this coordinator has no {lacking}: anyone on the network could \
@@ -66,10 +67,23 @@ impl Door {
     }
 
     fn identities(&self) -> anyhow::Result<Identities> {
-        let Some(path) = &self.tokens else { return Ok(Identities::anyone()) };
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
-        let known = Identities::parse(&text.map_err(Exit::usage)?);
-        known.with_context(|| format!("the identities in {}", path.display())).map_err(Exit::usage)
+        if self.tokens.is_empty() {
+            return Ok(Identities::anyone());
+        }
+        let known = Identities::parse(&self.identity_texts().map_err(Exit::usage)?);
+        let files: Vec<String> = self.tokens.iter().map(|path| path.display().to_string()).collect();
+        known.with_context(|| format!("the identities in {}", files.join(", "))).map_err(Exit::usage)
+    }
+
+    /// The files of identities, one after the other: each is a list of tables, and so are all of them.
+    fn identity_texts(&self) -> anyhow::Result<String> {
+        let mut texts = String::new();
+        for path in &self.tokens {
+            let text = std::fs::read_to_string(path);
+            texts += &text.with_context(|| format!("cannot read {}", path.display()))?;
+            texts.push('\n');
+        }
+        Ok(texts)
     }
 
     /// The access rules according to the files.
@@ -138,8 +152,10 @@ impl Door {
     }
 
     fn renew_identities(&self, security: &Security) -> anyhow::Result<Vec<IdentityChange>> {
-        let Some(path) = &self.tokens else { return Ok(Vec::new()) };
-        Ok(security.identities.replace(&std::fs::read_to_string(path)?)?)
+        if self.tokens.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(security.identities.replace(&self.identity_texts()?)?)
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use audit::AuditLog;
@@ -15,6 +15,7 @@ use door::{Door, ServedCoordinator};
 use history::EventLog;
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
 use proto::server::Security;
+use queue::QueueStore;
 use service_kit::descriptors;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
@@ -27,6 +28,12 @@ use crate::kit::output::say;
 use crate::kit::serving::{Traces, bind};
 use crate::place::folders::{AUDIT, EVENTS};
 use crate::place::queue_login::QueueLogin;
+
+/// Longest time to wait for the queue at the start, in seconds.
+const QUEUE_WAIT_SECONDS_MAX: u64 = 24 * 3_600;
+
+/// Time between two looks for it.
+const QUEUE_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Plan runs, hand out work, store records.
 ///
@@ -58,6 +65,9 @@ pub struct Arguments {
     queue: String,
     #[command(flatten)]
     login: QueueLogin,
+    /// Seconds for which a queue that cannot be reached is waited for at the start.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=QUEUE_WAIT_SECONDS_MAX))]
+    queue_wait: u64,
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
@@ -164,7 +174,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
         let address = arguments.login.into_address(&arguments.queue)?;
         let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity)?;
-        for warning in queue.check().await? {
+        for warning in checked(&*queue, Duration::from_secs(arguments.queue_wait)).await? {
             eprintln!("warning: {warning}");
         }
         let sink = match &arguments.sink {
@@ -226,6 +236,25 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The audit log of this coordinator: a folder of its own, because coordinators may share --data-dir.
+/// What the queue warns of, if it is fit for use. One that cannot be reached yet is waited for, because its name or its server
+/// may come a moment later than this coordinator.
+async fn checked(queue: &dyn QueueStore, wait: Duration) -> Result<Vec<String>, queue::Error> {
+    let (until, mut said) = (Instant::now() + wait, String::new());
+    loop {
+        match queue.check().await {
+            Err(error @ queue::Error::Unavailable { .. }) if Instant::now() < until => {
+                let why = error.to_string();
+                if why != said {
+                    eprintln!("waiting: {why}");
+                    said = why;
+                }
+                tokio::time::sleep(QUEUE_LOOK_EVERY).await;
+            }
+            checked => return checked,
+        }
+    }
+}
+
 fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditLog> {
     let folder = arguments.audit_dir.clone().unwrap_or_else(|| arguments.data_dir.join(AUDIT));
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();

@@ -98,13 +98,9 @@ impl Namespace {
     fn command(&self, pod: &str, address: &str, spec: &Value, container: &Value) -> Command {
         let mut paths: Vec<(String, PathBuf)> = Vec::new();
         for mount in container["volumeMounts"].as_array().into_iter().flatten() {
-            let volumes = spec["volumes"].as_array().unwrap();
-            let folder = match volumes.iter().find(|volume| volume["name"] == mount["name"]) {
-                Some(volume) => self.volume(pod, volume),
-                // That of a StatefulSet's volumeClaimTemplates.
-                None => self.claim(&format!("{}-{pod}", mount["name"].as_str().unwrap())),
-            };
-            paths.push((mount["mountPath"].as_str().unwrap().to_owned(), folder));
+            let mut volumes = spec["volumes"].as_array().unwrap().iter();
+            let volume = volumes.find(|volume| volume["name"] == mount["name"]).unwrap();
+            paths.push((mount["mountPath"].as_str().unwrap().to_owned(), self.volume(pod, volume)));
         }
         let here = |text: String| self.here(&text, address, &paths);
         let line = [texts(&container["command"]), texts(&container["args"])].concat();

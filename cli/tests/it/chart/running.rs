@@ -8,7 +8,7 @@ use domain::control::{BenchmarkView, RunPhase};
 use serde_json::{Value, json};
 
 use super::kubelet::{Namespace, Pod, get_text};
-use super::manifests::chart_tests;
+use super::manifests::{chart_tests, texts};
 use crate::harness::Data;
 use crate::harness::process::{Finished, finish, kgfleet};
 
@@ -40,13 +40,25 @@ fn rendered(data: &Data, network: &str) -> Option<Namespace> {
         .arg(chart_tests().join("values/quick.yaml"))
         .arg(over);
     let lines = finish(&mut command).expect(0).stdout;
-    let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    objects.extend(made_secrets(&objects));
     let url = |address: &String| format!("https://{address}:7700");
     let names = vec![
         ("https://kgfleet-coordinator.bench.svc:7700".to_owned(), coordinators.each_ref().map(url).join(",")),
         ("kgfleet-redis.bench.svc".to_owned(), format!("{network}.9")),
     ];
     Some(Namespace { folder: data.path().to_owned(), objects, names })
+}
+
+/// The Secrets that the chart's Job makes before anything else starts.
+fn made_secrets(objects: &[Value]) -> Vec<Value> {
+    let is_maker =
+        |object: &&Value| object["kind"] == "Job" && object["metadata"]["name"] == "kgfleet-secrets";
+    let job = objects.iter().find(is_maker).expect("a Job that makes Secrets");
+    let mut command = kgfleet();
+    command.args(texts(&job["spec"]["template"]["spec"]["containers"][0]["args"])).arg("--print");
+    let list = finish(&mut command).expect(0).json();
+    list["items"].as_array().unwrap().clone()
 }
 
 /// The rule of a ScaledObject: how many pods a backlog wants.
@@ -173,11 +185,11 @@ fn a_benchmark_on_the_charts_own_commands_survives_scaling_node_loss_and_upgrade
         crate::harness::skip("no redis-server");
         return;
     }
-    let redis = namespace.object("StatefulSet", "kgfleet-redis")["spec"]["template"]["spec"].clone();
+    let redis = namespace.object("Deployment", "kgfleet-redis")["spec"]["template"]["spec"].clone();
     // The file says where Redis keeps its data; as a process it needs the folder of this test, and its address.
     let mut redis_namespace =
         Namespace { objects: namespace.objects.clone(), names: namespace.names.clone(), ..namespace };
-    let kept = redis_namespace.claim("data-kgfleet-redis-0");
+    let kept = data.path().join("kgfleet-redis-1/data");
     for object in &mut redis_namespace.objects {
         if let Some(text) = object["stringData"]["redis.conf"].as_str() {
             let text = text.replace("dir /data", &format!("dir {}\nbind {network}.9", kept.display()));
@@ -185,7 +197,7 @@ fn a_benchmark_on_the_charts_own_commands_survives_scaling_node_loss_and_upgrade
         }
     }
     let namespace = redis_namespace;
-    let _redis = namespace.start("kgfleet-redis-0", &format!("{network}.9"), &redis);
+    let _redis = namespace.start("kgfleet-redis-1", &format!("{network}.9"), &redis);
 
     let mut cluster = Cluster {
         namespace: &namespace,
@@ -203,7 +215,10 @@ fn a_benchmark_on_the_charts_own_commands_survives_scaling_node_loss_and_upgrade
     assert_eq!((rule.min, rule.max), (1, 8));
     assert_eq!(cluster.scale(&rule), 1, "an empty queue wants the least");
 
-    let job = namespace.objects.iter().find(|object| object["kind"] == "Job").unwrap();
+    let submits = |object: &&Value| {
+        object["kind"] == "Job" && object["spec"]["template"]["spec"]["containers"][0]["name"] == "submit"
+    };
+    let job = namespace.objects.iter().find(submits).unwrap();
     let submitted = namespace.run("submit", &job["spec"]["template"]["spec"]).expect(0);
     cluster.run = submitted.stdout.trim().to_owned();
     cluster.began = Instant::now();
