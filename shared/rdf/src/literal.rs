@@ -22,7 +22,7 @@ const INTEGER_TYPES: [&str; 13] = [
 ];
 
 /// Whether SPARQL treats a datatype as numeric.
-pub(crate) fn is_numeric(datatype: &str) -> bool {
+pub fn is_numeric(datatype: &str) -> bool {
     datatype.strip_prefix(XSD).is_some_and(|local| {
         matches!(local, "double" | "float" | "decimal") || INTEGER_TYPES.contains(&local)
     })

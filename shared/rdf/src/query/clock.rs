@@ -46,6 +46,26 @@ fn processor_time() -> Duration {
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
 }
 
+/// Processor time that several queries on this thread share, so that many small checks of one answer take no longer than one
+/// large one.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeBudget {
+    /// Processor time of the thread at which it is used up; `None` if that is beyond the range of the clock.
+    end: Option<Duration>,
+}
+
+impl TimeBudget {
+    /// So much processor time from now on.
+    pub fn begin(time: Duration) -> Self {
+        Self { end: processor_time().checked_add(time) }
+    }
+
+    /// What is left of it; nothing once it is used up. `None` means no limit.
+    pub fn left(&self) -> Option<Duration> {
+        self.end.map(|end| end.saturating_sub(processor_time()))
+    }
+}
+
 /// The time limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutOfTime;
@@ -128,6 +148,16 @@ mod tests {
             endless();
         };
         assert_eq!(with_time(Some(time), starved), Err(OutOfTime), "what is left of it counts all the same");
+    }
+
+    #[test]
+    fn a_shared_budget_shrinks_while_the_thread_computes() {
+        let time = Duration::from_millis(20);
+        let budget = TimeBudget::begin(time);
+        assert!(budget.left() <= Some(time));
+        assert_eq!(with_time(budget.left(), endless), Err(OutOfTime));
+        assert_eq!(budget.left(), Some(Duration::ZERO), "the next query finds nothing left");
+        assert_eq!(TimeBudget::begin(Duration::MAX).left(), None);
     }
 
     #[test]

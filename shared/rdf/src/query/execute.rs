@@ -85,16 +85,25 @@ pub struct Solutions {
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
+/// What a query finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueryAnswer {
+    /// The rows of a SELECT.
+    Rows(Solutions),
+    /// The answer to an ASK.
+    Truth(bool),
+}
+
 /// Maximum number of unknown functions in a query whose calls are errors of their expression only.
 pub const UNKNOWN_FUNCTIONS_MAX: usize = 64;
 
-/// Evaluates a SELECT query.
-pub(super) fn select(
+/// Evaluates a SELECT or an ASK.
+pub(super) fn answer(
     query: &Query,
     separators: &[String],
     graph: &QueryGraph,
     limits: &QueryLimits,
-) -> Result<Solutions, ExecutionError> {
+) -> Result<QueryAnswer, ExecutionError> {
     let run = || with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max));
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(in_time) => in_time.unwrap_or(Err(ExecutionError::TimedOut)),
@@ -108,7 +117,7 @@ fn evaluate(
     separators: &[String],
     graph: &QueryGraph,
     rows_max: usize,
-) -> Result<Solutions, ExecutionError> {
+) -> Result<QueryAnswer, ExecutionError> {
     let raised = Raised::default();
     let mut evaluator = functions::evaluator(&raised, separators);
     for _ in 0..UNKNOWN_FUNCTIONS_MAX {
@@ -119,13 +128,18 @@ fn evaluate(
             }
             Err(error) => return Err(evaluation_error(&error)),
             Ok(QueryResults::Solutions(solutions)) => {
-                let solutions = collect(solutions, rows_max)?;
-                return if raised.is_set() { Err(ExecutionError::Raised) } else { Ok(solutions) };
+                return unless_raised(&raised, QueryAnswer::Rows(collect(solutions, rows_max)?));
             }
-            Ok(_) => break,
+            Ok(QueryResults::Boolean(truth)) => return unless_raised(&raised, QueryAnswer::Truth(truth)),
+            Ok(QueryResults::Graph(_)) => break,
         }
     }
     Err(ExecutionError::Evaluation("The query cannot be evaluated".to_owned()))
+}
+
+/// Refuses an answer at which rdflib raises.
+fn unless_raised(raised: &Raised, answer: QueryAnswer) -> Result<QueryAnswer, ExecutionError> {
+    if raised.is_set() { Err(ExecutionError::Raised) } else { Ok(answer) }
 }
 
 fn collect(solutions: QuerySolutionIter<'_>, rows_max: usize) -> Result<Solutions, ExecutionError> {

@@ -14,9 +14,10 @@ mod standard;
 mod tests;
 pub mod tokens;
 
+pub use clock::TimeBudget;
 pub use dialect::Dialect;
 pub use execute::UNKNOWN_FUNCTIONS_MAX;
-pub use execute::{ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
+pub use execute::{ExecutionError, QueryAnswer, QueryGraph, QueryLimits, Solutions, Value};
 pub use iris::{iri_suffix, query_iris};
 pub use parse::{PreparedQuery, QuerySyntaxError, prepare};
 pub use rdflib::PATTERN_STEPS_MAX;

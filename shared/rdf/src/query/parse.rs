@@ -5,7 +5,7 @@
 //! tasks are read by the standard ([`super::standard`]).
 
 use super::dialect::Dialect;
-use super::execute::{self, ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
+use super::execute::{self, ExecutionError, QueryAnswer, QueryGraph, QueryLimits, Solutions, Value};
 use super::rdflib::{self, Refusal};
 use super::standard;
 use super::tokens::Tokens;
@@ -26,6 +26,8 @@ pub struct PreparedQuery {
 enum Plan {
     /// A query, and the separators of its GROUP_CONCATs.
     Run(Arc<(Query, Vec<String>)>),
+    /// An ASK, which only [`PreparedQuery::answer`] runs: published tasks score every query but SELECT as without a result.
+    Ask(Arc<Query>),
     /// Parsed, but not to be evaluated.
     Fail(&'static str),
 }
@@ -52,7 +54,7 @@ pub struct QuerySyntaxError {
 /// Parses a query. `prefixes` are those that the query may use undeclared; its own PREFIX lines override them.
 ///
 /// Queries other than SELECT parse, but executing them is an [`ExecutionError::Evaluation`], as is executing a query with
-/// SERVICE: nothing ever accesses the network.
+/// SERVICE: nothing ever accesses the network. [`PreparedQuery::answer`] also runs an ASK read by the standard.
 ///
 /// # Errors
 /// The syntax error, or the limit of [`ScanLimits::query`] that the query exceeds.
@@ -85,7 +87,8 @@ pub fn prepare(
 }
 
 const SERVICE: Plan = Plan::Fail("SERVICE is not supported");
-const NO_SELECT: Plan = Plan::Fail("Only SELECT queries are evaluated");
+const NO_SELECT_MESSAGE: &str = "Only SELECT queries are evaluated";
+const NO_SELECT: Plan = Plan::Fail(NO_SELECT_MESSAGE);
 
 fn plan_rdflib(tokens: &Tokens<'_>, prefixes: &PrefixTable, dialect: Dialect) -> Result<Plan, Refusal> {
     match rdflib::read(tokens.source, prefixes, dialect) {
@@ -103,18 +106,18 @@ fn plan_rdflib(tokens: &Tokens<'_>, prefixes: &PrefixTable, dialect: Dialect) ->
 
 fn plan_standard(tokens: &Tokens<'_>, prefixes: &PrefixTable) -> Result<Plan, Refusal> {
     let query = standard::read(tokens, prefixes)?;
-    Ok(if !matches!(query, Query::Select { .. }) {
-        NO_SELECT
-    } else if (0..tokens.len()).any(|index| tokens.is_word(index, "SERVICE")) {
-        // SILENT would turn the refusal into one empty solution, so any SERVICE is the error.
-        SERVICE
-    } else {
-        Plan::Run(Arc::new((query, Vec::new())))
+    // SILENT would turn the refusal into one empty solution, so any SERVICE is the error.
+    let calls_service = || (0..tokens.len()).any(|index| tokens.is_word(index, "SERVICE"));
+    Ok(match query {
+        Query::Select { .. } | Query::Ask { .. } if calls_service() => SERVICE,
+        Query::Select { .. } => Plan::Run(Arc::new((query, Vec::new()))),
+        Query::Ask { .. } => Plan::Ask(Arc::new(query)),
+        Query::Construct { .. } | Query::Describe { .. } => NO_SELECT,
     })
 }
 
 impl PreparedQuery {
-    /// Runs the query.
+    /// Runs a SELECT.
     ///
     /// # Errors
     /// See [`ExecutionError`]. The deadline is not exact; [`super::execute`] lists what it does not stop.
@@ -122,15 +125,34 @@ impl PreparedQuery {
         match &self.plan {
             Plan::Run(plan) => {
                 let (query, separators) = &**plan;
-                let mut solutions = execute::select(query, separators, graph, limits)?;
+                let mut solutions = match execute::answer(query, separators, graph, limits)? {
+                    QueryAnswer::Rows(solutions) => solutions,
+                    QueryAnswer::Truth(_) => return Err(no_select()),
+                };
                 if self.dialect == Dialect::Rdflib {
                     solutions.rows.iter_mut().flatten().flatten().for_each(in_python_time);
                 }
                 Ok(solutions)
             }
+            Plan::Ask(_) => Err(no_select()),
             Plan::Fail(message) => Err(ExecutionError::Evaluation((*message).to_owned())),
         }
     }
+
+    /// Runs a SELECT or an ASK.
+    ///
+    /// # Errors
+    /// As for [`execute`](Self::execute).
+    pub fn answer(&self, graph: &QueryGraph, limits: &QueryLimits) -> Result<QueryAnswer, ExecutionError> {
+        match &self.plan {
+            Plan::Ask(query) => execute::answer(query, &[], graph, limits),
+            Plan::Run(_) | Plan::Fail(_) => self.execute(graph, limits).map(QueryAnswer::Rows),
+        }
+    }
+}
+
+fn no_select() -> ExecutionError {
+    ExecutionError::Evaluation(NO_SELECT_MESSAGE.to_owned())
 }
 
 /// Writes times in UTC with an offset, as Python does.

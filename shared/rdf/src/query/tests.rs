@@ -244,3 +244,36 @@ fn dates_compare_and_unicode_escapes_are_read() {
     );
     assert_eq!(values("SELECT ?x { ?x :name '\\u0041nn' }"), ["http://e/a"]);
 }
+
+#[test]
+fn an_ask_has_an_answer_and_is_no_select() {
+    let answer = |text: &str| {
+        let prepared = prepare(text, &table(), Dialect::Standard).unwrap();
+        prepared.answer(&graph(), &QueryLimits::default())
+    };
+    assert_eq!(answer("ASK { :a :knows :b }"), Ok(QueryAnswer::Truth(true)));
+    assert_eq!(answer("ASK { :b :knows :a }"), Ok(QueryAnswer::Truth(false)));
+    assert!(
+        matches!(answer("SELECT ?x { :a :knows ?x }"), Ok(QueryAnswer::Rows(found)) if found.rows.len() == 2)
+    );
+    for refused in [
+        "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
+        "DESCRIBE :a",
+        "ASK { SERVICE SILENT <http://e/sparql> { ?s ?p ?o } }",
+    ] {
+        assert!(matches!(answer(refused), Err(ExecutionError::Evaluation(_))), "{refused}");
+    }
+    for dialect in [Dialect::Standard, Dialect::Rdflib] {
+        let published = run_as(dialect, "ASK { :a :knows :b }");
+        assert!(matches!(published, Err(ExecutionError::Evaluation(_))), "as the published tasks score it");
+    }
+}
+
+#[test]
+fn an_endless_ask_is_cut_off() {
+    let endless = "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r . ?s ?t ?u . ?v ?w ?x \
+                   FILTER(STR(?a) = CONCAT(STR(?d), STR(?g), STR(?v))) }";
+    let limits = QueryLimits { deadline: Some(Duration::from_millis(50)), ..QueryLimits::default() };
+    let prepared = prepare(endless, &table(), Dialect::Standard).unwrap();
+    assert_eq!(prepared.answer(&graph(), &limits), Err(ExecutionError::TimedOut));
+}
