@@ -11,6 +11,7 @@ use crate::graphs::GraphLibrary;
 
 pub mod answer_list;
 pub mod connection_explain;
+pub mod declared;
 pub mod entity_overview;
 pub mod fact_extract;
 pub mod friend_count;
@@ -24,6 +25,7 @@ pub mod turtle_errors;
 pub mod turtle_sample;
 
 mod case_fields;
+mod first_word;
 mod overlap;
 mod query;
 mod rdflib_layout;
@@ -45,6 +47,7 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &[judge_choice::CLASS],
     &[judge_text::CLASS],
     &judge_pair::CLASSES,
+    &declared::CLASSES,
 ];
 
 /// All classes.

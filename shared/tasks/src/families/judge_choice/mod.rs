@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Limit, Shots, Verdict};
-use crate::families::case_fields;
+use crate::families::{case_fields, first_word};
 use crate::wording::Fields;
 
 /// The name of the class in packs.
@@ -35,42 +35,21 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
 };
 
 struct JudgeChoice {
-    /// The words in lower case, and their scores.
-    choices: Vec<(String, Value)>,
     /// The words as they are written.
-    written: Vec<String>,
+    choices: Vec<String>,
+    /// Their scores.
+    worth: Vec<Value>,
 }
 
 fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let written = case_fields::texts(input.parameters, "choices")?;
+    let choices = case_fields::texts(input.parameters, "choices")?;
     let expected = "list of numbers, one for each of `choices`";
     let wrong = CaseError::Field { field: "worth", expected };
     let worth = input.parameters.get("worth").and_then(Value::as_array).ok_or_else(|| wrong.clone())?;
-    if worth.len() != written.len() || written.is_empty() || !worth.iter().all(Value::is_number) {
+    if worth.len() != choices.len() || choices.is_empty() || !worth.iter().all(Value::is_number) {
         return Err(wrong);
     }
-    let choices = written.iter().map(|word| word.to_lowercase()).zip(worth.iter().cloned()).collect();
-    Ok(Box::new(JudgeChoice { choices, written }))
-}
-
-impl JudgeChoice {
-    /// The index of the word with which a reply begins.
-    fn read(&self, reply: &str) -> Option<usize> {
-        let line = reply.lines().map(|line| line.trim_matches(is_mark)).find(|line| !line.is_empty())?;
-        let line = line.to_lowercase();
-        let begins = |word: &str| {
-            let rest = line.strip_prefix(word)?;
-            (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')).then_some(word.len())
-        };
-        // The longest match: one word may be the beginning of another.
-        let found = self.choices.iter().enumerate().filter_map(|(n, (word, _))| Some((begins(word)?, n)));
-        found.max().map(|(_, n)| n)
-    }
-}
-
-/// Characters allowed around the word: white space, quotes, emphasis, brackets.
-fn is_mark(c: char) -> bool {
-    !c.is_alphanumeric()
+    Ok(Box::new(JudgeChoice { choices, worth: worth.clone() }))
 }
 
 impl Exercise for JudgeChoice {
@@ -81,13 +60,13 @@ impl Exercise for JudgeChoice {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let mut verdict = Verdict::default();
         let too_long = answer.len() > effort.limits.answer_bytes_max;
-        match self.read(if too_long { "" } else { answer }) {
+        match first_word::of(if too_long { "" } else { answer }, &self.choices) {
             Some(found) => {
-                verdict.scores = Scores::from_iter([("grade".to_owned(), self.choices[found].1.clone())]);
-                verdict.infos = Infos::from_iter([("choice".to_owned(), self.written[found].clone().into())]);
+                verdict.scores = Scores::from_iter([("grade".to_owned(), self.worth[found].clone())]);
+                verdict.infos = Infos::from_iter([("choice".to_owned(), self.choices[found].clone().into())]);
             }
             None => {
-                let choices = self.written.join(", ");
+                let choices = self.choices.join(", ");
                 verdict.unscored = Some(format!("the reply begins with none of {choices}"));
                 if too_long {
                     verdict.infos.insert("evaluationLimit".into(), Limit::Size.message().into());

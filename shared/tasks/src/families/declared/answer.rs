@@ -1,0 +1,296 @@
+//! Finds the part of an answer that counts, and reads it.
+
+use std::sync::LazyLock;
+
+use rdf::scan::{self, ScanFinding, ScanLimits};
+use rdf::{Dialect, PrefixTable, PreparedQuery};
+use regex::Regex;
+use serde_json::Value;
+
+use domain::PromptKind;
+
+use super::spec::{AnswerPart, AnswerReading, AnswerRule};
+use super::words;
+use crate::exercise::{Effort, EvaluationStage, Limit};
+use crate::text::fences::{FencedBlock, fenced_blocks};
+use crate::text::python::strip;
+
+/// Maximum number of distinct numbers that are looked for in a text. One is expected.
+const NUMBERS_MAX: usize = 100;
+
+/// An answer that can be read.
+#[derive(Debug)]
+pub(super) enum ReadAnswer {
+    Text(String),
+    Number(f64),
+    List(Vec<String>),
+    Json(Value),
+    Query(PreparedQuery),
+}
+
+/// Why an answer cannot be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unreadable {
+    /// `structure` if the part that counts is not there, `syntax` if it is not what it is to be read as.
+    pub(super) kind: PromptKind,
+    pub(super) message: String,
+    /// The part that was found.
+    pub(super) part: Option<String>,
+}
+
+/// The part of an answer that counts.
+fn part<'a>(answer: &'a str, rule: &AnswerRule) -> Result<&'a str, String> {
+    let answer = match &rule.after {
+        None => answer,
+        Some(marker) => match answer.rfind(marker.as_str()) {
+            Some(at) => &answer[at + marker.len()..],
+            None => return Err(format!("The answer has no `{marker}`.")),
+        },
+    };
+    match rule.take {
+        AnswerPart::Text => Ok(strip(answer)),
+        AnswerPart::Line => answer
+            .lines()
+            .map(strip)
+            .find(|line| !line.is_empty())
+            .ok_or_else(|| "The answer is empty.".to_owned()),
+        AnswerPart::Json => json_part(answer),
+        AnswerPart::Block | AnswerPart::LastBlock => {
+            let blocks = fenced_blocks(answer);
+            let mut fitting: Vec<&FencedBlock<'_>> =
+                blocks.iter().filter(|block| fits(block, rule)).collect();
+            if rule.one && fitting.len() > 1 {
+                return Err(format!("The answer has {} code blocks; one is expected.", fitting.len()));
+            }
+            if rule.take == AnswerPart::LastBlock {
+                fitting.reverse();
+            }
+            let found = fitting.first().map(|block| strip(block.body));
+            found.ok_or_else(|| match blocks.len() {
+                0 => "The answer has no fenced code block.".to_owned(),
+                _ => "No fenced code block of the answer is of the expected kind.".to_owned(),
+            })
+        }
+    }
+}
+
+fn fits(block: &FencedBlock<'_>, rule: &AnswerRule) -> bool {
+    let label = strip(block.label);
+    let of_language = || rule.language.iter().any(|language| language.eq_ignore_ascii_case(label));
+    let words = || block.body.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let has_word =
+        || words().any(|word| rule.containing.iter().any(|wanted| wanted.eq_ignore_ascii_case(word)));
+    (rule.language.is_empty() || of_language()) && (rule.containing.is_empty() || has_word())
+}
+
+/// The first fenced block that holds JSON, or else the text from the first bracket on.
+fn json_part(answer: &str) -> Result<&str, String> {
+    let blocks = fenced_blocks(answer);
+    let of_block = blocks.iter().map(|block| strip(block.body)).find(|body| body.starts_with(['{', '[']));
+    let text = of_block.or_else(|| answer.find(['{', '[']).map(|at| &answer[at..]));
+    text.ok_or_else(|| "The answer has no JSON list or object.".to_owned())
+}
+
+/// Reads an answer by the rule of its task. The infos get the part that counts.
+pub(super) fn read(
+    answer: &str,
+    rule: &AnswerRule,
+    prefixes: &PrefixTable,
+    effort: &Effort,
+) -> Result<(ReadAnswer, String), Unreadable> {
+    let refused = |kind, message: &str, part: Option<&str>| Unreadable {
+        kind,
+        message: message.to_owned(),
+        part: part.map(str::to_owned),
+    };
+    if answer.len() > effort.limits.answer_bytes_max {
+        return Err(refused(PromptKind::Syntax, Limit::Size.message(), None));
+    }
+    let part = part(answer, rule).map_err(|message| refused(PromptKind::Structure, &message, None))?;
+    if let EvaluationStage::WithoutParsing(limit) = effort.stage {
+        return Err(refused(PromptKind::Syntax, limit.message(), Some(part)));
+    }
+    let syntax = |message: String| refused(PromptKind::Syntax, &message, Some(part));
+    let structure = |message: &str| refused(PromptKind::Structure, message, Some(part));
+    let read = match rule.read_as {
+        AnswerReading::Text if part.chars().any(char::is_alphanumeric) => ReadAnswer::Text(part.to_owned()),
+        AnswerReading::Text => return Err(structure("The answer has no text.")),
+        AnswerReading::Number => match numbers(part).as_slice() {
+            [number] => ReadAnswer::Number(*number),
+            [] => return Err(structure("The answer has no number.")),
+            several => {
+                return Err(structure(&format!(
+                    "The answer has {} numbers; one is expected.",
+                    several.len()
+                )));
+            }
+        },
+        AnswerReading::List => match list(part) {
+            Some(items) => ReadAnswer::List(items),
+            None => return Err(structure("The answer has no text.")),
+        },
+        AnswerReading::Json => {
+            // What follows the value is prose.
+            let mut values = serde_json::Deserializer::from_str(part).into_iter::<Value>();
+            match values.next() {
+                Some(Ok(value)) => ReadAnswer::Json(value),
+                Some(Err(error)) => return Err(syntax(format!("The JSON cannot be read: {error}"))),
+                None => return Err(structure("The answer has no JSON.")),
+            }
+        }
+        AnswerReading::Sparql => {
+            check_nesting(part, effort).map_err(|limit| syntax(limit.message().to_owned()))?;
+            let query = rdf::prepare(part, prefixes, Dialect::Standard).map_err(|error| {
+                syntax(match &error.limit {
+                    Some(finding) => limit_of(finding).message().to_owned(),
+                    None => error.message,
+                })
+            })?;
+            ReadAnswer::Query(query)
+        }
+    };
+    Ok((read, part.to_owned()))
+}
+
+fn check_nesting(text: &str, effort: &Effort) -> Result<(), Limit> {
+    let own = ScanLimits::query();
+    if effort.limits.nesting_max >= own.depth_max {
+        return Ok(());
+    }
+    let limits = ScanLimits { depth_max: effort.limits.nesting_max, ..own };
+    scan::check(text, &limits).map_err(|finding| limit_of(&finding))
+}
+
+fn limit_of(finding: &ScanFinding) -> Limit {
+    match finding {
+        ScanFinding::TooLarge { .. } => Limit::Size,
+        _ => Limit::Nesting,
+    }
+}
+
+/// The distinct numbers of a text. Digits within a word, such as those of `Q42`, are none; commas may group thousands.
+pub(super) fn numbers(text: &str) -> Vec<f64> {
+    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+            .ok()
+    });
+    let Some(pattern) = NUMBER.as_ref() else { return Vec::new() };
+    let mut found: Vec<f64> = Vec::new();
+    for hit in pattern.find_iter(text) {
+        let joins = |c: char| c.is_alphanumeric() || c == '_';
+        let in_word = text[..hit.start()].ends_with(joins) || text[hit.end()..].starts_with(joins);
+        let value = hit.as_str().replace(',', "").parse::<f64>();
+        if let (false, Ok(value)) = (in_word, value)
+            && value.is_finite()
+            && !found.contains(&value)
+        {
+            found.push(value);
+            if found.len() == NUMBERS_MAX {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The items of a list: a JSON list, or one a line. `none` alone is an empty list; `None` if there is no text at all.
+fn list(text: &str) -> Option<Vec<String>> {
+    if text.starts_with('[')
+        && let Ok(Value::Array(items)) = serde_json::from_str(text)
+    {
+        return Some(items.iter().map(words::item_text).collect());
+    }
+    let lines = text.lines().map(words::unmarked);
+    let items: Vec<String> =
+        lines.filter(|line| line.chars().any(char::is_alphanumeric)).map(str::to_owned).collect();
+    match items.as_slice() {
+        [] => None,
+        [only] if words::plain(only) == "none" => Some(Vec::new()),
+        _ => Some(items),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn rule(take: AnswerPart, read_as: AnswerReading) -> AnswerRule {
+        AnswerRule { take, read_as, ..AnswerRule::default() }
+    }
+
+    fn read_by(rule: &AnswerRule, answer: &str) -> Result<(ReadAnswer, String), Unreadable> {
+        read(answer, rule, &PrefixTable::new(), &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn the_block_of_the_right_language_with_the_right_word_counts() {
+        let answer = "```turtle\n<a> <b> <c> .\n```\n```sparql\nSELECT * {}\n```\n```\nASK {}\n```";
+        let mut rule = AnswerRule {
+            language: vec!["sparql".into(), String::new()],
+            containing: vec!["select".into(), "ask".into()],
+            ..rule(AnswerPart::Block, AnswerReading::Sparql)
+        };
+        assert_eq!(read_by(&rule, answer).unwrap().1, "SELECT * {}");
+        rule.take = AnswerPart::LastBlock;
+        assert_eq!(read_by(&rule, answer).unwrap().1, "ASK {}");
+        rule.one = true;
+        let several = read_by(&rule, answer).unwrap_err();
+        assert_eq!((several.kind, several.message.contains('2')), (PromptKind::Structure, true));
+        assert_eq!(read_by(&rule, "SELECT * {}").unwrap_err().kind, PromptKind::Structure);
+        let broken = read_by(&rule, "```\nSELECT * {\n```").unwrap_err();
+        assert_eq!((broken.kind, broken.part.as_deref()), (PromptKind::Syntax, Some("SELECT * {")));
+    }
+
+    #[test]
+    fn only_what_follows_the_last_marker_counts() {
+        let rule =
+            AnswerRule { after: Some("ANSWER:".into()), ..rule(AnswerPart::Line, AnswerReading::Text) };
+        assert_eq!(read_by(&rule, "ANSWER: no\nwait\nANSWER:\n\n yes \nbye").unwrap().1, "yes");
+        assert_eq!(read_by(&rule, "yes").unwrap_err().kind, PromptKind::Structure);
+    }
+
+    #[test]
+    fn one_number_is_read_and_several_or_none_are_not() {
+        for (text, expected) in [
+            ("It is **1,234.5** km", vec![1234.5]),
+            ("Q42 has 7", vec![7.0]),
+            ("7 = 7.0", vec![7.0]),
+            ("-3e2.", vec![-300.0]),
+            ("3 or 4", vec![3.0, 4.0]),
+            ("1e999", vec![]),
+            ("none", vec![]),
+        ] {
+            assert_eq!(numbers(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_are_lines_or_json_and_none_is_empty() {
+        assert_eq!(list("- a\n\n* `b`\n3. c,"), Some(vec!["a".into(), "b".into(), "c".into()]));
+        assert_eq!(list("[\"a\", 2]"), Some(vec!["a".into(), "2".into()]));
+        assert_eq!((list("None."), list("[]"), list("---")), (Some(vec![]), Some(vec![]), None));
+    }
+
+    #[test]
+    fn hostile_texts_are_unreadable_and_name_their_limit() {
+        let effort = |stage| Effort {
+            limits: EvaluationLimits { answer_bytes_max: 100, ..EvaluationLimits::default() },
+            stage,
+        };
+        let text = rule(AnswerPart::Text, AnswerReading::Text);
+        let long = read(&"x".repeat(101), &text, &PrefixTable::new(), &effort(EvaluationStage::Full));
+        assert_eq!(long.unwrap_err().message, Limit::Size.message());
+        let stage = EvaluationStage::WithoutParsing(Limit::Memory);
+        let unparsed = read("x", &text, &PrefixTable::new(), &effort(stage));
+        assert_eq!(unparsed.unwrap_err().message, Limit::Memory.message());
+        let deep = "[".repeat(100_000);
+        assert_eq!(
+            read_by(&rule(AnswerPart::Json, AnswerReading::Json), &deep).unwrap_err().kind,
+            PromptKind::Syntax
+        );
+        let deep = format!("SELECT * {}{}", "{".repeat(100_000), "}".repeat(100_000));
+        let deep = read_by(&rule(AnswerPart::Text, AnswerReading::Sparql), &deep).unwrap_err();
+        assert_eq!(deep.message, Limit::Nesting.message());
+    }
+}

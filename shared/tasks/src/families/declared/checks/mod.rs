@@ -1,0 +1,200 @@
+//! The checks of declared tasks. Each gives a main score and further ones, all from 0 to 1.
+
+use std::collections::BTreeSet;
+
+use domain::Infos;
+use rdf::{PrefixTable, QueryGraph, QueryLimits, TimeBudget};
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::ReadAnswer;
+use super::spec::{CheckRule, CheckSpec};
+use super::words;
+use crate::exercise::{CaseError, Effort, EvaluationStage};
+use crate::families::first_word;
+
+mod list;
+mod rows;
+
+use list::ListRule;
+pub use rows::{EXPECTED_COLUMNS_MAX, ResultTable};
+
+/// Maximum size of a compiled regular expression, in bytes.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// The scores of one check.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct CheckScores {
+    pub(super) main: f64,
+    pub(super) parts: Vec<(&'static str, f64)>,
+    pub(super) infos: Infos,
+    /// Whether the answer says nothing where something is expected.
+    pub(super) empty: bool,
+}
+
+impl CheckScores {
+    fn of(right: bool) -> Self {
+        Self { main: f64::from(u8::from(right)), ..Self::default() }
+    }
+
+    fn of_shares([precision, recall, f1]: [f64; 3]) -> Self {
+        Self { main: f1, parts: vec![("precision", precision), ("recall", recall)], ..Self::default() }
+    }
+
+    fn info(&mut self, name: &str, value: impl Into<Value>) {
+        self.infos.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Precision, recall and F1 of two sets.
+fn share_scores<T: Ord>(found: &BTreeSet<T>, expected: &BTreeSet<T>, empty_ok: bool) -> CheckScores {
+    let common = found.intersection(expected).count();
+    CheckScores::of_shares(shares(common, found.len(), expected.len(), empty_ok))
+}
+
+/// Precision, recall and F1. Saying nothing is worth nothing, unless nothing is expected and `empty_ok`.
+fn shares(common: usize, found: usize, expected: usize, empty_ok: bool) -> [f64; 3] {
+    if found == 0 || expected == 0 {
+        return [f64::from(u8::from(found == expected && empty_ok)); 3];
+    }
+    let (precision, recall) = (common as f64 / found as f64, common as f64 / expected as f64);
+    let sum = precision + recall;
+    [precision, recall, if sum == 0.0 { 0.0 } else { 2.0 * precision * recall / sum }]
+}
+
+/// A check of one case, with what it expects.
+pub(super) struct CaseCheck {
+    pub(super) spec: CheckSpec,
+    expected: ExpectedAnswer,
+}
+
+enum ExpectedAnswer {
+    Text(String),
+    Number(f64),
+    List(Vec<String>),
+    Table(ResultTable),
+    Pattern(Regex),
+}
+
+/// Where and how long an answer may be judged.
+pub(super) struct Bench<'a> {
+    pub(super) graph: Option<&'a QueryGraph>,
+    pub(super) prefixes: &'a PrefixTable,
+    pub(super) effort: &'a Effort,
+    /// The processor time of all queries of the judgement.
+    pub(super) budget: TimeBudget,
+}
+
+impl CaseCheck {
+    /// Reads what a case expects of a check.
+    ///
+    /// # Errors
+    /// It is missing, or of the wrong type.
+    pub(super) fn read(spec: CheckSpec, expected: Option<&Value>) -> Result<Self, CaseError> {
+        let wrong = |expected| CaseError::Field { field: "expected", expected };
+        let text = || expected.and_then(Value::as_str).map(str::to_owned);
+        let expected = match &spec.rule {
+            CheckRule::Exact | CheckRule::Text | CheckRule::Choice { .. } => {
+                ExpectedAnswer::Text(text().ok_or_else(|| wrong("text"))?)
+            }
+            CheckRule::Pattern { matches } => ExpectedAnswer::Pattern(pattern(matches)?),
+            CheckRule::Number { .. } => {
+                let number = expected.and_then(Value::as_f64);
+                ExpectedAnswer::Number(number.ok_or_else(|| wrong("number"))?)
+            }
+            CheckRule::List { .. } => {
+                let items = expected.and_then(Value::as_array).ok_or_else(|| wrong("list"))?;
+                ExpectedAnswer::List(items.iter().map(words::item_text).collect())
+            }
+            CheckRule::Rows { .. } => {
+                let table = expected.and_then(|expected| ResultTable::deserialize(expected).ok());
+                ExpectedAnswer::Table(table.ok_or_else(|| wrong("result with columns and rows"))?)
+            }
+        };
+        Ok(Self { spec, expected })
+    }
+
+    /// The scores of an answer that can be read.
+    pub(super) fn judge(&self, answer: &ReadAnswer, bench: &Bench<'_>) -> CheckScores {
+        let empty_ok = self.spec.empty_ok;
+        match (&self.spec.rule, &self.expected, answer) {
+            (CheckRule::Exact, ExpectedAnswer::Text(expected), ReadAnswer::Text(text)) => {
+                CheckScores::of(text.trim() == expected.trim())
+            }
+            (CheckRule::Text, ExpectedAnswer::Text(expected), ReadAnswer::Text(text)) => {
+                CheckScores::of(words::plain(text) == words::plain(expected))
+            }
+            (CheckRule::Pattern { .. }, ExpectedAnswer::Pattern(pattern), ReadAnswer::Text(text)) => {
+                CheckScores::of(pattern.is_match(text))
+            }
+            (CheckRule::Choice { choices }, ExpectedAnswer::Text(expected), ReadAnswer::Text(text)) => {
+                let chosen = first_word::of(text, choices).map(|at| choices[at].as_str());
+                let mut scores =
+                    CheckScores::of(chosen.is_some_and(|chosen| chosen.eq_ignore_ascii_case(expected)));
+                scores.info("choice", chosen);
+                scores
+            }
+            (
+                CheckRule::Number { within, relative },
+                ExpectedAnswer::Number(expected),
+                ReadAnswer::Number(number),
+            ) => {
+                let mut scores =
+                    CheckScores::of((number - expected).abs() <= within.max(relative * expected.abs()));
+                scores.info("number", *number);
+                scores
+            }
+            (CheckRule::List { items, ordered, partial }, ExpectedAnswer::List(expected), answer) => {
+                let rule = ListRule { items: *items, ordered: *ordered, partial: *partial, empty_ok };
+                match answer {
+                    ReadAnswer::List(found) => list::compare(found, expected, rule, bench.prefixes),
+                    ReadAnswer::Json(Value::Array(found)) => {
+                        let found: Vec<String> = found.iter().map(words::item_text).collect();
+                        list::compare(&found, expected, rule, bench.prefixes)
+                    }
+                    _ => CheckScores::default(),
+                }
+            }
+            (CheckRule::Rows { compare }, ExpectedAnswer::Table(expected), ReadAnswer::Query(query)) => {
+                match found(query, bench) {
+                    Ok(found) => rows::compare(&found, expected, *compare, empty_ok),
+                    Err(message) => {
+                        let empty = !expected.rows.is_empty();
+                        let mut scores = CheckScores { empty, ..CheckScores::of_shares([0.0; 3]) };
+                        scores.info("error", message);
+                        scores
+                    }
+                }
+            }
+            // A pack whose checks do not fit its answers is refused when it is compiled; from elsewhere it scores nothing.
+            _ => CheckScores::default(),
+        }
+    }
+
+    /// The scores of an answer that cannot be read: the same names, and nothing.
+    pub(super) fn unreadable(&self) -> CheckScores {
+        match self.spec.rule {
+            CheckRule::List { .. } | CheckRule::Rows { .. } => CheckScores::of_shares([0.0; 3]),
+            _ => CheckScores::default(),
+        }
+    }
+}
+
+fn found(query: &rdf::PreparedQuery, bench: &Bench<'_>) -> Result<ResultTable, String> {
+    if let EvaluationStage::WithoutExecution(limit) = bench.effort.stage {
+        return Err(limit.message().to_owned());
+    }
+    let Some(graph) = bench.graph else { return Err("the task has no graph".to_owned()) };
+    let limits = QueryLimits { deadline: bench.budget.left(), rows_max: bench.effort.limits.rows_max };
+    ResultTable::of(query, graph, &limits).map_err(|error| error.to_string())
+}
+
+/// Compiles a regular expression that takes linear time.
+///
+/// # Errors
+/// It is none, or too large.
+pub fn pattern(text: &str) -> Result<Regex, CaseError> {
+    let built = RegexBuilder::new(text).size_limit(PATTERN_BYTES_MAX).build();
+    built.map_err(|error| CaseError::Reference { field: "matches", message: error.to_string() })
+}

@@ -1,0 +1,241 @@
+//! Declared, DeclaredBest and DeclaredLast: tasks that people declare in a task file instead of writing a class. They differ in
+//! the answer that counts: the only one, the best, the last.
+//!
+//! The parameters of a task say how an answer is read and which checks judge it ([`spec`]). An answer that cannot be read
+//! scores 0 everywhere. The score of one that can is
+//!
+//! `score` = `readable` + (1 − `readable`) · Σ weight · main / Σ weight
+//!
+//! over the checks in their order, and 0 if a check that is a gate is not passed in full. Other scores are `readable` (1 or
+//! 0), the main score of each check under its name, and its further ones as `NAME_part`.
+//!
+//! All queries of a judgement share the processor time that the pack's limits allow one query.
+//!
+//! Fields of a case: `expected`, an object with what each check expects by its name; `graphTurtle` or `graphName`, the graph
+//! on which queries run. The prompt of a case is stored with it, as `prompt`: [`task`](crate::task) fills it in. The
+//! placeholders of the follow-ups are `answer`, the part of the answer that counts, and `finding.message`.
+
+use std::sync::{Arc, OnceLock};
+
+use domain::{Infos, PromptKind, Scores};
+use rdf::{PrefixTable, TimeBudget};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::query::case_graph::{self, CaseGraph};
+use crate::class::{AnswerForm, ClassSpec, ReadCase};
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Shots, Verdict};
+use crate::graphs::{ExerciseGraph, GraphLibrary};
+use crate::wording::Fields;
+
+mod answer;
+mod checks;
+pub mod spec;
+mod words;
+
+use answer::{ReadAnswer, Unreadable};
+use checks::{Bench, CaseCheck, CheckScores};
+pub use checks::{EXPECTED_COLUMNS_MAX, ResultTable, pattern};
+use spec::DeclaredSpec;
+
+/// The class of tasks with one answer.
+pub const ONE: &str = "Declared";
+
+/// The class of tasks of whose answers the best counts.
+pub const BEST: &str = "DeclaredBest";
+
+/// The class of tasks of whose answers the last counts.
+pub const LAST: &str = "DeclaredLast";
+
+/// Their version. What a check means never changes within a version.
+pub const VERSION: &str = "1";
+
+/// Most characters of an answer in the infos.
+const SHOWN_CHARS_MAX: usize = 2_000;
+
+/// The score that is combined over the rounds.
+const AGGREGATED: &[&str] = &["score"];
+
+/// Tasks of task files.
+pub(crate) const CLASSES: [ClassSpec; 3] = [
+    ClassSpec::new(&[(ONE, &[VERSION])], &["score"], AnswerForm::Text, READ),
+    several(&[(BEST, &[VERSION])], &["max", "score"]),
+    several(&[(LAST, &[VERSION])], &["last", "score"]),
+];
+
+const READ: ReadCase = |input, graphs, _| Ok(Box::new(DeclaredCase::read(input, graphs)?));
+
+const fn several(
+    names: &'static [(&'static str, &'static [&'static str])],
+    headline: &'static [&'static str],
+) -> ClassSpec {
+    ClassSpec {
+        follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::EmptyResult],
+        ..ClassSpec::new(names, headline, AnswerForm::Text, READ)
+    }
+}
+
+/// A case of a declared task.
+struct DeclaredCase {
+    spec: DeclaredSpec,
+    checks: Vec<CaseCheck>,
+    prefixes: PrefixTable,
+    graph: Option<CaseGraphLater>,
+    rounds: Option<usize>,
+}
+
+/// The graph of a case, which processes that only ask read never.
+struct CaseGraphLater {
+    source: std::sync::Mutex<Option<CaseGraph>>,
+    loaded: OnceLock<Result<Arc<ExerciseGraph>, CaseError>>,
+}
+
+impl CaseGraphLater {
+    fn new(graph: CaseGraph) -> Self {
+        Self { source: std::sync::Mutex::new(Some(graph)), loaded: OnceLock::new() }
+    }
+
+    fn get(&self) -> Result<&Arc<ExerciseGraph>, CaseError> {
+        let load = || {
+            let source = self.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            source.map_or_else(|| Err(CaseError::MissingGraph { name: "-".to_owned() }), CaseGraph::load)
+        };
+        self.loaded.get_or_init(load).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl DeclaredCase {
+    fn read(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Self, CaseError> {
+        let parameters = Value::Object(input.parameters.clone());
+        let spec = DeclaredSpec::deserialize(parameters)
+            .map_err(|error| CaseError::Reference { field: "parameters", message: error.to_string() })?;
+        let nothing = Map::new();
+        let expected = input.data.get("expected").and_then(Value::as_object).unwrap_or(&nothing);
+        let checks =
+            spec.checks.iter().map(|check| CaseCheck::read(check.clone(), expected.get(&check.name)));
+        let checks = checks.collect::<Result<Vec<_>, _>>()?;
+        let mut prefixes = PrefixTable::new();
+        for (prefix, namespace) in &spec.prefixes {
+            prefixes.insert(prefix, namespace);
+        }
+        let graph = case_graph::of_case(input.data, library)?;
+        let deferred = graph.as_ref().is_some_and(CaseGraph::is_deferred);
+        let rounds = (input.class != ONE).then_some(spec.rounds);
+        let case = Self { spec, checks, prefixes, graph: graph.map(CaseGraphLater::new), rounds };
+        if !deferred {
+            case.prepare()?;
+        }
+        Ok(case)
+    }
+
+    /// The graph and the prefixes that answers may use undeclared.
+    ///
+    /// # Panics
+    /// The graph was deferred and cannot be read; call [`Exercise::prepare`] first.
+    fn ground(&self) -> (Option<&ExerciseGraph>, PrefixTable) {
+        let Some(graph) = &self.graph else { return (None, self.prefixes.clone()) };
+        match graph.get() {
+            Ok(graph) => (Some(graph), PrefixTable::layered(&[&graph.prefixes, &self.prefixes])),
+            Err(error) => panic!("judged without being prepared: {error}"),
+        }
+    }
+
+    fn refuse(&self, finding: Unreadable) -> Verdict {
+        let mut infos = Infos::new();
+        infos.insert("answer".into(), finding.part.as_deref().map(shown).into());
+        infos.insert("finding".into(), finding.message.as_str().into());
+        let scores = self.checks.iter().map(CaseCheck::unreadable).collect();
+        let part = finding.part.unwrap_or_default();
+        self.verdict(false, scores, infos, Some(follow_up(finding.kind, &finding.message, &part)))
+    }
+
+    fn compare(&self, answer: &ReadAnswer, part: &str, bench: &Bench<'_>) -> Verdict {
+        let mut infos = Infos::new();
+        infos.insert("answer".into(), shown(part).into());
+        let mut scores = Vec::with_capacity(self.checks.len());
+        for check in &self.checks {
+            let mut judged = check.judge(answer, bench);
+            for (name, value) in std::mem::take(&mut judged.infos) {
+                infos.insert(format!("{}_{name}", check.spec.name), value);
+            }
+            scores.push(judged);
+        }
+        let empty = scores.iter().any(|scores| scores.empty);
+        let follow_up =
+            empty.then(|| follow_up(PromptKind::EmptyResult, "The answer leads to an empty result.", part));
+        self.verdict(true, scores, infos, follow_up)
+    }
+
+    fn verdict(
+        &self,
+        readable: bool,
+        checked: Vec<CheckScores>,
+        infos: Infos,
+        follow_up: Option<FollowUp>,
+    ) -> Verdict {
+        let (mut sum, mut weights, mut passed) = (0.0, 0.0, readable);
+        for (check, scores) in self.checks.iter().zip(&checked) {
+            sum += check.spec.weight * scores.main;
+            weights += check.spec.weight;
+            passed &= !check.spec.gate || scores.main >= 1.0;
+        }
+        let of_checks = if weights > 0.0 { sum / weights } else { 0.0 };
+        let share = self.spec.readable;
+        let score = if passed { share + (1.0 - share) * of_checks } else { 0.0 };
+        let mut scores = Scores::new();
+        scores.insert("score".into(), score.into());
+        scores.insert("readable".into(), f64::from(u8::from(readable)).into());
+        for (check, checked) in self.checks.iter().zip(checked) {
+            let name = &check.spec.name;
+            scores.insert(name.clone(), checked.main.into());
+            for (part, value) in checked.parts {
+                scores.insert(format!("{name}_{part}"), value.into());
+            }
+        }
+        Verdict { scores, infos, follow_up, unscored: None }
+    }
+}
+
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn follow_up(kind: PromptKind, message: &str, answer: &str) -> FollowUp {
+    let fields = [("finding.message", message), ("answer", answer)];
+    let fields = fields.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    FollowUp { kind, fields: Fields::from(fields) }
+}
+
+impl Exercise for DeclaredCase {
+    fn shots(&self) -> Shots {
+        let Some(answers_max) = self.rounds else { return Shots::Single };
+        Shots::Multi {
+            answers_max,
+            answers_max_syntax: answers_max,
+            answers_max_empty_result: answers_max,
+            aggregated: AGGREGATED,
+        }
+    }
+
+    fn prepare(&self) -> Result<(), CaseError> {
+        self.graph.as_ref().map_or(Ok(()), |graph| graph.get().map(|_| ()))
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let (graph, prefixes) = self.ground();
+        match answer::read(answer, &self.spec.answer, &prefixes, effort) {
+            Err(finding) => self.refuse(finding),
+            Ok((read, part)) => {
+                let budget = TimeBudget::begin(effort.limits.query_time);
+                let graph = graph.map(|loaded| &loaded.graph);
+                self.compare(&read, &part, &Bench { graph, prefixes: &prefixes, effort, budget })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

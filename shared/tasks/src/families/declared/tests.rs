@@ -1,0 +1,183 @@
+//! Declared tasks from answer to score.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::dialogue::{Dialogue, Next};
+use crate::exercise::{Compat, EvaluationLimits, EvaluationStage, Limit};
+
+const LAB: &str = "@prefix : <http://example.org/lab#> .\n\
+    :Ada a :Person ; :worksOn :Loom , :Kiln ; :hours 12 . :Bo a :Person ; :worksOn :Loom ; :hours 30 .\n\
+    :Cy a :Person ; :worksOn :Kiln ; :hours 20 . :Di a :Person ; :hours 8 .";
+
+fn case(class: &str, parameters: Value, data: Value) -> Result<Box<dyn Exercise>, CaseError> {
+    let (Value::Object(parameters), Value::Object(data)) = (parameters, data) else { panic!() };
+    let input =
+        CaseInput { class, version: VERSION, parameters: &parameters, data: &data, first_prompt: None };
+    crate::families::exercise(&input, &GraphLibrary::default(), Compat::default())
+}
+
+fn queries(class: &str) -> Box<dyn Exercise> {
+    let parameters = json!({
+        "answer": {"take": "block", "as": "sparql"}, "readable": 0.2, "rounds": 2,
+        "checks": [{"name": "rows", "weight": 1.0, "rule": {"kind": "rows", "compare": "rows"}}],
+    });
+    let rows = json!([["<http://example.org/lab#Cy>"], ["<http://example.org/lab#Di>"]]);
+    let data = json!({"graphTurtle": LAB, "expected": {"rows": {"columns": 1, "rows": rows}}});
+    case(class, parameters, data).unwrap()
+}
+
+/// A task with one check, and one case of it.
+fn single(read_as: &str, rule: Value, expected: Value) -> Result<Box<dyn Exercise>, CaseError> {
+    let parameters = json!({
+        "answer": {"as": read_as}, "rounds": 1, "checks": [{"name": "it", "weight": 1.0, "rule": rule}],
+    });
+    case(ONE, parameters, json!({"expected": {"it": expected}}))
+}
+
+fn full() -> Effort {
+    Effort::full(EvaluationLimits::default())
+}
+
+fn score(exercise: &dyn Exercise, answer: &str) -> f64 {
+    exercise.judge(answer, &full()).scores["score"].as_f64().unwrap()
+}
+
+fn block(query: &str) -> String {
+    format!("```sparql\n{query}\n```")
+}
+
+#[test]
+fn a_query_is_judged_by_what_it_finds() {
+    let case = queries(BEST);
+    let right = "SELECT ?p { ?p a :Person FILTER NOT EXISTS { ?p :worksOn ?x . :Bo :worksOn ?x } }";
+    // Ada and Bo work on the loom; those who do not are right.
+    assert_eq!(score(&*case, &block(right)), 1.0);
+    let more =
+        "SELECT ?h ?p { ?p a :Person ; :hours ?h FILTER NOT EXISTS { ?p :worksOn ?x . :Bo :worksOn ?x } }";
+    assert_eq!(score(&*case, &block(more)), 1.0);
+    let slip = "SELECT ?p { ?p a :Person ; :worksOn ?x FILTER NOT EXISTS { :Bo :worksOn ?x } }";
+    let verdict = case.judge(&block(slip), &full());
+    assert_eq!(
+        serde_json::to_string(&verdict.scores).unwrap(),
+        r#"{"score":0.6000000000000001,"readable":1.0,"rows":0.5,"rows_precision":0.5,"rows_recall":0.5}"#
+    );
+    assert_eq!(verdict.follow_up, None, "a wrong result is no finding");
+    let kinds = |answer: &str| case.judge(answer, &full()).follow_up.map(|follow_up| follow_up.kind);
+    assert_eq!(kinds(&block("SELECT ?p {")), Some(PromptKind::Syntax));
+    assert_eq!(kinds("Those who do not."), Some(PromptKind::Structure));
+    assert_eq!(kinds(&block("SELECT ?p { ?p a :Cat }")), Some(PromptKind::EmptyResult));
+    assert_eq!(score(&*case, &block("SELECT ?p {")), 0.0);
+    assert_eq!(score(&*case, &block("SELECT ?p { ?p a :Cat }")), 0.2);
+}
+
+#[test]
+fn the_rounds_end_when_nothing_is_found_wrong_or_they_are_used_up() {
+    let case = queries(LAST);
+    let mut dialogue = Dialogue::new(case.shots());
+    dialogue.take(case.judge("no", &full()));
+    let Next::FollowUp(asked) = dialogue.next() else { panic!() };
+    assert_eq!(asked.fields["finding.message"], "The answer has no fenced code block.");
+    dialogue.take(case.judge("still no", &full()));
+    assert_eq!(dialogue.next(), Next::Done);
+    let evaluation = dialogue.into_evaluation();
+    let class = crate::TaskClass::resolve(LAST, VERSION).unwrap();
+    assert_eq!(class.headline_of(&evaluation.scores), Some(0.0));
+    assert_eq!(queries(ONE).shots(), Shots::Single);
+}
+
+#[test]
+fn every_check_tells_right_answers_from_wrong_ones() {
+    let choices = json!({"kind": "choice", "choices": ["yes", "no"]});
+    let list = json!({"kind": "list", "items": "number", "ordered": false, "partial": true});
+    for (read_as, rule, expected, right, wrong) in [
+        ("text", json!({"kind": "exact"}), json!("Osk"), " Osk\n", "osk"),
+        ("text", json!({"kind": "text"}), json!("New Osk"), "**new osk**.", "Old Osk"),
+        ("text", json!({"kind": "pattern", "matches": "(?i)\\bosk\\b"}), json!(null), "to OSK!", "kiosks"),
+        ("text", choices, json!("no"), "**No**, because", "yes, no"),
+        (
+            "number",
+            json!({"kind": "number", "within": 0.0, "relative": 0.01}),
+            json!(200),
+            "about 201 km",
+            "203",
+        ),
+        ("list", list.clone(), json!([1, 2]), "- 2.0\n- 1", "3"),
+        ("json", list, json!([1, 2]), "[2, 1] as asked", "[3]"),
+    ] {
+        let case = single(read_as, rule.clone(), expected).unwrap();
+        assert_eq!(score(&*case, right), 1.0, "{rule}: {right}");
+        assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong}");
+        let hostile = ["", "...", "```", "[[[[", "{\"a\":", "\0", &"9".repeat(100_000), &"[".repeat(100_000)];
+        for answer in hostile {
+            assert_eq!(score(&*case, answer), 0.0, "{rule}: {:.20}", answer);
+        }
+    }
+}
+
+#[test]
+fn gates_and_weights_make_one_score() {
+    let checks = |gate: bool| {
+        json!({
+            "answer": {}, "rounds": 1, "readable": 0.5,
+            "checks": [
+                {"name": "form", "weight": 0.0, "gate": gate, "rule": {"kind": "pattern", "matches": "^[A-Z]"}},
+                {"name": "a", "weight": 3.0, "rule": {"kind": "pattern", "matches": "a"}},
+                {"name": "b", "weight": 1.0, "rule": {"kind": "pattern", "matches": "b"}},
+            ],
+        })
+    };
+    let (open, gated) =
+        (case(ONE, checks(false), json!({})).unwrap(), case(ONE, checks(true), json!({})).unwrap());
+    assert_eq!((score(&*open, "xa"), score(&*gated, "xa")), (0.875, 0.0));
+    assert_eq!(score(&*gated, "Xb"), 0.625);
+}
+
+#[test]
+fn limits_are_verdicts_that_name_themselves() {
+    let case = queries(BEST);
+    let answer = block("SELECT ?p { ?p a :Person }");
+    let at = |stage| case.judge(&answer, &Effort { limits: EvaluationLimits::default(), stage });
+    let unexecuted = at(EvaluationStage::WithoutExecution(Limit::CpuTime));
+    assert_eq!(unexecuted.scores["score"], 0.2);
+    assert_eq!(unexecuted.infos["rows_error"], Limit::CpuTime.message());
+    let unparsed = at(EvaluationStage::WithoutParsing(Limit::Memory));
+    assert_eq!(
+        (&unparsed.scores["score"], &unparsed.infos["finding"]),
+        (&json!(0.0), &json!(Limit::Memory.message()))
+    );
+}
+
+#[test]
+fn many_queries_of_one_judgement_share_one_budget() {
+    let endless =
+        "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r FILTER(?a = ?q) }";
+    let checks: Vec<Value> = (0..20)
+        .map(|number| json!({"name": format!("c{number}"), "weight": 1.0, "rule": {"kind": "rows", "compare": "cells"}}))
+        .collect();
+    let expected: Map<String, Value> =
+        (0..20).map(|number| (format!("c{number}"), json!({"columns": 1, "rows": [["1"]]}))).collect();
+    let parameters = json!({"answer": {"take": "block", "as": "sparql"}, "rounds": 1, "checks": checks});
+    let case = case(ONE, parameters, json!({"graphTurtle": LAB, "expected": expected})).unwrap();
+    let time = std::time::Duration::from_millis(100);
+    let limits = EvaluationLimits { query_time: time, rows_max: usize::MAX, ..EvaluationLimits::default() };
+    let budget = TimeBudget::begin(10 * time);
+    let verdict = case.judge(&block(endless), &Effort::full(limits));
+    assert!(budget.left().unwrap() > time, "one budget, not twenty");
+    assert_eq!(verdict.infos["c19_error"], "A time out occurred");
+}
+
+#[test]
+fn packs_from_elsewhere_are_refused_where_they_cannot_be_used() {
+    for (rule, expected) in [
+        (json!({"kind": "exact"}), json!(null)),
+        (json!({"kind": "number", "within": 0, "relative": 0}), json!("one")),
+        (json!({"kind": "list", "items": "text", "ordered": false, "partial": true}), json!("a")),
+        (json!({"kind": "rows", "compare": "rows"}), json!([["a"]])),
+        (json!({"kind": "pattern", "matches": "(?=look)"}), json!(null)),
+        (json!({"kind": "pattern", "matches": "(a{1000}){1000}"}), json!(null)),
+        (json!({"kind": "nonsense"}), json!(null)),
+    ] {
+        assert!(single("text", rule.clone(), expected).is_err(), "{rule}");
+    }
+}
