@@ -17,6 +17,7 @@ const ORDER: [&str; 29] = [
     "tasks",
     "results",
     "packs",
+    "task-files",
     "benchmarks",
     "models",
     "queue",

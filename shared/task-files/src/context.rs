@@ -1,0 +1,19 @@
+//! What the tasks of a file share while they are compiled.
+
+use std::rc::Rc;
+
+use rdf::PrefixTable;
+use tasks::EvaluationLimits;
+
+use crate::graphs::FileGraph;
+use crate::mistake::MistakeList;
+
+/// What the tasks of a file share.
+pub(crate) struct FileContext<'a> {
+    pub(crate) mistakes: &'a MistakeList<'a>,
+    pub(crate) graphs: &'a [(String, Rc<FileGraph>)],
+    pub(crate) prefixes: &'a PrefixTable,
+    pub(crate) limits: &'a EvaluationLimits,
+    /// Reads a file beside the task file.
+    pub(crate) read_text: &'a dyn Fn(&str) -> Result<String, String>,
+}

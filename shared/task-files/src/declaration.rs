@@ -1,0 +1,357 @@
+//! One `[[task]]` of a file: its preset, checks, cases, prompts and known answers, as the task of a pack.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use domain::TaskLabel;
+use rdf::RdfFormat;
+use serde_json::{Map, Value};
+use tasks::families::declared::spec::{AnswerReading, AnswerRule, DeclaredSpec};
+use tasks::families::declared::{BEST, LAST, ONE, VERSION};
+use tasks::{CaseData, TaskData};
+
+use crate::answer_form::{in_form, written_answer};
+use crate::cases::{self, DeclaredRow};
+use crate::check::{self, DeclaredCheck, ExpectedSource, word};
+use crate::compiled_task::{CompiledTask, KnownAnswer};
+use crate::context::FileContext;
+use crate::expected::{self, ReferenceResults};
+use crate::field_path::plain;
+use crate::graphs::FileGraph;
+use crate::mistake::{MistakeList, hint};
+use crate::presets;
+use crate::table::Section;
+use crate::wording;
+
+/// Most answers of a dialogue.
+const ROUNDS_MAX: usize = 5;
+
+/// Compiles a task. `None` if it has mistakes, which are in the list.
+pub(crate) fn compile(
+    section: &Section<'_>,
+    context: &FileContext<'_>,
+    results: &mut ReferenceResults,
+) -> Option<CompiledTask> {
+    let mistakes = context.mistakes;
+    let label = label(section, mistakes);
+    let (task, preset) = completed(section, mistakes)?;
+    let answer = answer_rule(&task);
+    let checks = check::of_task(&task, &answer, context);
+    let rounds = rounds(&task, mistakes);
+    let readable = task.number("readable").map_or(0.0, |share| {
+        if share.value > 1.0 {
+            mistakes.at(&share.place, format!("`readable` is {}; it must be between 0 and 1", share.value));
+        }
+        share.value
+    });
+    let graph = file_graph(&task, context);
+    let rows = cases::of_task(&task, context.read_text, mistakes);
+    if rows.is_empty() && !task.has("cases") {
+        mistakes
+            .at(&task.place, "the task has no cases: write `[[task.case]]` or name a file in `cases.file`");
+    }
+    if let Some(preset) = preset {
+        needed(preset, &rows, &task, mistakes);
+    }
+    let hidden: HashSet<&str> = {
+        let revealed = task.texts("reveal");
+        let expected = checks.iter().filter_map(|check| check.source.as_ref()?.field());
+        expected.filter(|field| !revealed.iter().any(|shown| shown.value == *field)).collect()
+    };
+    let templates = wording::templates(&task, context);
+    for template in &templates {
+        wording::check_names(template, &rows, &hidden, &checks, mistakes);
+    }
+    if mistakes.none_yet().is_err() {
+        return None;
+    }
+    let spec = DeclaredSpec {
+        answer,
+        readable,
+        rounds,
+        checks: checks.iter().map(|check| check.spec.clone()).collect(),
+        prefixes: context
+            .prefixes
+            .iter()
+            .map(|(prefix, namespace)| (prefix.to_owned(), namespace.to_owned()))
+            .collect(),
+    };
+    let mut compiled = Vec::with_capacity(rows.len());
+    // Graphs of cases live as long as results are looked up by them.
+    let mut of_cases = Vec::new();
+    for row in &rows {
+        let case_graph = match task.text("graph_field") {
+            Some(field) => {
+                let graph = graph_of_case(row, field.value, context)?;
+                of_cases.push(Rc::clone(&graph));
+                Some(graph)
+            }
+            None => graph.clone().map(|(_, graph)| graph),
+        };
+        let mut data = Map::new();
+        match (&case_graph, &graph) {
+            (Some(_), Some((name, _))) => {
+                data.insert("graphName".into(), name.as_str().into());
+            }
+            (Some(of_case), None) => {
+                data.insert("graphTurtle".into(), of_case.document.as_str().into());
+            }
+            (None, _) => {}
+        }
+        data.insert(
+            "expected".into(),
+            expected_of(row, &checks, case_graph.as_deref(), context, results).into(),
+        );
+        let prompt = wording::prompts_of(row, &templates, &hidden, case_graph.as_deref(), context);
+        let reference = reference_answer(row, &checks, &data, &spec.answer);
+        compiled.push(CaseData {
+            uid: row.id.clone(),
+            data,
+            prompt,
+            reference_answer: reference,
+            ..CaseData::default()
+        });
+    }
+    let tests = tests(&task, &rows, mistakes);
+    let wording = wording::wording(&task, rounds, mistakes);
+    mistakes.none_yet().ok()?;
+    let class = match (rounds, task.text("headline").map(|headline| headline.value)) {
+        (1, _) => ONE,
+        (_, Some("last")) => LAST,
+        _ => BEST,
+    };
+    let Ok(Value::Object(parameters)) = serde_json::to_value(&spec) else { return None };
+    Some(CompiledTask {
+        data: TaskData {
+            label: TaskLabel::new(label?),
+            class: class.to_owned(),
+            version: VERSION.to_owned(),
+            parameters,
+            wording,
+            cases: compiled,
+        },
+        preset: preset.map(|preset| preset.name),
+        tests,
+        checks: spec.checks,
+        line: mistakes.line_of(section.place.start),
+    })
+}
+
+fn label<'a>(task: &Section<'a>, mistakes: &MistakeList<'_>) -> Option<&'a str> {
+    let Some(label) = task.text("label") else {
+        mistakes.at(&task.place, "the task has no `label`");
+        return None;
+    };
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if label.value.is_empty()
+        || label.value.len() > 100
+        || label.value.starts_with('.')
+        || !label.value.chars().all(good)
+    {
+        let message = format!(
+            "the label `{}` may have 1 to 100 letters, digits and `._-`, and no `.` in front",
+            label.value
+        );
+        mistakes.at(&label.place, message);
+    }
+    Some(label.value)
+}
+
+/// The task with what its preset adds.
+fn completed<'a>(
+    task: &Section<'a>,
+    mistakes: &MistakeList<'_>,
+) -> Option<(Section<'a>, Option<&'static presets::Preset>)> {
+    let Some(like) = task.text("like") else { return Some((task.clone(), None)) };
+    match presets::find(like.value) {
+        Some(found) => Some((task.clone().completed_from(&found.table), Some(found.preset))),
+        None => {
+            let near = hint(like.value, presets::ALL.iter().map(|preset| preset.name));
+            let list = "`kgfleet task show --presets` lists them";
+            let near = if near.is_empty() { format!("; {list}") } else { format!("{near} {list}") };
+            mistakes.at(&like.place, format!("no preset `{}`{near}", like.value));
+            None
+        }
+    }
+}
+
+fn answer_rule(task: &Section<'_>) -> AnswerRule {
+    let Some(answer) = task.section("answer") else { return AnswerRule::default() };
+    let texts = |key: &str| answer.texts(key).into_iter().map(|text| text.value.to_owned()).collect();
+    AnswerRule {
+        take: answer.text("take").and_then(|text| word(text.value)).unwrap_or_default(),
+        language: texts("language"),
+        containing: texts("containing"),
+        after: answer.text("after").map(|text| text.value.to_owned()).filter(|text| !text.is_empty()),
+        read_as: answer.text("as").and_then(|text| word(text.value)).unwrap_or_default(),
+        one: answer.flag("one"),
+    }
+}
+
+fn rounds(task: &Section<'_>, mistakes: &MistakeList<'_>) -> usize {
+    let Some(rounds) = task.whole("rounds") else { return 1 };
+    if !(1..=ROUNDS_MAX).contains(&rounds.value) {
+        mistakes.at(
+            &rounds.place,
+            format!("`rounds` is {}; it must be between 1 and {ROUNDS_MAX}", rounds.value),
+        );
+    }
+    rounds.value
+}
+
+fn file_graph(task: &Section<'_>, context: &FileContext<'_>) -> Option<(String, Rc<FileGraph>)> {
+    let name = task.text("graph")?;
+    if let Some(field) = task.text("graph_field") {
+        context.mistakes.at(&field.place, "`graph` and `graph_field` exclude each other");
+    }
+    let found = context.graphs.iter().find(|(known, _)| known == name.value);
+    if found.is_none() {
+        let known: Vec<&str> = context.graphs.iter().map(|(name, _)| name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        context.mistakes.at(&name.place, format!("no graph `{}`; the file has: {known}", name.value));
+    }
+    found.cloned()
+}
+
+fn graph_of_case(row: &DeclaredRow, field: &str, context: &FileContext<'_>) -> Option<Rc<FileGraph>> {
+    let told =
+        |message: String| context.mistakes.at(&row.place, format!("case `{}`, `{field}`: {message}", row.id));
+    let Some(text) = row.fields.get(field).and_then(Value::as_str) else {
+        told("there is no graph in Turtle".to_owned());
+        return None;
+    };
+    match FileGraph::read(text, RdfFormat::Turtle, context.prefixes) {
+        Ok(graph) => Some(Rc::new(graph)),
+        Err(message) => {
+            told(message);
+            None
+        }
+    }
+}
+
+/// Says which fields a preset wants that a case does not have.
+fn needed(preset: &presets::Preset, rows: &[DeclaredRow], task: &Section<'_>, mistakes: &MistakeList<'_>) {
+    // Whoever words prompt and checks anew needs none of the fields.
+    if task.has("prompt") && task.has("check") {
+        return;
+    }
+    for row in rows {
+        if let Some(field) = preset.needs.iter().find(|field| !row.fields.contains_key(**field)) {
+            let has: Vec<&str> = row.fields.keys().map(String::as_str).collect();
+            let message = format!(
+                "case `{}` has no field `{field}`, which the preset `{}` wants; it has: {}",
+                row.id,
+                preset.name,
+                has.join(", ")
+            );
+            mistakes.at(&row.place, message);
+            return;
+        }
+    }
+}
+
+fn expected_of(
+    row: &DeclaredRow,
+    checks: &[DeclaredCheck<'_>],
+    graph: Option<&FileGraph>,
+    context: &FileContext<'_>,
+    results: &mut ReferenceResults,
+) -> Map<String, Value> {
+    let mut all = Map::new();
+    for check in checks {
+        let Some(source) = &check.source else { continue };
+        let (rule, spec) = (&check.spec.rule, &check.spec);
+        let mut run = |query: &str| {
+            let graph = graph.ok_or("the task has no `graph` on which the query could run")?;
+            let table = results.of(query, graph, context.limits, spec.empty_ok)?;
+            expected::of_result(rule, &table)
+        };
+        let field = |name: &str| row.fields.get(name).ok_or_else(|| "the case has no such field".to_owned());
+        let value = match source {
+            ExpectedSource::Field(name) => field(name).and_then(|value| expected::of_value(rule, value)),
+            ExpectedSource::Text(text) => expected::of_value(rule, &text.as_str().into()),
+            ExpectedSource::Query(query) => run(query),
+            ExpectedSource::QueryField(name) => field(name).and_then(|query| run(&plain(query))),
+        };
+        let value = value.and_then(|value| match value.as_array() {
+            Some(items) if items.is_empty() && !spec.empty_ok => {
+                Err("the expected list is empty, so saying nothing would be right; `empty_ok = true` if so"
+                    .to_owned())
+            }
+            _ => Ok(value),
+        });
+        match value {
+            Ok(value) => {
+                all.insert(spec.name.clone(), value);
+            }
+            Err(message) => {
+                let what = source.field().unwrap_or(spec.name.as_str());
+                let place = if source.field().is_some() { &row.place } else { &check.place };
+                context.mistakes.at(place, format!("case `{}`, `{what}`: {message}", row.id));
+            }
+        }
+    }
+    all
+}
+
+/// An answer that gives every check what it expects, if one can be written.
+fn reference_answer(
+    row: &DeclaredRow,
+    checks: &[DeclaredCheck<'_>],
+    data: &Map<String, Value>,
+    rule: &AnswerRule,
+) -> Option<String> {
+    let expecting = |check: &&DeclaredCheck<'_>| check.spec.rule.expects();
+    let first = checks.iter().find(expecting)?;
+    let expected = data.get("expected")?.get(&first.spec.name)?;
+    let body = match (rule.read_as, &first.source) {
+        (AnswerReading::Sparql, Some(ExpectedSource::Query(query))) => (*query).to_owned(),
+        (AnswerReading::Sparql, Some(ExpectedSource::QueryField(field))) => plain(row.fields.get(*field)?),
+        (AnswerReading::Sparql, _) => return None,
+        (AnswerReading::List, _) => match expected.as_array()?.iter().map(plain).collect::<Vec<_>>() {
+            none if none.is_empty() => "none".to_owned(),
+            items => items.join("\n"),
+        },
+        (AnswerReading::Json, _) => expected.to_string(),
+        (AnswerReading::Text | AnswerReading::Number, _) => plain(expected),
+    };
+    Some(in_form(&body, rule))
+}
+
+fn tests(task: &Section<'_>, rows: &[DeclaredRow], mistakes: &MistakeList<'_>) -> Vec<KnownAnswer> {
+    let rule = answer_rule(task);
+    let language = rule.language.first().map_or("", String::as_str);
+    let mut tests = Vec::new();
+    for (number, test) in task.sections("test").into_iter().enumerate() {
+        let Some(case) = test.text("case") else {
+            mistakes.at(&test.place, "the test has no `case`");
+            continue;
+        };
+        if !rows.iter().any(|row| row.id == case.value) {
+            let near = hint(case.value, rows.iter().map(|row| row.id.as_str()));
+            mistakes.at(&case.place, format!("no case has the id `{}`{near}", case.value));
+        }
+        let answer = test.section("answer");
+        let text = |key: &str| answer.as_ref().and_then(|answer| Some(answer.text(key)?.value));
+        let answer = match (text("text"), text("block")) {
+            (Some(text), None) => text.to_owned(),
+            (None, Some(block)) => written_answer(block, language),
+            _ => {
+                mistakes.at(&test.place, "the test needs one of: answer.text, answer.block");
+                continue;
+            }
+        };
+        let mut scores: Vec<(String, f64)> = Vec::new();
+        scores.extend(test.number("score").map(|score| ("score".to_owned(), score.value)));
+        for (name, value) in test.by_name("scores") {
+            let value = crate::table::json(value.value).as_f64();
+            scores.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        if scores.is_empty() {
+            mistakes.at(&test.place, "the test says no score");
+        }
+        let line = mistakes.line_of(test.place.start);
+        tests.push(KnownAnswer { number: number + 1, line, case: case.value.to_owned(), answer, scores });
+    }
+    tests
+}

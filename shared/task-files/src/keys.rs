@@ -1,0 +1,209 @@
+//! The keys of a task file: what each may hold and what it is for. Reading, refusals and the schema for editors use these
+//! tables, so they cannot disagree.
+
+/// What a key may hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    Text,
+    /// One of these texts.
+    Word(&'static [&'static str]),
+    Number,
+    /// A whole number from 0.
+    Whole,
+    Flag,
+    Texts,
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A list of tables with these keys.
+    Tables(&'static [Key]),
+    /// A table of texts by free names.
+    TextByName,
+    /// A table of numbers by free names.
+    NumberByName,
+    /// A table of plain values by free names.
+    ValueByName,
+    /// A table of tables with these keys by free names.
+    TableByName(&'static [Key]),
+    /// A list of rows of data, whose keys are free.
+    Rows,
+}
+
+/// A key with its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub shape: Shape,
+    /// A phrase for editors and for `kgfleet task schema`.
+    pub about: &'static str,
+}
+
+const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
+    Key { name, shape, about }
+}
+
+/// The keys at the top of a file.
+pub const FILE: &[Key] = &[
+    key("task_file", Shape::Whole, "Version of the format; marks the file. 1."),
+    key("name", Shape::Text, "Short name of the pack."),
+    key("version", Shape::Text, "Version of the content, for people."),
+    key("description", Shape::Text, "What the file holds, in a sentence or two."),
+    key("provenance", Shape::Text, "Where the content comes from."),
+    key("licence", Shape::Text, "Licence of the content, as an SPDX expression."),
+    key("canary", Shape::Text, "A random text that appears nowhere else. `kgfleet task new` draws one."),
+    key("protected", Shape::Flag, "Whether texts may leave this machine only encrypted or redacted."),
+    key("repeats", Shape::Whole, "How often each case is asked. Default: 1."),
+    key("prefixes", Shape::TextByName, "Prefixes that graphs, queries and answers may use undeclared."),
+    key("graphs", Shape::TableByName(GRAPH), "Graphs by name, on which queries run."),
+    key("limits", Shape::Table(LIMITS), "Limits of one judgement."),
+    key("task", Shape::Tables(TASK), "The tasks."),
+];
+
+/// The keys of a graph.
+pub const GRAPH: &[Key] = &[
+    key("file", Shape::Text, "Path of its document."),
+    key("text", Shape::Text, "Its document."),
+    key(
+        "format",
+        Shape::Word(&["turtle", "jsonld", "xml", "nt"]),
+        "Syntax, if the ending does not say. Default: turtle.",
+    ),
+];
+
+const LIMITS: &[Key] = &[
+    key(
+        "query_seconds",
+        Shape::Number,
+        "Processor time of all queries of one judgement, in seconds. Default: 10.",
+    ),
+    key("answer_bytes", Shape::Whole, "Size of an answer, in bytes. Default: 16 MiB."),
+    key("nesting", Shape::Whole, "Nesting of brackets in an answer. Default: 256."),
+    key("rows", Shape::Whole, "Rows of a result. Default: 1000000."),
+];
+
+/// The keys of a task.
+pub const TASK: &[Key] = &[
+    key("label", Shape::Text, "Name of the task in results: letters, digits and `._-`."),
+    key("like", Shape::Text, "The preset that completes the task."),
+    key("about", Shape::Text, "What the task measures, in a sentence."),
+    key("graph", Shape::Text, "The graph of this file on which queries run."),
+    key("graph_field", Shape::Text, "The field of a case that holds its graph in Turtle."),
+    key("cases", Shape::Table(CASES), "The file with the cases."),
+    key("case", Shape::Rows, "Cases written here."),
+    key("system", Shape::Text, "Template of the text above the conversation."),
+    key("system_file", Shape::Text, "File with that template."),
+    key("prompt", Shape::Text, "Template of the first prompt."),
+    key("prompt_file", Shape::Text, "File with that template."),
+    key("answer", Shape::Table(ANSWER), "Which part of an answer counts, and what it is read as."),
+    key("readable", Shape::Number, "Share of the score for an answer that can be read, 0 to 1. Default: 0."),
+    key("check", Shape::Tables(CHECK), "The checks that judge an answer."),
+    key("rounds", Shape::Whole, "Most answers of a dialogue, 1 to 5. Default: 1."),
+    key("headline", Shape::Word(&["max", "last"]), "Which answer stands in tables. Default: max."),
+    key("follow_up", Shape::Table(FOLLOW_UP), "What is sent after an answer with a finding."),
+    key("reveal", Shape::Texts, "Fields that checks expect and prompts may show all the same."),
+    key("test", Shape::Tables(TEST), "Answers of known score."),
+];
+
+const CASES: &[Key] = &[
+    key("file", Shape::Text, "Path of the data: JSONL, JSON, CSV, TSV or YAML."),
+    key("rows", Shape::Text, "Path of the list of rows within the file."),
+    key("fields", Shape::TextByName, "Fields of a case by their path in a row."),
+    key(
+        "id",
+        Shape::Text,
+        "Path of a case's identifier in a row. Default: `id`, or else the number of the row.",
+    ),
+    key("where", Shape::ValueByName, "Only rows with these values."),
+    key("skip", Shape::Whole, "Rows that are left out at the beginning."),
+    key("take", Shape::Whole, "Most rows that are taken."),
+];
+
+const ANSWER: &[Key] = &[
+    key(
+        "take",
+        Shape::Word(&["block", "last-block", "text", "line", "json"]),
+        "The part that counts. Default: text.",
+    ),
+    key("language", Shape::Texts, "Languages of blocks that count; an empty text for blocks without one."),
+    key("containing", Shape::Texts, "Words one of which a block must contain."),
+    key("after", Shape::Text, "Only the text behind the last such marker counts."),
+    key(
+        "as",
+        Shape::Word(&["text", "number", "list", "json", "sparql"]),
+        "What it is read as. Default: text.",
+    ),
+    key("one", Shape::Flag, "Whether a second block is a finding."),
+];
+
+/// The keys that checks of every kind have.
+pub const CHECK_OF_ALL: [&str; 6] = ["kind", "name", "weight", "gate", "empty_ok", "expect"];
+
+/// The keys of a check.
+pub const CHECK: &[Key] = &[
+    key("kind", Shape::Word(KINDS), "What is compared, and how."),
+    key("name", Shape::Text, "Name of its score. Default: its kind."),
+    key("weight", Shape::Number, "Its share of the score, relative to the others. Default: 1; of a gate 0."),
+    key("gate", Shape::Flag, "Whether the score is 0 when this check is not passed in full."),
+    key("empty_ok", Shape::Flag, "Whether saying nothing is right where nothing is expected."),
+    key("expect", Shape::Table(EXPECT), "What is expected."),
+    key("matches", Shape::Text, "Of `pattern`: the regular expression."),
+    key("within", Shape::Number, "Of `number`: the distance that is allowed."),
+    key(
+        "relative",
+        Shape::Number,
+        "Of `number`: the distance that is allowed, as a share of the expected number.",
+    ),
+    key("choices", Shape::Texts, "Of `choice`: the words."),
+    key(
+        "items",
+        Shape::Word(&["text", "iri", "number", "record"]),
+        "Of `list`: what its items are. Default: text.",
+    ),
+    key("ordered", Shape::Flag, "Of `list`: whether the order counts."),
+    key("partial", Shape::Flag, "Of `list`: whether some right items are worth something. Default: true."),
+    key(
+        "compare",
+        Shape::Word(&["rows", "cells"]),
+        "Of `rows`: rows, or one set of all cells. Default: rows.",
+    ),
+];
+
+/// The kinds of checks.
+pub const KINDS: &[&str] = &["exact", "text", "pattern", "number", "choice", "list", "rows"];
+
+/// The keys that only this kind of check has.
+pub fn of_kind(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "pattern" => &["matches"],
+        "number" => &["within", "relative"],
+        "choice" => &["choices"],
+        "list" => &["items", "ordered", "partial"],
+        "rows" => &["compare"],
+        _ => &[],
+    }
+}
+
+const EXPECT: &[Key] = &[
+    key("field", Shape::Text, "The field of the case that holds it."),
+    key("text", Shape::Text, "The same text for all cases."),
+    key("file", Shape::Text, "A file with the same text for all cases."),
+    key("query", Shape::Text, "The result of this query on the graph of the case."),
+    key("query_field", Shape::Text, "The result of the query in this field of the case."),
+];
+
+const FOLLOW_UP: &[Key] = &[
+    key("structure", Shape::Text, "When the part that counts is not there."),
+    key("syntax", Shape::Text, "When it cannot be read."),
+    key("empty-result", Shape::Text, "When it leads to nothing where something is expected."),
+];
+
+const TEST: &[Key] = &[
+    key("case", Shape::Text, "Identifier of the case."),
+    key("answer", Shape::Table(TEST_ANSWER), "The answer."),
+    key("score", Shape::Number, "Its score."),
+    key("scores", Shape::NumberByName, "Other scores by name."),
+];
+
+const TEST_ANSWER: &[Key] = &[
+    key("text", Shape::Text, "The answer as it is."),
+    key("block", Shape::Text, "The body of a fenced code block."),
+];

@@ -1,0 +1,266 @@
+//! Task files from text to pack.
+
+use std::path::{Path, PathBuf};
+
+use task_files::{CompiledFile, Mistakes, compile, is_task_file};
+
+/// A folder with files.
+struct Ground(tempfile::TempDir);
+
+impl Ground {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let ground = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            std::fs::write(ground.path(name), text).unwrap();
+        }
+        ground
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn compiled(&self, text: &str) -> Result<CompiledFile, Mistakes> {
+        std::fs::write(self.path("t.toml"), text).unwrap();
+        compile(&self.path("t.toml"))
+    }
+
+    /// The mistakes of a file, a line for each: `LINE:COLUMN: message`.
+    fn refused(&self, text: &str) -> String {
+        let refused = self.compiled(text).unwrap_err().to_string();
+        refused.replace(&format!("{}:", self.path("t.toml").display()), "")
+    }
+}
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+}
+
+const SMALL: &str = "task_file = 1\nname = 'small'\n[[task]]\nlabel = 'words'\nlike = 'answer-word'\n";
+const CASE: &str = "[[task.case]]\nid = 'a'\nquestion = 'Which?'\nanswer = 'this'\n";
+
+#[test]
+fn the_eight_lines_make_a_pack_of_their_rows() {
+    let ground = Ground::new(&[
+        ("mine.ttl", "@prefix : <http://e/> . :a a :C ; :p 1 . :b a :C ; :p 2 ."),
+        (
+            "questions.jsonl",
+            "{\"question\": \"Which?\", \"sparql\": \"SELECT ?x { ?x a :C }\"}\n\
+             {\"question\": \"Is there one?\", \"sparql\": \"ASK { ?x a :C }\"}\n",
+        ),
+    ]);
+    let text = "task_file = 1\nname = \"my-graph\"\ngraphs.mine.file = \"mine.ttl\"\n[[task]]\nlabel = \"mine-sparql\"\n\
+                like = \"text-to-sparql\"\ngraph = \"mine\"\ncases.file = \"questions.jsonl\"\n";
+    let compiled = ground.compiled(text).unwrap();
+    assert_eq!(compiled.tasks[0].data.cases.len(), 2);
+    let proofs = compiled.prove().unwrap();
+    assert_eq!((proofs[0].references, &proofs[0].failures), (2, &vec![]));
+    let again = ground.compiled(text).unwrap();
+    assert_eq!(compiled.pack.hash(), again.pack.hash(), "the same bytes give the same pack");
+    let report = packs::verify(&compiled.pack);
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.answers_missing, 0, "simulated models know all answers");
+    assert!(is_task_file(&ground.path("t.toml")) && !is_task_file(&ground.path("mine.ttl")));
+    let prompt = compiled.tasks[0].data.cases[0].prompt["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("Question: Which?") && prompt.contains("```turtle"), "{prompt}");
+}
+
+#[test]
+fn the_example_scores_what_it_says_and_no_hundredth_more() {
+    let file = testdata("lab-questions.toml");
+    let proofs = compile(&file).unwrap().prove().unwrap();
+    assert_eq!(
+        (proofs[0].tests_passed, proofs[0].references, proofs[0].failures.len()),
+        (1, 1, 0),
+        "{proofs:?}"
+    );
+    let text = std::fs::read_to_string(file).unwrap();
+    for (stated, other) in [
+        ("score = 0.6", "score = 0.61"),
+        ("rows = 0.5", "rows = 0.49"),
+        ("rows_recall = 0.5", "rows_recall = 0.51"),
+        ("readable = 1,", "readable = 0.99,"),
+    ] {
+        let changed = Ground::new(&[]).compiled(&text.replace(stated, other)).unwrap().prove().unwrap();
+        assert_eq!(changed[0].failures.len(), 1, "{other}");
+        assert!(changed[0].failures[0].1.contains("test 1 has"), "{:?}", changed[0].failures);
+    }
+}
+
+#[test]
+fn data_may_lie_deep_in_rows_of_any_format() {
+    let ground = Ground::new(&[
+        (
+            "ck.yaml",
+            "questions:\n  - id: q1\n    question: {en: Which?, de: Welche?}\n    query: {sparql: 'SELECT ?x { ?x a :C }'}\n  \
+             - id: q2\n    question: {en: How many?}\n    query: {sparql: 'SELECT (COUNT(?x) AS ?n) { ?x a :C }'}\n",
+        ),
+        ("words.tsv", "id\tq\tanswer\tset\n1\tOne?\tuno\ttest\n2\tTwo?\tdos\ttrain\n3\tThree?\ttres\ttest\n"),
+    ]);
+    let text = "task_file = 1\nname = 'deep'\nprefixes = { '' = 'http://e/' }\ngraphs.g.text = ':a a :C .'\n\
+        [[task]]\nlabel = 'ck'\nlike = 'text-to-sparql'\ngraph = 'g'\n\
+        cases = { file = 'ck.yaml', rows = 'questions', fields = { question = 'question.en', sparql = 'query.sparql' } }\n\
+        [[task]]\nlabel = 'words'\nlike = 'answer-word'\n\
+        cases = { file = 'words.tsv', fields = { question = 'q' }, where = { set = 'test' }, skip = 1 }\n";
+    let compiled = ground.compiled(text).unwrap();
+    let ids = |task: usize| {
+        compiled.tasks[task].data.cases.iter().map(|case| case.uid.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!((ids(0), ids(1)), (vec!["q1", "q2"], vec!["3"]));
+    assert!(compiled.prove().unwrap().iter().all(|proof| proof.failures.is_empty()));
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    let ground = Ground::new(&[
+        (
+            "q.jsonl",
+            "{\"id\": \"q4\", \"question\": \"a\", \"answer\": \"b\"}\n{\"id\": \"q4\", \"question\": \"c\", \"answer\": \"d\"}\n",
+        ),
+        ("broken.jsonl", "{}\n{\"a\n"),
+    ]);
+    let small = |more: &str| format!("{SMALL}{more}");
+    let with_case = |more: &str| format!("{SMALL}{more}{CASE}");
+    let check = |rule: &str| {
+        format!(
+            "task_file = 1\nname = 's'\n[[task]]\nlabel = 'w'\nprompt = '{{{{ question }}}}'\n[[task.check]]\n{rule}{CASE}"
+        )
+    };
+    let queries = |query: &str| {
+        format!(
+            "task_file = 1\nname = 's'\ngraphs.g.text = '<a:a> a <a:C>, <a:D> .'\n[[task]]\nlabel = 'w'\nlike = \
+             'text-to-sparql'\ngraph = 'g'\n[[task.case]]\nid = 'a'\nquestion = 'Which?'\nsparql = '''{query}'''\n"
+        )
+    };
+    for (text, expected) in [
+        (
+            "task_file = 2\nnew = 1".to_owned(),
+            "1:13: this kgfleet reads version 1 of task files, and this is 2",
+        ),
+        ("name = 'x'".to_owned(), "1:1: a task file begins with `task_file = 1`"),
+        (with_case("chek = 1\n"), "6:1: unknown key `chek` in [[task]]; did you mean `check`?"),
+        (
+            with_case("prompt = 'a'\nprompt = 'b'\n"),
+            "7:1: the key `prompt` is given twice; the first is in line 6",
+        ),
+        (with_case("readable = '2'\n"), "6:12: `readable` is a text; a number from 0 is expected"),
+        (with_case("rounds = 9\n"), "6:10: `rounds` is 9; it must be between 1 and 5"),
+        (
+            SMALL.replace("answer-word", "answer-wort") + CASE,
+            "5:8: no preset `answer-wort`; did you mean `answer-word`? `kgfleet task show --presets` lists them",
+        ),
+        (
+            format!("{SMALL}{CASE}[[task]]\nlabel = 'words'\nlike = 'answer-word'\n{CASE}"),
+            "11:9: the label `words` is taken by the task in line 3",
+        ),
+        (with_case("graph = 'labs'\n"), "6:9: no graph `labs`; the file has: none"),
+        (
+            small("cases.file = '../gold.csv'\n"),
+            "6:14: `../gold.csv` is outside of the folder of this file; put it below",
+        ),
+        (
+            "task_file = 1\nname = 's'\ngraphs.lab.text = '''\n<a:a> a\n oops .'''\n[[task]]\n".to_owned(),
+            "3:8: graph `lab`, line 2, column 2: oops is not a valid RDF object",
+        ),
+        (small("cases.file = 'broken.jsonl'\n"), "6:14: `broken.jsonl:2`: "),
+        (
+            small("cases = { file = 'q.jsonl', fields = { question = 'question.de' } }\n"),
+            "6:40: row 1 has nothing at `question.de`; it has: id, question, answer",
+        ),
+        (small("cases.file = 'q.jsonl'\n"), "6:14: the cases 1 and 2 have the id `q4`"),
+        (
+            with_case("prompt = '{{ qestion }}'\n"),
+            "6:10: `qestion` is no field of the cases; did you mean `question`?",
+        ),
+        (
+            with_case("prompt = '{{ answer }}'\n"),
+            "6:10: the prompt shows `answer`, which `text` expects: it gives the answer away. If that is meant: `reveal = \
+             [\"answer\"]`",
+        ),
+        (
+            with_case(
+                "prompt = '{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}'\n",
+            ),
+            "6:10: the prompt of case `a` needs more than 200000 steps",
+        ),
+        (queries("SELECT ?x {"), "8:1: case `a`, `sparql`: line 1: Expected SelectQuery, found end of text"),
+        (
+            queries("SELECT ?x { SERVICE <http://e/> { ?x a ?c } }"),
+            "8:1: case `a`, `sparql`: SERVICE reaches nothing here: a task has one graph and no network",
+        ),
+        (
+            queries("SELECT ?x { ?x a <a:E> }"),
+            "8:1: case `a`, `sparql`: the expected result is empty, so a query that finds nothing would be right; `empty_ok = \
+             true` if so",
+        ),
+        (
+            queries("SELECT ?c { ?x a ?c } LIMIT 1"),
+            "8:1: case `a`, `sparql`: the expected result depends on the order of triples (run again on a reordered graph: \
+             other rows); add a key to ORDER BY",
+        ),
+        (
+            check("kind = 'rows'\nexpect.field = 'answer'\n"),
+            "7:8: the check `rows` cannot judge answers that are read as `text`: say what it reads in `answer.as`",
+        ),
+        (
+            check("kind = 'text'\nwithin = 1\nexpect.field = 'answer'\n"),
+            "8:10: `within` is no key of `text`, which has none of its own",
+        ),
+        (check("kind = 'text'\n"), "6:1: the check `text` needs `expect`"),
+        (
+            check("kind = 'pattern'\nmatches = '(?=a)'\n"),
+            "8:11: the regular expression cannot be used: look-around",
+        ),
+        (
+            check("kind = 'text'\nweight = 0\nexpect.field = 'answer'\n"),
+            "6:1: the weights of the checks add up to 0",
+        ),
+        (
+            with_case("rounds = 2\nfollow_up.syntax = 'See {{message}}'\n"),
+            "7:20: the follow-up `syntax`: no value for the placeholder `{{message}}`; it may have {{finding.message}} and \
+             {{answer}}",
+        ),
+        (
+            with_case("[[task.test]]\ncase = 'b'\nanswer.text = 'x'\nscore = 1\n"),
+            "7:8: no case has the id `b`; did you mean `a`?",
+        ),
+    ] {
+        let refused = ground.refused(&text);
+        assert!(refused.starts_with(expected), "{text}\n--- expected\n{expected}\n--- found\n{refused}");
+    }
+    std::fs::write(ground.path("t.yaml"), "task_file: 1\n").unwrap();
+    let yaml = compile(&ground.path("t.yaml")).unwrap_err().to_string();
+    assert!(yaml.ends_with("t.yaml:1:1: a task file is TOML; data may be YAML: `cases.file`"), "{yaml}");
+    let several = ground.refused(&with_case("rounds = 9\nreadable = 3\n"));
+    assert_eq!(several.lines().count(), 2, "all mistakes at once: {several}");
+}
+
+#[test]
+fn files_outside_of_the_folder_are_not_read_whatever_leads_there() {
+    let ground = Ground::new(&[]);
+    std::os::unix::fs::symlink("/etc/hostname", ground.path("link.csv")).unwrap();
+    for path in ["/etc/hostname", "link.csv", "a/../../x.csv"] {
+        let refused = ground.refused(&format!("{SMALL}cases.file = '{path}'\n"));
+        assert!(refused.contains("is outside of the folder"), "{path}: {refused}");
+    }
+    let refused = ground.refused(&format!("{SMALL}cases.file = '.'\n"));
+    assert!(refused.contains("not a regular file"), "{refused}");
+}
+
+#[test]
+fn an_expected_value_is_in_no_prompt_unless_it_is_revealed() {
+    let ground = Ground::new(&[]);
+    let shown = format!("{SMALL}reveal = ['answer']\nprompt = '{{{{ answer }}}}?'\n{CASE}");
+    let compiled = ground.compiled(&shown).unwrap();
+    assert_eq!(compiled.tasks[0].data.cases[0].prompt["prompt"], "this?");
+    let whole = format!("{SMALL}prompt = '{{% for a in self %}}{{% endfor %}}x'\n{CASE}");
+    assert!(!ground.refused(&whole).is_empty(), "no way round by another name");
+}
+
+#[test]
+fn cases_that_contradict_each_other_fail_the_proof() {
+    let text = format!("{SMALL}{CASE}{}", CASE.replace("'a'", "'b'").replace("'this'", "'that'"));
+    let proofs = Ground::new(&[]).compiled(&text).unwrap().prove().unwrap();
+    let failures: Vec<&str> = proofs[0].failures.iter().map(|(_, message)| message.as_str()).collect();
+    assert_eq!(failures, ["cases `a` and `b` have the same prompt and expect different things"]);
+}
