@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use coordinator::configuration::{Configuration, TaskChoice};
+use coordinator::configuration::{Configuration, ModelSpec, TaskChoice};
 use packs::configurations::BUNDLED;
 
 use crate::configure::addresses;
-use crate::kit::exit_code::Exit;
+use crate::kit::exit_code::{Exit, usage};
+use crate::place::task_files;
 
 /// Options that restrict or override a configuration.
 #[derive(Debug, Default, clap::Args)]
@@ -22,6 +23,12 @@ pub struct Selection {
     seed: Option<u64>,
 }
 
+/// A configuration that asks models the cases of a task file.
+pub fn of_task_file(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Configuration> {
+    let configuration = task_files::configuration(path, models)?;
+    configuration.ok_or_else(|| usage!("{} is no task file: it has no `task_file = 1`", path.display()))
+}
+
 /// Stands in for the file in errors if there is none.
 pub const COMMAND_LINE: &str = "command line";
 
@@ -31,6 +38,10 @@ impl Selection {
         let name = config.map_or(Some(BUNDLED[0].0), Path::to_str);
         let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
         let (configuration, file) = match (bundled, config) {
+            (None, Some(path)) if task_files::is_task_file(path) => {
+                let quick = Configuration::parse(BUNDLED[0].1, "quick.toml").map_err(Exit::usage)?;
+                (of_task_file(path, quick.models)?, path.display().to_string())
+            }
             (None, Some(path)) => {
                 (Configuration::read(path).map_err(Exit::usage)?, path.display().to_string())
             }

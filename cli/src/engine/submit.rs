@@ -19,6 +19,7 @@ use crate::kit::view;
 use crate::place::names;
 use crate::place::packs::CORE;
 use crate::place::remote::Remote;
+use crate::place::task_files;
 
 /// The pack of a configuration as a file; `None` if it is the built-in one.
 fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
@@ -27,6 +28,9 @@ fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
     }
     if let Some(sealed) = packs::bundled(&configuration.pack) {
         return Ok(Some(sealed.into()));
+    }
+    if let Some(sealed) = task_files::sealed(&configuration.pack)? {
+        return Ok(Some(sealed));
     }
     let bytes = named_files::read(Path::new(&configuration.pack), packs::SEALED_BYTES_MAX)
         .with_context(|| format!("cannot read the pack {}", configuration.pack))

@@ -12,15 +12,18 @@ use results::{RunDir, Sink};
 
 use crate::kit::exit_code::explained;
 use crate::kit::runtime::block_on;
+use crate::place::task_files;
 
 /// A coordinator in this process over a data folder.
 pub fn coordinator(config: CoordinatorOptions, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
     Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
 
-/// A submission of a configuration. It contains no pack: the coordinator of this process reads the pack itself.
+/// A submission of a configuration. It contains a pack only where a task file was compiled: others the coordinator of this
+/// process reads itself.
 pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
-    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: None })
+    let pack = task_files::sealed(&configuration.pack)?;
+    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack })
 }
 
 /// The configuration of a judged benchmark on this machine; `None` if there is none of this name.

@@ -2,7 +2,8 @@
 //!
 //! `data_dir` and `remote` are the options for both, `names` resolves abbreviated names of runs. `folders` reads runs
 //! in a folder, `local` asks a coordinator in this process about judged benchmarks, `steer` sends commands to the
-//! coordinator of a fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and `identities` open packs, `disclosure` decides
+//! coordinator of a fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and `identities` open packs, `task_files`
+//! compiles those of task files, `disclosure` decides
 //! how their texts may be written; `targets` lists what a configuration contacts, `trust` checks that its user agreed
 //! to that.
 
@@ -19,4 +20,5 @@ pub mod queue_login;
 pub mod remote;
 pub mod steer;
 pub mod targets;
+pub mod task_files;
 pub mod trust;

@@ -10,9 +10,13 @@ use worker::material::MaterialError;
 pub use worker::material::{CORE, load};
 
 use crate::kit::exit_code::Exit;
+use crate::place::task_files;
 
-/// Opens a pack by its name in configurations.
+/// Opens a pack by its name in configurations; a task file is compiled.
 pub fn open_pack(name: &str) -> anyhow::Result<Arc<Pack>> {
+    if let Some(compiled) = task_files::pack(name)? {
+        return Ok(compiled);
+    }
     worker::material::open_pack(name).map_err(|error| match error {
         MaterialError::Pack(error) => Exit::usage(advised(error)),
         error => Exit::usage(error),

@@ -54,6 +54,7 @@ verbs! {
     Verify = verify;
     Rm = rm;
     Pack = pack;
+    Task = task;
     Halu = kghalubench;
     Reevaluate = reevaluate;
     Rejudge = rejudge;

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 
-use crate::configure::choose::{COMMAND_LINE, Selection};
+use crate::configure::choose::{self, COMMAND_LINE, Selection};
 use crate::engine::session::WantedBenchmark;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
-use crate::place::names;
+use crate::place::{names, task_files};
 
 /// Run a benchmark on this machine.
 ///
 /// Without arguments: a quick configuration over all 26 tasks against the built-in simulator; no network, no GPU. With
 /// --endpoint and --model: a real server with OpenAI's API, such as vLLM. With CONFIG: a configuration in TOML or
-/// YAML, or LLM-KG-Bench's configuration.yml.
+/// YAML, LLM-KG-Bench's configuration.yml, or a task file with tasks of your own.
 ///
 /// Every finished dialogue is durable. Interrupt once to finish the dialogues in flight, twice to drop them; the same
 /// command again continues the run.
@@ -27,8 +27,9 @@ use crate::place::names;
 /// disk or other failure, before or during the run; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`, `halu-quick`.
-    #[arg(value_name = "CONFIG", conflicts_with_all = ["endpoint", "model"])]
+    /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`, `halu-quick`; or a task file, whose cases are
+    /// then asked of --model, or of simulated models that know some answers.
+    #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
     #[arg(long, value_name = "URL", requires = "model")]
@@ -79,6 +80,16 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
             selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
         }
         (config, None, None) => selection.configuration(config.as_deref()),
+        (Some(config), Some(endpoint), Some(model)) if task_files::is_task_file(config) => {
+            let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
+            let server = of_server(base.as_str(), model, arguments.key_env.clone());
+            selection.apply(choose::of_task_file(config, server.models)?, COMMAND_LINE)
+        }
+        (Some(config), ..) => Err(usage!(
+            "{} is a configuration, which names its models itself; --endpoint and --model are for task files, and for runs \
+             without a configuration",
+            config.display()
+        )),
         _ => Err(usage!("--endpoint and --model belong together")),
     }
 }

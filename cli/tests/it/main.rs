@@ -29,6 +29,7 @@ mod lists;
 mod moving;
 mod notifying;
 mod old_data;
+mod own_tasks;
 mod packing;
 mod protected;
 mod quick_run;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::field_path::{FieldPath, paths_of, plain};
 use crate::mistake::MistakeList;
 use crate::rows;
-use crate::table::{Section, json};
+use crate::table::{FileSection, json};
 
 /// One case with its fields.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct DeclaredRow {
 
 /// The cases of a task; what is wrong with them goes to the list.
 pub(crate) fn of_task(
-    task: &Section<'_>,
+    task: &FileSection<'_>,
     read_text: &dyn Fn(&str) -> Result<String, String>,
     mistakes: &MistakeList<'_>,
 ) -> Vec<DeclaredRow> {
@@ -56,7 +56,7 @@ fn acceptable(id: &str) -> bool {
 }
 
 fn of_data(
-    data: &Section<'_>,
+    data: &FileSection<'_>,
     read_text: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Vec<DeclaredRow>, (Range<usize>, String)> {
     let file = data.text("file").ok_or_else(|| (data.place.clone(), "`cases` needs `file`".to_owned()))?;

@@ -12,7 +12,7 @@ use tasks::families::declared::spec::{AnswerRule, CheckRule, CheckSpec};
 use crate::context::FileContext;
 use crate::keys;
 use crate::mistake::MistakeList;
-use crate::table::{Placed, Section};
+use crate::table::{FileSection, Placed};
 
 /// A check with what the file says it expects.
 pub(crate) struct DeclaredCheck<'a> {
@@ -47,7 +47,7 @@ pub(crate) fn word<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
 
 /// The checks of a task; what is wrong with them goes to the list.
 pub(crate) fn of_task<'a>(
-    task: &Section<'a>,
+    task: &FileSection<'a>,
     answer: &AnswerRule,
     context: &FileContext<'_>,
 ) -> Vec<DeclaredCheck<'a>> {
@@ -87,7 +87,7 @@ fn bad_name(name: &str, earlier: &[DeclaredCheck<'_>]) -> Option<String> {
 }
 
 fn check<'a>(
-    section: &Section<'a>,
+    section: &FileSection<'a>,
     answer: &AnswerRule,
     context: &FileContext<'_>,
 ) -> Option<DeclaredCheck<'a>> {
@@ -135,7 +135,7 @@ fn check<'a>(
     Some(DeclaredCheck { spec, source, place: section.place.clone() })
 }
 
-fn rule(section: &Section<'_>, kind: &Placed<&str>, mistakes: &MistakeList<'_>) -> Option<CheckRule> {
+fn rule(section: &FileSection<'_>, kind: &Placed<&str>, mistakes: &MistakeList<'_>) -> Option<CheckRule> {
     let number = |key: &str| section.number(key).map_or(0.0, |number| number.value);
     Some(match kind.value {
         "exact" => CheckRule::Exact,
@@ -174,7 +174,7 @@ fn rule(section: &Section<'_>, kind: &Placed<&str>, mistakes: &MistakeList<'_>) 
     })
 }
 
-fn source<'a>(section: &Section<'a>, context: &FileContext<'_>) -> Option<ExpectedSource<'a>> {
+fn source<'a>(section: &FileSection<'a>, context: &FileContext<'_>) -> Option<ExpectedSource<'a>> {
     let expect = section.section("expect")?;
     let given: Vec<&str> = ["field", "text", "file", "query", "query_field"]
         .into_iter()

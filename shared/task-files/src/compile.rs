@@ -19,7 +19,7 @@ use crate::graphs::{FileGraph, usual_prefixes};
 use crate::keys;
 use crate::mistake::{Mistake, MistakeList, Mistakes};
 use crate::proof::{self, Proof};
-use crate::table::{self, Section};
+use crate::table::{self, FileSection};
 
 /// The version of the format that is read.
 const FORMAT: usize = 1;
@@ -91,7 +91,7 @@ pub fn compile(path: &Path) -> Result<CompiledFile, Mistakes> {
         mistakes.add(at, explained(error, &source, at));
     }
     mistakes.none_yet()?;
-    let file = Section::new(table.get_ref(), 0..0);
+    let file = FileSection::new(table.get_ref(), 0..0);
     version(&file, &mistakes)?;
     table::check(table.get_ref(), keys::FILE, "the file", &mistakes);
     mistakes.none_yet()?;
@@ -127,7 +127,7 @@ fn explained(error: &toml::de::Error, source: &str, at: usize) -> String {
 }
 
 /// The version comes first, so that a newer file is refused for that reason and not for an unknown key.
-fn version(file: &Section<'_>, mistakes: &MistakeList<'_>) -> Result<(), Mistakes> {
+fn version(file: &FileSection<'_>, mistakes: &MistakeList<'_>) -> Result<(), Mistakes> {
     match file.whole("task_file") {
         Some(version) if version.value != FORMAT => {
             let message =
@@ -173,7 +173,7 @@ impl Beside<'_> {
 
 /// Compiles what the file declares. The inner error is about the pack as a whole.
 fn whole_file(
-    file: &Section<'_>,
+    file: &FileSection<'_>,
     source: &str,
     read_text: &dyn Fn(&str) -> Result<String, String>,
     mistakes: &MistakeList<'_>,
@@ -206,7 +206,8 @@ fn whole_file(
     }
     for (number, task) in sections.iter().enumerate() {
         let Some(label) = task.text("label") else { continue };
-        let same = |other: &&Section<'_>| other.text("label").is_some_and(|other| other.value == label.value);
+        let same =
+            |other: &&FileSection<'_>| other.text("label").is_some_and(|other| other.value == label.value);
         if let Some(first) = sections[..number].iter().find(same) {
             let line = mistakes.line_of(first.place.start);
             mistakes
@@ -223,7 +224,7 @@ fn whole_file(
     Ok(packed(header, source, &graphs, tasks, u32::try_from(count).unwrap_or(1)))
 }
 
-fn limits(file: &Section<'_>, mistakes: &MistakeList<'_>) -> EvaluationLimits {
+fn limits(file: &FileSection<'_>, mistakes: &MistakeList<'_>) -> EvaluationLimits {
     let usual = EvaluationLimits::default();
     let Some(given) = file.section("limits") else { return usual };
     let whole = |key: &str, most: usize| match given.whole(key) {
@@ -255,7 +256,7 @@ fn limits(file: &Section<'_>, mistakes: &MistakeList<'_>) -> EvaluationLimits {
 }
 
 fn graphs(
-    file: &Section<'_>,
+    file: &FileSection<'_>,
     prefixes: &PrefixTable,
     read_text: &dyn Fn(&str) -> Result<String, String>,
     mistakes: &MistakeList<'_>,
@@ -309,7 +310,7 @@ fn entry_of(name: &str) -> String {
 }
 
 fn header(
-    file: &Section<'_>,
+    file: &FileSection<'_>,
     limits: EvaluationLimits,
     graphs: &[(String, Rc<FileGraph>)],
     tasks: &[CompiledTask],

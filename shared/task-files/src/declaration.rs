@@ -20,7 +20,7 @@ use crate::field_path::plain;
 use crate::graphs::FileGraph;
 use crate::mistake::{MistakeList, hint};
 use crate::presets;
-use crate::table::Section;
+use crate::table::FileSection;
 use crate::wording;
 
 /// Most answers of a dialogue.
@@ -28,7 +28,7 @@ const ROUNDS_MAX: usize = 5;
 
 /// Compiles a task. `None` if it has mistakes, which are in the list.
 pub(crate) fn compile(
-    section: &Section<'_>,
+    section: &FileSection<'_>,
     context: &FileContext<'_>,
     results: &mut ReferenceResults,
 ) -> Option<CompiledTask> {
@@ -137,7 +137,7 @@ pub(crate) fn compile(
     })
 }
 
-fn label<'a>(task: &Section<'a>, mistakes: &MistakeList<'_>) -> Option<&'a str> {
+fn label<'a>(task: &FileSection<'a>, mistakes: &MistakeList<'_>) -> Option<&'a str> {
     let Some(label) = task.text("label") else {
         mistakes.at(&task.place, "the task has no `label`");
         return None;
@@ -159,9 +159,9 @@ fn label<'a>(task: &Section<'a>, mistakes: &MistakeList<'_>) -> Option<&'a str> 
 
 /// The task with what its preset adds.
 fn completed<'a>(
-    task: &Section<'a>,
+    task: &FileSection<'a>,
     mistakes: &MistakeList<'_>,
-) -> Option<(Section<'a>, Option<&'static presets::Preset>)> {
+) -> Option<(FileSection<'a>, Option<&'static presets::Preset>)> {
     let Some(like) = task.text("like") else { return Some((task.clone(), None)) };
     match presets::find(like.value) {
         Some(found) => Some((task.clone().completed_from(&found.table), Some(found.preset))),
@@ -175,7 +175,7 @@ fn completed<'a>(
     }
 }
 
-fn answer_rule(task: &Section<'_>) -> AnswerRule {
+fn answer_rule(task: &FileSection<'_>) -> AnswerRule {
     let Some(answer) = task.section("answer") else { return AnswerRule::default() };
     let texts = |key: &str| answer.texts(key).into_iter().map(|text| text.value.to_owned()).collect();
     AnswerRule {
@@ -188,7 +188,7 @@ fn answer_rule(task: &Section<'_>) -> AnswerRule {
     }
 }
 
-fn rounds(task: &Section<'_>, mistakes: &MistakeList<'_>) -> usize {
+fn rounds(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> usize {
     let Some(rounds) = task.whole("rounds") else { return 1 };
     if !(1..=ROUNDS_MAX).contains(&rounds.value) {
         mistakes.at(
@@ -199,7 +199,7 @@ fn rounds(task: &Section<'_>, mistakes: &MistakeList<'_>) -> usize {
     rounds.value
 }
 
-fn file_graph(task: &Section<'_>, context: &FileContext<'_>) -> Option<(String, Rc<FileGraph>)> {
+fn file_graph(task: &FileSection<'_>, context: &FileContext<'_>) -> Option<(String, Rc<FileGraph>)> {
     let name = task.text("graph")?;
     if let Some(field) = task.text("graph_field") {
         context.mistakes.at(&field.place, "`graph` and `graph_field` exclude each other");
@@ -230,7 +230,12 @@ fn graph_of_case(row: &DeclaredRow, field: &str, context: &FileContext<'_>) -> O
 }
 
 /// Says which fields a preset wants that a case does not have.
-fn needed(preset: &presets::Preset, rows: &[DeclaredRow], task: &Section<'_>, mistakes: &MistakeList<'_>) {
+fn needed(
+    preset: &presets::Preset,
+    rows: &[DeclaredRow],
+    task: &FileSection<'_>,
+    mistakes: &MistakeList<'_>,
+) {
     // Whoever words prompt and checks anew needs none of the fields.
     if task.has("prompt") && task.has("check") {
         return;
@@ -318,7 +323,7 @@ fn reference_answer(
     Some(in_form(&body, rule))
 }
 
-fn tests(task: &Section<'_>, rows: &[DeclaredRow], mistakes: &MistakeList<'_>) -> Vec<KnownAnswer> {
+fn tests(task: &FileSection<'_>, rows: &[DeclaredRow], mistakes: &MistakeList<'_>) -> Vec<KnownAnswer> {
     let rule = answer_rule(task);
     let language = rule.language.first().map_or("", String::as_str);
     let mut tests = Vec::new();

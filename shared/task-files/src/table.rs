@@ -17,14 +17,14 @@ pub(crate) struct Placed<T> {
 
 /// A table whose keys were checked; what it lacks is taken from a table of the same keys, that of a preset.
 #[derive(Clone, Debug)]
-pub(crate) struct Section<'a> {
+pub(crate) struct FileSection<'a> {
     table: &'a DeTable<'a>,
     preset: Option<&'a DeTable<'a>>,
     /// Where it begins.
     pub(crate) place: Range<usize>,
 }
 
-impl<'a> Section<'a> {
+impl<'a> FileSection<'a> {
     pub(crate) fn new(table: &'a DeTable<'a>, place: Range<usize>) -> Self {
         Self { table, preset: None, place }
     }
@@ -84,17 +84,18 @@ impl<'a> Section<'a> {
             .collect()
     }
 
-    pub(crate) fn section(&self, key: &str) -> Option<Section<'a>> {
+    pub(crate) fn section(&self, key: &str) -> Option<FileSection<'a>> {
         let (value, place) = self.get(key)?;
-        Some(Section::new(value.as_table()?, place))
+        Some(FileSection::new(value.as_table()?, place))
     }
 
-    pub(crate) fn sections(&self, key: &str) -> Vec<Section<'a>> {
+    pub(crate) fn sections(&self, key: &str) -> Vec<FileSection<'a>> {
         let Some((value, outer)) = self.get(key) else { return Vec::new() };
         let of_file = self.has(key);
         let list = value.as_array().into_iter().flat_map(|items: &DeArray<'_>| items.iter());
         let place = |span: Range<usize>| if of_file { span } else { outer.clone() };
-        list.filter_map(|item| Some(Section::new(item.get_ref().as_table()?, place(item.span())))).collect()
+        list.filter_map(|item| Some(FileSection::new(item.get_ref().as_table()?, place(item.span()))))
+            .collect()
     }
 
     /// Names and values of a table with free names, in the order of the file.

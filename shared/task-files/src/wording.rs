@@ -13,7 +13,7 @@ use crate::context::FileContext;
 use crate::graphs::FileGraph;
 use crate::mistake::MistakeList;
 use crate::prompts::{self, PromptInput};
-use crate::table::Section;
+use crate::table::FileSection;
 
 /// Words of follow-ups that a file does not word itself.
 const STRUCTURE: &str = "{{finding.message}} Please answer again, in the form that was asked for.";
@@ -29,7 +29,7 @@ pub(crate) struct NamedTemplate {
     place: Range<usize>,
 }
 
-pub(crate) fn templates(task: &Section<'_>, context: &FileContext<'_>) -> Vec<NamedTemplate> {
+pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Vec<NamedTemplate> {
     let mut found = Vec::new();
     for (name, in_file) in [("prompt", "prompt_file"), ("system", "system_file")] {
         let template = match (task.text(name), task.text(in_file)) {
@@ -115,7 +115,7 @@ pub(crate) fn prompts_of(
 }
 
 /// The templates of a task. The words of follow-ups are filled when they are sent, with what was found.
-pub(crate) fn wording(task: &Section<'_>, rounds: usize, mistakes: &MistakeList<'_>) -> Wording {
+pub(crate) fn wording(task: &FileSection<'_>, rounds: usize, mistakes: &MistakeList<'_>) -> Wording {
     let mut wording = Wording::default();
     wording.insert(PromptKind::First, Template::new("{{prompt}}"));
     if task.text("system").is_some() || task.text("system_file").is_some() {

@@ -1,5 +1,7 @@
 //! Task files from text to pack.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::path::{Path, PathBuf};
 
 use task_files::{CompiledFile, Mistakes, compile, is_task_file};

@@ -1,10 +1,7 @@
 //! Finds the part of an answer that counts, and reads it.
 
-use std::sync::LazyLock;
-
 use rdf::scan::{self, ScanFinding, ScanLimits};
 use rdf::{Dialect, PrefixTable, PreparedQuery};
-use regex::Regex;
 use serde_json::Value;
 
 use domain::PromptKind;
@@ -14,9 +11,6 @@ use super::words;
 use crate::exercise::{Effort, EvaluationStage, Limit};
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::strip;
-
-/// Maximum number of distinct numbers that are looked for in a text. One is expected.
-const NUMBERS_MAX: usize = 100;
 
 /// An answer that can be read.
 #[derive(Debug)]
@@ -30,7 +24,7 @@ pub(super) enum ReadAnswer {
 
 /// Why an answer cannot be read.
 #[derive(Debug, PartialEq)]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableAnswer {
     /// `structure` if the part that counts is not there, `syntax` if it is not what it is to be read as.
     pub(super) kind: PromptKind,
     pub(super) message: String,
@@ -97,8 +91,8 @@ pub(super) fn read(
     rule: &AnswerRule,
     prefixes: &PrefixTable,
     effort: &Effort,
-) -> Result<(ReadAnswer, String), Unreadable> {
-    let refused = |kind, message: &str, part: Option<&str>| Unreadable {
+) -> Result<(ReadAnswer, String), UnreadableAnswer> {
+    let refused = |kind, message: &str, part: Option<&str>| UnreadableAnswer {
         kind,
         message: message.to_owned(),
         part: part.map(str::to_owned),
@@ -115,7 +109,7 @@ pub(super) fn read(
     let read = match rule.read_as {
         AnswerReading::Text if part.chars().any(char::is_alphanumeric) => ReadAnswer::Text(part.to_owned()),
         AnswerReading::Text => return Err(structure("The answer has no text.")),
-        AnswerReading::Number => match numbers(part).as_slice() {
+        AnswerReading::Number => match words::numbers(part).as_slice() {
             [number] => ReadAnswer::Number(*number),
             [] => return Err(structure("The answer has no number.")),
             several => {
@@ -168,31 +162,6 @@ fn limit_of(finding: &ScanFinding) -> Limit {
     }
 }
 
-/// The distinct numbers of a text. Digits within a word, such as those of `Q42`, are none; commas may group thousands.
-pub(super) fn numbers(text: &str) -> Vec<f64> {
-    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-            .ok()
-    });
-    let Some(pattern) = NUMBER.as_ref() else { return Vec::new() };
-    let mut found: Vec<f64> = Vec::new();
-    for hit in pattern.find_iter(text) {
-        let joins = |c: char| c.is_alphanumeric() || c == '_';
-        let in_word = text[..hit.start()].ends_with(joins) || text[hit.end()..].starts_with(joins);
-        let value = hit.as_str().replace(',', "").parse::<f64>();
-        if let (false, Ok(value)) = (in_word, value)
-            && value.is_finite()
-            && !found.contains(&value)
-        {
-            found.push(value);
-            if found.len() == NUMBERS_MAX {
-                break;
-            }
-        }
-    }
-    found
-}
-
 /// The items of a list: a JSON list, or one a line. `none` alone is an empty list; `None` if there is no text at all.
 fn list(text: &str) -> Option<Vec<String>> {
     if text.starts_with('[')
@@ -219,7 +188,7 @@ mod tests {
         AnswerRule { take, read_as, ..AnswerRule::default() }
     }
 
-    fn read_by(rule: &AnswerRule, answer: &str) -> Result<(ReadAnswer, String), Unreadable> {
+    fn read_by(rule: &AnswerRule, answer: &str) -> Result<(ReadAnswer, String), UnreadableAnswer> {
         read(answer, rule, &PrefixTable::new(), &Effort::full(EvaluationLimits::default()))
     }
 
@@ -248,21 +217,6 @@ mod tests {
             AnswerRule { after: Some("ANSWER:".into()), ..rule(AnswerPart::Line, AnswerReading::Text) };
         assert_eq!(read_by(&rule, "ANSWER: no\nwait\nANSWER:\n\n yes \nbye").unwrap().1, "yes");
         assert_eq!(read_by(&rule, "yes").unwrap_err().kind, PromptKind::Structure);
-    }
-
-    #[test]
-    fn one_number_is_read_and_several_or_none_are_not() {
-        for (text, expected) in [
-            ("It is **1,234.5** km", vec![1234.5]),
-            ("Q42 has 7", vec![7.0]),
-            ("7 = 7.0", vec![7.0]),
-            ("-3e2.", vec![-300.0]),
-            ("3 or 4", vec![3.0, 4.0]),
-            ("1e999", vec![]),
-            ("none", vec![]),
-        ] {
-            assert_eq!(numbers(text), expected, "{text}");
-        }
     }
 
     #[test]

@@ -33,8 +33,8 @@ mod checks;
 pub mod spec;
 mod words;
 
-use answer::{ReadAnswer, Unreadable};
-use checks::{Bench, CaseCheck, CheckScores};
+use answer::{ReadAnswer, UnreadableAnswer};
+use checks::{CaseCheck, CheckScores, CheckSetting};
 pub use checks::{EXPECTED_COLUMNS_MAX, ResultTable, pattern};
 use spec::DeclaredSpec;
 
@@ -140,7 +140,7 @@ impl DeclaredCase {
         }
     }
 
-    fn refuse(&self, finding: Unreadable) -> Verdict {
+    fn refuse(&self, finding: UnreadableAnswer) -> Verdict {
         let mut infos = Infos::new();
         infos.insert("answer".into(), finding.part.as_deref().map(shown).into());
         infos.insert("finding".into(), finding.message.as_str().into());
@@ -149,7 +149,7 @@ impl DeclaredCase {
         self.verdict(false, scores, infos, Some(follow_up(finding.kind, &finding.message, &part)))
     }
 
-    fn compare(&self, answer: &ReadAnswer, part: &str, bench: &Bench<'_>) -> Verdict {
+    fn compare(&self, answer: &ReadAnswer, part: &str, bench: &CheckSetting<'_>) -> Verdict {
         let mut infos = Infos::new();
         infos.insert("answer".into(), shown(part).into());
         let mut scores = Vec::with_capacity(self.checks.len());
@@ -231,7 +231,7 @@ impl Exercise for DeclaredCase {
             Ok((read, part)) => {
                 let budget = TimeBudget::begin(effort.limits.query_time);
                 let graph = graph.map(|loaded| &loaded.graph);
-                self.compare(&read, &part, &Bench { graph, prefixes: &prefixes, effort, budget })
+                self.compare(&read, &part, &CheckSetting { graph, prefixes: &prefixes, effort, budget })
             }
         }
     }

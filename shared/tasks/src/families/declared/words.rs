@@ -1,10 +1,15 @@
 //! Texts and items without what people write differently and mean alike.
 
-use serde_json::Value;
+use std::sync::LazyLock;
 
 use rdf::PrefixTable;
+use regex::Regex;
+use serde_json::Value;
 
 use super::spec::ItemKind;
+
+/// Maximum number of distinct numbers that are looked for in a text. One is expected.
+const NUMBERS_MAX: usize = 100;
 
 /// Marks that are left out wherever they stand.
 const MARKS: [char; 7] = ['"', '“', '”', '«', '»', '*', '`'];
@@ -42,12 +47,37 @@ pub(super) fn number_text(value: f64) -> String {
     (value + 0.0).to_string()
 }
 
+/// The distinct numbers of a text. Digits within a word, such as those of `Q42`, are none; commas may group thousands.
+pub(super) fn numbers(text: &str) -> Vec<f64> {
+    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+            .ok()
+    });
+    let Some(pattern) = NUMBER.as_ref() else { return Vec::new() };
+    let mut found: Vec<f64> = Vec::new();
+    for hit in pattern.find_iter(text) {
+        let joins = |c: char| c.is_alphanumeric() || c == '_';
+        let in_word = text[..hit.start()].ends_with(joins) || text[hit.end()..].starts_with(joins);
+        let value = hit.as_str().replace(',', "").parse::<f64>();
+        if let (false, Ok(value)) = (in_word, value)
+            && value.is_finite()
+            && !found.contains(&value)
+        {
+            found.push(value);
+            if found.len() == NUMBERS_MAX {
+                break;
+            }
+        }
+    }
+    found
+}
+
 /// The form in which an item is compared; `None` for what is no item of this kind.
 pub(super) fn item(text: &str, kind: ItemKind, prefixes: &PrefixTable) -> Option<String> {
     match kind {
         ItemKind::Text => Some(plain(text)).filter(|text| !text.is_empty()),
         ItemKind::Iri => Some(iri(text, prefixes)),
-        ItemKind::Number => match super::answer::numbers(text).as_slice() {
+        ItemKind::Number => match numbers(text).as_slice() {
             [number] => Some(number_text(*number)),
             _ => None,
         },
@@ -96,6 +126,21 @@ mod tests {
         assert_ne!(plain("NewYork"), plain("New York"));
         assert_eq!((plain("O'Hara"), plain("snake_case")), ("o'hara".into(), "snake_case".into()));
         assert_eq!(plain("..."), "");
+    }
+
+    #[test]
+    fn one_number_is_read_and_several_or_none_are_not() {
+        for (text, expected) in [
+            ("It is **1,234.5** km", vec![1234.5]),
+            ("Q42 has 7", vec![7.0]),
+            ("7 = 7.0", vec![7.0]),
+            ("-3e2.", vec![-300.0]),
+            ("3 or 4", vec![3.0, 4.0]),
+            ("1e999", vec![]),
+            ("none", vec![]),
+        ] {
+            assert_eq!(numbers(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rdf::PrefixTable;
 
-use super::{CheckScores, share_scores, shares};
+use super::scores::{CheckScores, share_scores, shares};
 use crate::families::declared::spec::ItemKind;
 use crate::families::declared::words;
 

@@ -1,8 +1,5 @@
 //! The checks of declared tasks. Each gives a main score and further ones, all from 0 to 1.
 
-use std::collections::BTreeSet;
-
-use domain::Infos;
 use rdf::{PrefixTable, QueryGraph, QueryLimits, TimeBudget};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -16,52 +13,14 @@ use crate::families::first_word;
 
 mod list;
 mod rows;
+mod scores;
 
 use list::ListRule;
 pub use rows::{EXPECTED_COLUMNS_MAX, ResultTable};
+pub(super) use scores::CheckScores;
 
 /// Maximum size of a compiled regular expression, in bytes.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-
-/// The scores of one check.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct CheckScores {
-    pub(super) main: f64,
-    pub(super) parts: Vec<(&'static str, f64)>,
-    pub(super) infos: Infos,
-    /// Whether the answer says nothing where something is expected.
-    pub(super) empty: bool,
-}
-
-impl CheckScores {
-    fn of(right: bool) -> Self {
-        Self { main: f64::from(u8::from(right)), ..Self::default() }
-    }
-
-    fn of_shares([precision, recall, f1]: [f64; 3]) -> Self {
-        Self { main: f1, parts: vec![("precision", precision), ("recall", recall)], ..Self::default() }
-    }
-
-    fn info(&mut self, name: &str, value: impl Into<Value>) {
-        self.infos.insert(name.to_owned(), value.into());
-    }
-}
-
-/// Precision, recall and F1 of two sets.
-fn share_scores<T: Ord>(found: &BTreeSet<T>, expected: &BTreeSet<T>, empty_ok: bool) -> CheckScores {
-    let common = found.intersection(expected).count();
-    CheckScores::of_shares(shares(common, found.len(), expected.len(), empty_ok))
-}
-
-/// Precision, recall and F1. Saying nothing is worth nothing, unless nothing is expected and `empty_ok`.
-fn shares(common: usize, found: usize, expected: usize, empty_ok: bool) -> [f64; 3] {
-    if found == 0 || expected == 0 {
-        return [f64::from(u8::from(found == expected && empty_ok)); 3];
-    }
-    let (precision, recall) = (common as f64 / found as f64, common as f64 / expected as f64);
-    let sum = precision + recall;
-    [precision, recall, if sum == 0.0 { 0.0 } else { 2.0 * precision * recall / sum }]
-}
 
 /// A check of one case, with what it expects.
 pub(super) struct CaseCheck {
@@ -78,7 +37,7 @@ enum ExpectedAnswer {
 }
 
 /// Where and how long an answer may be judged.
-pub(super) struct Bench<'a> {
+pub(super) struct CheckSetting<'a> {
     pub(super) graph: Option<&'a QueryGraph>,
     pub(super) prefixes: &'a PrefixTable,
     pub(super) effort: &'a Effort,
@@ -116,7 +75,7 @@ impl CaseCheck {
     }
 
     /// The scores of an answer that can be read.
-    pub(super) fn judge(&self, answer: &ReadAnswer, bench: &Bench<'_>) -> CheckScores {
+    pub(super) fn judge(&self, answer: &ReadAnswer, bench: &CheckSetting<'_>) -> CheckScores {
         let empty_ok = self.spec.empty_ok;
         match (&self.spec.rule, &self.expected, answer) {
             (CheckRule::Exact, ExpectedAnswer::Text(expected), ReadAnswer::Text(text)) => {
@@ -181,7 +140,7 @@ impl CaseCheck {
     }
 }
 
-fn found(query: &rdf::PreparedQuery, bench: &Bench<'_>) -> Result<ResultTable, String> {
+fn found(query: &rdf::PreparedQuery, bench: &CheckSetting<'_>) -> Result<ResultTable, String> {
     if let EvaluationStage::WithoutExecution(limit) = bench.effort.stage {
         return Err(limit.message().to_owned());
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use rdf::{ExecutionError, PreparedQuery, QueryAnswer, QueryGraph, QueryLimits, Solutions, Value};
 use serde::{Deserialize, Serialize};
 
-use super::{CheckScores, share_scores};
+use super::scores::{CheckScores, share_scores};
 use crate::families::declared::spec::RowComparison;
 use crate::families::declared::words::number_text;
 

@@ -1,0 +1,94 @@
+//! `kgfleet task check`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::json;
+use task_files::{CompiledFile, CompiledTask, Proof};
+
+use crate::kit::exit_code::{Exit, ExitCode};
+use crate::kit::output::printable;
+
+/// Check a task file without asking a model: its keys, data, queries and prompts, and that answers of known score get it.
+///
+/// The reference answer of each case must score 1 and one that cannot be read 0; the tests of the file must score what
+/// they say. All mistakes are told at once, each with its line.
+///
+/// Exit codes: 0 it can be run; 1 an answer does not score what it should; 2 it cannot be used.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The task file.
+    file: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
+    let proofs = compiled.prove()?;
+    let clean = proofs.iter().all(|proof| proof.failures.is_empty());
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", report(&compiled, &proofs))?;
+    } else {
+        let width = proofs.iter().map(|proof| proof.label.chars().count()).max().unwrap_or(0);
+        for (task, proof) in compiled.tasks.iter().zip(&proofs) {
+            write_proof(task, proof, width, &arguments.file.display().to_string(), &mut out)?;
+        }
+        let lacks = compiled.lacks();
+        let end = match (clean, lacks.as_slice()) {
+            (false, _) => "not as the file says".to_owned(),
+            (true, []) => format!("ok; pack {}", compiled.pack.hash().short()),
+            (true, lacks) => format!(
+                "ok; pack {}; no {} yet, which `kgfleet task seal` asks for",
+                compiled.pack.hash().short(),
+                lacks.join(" and no ")
+            ),
+        };
+        writeln!(out, "{end}")?;
+    }
+    Ok(if clean { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
+
+fn write_proof(task: &CompiledTask, proof: &Proof, width: usize, file: &str, out: &mut dyn Write) -> io::Result<()> {
+    let checks: Vec<String> = task.checks.iter().map(|check| format!("`{}`", check.name)).collect();
+    writeln!(
+        out,
+        "{:width$}  {}; {}; prompts of up to {} characters",
+        proof.label,
+        counted(proof.cases, "case"),
+        checks.join(", "),
+        proof.prompt_chars,
+    )?;
+    writeln!(
+        out,
+        "{:width$}  references {} of {}; tests {} of {}",
+        "", proof.references, proof.cases, proof.tests_passed, proof.tests
+    )?;
+    for (line, failure) in &proof.failures {
+        writeln!(out, "{file}:{}: {}", line.unwrap_or(task.line), printable(failure))?;
+    }
+    for note in &proof.notes {
+        writeln!(out, "{:width$}  note: {}", "", printable(note))?;
+    }
+    Ok(())
+}
+
+fn counted(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+fn report(compiled: &CompiledFile, proofs: &[Proof]) -> serde_json::Value {
+    let task = |(task, proof): (&CompiledTask, &Proof)| {
+        let failures = proof.failures.iter();
+        let failures = failures.map(|(line, message)| json!({"line": line.unwrap_or(task.line), "message": message}));
+        json!({
+            "label": proof.label, "cases": proof.cases, "references": proof.references, "tests": proof.tests,
+            "testsPassed": proof.tests_passed, "promptChars": proof.prompt_chars,
+            "failures": failures.collect::<Vec<_>>(), "notes": proof.notes,
+        })
+    };
+    let tasks: Vec<_> = compiled.tasks.iter().zip(proofs).map(task).collect();
+    json!({"pack": compiled.pack.hash(), "tasks": tasks, "lacks": compiled.lacks()})
+}
