@@ -110,7 +110,7 @@ fn every_check_tells_right_answers_from_wrong_ones() {
         assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong}");
         let hostile = ["", "...", "```", "[[[[", "{\"a\":", "\0", &"9".repeat(100_000), &"[".repeat(100_000)];
         for answer in hostile {
-            assert_eq!(score(&*case, answer), 0.0, "{rule}: {:.20}", answer);
+            assert_eq!(score(&*case, answer), 0.0, "{rule}: {answer:.20}");
         }
     }
 }
