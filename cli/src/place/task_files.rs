@@ -87,5 +87,6 @@ pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Opti
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
         reuse: None,
+        priority: None,
     }))
 }
