@@ -237,5 +237,5 @@ fn the_configuration_with_the_judges_of_the_paper_can_be_planned() {
     let ready = include_str!("../../../../task-data/configurations/halu-paper.toml");
     let file = data.write("paper.toml", ready.replace("halu.kgpack", &pack(&data, 150, 1)));
     let planned = data.kgfleet(&["plan", file.to_str().unwrap()]).expect(0);
-    planned.prints(&["KGHalu-01", "150"]);
+    planned.prints(&["Meta-Llama-3.1-8B-Instruct", "150"]);
 }
