@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use domain::caller::CallerRole;
 use domain::control::{Control, RunPhase};
 use futures::future::join_all;
 use page::Page;
@@ -17,10 +18,15 @@ use tokio::time::{Duration, Instant, sleep};
 use super::world::*;
 
 /// Who asks: the token of its session, if it can have one.
-const ROLES: [(&str, Option<&str>); 4] =
-    [("stranger", None), ("reader", Some(BOB)), ("operator", Some(ALICE)), ("worker", None)];
+const ROLES: [(&str, Option<&str>); 5] = [
+    ("stranger", None),
+    ("reader", Some(BOB)),
+    ("operator", Some(ALICE)),
+    ("worker", None),
+    ("conductor", None),
+];
 
-const ANYBODY: &[&str] = &["stranger", "reader", "operator", "worker"];
+const ANYBODY: &[&str] = &["stranger", "reader", "operator", "worker", "conductor"];
 const VISITORS: &[&str] = &["reader", "operator"];
 const OPERATORS: &[&str] = &["operator"];
 
@@ -137,7 +143,9 @@ async fn status(stream: &mut TcpStream) -> Option<u16> {
 }
 
 #[test]
-fn every_path_has_a_row() {
+fn every_path_has_a_row_and_every_role_asks() {
+    let asks = |role: &CallerRole| ROLES.iter().any(|(known, _)| *known == role.as_str());
+    assert!(CallerRole::ALL.iter().all(asks), "{ROLES:?}");
     let rows: BTreeSet<(&str, &str)> = ROWS.iter().map(|(path, method, _)| (*path, *method)).collect();
     let served: BTreeSet<(&str, &str)> =
         Page::routes().into_iter().chain(PATHS.map(|path| (path, "GET"))).collect();
