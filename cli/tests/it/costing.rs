@@ -105,12 +105,12 @@ fn hours_of_gpus_cost_what_the_table_says() {
     let prices = data.write("gpus-prices.toml", gpu);
     let launch = ["launch", config, "--table", table.to_str().unwrap()];
     let priced = [&launch[..], &["--prices", prices.to_str().unwrap()]].concat();
-    // An hour on two GPUs.
+    // An hour on two GPUs, and ten seconds until the server has ended.
     data.kgfleet(&priced)
         .expect(0)
-        .prints(&["EUR 6.00 for these hours, at the price of 2026-01-02 (contract)"]);
+        .prints(&["EUR 6.02 for these hours, at the price of 2026-01-02 (contract)"]);
     let json = data.kgfleet(&[&priced[..], &["--json"]].concat()).expect(0).json();
-    assert_eq!(json["gpu_cost"], 6.0);
+    assert!((json["gpu_cost"].as_f64().unwrap() - 6.0 * 3_610.0 / 3_600.0).abs() < 1e-9, "{json}");
     let unpriced = data.kgfleet(&[&launch[..], &["--json"]].concat()).expect(0).json();
     assert_eq!(unpriced["gpu_cost"], Value::Null);
 }

@@ -1,13 +1,13 @@
-//! `kgfleet launch`, with a stand-in for helm that writes down its arguments.
+//! `kgfleet launch`, with stand-ins for helm and kubectl that write down their arguments.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::process::finish;
-use crate::harness::{Cluster, Data, NT_TASK, Server, free_port};
+use crate::harness::{Cluster, Data};
 
 const UNSATISFIED: i32 = 1;
 const USAGE: i32 = 2;
@@ -17,30 +17,24 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A program in place of helm: keeps every command line, and a copy of the first values file.
-fn helm(data: &Data) -> String {
+/// A program in place of another one: keeps every command line, and a copy of the first values file; says what a file of its
+/// name and `.says` holds.
+fn program(data: &Data, name: &str) -> String {
     let folder = data.path().display();
     let script = format!(
-        "#!/bin/sh\nn=$(ls {folder}/helm-*.args 2>/dev/null | wc -l)\nprintf '%s\\n' \"$@\" > {folder}/helm-$n.args\n\
-         while [ $# -gt 0 ]; do\n  if [ \"$1\" = --values ]; then cp \"$2\" {folder}/helm-$n.yaml; break; fi\n  shift\ndone\n\
-         echo called\n"
+        "#!/bin/sh\nn=$(ls {folder}/{name}-*.args 2>/dev/null | wc -l)\nprintf '%s\\n' \"$@\" > {folder}/{name}-$n.args\n\
+         while [ $# -gt 0 ]; do\n  if [ \"$1\" = --values ]; then cp \"$2\" {folder}/{name}-$n.yaml; break; fi\n  shift\ndone\n\
+         cat {folder}/{name}.says 2>/dev/null || true\n"
     );
-    let path = data.write("helm", script);
+    let path = data.write(name, script);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-fn calls(data: &Data) -> Vec<String> {
-    let path = |number: usize| data.path().join(format!("helm-{number}.args"));
+/// The command lines of a program, a word a line.
+fn calls(data: &Data, name: &str) -> Vec<String> {
+    let path = |number: usize| data.path().join(format!("{name}-{number}.args"));
     (0..).map_while(|number| std::fs::read_to_string(path(number)).ok()).collect()
-}
-
-/// The names of the pools in the values of a call.
-fn pools(data: &Data, call: usize) -> Vec<String> {
-    let text = std::fs::read_to_string(data.path().join(format!("helm-{call}.yaml"))).unwrap();
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let pools = values["servingEngineSpec"]["modelSpec"].as_array().unwrap();
-    pools.iter().map(|pool| pool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -49,17 +43,21 @@ fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
     let paper = repository().join("task-data/configurations/paper.toml");
     let (paper, file) = (paper.to_str().unwrap(), data.path().join("values.yaml"));
     let values = file.to_str().unwrap();
-    let keda = ["--gpus", "16", "--prometheus", "http://prometheus:9090", "--values", values];
-    let planned = data.kgfleet(&[&["launch", paper][..], &keda].concat()).expect(0);
+    let options = ["--gpus", "16", "--gpu-hours", "150", "--values", values];
+    let planned = data.kgfleet(&[&["launch", paper][..], &options].concat()).expect(0);
     planned.prints(&[
-        "31 models on GPUs",
-        "16 at once",
         "DeepSeek-R1",
+        "2x8",
+        " (bound 6:36) on at most 16 GPUs (H100 80 GB)",
+        "; budget 150",
         "hosted, without GPUs: ChatGPT 3.5 turbo",
+        "(keys in the Secret `provider-keys`: anthropic, api-openai-com, gemini)",
     ]);
     let plan = data.kgfleet(&["launch", paper, "--gpus", "8", "--json"]).expect(UNSATISFIED).json();
     assert_eq!(plan["refused"].as_array().unwrap().len(), 3, "those on two nodes");
     assert_eq!(plan["refused"][0]["reason"], "needs 16 GPUs (H100 80 GB), and there are 8 (--gpus)");
+    assert_eq!(plan["pools"].as_array().unwrap().len(), 28);
+    assert!(plan["hours"].as_f64().unwrap() >= plan["bound_hours"].as_f64().unwrap(), "{plan}");
 
     let python = repository().join("target/chart-venv/bin/python");
     if !python.exists() {
@@ -70,86 +68,112 @@ fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
     finish(Command::new(python).arg(check).args(["values", values])).expect(0).prints(&[" 0 failures"]);
 }
 
-#[test]
-fn waves_are_installed_one_after_the_other() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    let coordinator = cluster.coordinator();
-    let data = &cluster.data;
-    let _worker = cluster.worker("worker", &coordinator, &server);
-    let model = |label: &str, model: &str| {
-        format!(
-            "[[models]]\nlabel = '{label}'\nmodel = '{model}'\nconnector = 'openai-compatible'\nstream = false\n"
-        )
-    };
-    let two = model("first", "sim") + &model("second", "sim-other");
-    let config =
-        data.write("two.toml", format!("name = 'two'\niterations = 4\ntasks = ['{NT_TASK}']\n{two}"));
-    let size = |name: &str, speed: u32| format!("[models.{name}]\ngpus = 1\ntokens_per_second = {speed}\n");
-    let table = "[gpu]\nname = 'T'\nresource = 'nvidia.com/gpu'\nper_node = 1\n[dialogue]\ntokens = 10\n";
-    let table = data.write("table.toml", table.to_owned() + &size("sim", 1) + &size("sim-other", 2));
-    let (config, table, helm) = (config.to_str().unwrap(), table.to_str().unwrap(), helm(data));
-    let launch = ["launch", config, "--table", table, "--apply", "--helm", &helm, "--base", "mine.yaml"];
-    cluster.kgfleet(&coordinator, &launch).expect(0).says(&["wave 1 of 2", "wave 2 of 2", "is finished"]);
-    let calls = calls(data);
-    assert_eq!(calls.len(), 2);
-    assert!(calls[0].starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{}", calls[0]);
-    assert!(calls[0].contains("\n--values\nmine.yaml"), "one's own values come last: {}", calls[0]);
-    assert_eq!((pools(data, 0), pools(data, 1)), (vec!["first".to_owned()], vec!["second".to_owned()]));
-}
-
 /// The table of models that take a GPU each.
 fn table(data: &Data, models: &[&str]) -> String {
-    let size = |name: &&str| format!("[models.{name}]\ngpus = 1\ntokens_per_second = 1\n");
+    let size = |name: &&str| format!("[models.{name}]\ngpus = 1\ntokens_per_second = 1\ngated = true\n");
     let head = "[gpu]\nname = 'T'\nresource = 'nvidia.com/gpu'\nper_node = 1\n[dialogue]\ntokens = 10\n";
     let text = head.to_owned() + &models.iter().map(size).collect::<String>();
     data.write("table.toml", text).to_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_pipeline_is_launched_stage_by_stage_and_every_judge_has_the_gpu_when_it_is_needed() {
-    let Some(cluster) = Cluster::start() else { return };
-    let coordinator = cluster.coordinator();
-    let data = &cluster.data;
-    let head = "name = 'stages'\nseed = 1\niterations = 20\ntasks = ['FactExtractStatic']\n";
-    let model =
-        |label: &str| format!("label = '{label}'\nmodel = 'sim-{label}'\nconnector = 'openai-compatible'\n");
-    // By name the judge who comes last would be first.
-    let (tested, grader, reviewer) = ("tested", "grader", "a-reviewer");
-    let config = format!(
-        "{head}pipeline = 'judged-facts'\n[[models]]\n{}[judges.grader]\n{}[judges.reviewer]\n{}",
-        model(tested),
-        model(grader),
-        model(reviewer)
+fn a_launch_checks_what_is_needed_and_installs_all_pools_at_once() {
+    let data = Data::new();
+    let (helm, kubectl) = (program(&data, "helm"), program(&data, "kubectl"));
+    let model = |label: &str| {
+        format!("[[models]]\nlabel = '{label}'\nmodel = 'sim-{label}'\nconnector = 'openai-compatible'\n")
+    };
+    let head = "name = 'two'\niterations = 4\ntasks = ['FactExtractStatic']\npipeline = 'judged-facts'\n";
+    let judges = "[judges.grader]\nlabel = 'judge'\nmodel = 'sim-judge'\nconnector = 'openai-compatible'\n\
+                  [judges.reviewer]\nlabel = 'judge'\nmodel = 'sim-judge'\nconnector = 'openai-compatible'\n";
+    let config = data.write("two.toml", head.to_owned() + &model("first") + &model("second") + judges);
+    let table = table(&data, &["sim-first", "sim-second", "sim-judge"]);
+    let (config, programs) = (config.to_str().unwrap(), ["--helm", &helm, "--kubectl", &kubectl]);
+    let launch =
+        ["launch", config, "--table", &table, "--apply", "--base", "mine.yaml", "--namespace", "bench"];
+    let launch = [&launch[..], &programs].concat();
+    // Nothing is installed that could not start.
+    data.kgfleet(&launch).expect(USAGE).says(&[
+        "nothing was installed",
+        "kubectl -n bench create secret generic huggingface --from-literal=token=...",
+    ]);
+    assert!(calls(&data, "helm").is_empty());
+    assert_eq!(
+        calls(&data, "kubectl")[0],
+        "get\nsecret\nhuggingface\n--ignore-not-found\n-o\njson\n--namespace\nbench\n"
     );
-    let config = data.write("stages.toml", config);
-    let table = table(data, &["sim-tested", "sim-grader", "sim-a-reviewer"]);
-    let (url, helm) = (coordinator.url(), helm(data));
-    let launch = ["launch", config.to_str().unwrap(), "--table", &table, "--apply", "--helm", &helm];
-    let mut launched = data.start(&[&launch[..], &["--coordinator", &url]].concat());
-    for (wave, label) in [tested, grader, reviewer].into_iter().enumerate() {
-        launched.until_it_says("following");
-        assert_eq!(pools(data, wave), [label]);
-        // What the pool would serve, as long as it is there.
-        // Weak enough that the last judge has something to do.
-        let skill = if label == tested { 0.1 } else { 0.9 };
-        let served =
-            format!("{head}[[models]]\nlabel = 'sim-{label}'\nconnector = 'simulated'\nskill = {skill}\n");
-        let served = data.write("served.toml", served);
-        let place = format!("127.0.0.1:{}", free_port());
-        let simulator =
-            data.start(&["simulate", "--benchmark", served.to_str().unwrap(), "--listen", &place]);
-        let worker = cluster.worker_with(label, coordinator.port, &format!("http://{place}"), &[]);
-        if wave < 2 {
-            launched.until_it_says(&format!("wave {} of 3", wave + 2));
-        } else {
-            launched.until_it_says("is finished");
-        }
-        drop((worker, simulator));
-    }
-    launched.finish().expect(0);
-    let runs: Vec<String> = data.runs().iter().map(|run| run.name().to_owned()).collect();
-    assert!(runs.iter().any(|run| run.contains(".review.")), "the last judge had something to do: {runs:?}");
+    data.write("kubectl.says", json!({"data": {"token": "eA=="}}).to_string());
+    let launched = data.kgfleet(&launch).expect(0);
+    launched.prints(&["first", "second", "judge", "to judge", "later"]);
+    let calls = calls(&data, "helm");
+    assert_eq!(calls.len(), 1);
+    assert!(calls[0].starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{}", calls[0]);
+    assert!(calls[0].contains("\n--values\nmine.yaml"), "one's own values come last: {}", calls[0]);
+    assert!(calls[0].contains(&format!("run.config={config}")), "{}", calls[0]);
+    let text = std::fs::read_to_string(data.path().join("helm-0.yaml")).unwrap();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let pools = values["servingEngineSpec"]["modelSpec"].as_array().unwrap();
+    let told: Vec<(&str, u64)> = pools
+        .iter()
+        .map(|pool| (pool["name"].as_str().unwrap(), pool["estimate"]["dialogues"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(told, [("first", 4), ("second", 4), ("judge", 0)], "a judge of two stages has one pool");
+    assert_eq!(values["conductor"], json!({"enabled": true, "gpus": 1, "gpusPerNode": 1}));
+}
+
+#[test]
+fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
+    let data = Data::new();
+    let kubectl = program(&data, "kubectl");
+    let labels = json!({"kgfleet/pool": "small"});
+    let estimate = r#"{"gpus":2,"parts":1,"servers":1,"load_seconds":300,"dialogues_per_second":1}"#;
+    let container = json!({"name": "worker", "args": ["worker", "--model", "org/small"]});
+    let condition = json!({
+        "type": "Failed", "status": "True", "reason": "PodFailurePolicy",
+        "message": "Container worker for pod bench/x failed with exit code 2 matching FailJob rule at index 0",
+        "lastTransitionTime": "2026-01-01T02:00:00Z",
+    });
+    let list = json!({"kind": "List", "items": [
+        {
+            "kind": "CronJob",
+            "metadata": {"name": "bench-small", "labels": labels, "annotations": {"kgfleet/estimate": estimate}},
+            "spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [container]}}}}},
+        },
+        {
+            "kind": "Job", "metadata": {"name": "bench-small-1", "uid": "1", "labels": labels},
+            "status": {"startTime": "2026-01-01T00:00:00Z", "conditions": [condition]},
+        },
+        {"kind": "CronJob", "metadata": {"name": "other"}},
+    ]});
+    data.write("kubectl.says", list.to_string());
+    let prices = repository().join("deploy/costs/prices.toml");
+    let status = ["launch", "--status", "--release", "bench", "--namespace", "n", "--kubectl", &kubectl];
+    data.kgfleet(&[&status[..], &["--prices", prices.to_str().unwrap()]].concat())
+        .expect(UNSATISFIED)
+        .prints(&[
+            "org/small",
+            "4.0 GPU-hours",
+            "small failed: PodFailurePolicy: Container worker for pod bench/x failed with exit code 2",
+            "kgfleet launch --retry small",
+            "no pool: other: the label kgfleet/pool is missing",
+        ]);
+    let told = data.kgfleet(&[&status[..], &["--json"]].concat()).expect(UNSATISFIED).json();
+    assert_eq!((&told["pools"][0]["is_given_up"], &told["gpu_hours"]), (&json!(true), &json!(4.0)));
+    assert!(calls(&data, "kubectl")[0].starts_with("get\ncronjobs.batch,jobs.batch,pods\n--selector\n"));
+    let retry = |pool: &str| {
+        let options = ["--release", "bench", "--namespace", "n", "--kubectl", &kubectl];
+        data.kgfleet(&[&["launch", "--retry", pool][..], &options].concat())
+    };
+    retry("large").expect(USAGE).says(&["no pool `large`", "small"]);
+    retry("small").expect(0);
+    let last = calls(&data, "kubectl").pop().unwrap();
+    assert!(last.starts_with("annotate\ncronjobs.batch\n--selector\n"), "{last}");
+    assert!(
+        last.contains("app.kubernetes.io/instance=bench,kgfleet/pool=small\n--overwrite\nkgfleet/retry=20"),
+        "{last}"
+    );
+    let missing = ["launch", "--status", "--kubectl", "no-such-kubectl"];
+    data.kgfleet(&missing).expect(INFRASTRUCTURE).says(&["cannot start no-such-kubectl", "--kubectl"]);
 }
 
 /// What `sbatch` was called with, line by line, where it does what this shell command says.
@@ -239,23 +263,40 @@ fn a_launch_on_slurm_submits_the_run_and_an_array_for_each_model_and_judge() {
 fn a_launch_that_cannot_work_says_why_and_a_teardown_uninstalls() {
     let data = Data::new();
     let paper = repository().join("task-data/configurations/paper.toml");
-    let (paper, helm) = (paper.to_str().unwrap(), helm(&data));
+    let (paper, helm, kubectl) = (paper.to_str().unwrap(), program(&data, "helm"), program(&data, "kubectl"));
     let unknown = data.write(
         "unknown.toml",
         "name = 'u'\n[[models]]\nlabel = 'm'\nmodel = 'org/unknown'\nconnector = 'openai-compatible'\n",
     );
     let unknown = unknown.to_str().unwrap();
     data.kgfleet(&["launch", unknown]).expect(UNSATISFIED).prints(&["`org/unknown` is not in the table"]);
-    let waves = ["launch", paper, "--gpus", "16", "--apply", "--helm", &helm];
-    data.kgfleet(&waves).expect(USAGE).says(&["--coordinator", "--prometheus"]);
-    let missing =
-        ["launch", paper, "--gpus", "16", "--apply", "--prometheus", "http://p", "--helm", "no-such-helm"];
-    data.kgfleet(&missing).expect(INFRASTRUCTURE).says(&["cannot start no-such-helm", "--helm"]);
+    // Without kubectl nothing can be checked, which is said; without helm nothing can be installed.
+    let missing = [
+        "launch",
+        paper,
+        "--gpus",
+        "16",
+        "--apply",
+        "--kubectl",
+        "no-such-kubectl",
+        "--helm",
+        "no-such-helm",
+    ];
+    data.kgfleet(&missing).expect(INFRASTRUCTURE).says(&[
+        "the Secrets were not checked",
+        "cannot start no-such-helm",
+        "--helm",
+    ]);
     let table = data.write("table.toml", "[gpu]\nname = 3\n");
     data.kgfleet(&["launch", paper, "--table", table.to_str().unwrap()])
         .expect(USAGE)
         .says(&["table.toml", "name"]);
-    assert!(calls(&data).is_empty());
-    data.kgfleet(&["launch", "--teardown", "--release", "r", "--namespace", "n", "--helm", &helm]).expect(0);
-    assert_eq!(calls(&data), ["uninstall\nr\n--namespace\nn\n"]);
+    assert!(calls(&data, "helm").is_empty());
+    let programs = ["--helm", &helm, "--kubectl", &kubectl];
+    data.kgfleet(&[&["launch", "--teardown", "--release", "r", "--namespace", "n"][..], &programs].concat())
+        .expect(0);
+    assert_eq!(calls(&data, "helm"), ["uninstall\nr\n--namespace\nn\n"]);
+    // The conductor goes first, so that it starts nothing for what workers give back.
+    let off = "scale\ndeployment\n--selector\napp.kubernetes.io/instance=r,app.kubernetes.io/component=conductor\n--replicas=0\n";
+    assert_eq!(calls(&data, "kubectl"), [off.to_owned() + "--namespace\nn\n"]);
 }

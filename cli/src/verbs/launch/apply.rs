@@ -1,29 +1,38 @@
-//! Carries out a plan: calls helm, submits the run, follows it, wave by wave.
+//! Carries out a plan on Kubernetes: checks, installs, retries, takes away. Helm and kubectl do it, with the rights of their user.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use benchmarks::names;
-use domain::control::{BenchmarkView, Control, RunLine, RunPhase, Submission};
-use domain::{RunId, ServiceError};
+use conductor::ClusterState;
+use conductor::objects::{POOL_LABEL, RELEASE_LABEL};
+use conductor::template::RETRY;
+use domain::control::{BenchmarkView, Control, Submission};
+use jiff::Timestamp;
 use proto::client::Client;
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::plan::ModelOnGpus;
-use crate::kit::exit_code::explained;
+use super::plan::LaunchPlan;
+use super::table::Sizes;
+use super::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
+use crate::kit::exit_code::{explained, usage};
+use crate::kit::output::say;
 
-/// Time between two looks at the runs.
+/// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Number of consecutive looks in which judges must have nothing to do. Between two stages of a model there is a moment
-/// without work, until a coordinator has derived the next questions.
-const SETTLED_LOOKS: u32 = 5;
 
 /// Maximum number of consecutive failed looks: a coordinator that is being installed needs minutes.
 const FAILURES_MAX: u32 = 300;
+
+/// How long workers that drain are waited for: a round may take minutes.
+const DRAIN_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// The label with the part that an object is of.
+const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 
 /// The release that a launch installs.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,15 +52,18 @@ pub struct Release {
     /// The helm program.
     #[arg(long, value_name = "PROGRAM", env = "KGFLEET_HELM", default_value = "helm")]
     helm: PathBuf,
+    /// The kubectl program.
+    #[arg(long, value_name = "PROGRAM", env = "KGFLEET_KUBECTL", default_value = "kubectl")]
+    kubectl: PathBuf,
 }
 
 impl Release {
-    /// Installs or upgrades the release with these values; with a configuration, the chart submits it.
+    /// Installs or upgrades the release with these values; the chart submits the configuration, if there is one.
     pub fn install(&self, values: &Value, run: Option<&Path>) -> anyhow::Result<()> {
         let mut file = tempfile::Builder::new().prefix("kgfleet-values-").suffix(".yaml").tempfile()?;
         file.write_all(serde_saphyr::to_string(values)?.as_bytes())?;
         let mut command =
-            self.command(&["upgrade", "--install", &self.release, &self.chart, "--create-namespace"]);
+            self.helm(&["upgrade", "--install", &self.release, &self.chart, "--create-namespace"]);
         command.arg("--values").arg(file.path());
         for base in &self.base {
             command.arg("--values").arg(base);
@@ -61,31 +73,122 @@ impl Release {
             let toml = run.extension().is_some_and(|extension| extension == "toml");
             command.args(["--set", if toml { "run.format=toml" } else { "run.format=yaml" }]);
         }
-        self.call(command)
+        self.call_helm(command)
     }
 
     /// Removes the release. Records, tokens and certificates stay.
     pub fn remove(&self) -> anyhow::Result<()> {
-        let command = self.command(&["uninstall", &self.release]);
-        self.call(command)
+        // Else it would start a server for what workers give back.
+        let conductor = format!("{},{COMPONENT_LABEL}=conductor", self.selector());
+        let off = self.kubectl(&["scale", "deployment", "--selector", &conductor, "--replicas=0"]);
+        if let Err(error) = self.call_kubectl(off) {
+            say(&format!("the conductor may start servers until it is removed: {error:#}"));
+        }
+        self.call_helm(self.helm(&["uninstall", &self.release]))
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// What the plan needs and the namespace lacks, with what to do about it.
+    pub fn lacks(&self, plan: &LaunchPlan, sizes: &Sizes) -> anyhow::Result<Vec<String>> {
+        let mut lacks = Vec::new();
+        let mut needs = vec![(KEYS_SECRET, provider_keys(plan))];
+        if plan.served.iter().any(|model| sizes.models[&model.model].gated) {
+            needs.push((WEIGHTS_SECRET, BTreeSet::from(["token".to_owned()])));
+        }
+        for (secret, keys) in needs.into_iter().filter(|(_, keys)| !keys.is_empty()) {
+            let found = self.call_kubectl(self.kubectl(&[
+                "get",
+                "secret",
+                secret,
+                "--ignore-not-found",
+                "-o",
+                "json",
+            ]))?;
+            let found: Value = serde_json::from_slice(&found.stdout).unwrap_or_default();
+            let missing: Vec<String> =
+                keys.into_iter().filter(|key| found["data"].get(key).is_none()).collect();
+            if !missing.is_empty() {
+                let literals: Vec<String> =
+                    missing.iter().map(|key| format!("--from-literal={key}=...")).collect();
+                lacks.push(format!(
+                    "the Secret {secret} in {} lacks {}: kubectl -n {} create secret generic {secret} {}",
+                    self.namespace,
+                    missing.join(", "),
+                    self.namespace,
+                    literals.join(" ")
+                ));
+            }
+        }
+        Ok(lacks)
+    }
+
+    /// The pools of the release with their servers, as the cluster knows them.
+    pub fn pools(&self) -> anyhow::Result<ClusterState> {
+        let kinds = "cronjobs.batch,jobs.batch,pods";
+        let output =
+            self.call_kubectl(self.kubectl(&["get", kinds, "--selector", &self.selector(), "-o", "json"]))?;
+        let list = serde_json::from_slice(&output.stdout)?;
+        ClusterState::of_list(list)
+            .with_context(|| format!("{} answers what is not understood", self.kubectl.display()))
+    }
+
+    /// Lets the conductor try a pool again.
+    pub fn retry(&self, pool: &str) -> anyhow::Result<()> {
+        let selector = format!("{},{POOL_LABEL}={pool}", self.selector());
+        let state = self.pools()?;
+        let known: Vec<&str> = state.cron_jobs.iter().map(|cron_job| cron_job.metadata.pool()).collect();
+        if !known.contains(&pool) {
+            return Err(usage!("{} has no pool `{pool}`; it has: {}", self.release, known.join(", ")));
+        }
+        let now = format!("{RETRY}={}", Timestamp::now());
+        self.call_kubectl(self.kubectl(&[
+            "annotate",
+            "cronjobs.batch",
+            "--selector",
+            &selector,
+            "--overwrite",
+            &now,
+        ]))?;
+        say(&format!("what failed of {pool} before now does not count any more"));
+        Ok(())
+    }
+
+    fn selector(&self) -> String {
+        format!("{RELEASE_LABEL}={}", self.release)
+    }
+
+    fn helm(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.helm);
         command.args(arguments).args(["--namespace", &self.namespace]);
         command
     }
 
-    fn call(&self, mut command: Command) -> anyhow::Result<()> {
+    fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.args(arguments).args(["--namespace", &self.namespace]);
+        command
+    }
+
+    fn call_helm(&self, mut command: Command) -> anyhow::Result<()> {
         // Helm's own words go to standard error, because standard output is the plan's.
         let output = command.output().with_context(|| {
             format!("cannot start {}: install Helm 3 or later, or name it with --helm", self.helm.display())
         })?;
         eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if !output.status.success() {
-            bail!("{} ended with {}; nothing was submitted", self.helm.display(), output.status);
+            bail!("{} ended with {}", self.helm.display(), output.status);
         }
         Ok(())
+    }
+
+    fn call_kubectl(&self, mut command: Command) -> anyhow::Result<Output> {
+        let output = command.output().with_context(|| {
+            format!("cannot start {}: install kubectl, or name it with --kubectl", self.kubectl.display())
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{} ended with {}: {}", self.kubectl.display(), output.status, said.trim());
+        }
+        Ok(output)
     }
 }
 
@@ -95,60 +198,29 @@ pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<B
     loop {
         match client.submit(submission.clone()).await {
             Ok(queued) => return Ok(queued),
-            Err(error) => wait(error, &mut failures).await?,
-        }
-    }
-}
-
-/// Waits until a wave has nothing left to do; after the last wave, until all runs are over. Returns whether they are.
-pub async fn follow(client: &Client, run: &RunId, wave: &[ModelOnGpus], last: bool) -> anyhow::Result<bool> {
-    let (mut failures, mut settled) = (0, 0);
-    let needed = if wave.iter().any(|served| served.judge) { SETTLED_LOOKS } else { 1 };
-    loop {
-        match client.view(run).await {
-            Ok(view) => {
-                failures = 0;
-                match view.phase {
-                    RunPhase::Cancelled => return Err(anyhow!("{} was cancelled", view.run)),
-                    RunPhase::Finished => return Ok(true),
-                    RunPhase::Preparing | RunPhase::Active | RunPhase::Paused => {}
-                }
-                settled = if is_done(&view, wave) { settled + 1 } else { 0 };
-                if !last && settled >= needed {
-                    return Ok(false);
-                }
+            Err(error) if !error.code.is_transient() || failures >= FAILURES_MAX => {
+                return Err(explained(error));
             }
-            Err(error) => {
-                settled = 0;
-                wait(error, &mut failures).await?;
-            }
+            Err(_) => failures += 1,
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-async fn wait(error: ServiceError, failures: &mut u32) -> anyhow::Result<()> {
-    *failures += 1;
-    if !error.code.is_transient() || *failures > FAILURES_MAX {
-        return Err(explained(error));
+/// Lets every worker finish its rounds and deliver its records, and waits until they are gone.
+pub async fn drain_all(client: &Client) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    for worker in client.workers().await.map_err(explained)? {
+        client.drain_worker(&worker.worker).await.map_err(explained)?;
     }
-    tokio::time::sleep(LOOK_EVERY).await;
-    Ok(())
-}
-
-/// Whether every model of a wave has a record of all that it was asked, and every judge of all that it was asked so far.
-fn is_done(view: &BenchmarkView, wave: &[ModelOnGpus]) -> bool {
-    wave.iter().all(|served| {
-        let label = &*served.label;
-        let mut runs = view.runs.iter().filter(|run| run.asks.as_str() == label);
-        if served.judge {
-            return runs.all(|run| run.phase.is_over() || run.remaining() == 0);
+    loop {
+        let left = client.workers().await.map_err(explained)?.len();
+        if left == 0 {
+            return Ok(());
         }
-        let is_answered = |run: &RunLine| run.phase == RunPhase::Finished || run.remaining() == 0;
-        match runs.find(|run| run.stage == names::ASK) {
-            Some(asking) => is_answered(asking),
-            // One without judges has no runs beside itself.
-            None => view.models.iter().any(|model| model.model.as_str() == label && model.remaining() == 0),
+        if begin.elapsed() > DRAIN_MAX {
+            return Err(anyhow!("{left} workers have not ended; the release was not removed"));
         }
-    })
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }

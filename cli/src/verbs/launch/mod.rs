@@ -2,66 +2,77 @@
 
 mod apply;
 mod plan;
+mod schedule;
 mod slurm;
+mod status;
 mod table;
 mod values;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use benchmarks::kinds;
 use coordinator::configuration::Configuration;
 use costs::Prices;
-use domain::control::Submission;
 use serde_json::{Value, json};
 
 use self::apply::Release;
-use self::plan::{LaunchPlan, Shortest, WantedModel};
+use self::plan::{LaunchPlan, WantedModel};
+use self::schedule::{LaunchLimits, Schedule, ScheduleRow, clock, hours};
 use self::slurm::SlurmOptions;
 use self::table::Sizes;
-use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
+use self::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
 use crate::configure::choose::Selection;
-use crate::engine::submit;
 use crate::files::prices::PriceTable;
+use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::{Table, printable};
+use crate::kit::output::{Table, printable, say};
 use crate::kit::runtime::block_on;
 use crate::place::folders;
-use crate::place::remote::{MaybeRemote, Remote};
+use crate::place::remote::MaybeRemote;
 
 /// Plan the GPUs of a configuration, and run it on Kubernetes or Slurm.
 ///
-/// Prints which models run when, on how many GPUs and for how long, by a table of model sizes whose times are
-/// estimates; and what does not fit, and why. --values writes the chart's values. --apply installs the chart with
-/// helm. With --prometheus, KEDA scales all pools by their backlog. Without it, and with --coordinator, the waves of
-/// the plan are installed one after the other, each when the models before it are done; judges come last. --slurm submits
-/// the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some models
-/// do not fit; 2 the configuration or the table cannot be used; 3 helm, sbatch or the coordinator failed.
+/// Prints which models' servers start when, on how many GPUs and for how long, as the conductor of the release would start them
+/// (`kgfleet conduct`), by a table of model sizes whose times are estimates where nothing was measured; and what does not fit, and
+/// why. --values writes the chart's values. --apply checks that the Secrets are there and installs the chart with helm, which
+/// submits the run; --status tells what became of it, --retry tries a pool again that was given up, --teardown removes the release.
+/// --slurm submits the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some
+/// models do not fit, or pools were given up; 2 the configuration or the table cannot be used, or a Secret is missing; 3 helm,
+/// kubectl, sbatch or the coordinator failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
-    #[arg(required_unless_present = "teardown")]
+    #[arg(required_unless_present_any = ["teardown", "status", "retry"])]
     config: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
     /// GPUs that may be used at once. Default: those of one node; on Slurm, as many as a model needs.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
+    /// GPU-hours that all servers together may take: no server is started that would, as far as is known, take more. Default: no
+    /// budget.
+    #[arg(long, value_name = "HOURS", value_parser = gpu_hours)]
+    gpu_hours: Option<f64>,
     /// Table of GPUs and model sizes. Default: the one of this program, `deploy/launch/models.toml` in its sources.
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// Write the chart's values to this file: of all pools with --prometheus, otherwise of the first wave.
+    /// Write the chart's values to this file.
     #[arg(long, value_name = "FILE")]
     values: Option<PathBuf>,
-    /// Let KEDA scale the pools, by the backlog that this Prometheus knows.
-    #[arg(long, value_name = "URL")]
-    prometheus: Option<String>,
     /// Install the chart and start the run.
     #[arg(long)]
     apply: bool,
-    /// Remove the release, and with it all pools. Records, tokens and certificates stay.
+    /// Tell what the pools of the release are doing, what failed, and what they took; with --coordinator also what they have left.
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
+    status: bool,
+    /// Try a pool again that was given up.
+    #[arg(long, value_name = "POOL", conflicts_with_all = ["config", "apply", "values", "status"])]
+    retry: Option<String>,
+    /// Remove the release, and with it all pools; with --coordinator, workers finish their rounds first. Records, tokens and
+    /// certificates stay.
+    #[arg(long, conflicts_with_all = ["config", "apply", "values", "status", "retry"])]
     teardown: bool,
     #[command(flatten)]
     prices: PriceTable,
@@ -78,33 +89,55 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let remote = arguments.remote.named();
     if arguments.teardown {
+        if let Some(remote) = remote {
+            block_on(async { apply::drain_all(&remote.client()?).await })?;
+        }
         arguments.release.remove()?;
         return Ok(ExitCode::Success);
     }
+    if let Some(pool) = &arguments.retry {
+        arguments.release.retry(pool)?;
+        return Ok(ExitCode::Success);
+    }
+    let sizes = Sizes::read(arguments.table.as_deref())?;
+    let prices = arguments.prices.read()?;
+    if arguments.status {
+        let rows = status::read(&arguments.release, remote.as_ref())?;
+        return rows.print(&sizes.gpu.name, &prices, arguments.json);
+    }
     let config = arguments.config.as_deref();
     let configuration = arguments.selection.configuration(config)?;
-    let sizes = Sizes::read(arguments.table.as_deref())?;
     let usual = if arguments.slurm.slurm { u32::MAX } else { sizes.gpu.per_node };
-    let gpus = arguments.gpus.unwrap_or(usual);
-    let plan = plan(&configuration, &sizes, gpus)?;
+    let limits = LaunchLimits {
+        gpus: arguments.gpus.unwrap_or(usual),
+        gpus_per_node: sizes.gpu.per_node,
+        gpu_hours: arguments.gpu_hours,
+    };
+    let plan = plan(&configuration, &sizes, limits.gpus)?;
     if arguments.slurm.slurm {
-        let remote = arguments.remote.named();
         arguments.slurm.carry_out(&configuration, config, &plan, &sizes, remote.as_ref())?;
         return Ok(verdict(&plan));
     }
-    let scaling = match &arguments.prometheus {
-        Some(url) => Scaling::Keda(url),
-        None => Scaling::Wave(0),
-    };
-    let values = values::values(&plan, &sizes, &scaling);
+    let values = values::values(&plan, &sizes, limits);
     if let Some(file) = &arguments.values {
         std::fs::write(file, serde_saphyr::to_string(&values)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    print(&plan, &sizes, &configuration, gpus, &arguments.prices.read()?, arguments.json)?;
+    let schedule = Schedule::of(&plan, limits);
+    let told = Told { plan: &plan, schedule: &schedule, sizes: &sizes, limits, prices: &prices };
+    match arguments.json {
+        true => writeln!(io::stdout().lock(), "{}", told.as_value(&configuration.name))?,
+        false => told.print()?,
+    }
     if arguments.apply {
-        carry_out(&arguments, &configuration, config, &plan, &sizes)?;
+        match arguments.release.lacks(&plan, &sizes) {
+            Ok(lacks) if lacks.is_empty() => {}
+            Ok(lacks) => return Err(usage!("nothing was installed: {}", lacks.join("; "))),
+            Err(error) => say(&format!("warning: the Secrets were not checked: {error:#}")),
+        }
+        arguments.release.install(&values, config)?;
     }
     Ok(verdict(&plan))
 }
@@ -129,176 +162,124 @@ fn plan(configuration: &Configuration, sizes: &Sizes, gpus: u32) -> anyhow::Resu
     Ok(LaunchPlan::of(&wanted, sizes, gpus))
 }
 
-fn print(
-    plan: &LaunchPlan,
-    sizes: &Sizes,
-    configuration: &Configuration,
-    gpus: u32,
-    prices: &Prices,
-    as_json: bool,
-) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    if as_json {
-        writeln!(out, "{}", as_value(plan, sizes, configuration, gpus, prices))?;
-        return Ok(());
+/// What is told of a plan.
+struct Told<'a> {
+    plan: &'a LaunchPlan,
+    schedule: &'a Schedule,
+    sizes: &'a Sizes,
+    limits: LaunchLimits,
+    prices: &'a Prices,
+}
+
+impl Told<'_> {
+    fn row(&self, model: usize) -> Option<&ScheduleRow> {
+        self.schedule.rows.iter().find(|row| row.model == model)
     }
-    let columns = Table::default().right(["wave"]).left(["model"]);
-    let mut table = columns.right(["GPUs", "nodes", "dialogues", "hours"]);
-    for (number, wave) in plan.waves.iter().enumerate() {
-        for model in wave {
+
+    /// The models in the order of their starts; then those that start when it is known what they are asked.
+    fn order(&self) -> Vec<usize> {
+        let scheduled: Vec<usize> = self.schedule.rows.iter().map(|row| row.model).collect();
+        let later = (0..self.plan.served.len()).filter(|model| !scheduled.contains(model));
+        scheduled.iter().copied().chain(later).collect()
+    }
+
+    fn print(&self) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        let columns = Table::default().right(["start"]).left(["model"]);
+        let columns = columns.right(["servers", "GPUs", "dialogues", "load", "ends"]);
+        let mut table = columns.left(["from"]);
+        for at in self.order() {
+            let model = &self.plan.served[at];
+            let row = self.row(at);
+            let later = if self.schedule.over_budget.contains(&at) { "never" } else { "later" };
+            let parts = model.pool.parts;
             table.row(vec![
-                (number + 1).to_string(),
-                model.label.clone(),
-                model.gpus.to_string(),
-                model.nodes.to_string(),
-                model.dialogues.map_or_else(|| "to judge".to_owned(), |dialogues| dialogues.to_string()),
-                format!("{:.2}", model.hours),
+                row.map_or_else(|| later.to_owned(), |row| clock(row.starts)),
+                model.label(),
+                row.map_or(1, |row| row.servers).to_string(),
+                if parts > 1 { format!("{parts}x{}", model.pool.gpus) } else { model.gpus().to_string() },
+                if model.dialogues == 0 { "to judge".to_owned() } else { model.dialogues.to_string() },
+                clock(model.pool.load),
+                row.map_or_else(|| "-".to_owned(), |row| clock(row.ends)),
+                match model.measured_runs {
+                    0 => "table".to_owned(),
+                    runs => format!("measured ({runs} runs)"),
+                },
             ]);
         }
-    }
-    table.total(vec![
-        format!("{}", plan.waves.len()),
-        format!("{} models on GPUs", plan.served().count()),
-        format!("{} at once", plan.gpus()),
-        String::new(),
-        plan.served().filter_map(|model| model.dialogues).sum::<u64>().to_string(),
-        format!("{:.2}", plan.hours()),
-    ]);
-    table.write(&mut out)?;
-    writeln!(
-        out,
-        "\n{}: {:.1} GPU hours if every model gives its GPUs back when it is done; times are the table's estimates",
-        sizes.gpu.name,
-        plan.gpu_hours()
-    )?;
-    if let Some((price, money)) =
-        prices.of_gpu(&sizes.gpu.name).zip(prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()))
-    {
-        let (currency, date) = (prices.currency(), price.as_of);
-        writeln!(
+        table.write(&mut out)?;
+        let Schedule { over_at, bound, gpu_hours, gpus_max, over_budget, .. } = self.schedule;
+        write!(
             out,
-            "{currency} {money} for these hours, at the price of {date} ({})",
-            printable(&price.source)
+            "\nend {} (bound {}) on at most {gpus_max} GPUs ({}); {:.1} GPU-hours, {:.1} of them work",
+            clock(*over_at),
+            clock(*bound),
+            self.sizes.gpu.name,
+            gpu_hours.total(),
+            gpu_hours.work
         )?;
-    }
-    let Shortest { hours, bound_hours } = plan.shortest(sizes, gpus);
-    writeln!(
-        out,
-        "in waves {:.2} hours; {hours:.2} if each server of a model under test started as soon as it fits on {gpus} GPUs, \
-         the longest first; {bound_hours:.2} at least",
-        plan.hours()
-    )?;
-    if !plan.hosted.is_empty() {
-        let labels: Vec<&str> = plan.hosted.iter().map(|model| model.label.as_str()).collect();
-        writeln!(out, "hosted, without GPUs: {} (keys in the Secret `{KEYS_SECRET}`)", labels.join(", "))?;
-    }
-    if plan.served().any(|model| sizes.models[&model.model].gated) {
-        writeln!(
-            out,
-            "gated weights: their token is expected in the Secret `{WEIGHTS_SECRET}`, key `token`"
-        )?;
-    }
-    for (label, why) in &plan.refused {
-        writeln!(out, "does not fit: {label}: {why}")?;
-    }
-    Ok(())
-}
-
-fn as_value(
-    plan: &LaunchPlan,
-    sizes: &Sizes,
-    configuration: &Configuration,
-    gpus: u32,
-    prices: &Prices,
-) -> Value {
-    let Shortest { hours: shortest, bound_hours } = plan.shortest(sizes, gpus);
-    let waves: Vec<Vec<Value>> = plan
-        .waves
-        .iter()
-        .map(|wave| {
-            let row = |model: &plan::ModelOnGpus| {
-                json!({
-                    "model": model.label, "served_as": model.model, "judge": model.judge, "gpus": model.gpus,
-                    "nodes": model.nodes, "dialogues": model.dialogues, "hours": model.hours,
-                })
-            };
-            wave.iter().map(row).collect()
-        })
-        .collect();
-    let refused: Vec<Value> =
-        plan.refused.iter().map(|(label, why)| json!({"model": label, "reason": why})).collect();
-    json!({
-        "name": configuration.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
-        "gpu_hours": plan.gpu_hours(), "shortest_hours": shortest, "bound_hours": bound_hours,
-        "currency": prices.currency(),
-        "gpu_cost": prices.of_gpu_hours(&sizes.gpu.name, plan.gpu_hours()).map(|money| money.amount),
-        "hosted": plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(), "refused": refused,
-    })
-}
-
-/// Installs the chart and starts the run.
-fn carry_out(
-    arguments: &Arguments,
-    configuration: &Configuration,
-    config: Option<&Path>,
-    plan: &LaunchPlan,
-    sizes: &Sizes,
-) -> anyhow::Result<()> {
-    let remote = arguments.remote.named();
-    let values = |scaling: &Scaling<'_>| values::values(plan, sizes, scaling);
-    match (&arguments.prometheus, remote) {
-        (Some(url), None) => arguments.release.install(&values(&Scaling::Keda(url)), config),
-        (None, None) if plan.waves.len() <= 1 => {
-            arguments.release.install(&values(&Scaling::Wave(0)), config)
+        match self.limits.gpu_hours {
+            Some(budget) => writeln!(out, "; budget {budget}")?,
+            None => writeln!(out)?,
         }
-        (None, None) => Err(usage!(
-            "the models need {} waves: name a coordinator that can be reached from here (--coordinator), or let KEDA \
-             scale them (--prometheus)",
-            plan.waves.len()
-        )),
-        (Some(url), Some(remote)) => {
-            arguments.release.install(&values(&Scaling::Keda(url)), None)?;
-            let all: Vec<plan::ModelOnGpus> = plan.served().cloned().collect();
-            in_waves(&remote, configuration, &[all], |_| Ok(()))
+        let (name, hours) = (&self.sizes.gpu.name, gpu_hours.total());
+        if let Some((price, money)) = self.prices.of_gpu(name).zip(self.prices.of_gpu_hours(name, hours)) {
+            let (currency, date) = (self.prices.currency(), price.as_of);
+            writeln!(
+                out,
+                "{currency} {money} for these hours, at the price of {date} ({})",
+                printable(&price.source)
+            )?;
         }
-        (None, Some(remote)) => in_waves(&remote, configuration, &plan.waves, |wave| {
-            eprintln!("wave {} of {}", wave + 1, plan.waves.len());
-            arguments.release.install(&values(&Scaling::Wave(wave)), None)
-        }),
-    }
-}
-
-/// Installs wave after wave, each when the one before is done. The run is submitted with the first.
-fn in_waves(
-    remote: &Remote,
-    configuration: &Configuration,
-    waves: &[Vec<plan::ModelOnGpus>],
-    install: impl Fn(usize) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let submission: Submission = submit::submission(configuration)?;
-    block_on(async {
-        let client = remote.client()?;
-        let mut queued = None;
-        // Hosted models alone make no wave, and still need a release.
-        let count = waves.len().max(1);
-        for wave in 0..count {
-            install(wave)?;
-            let view = match queued.take() {
-                Some(view) => view,
-                None => apply::submit(&client, submission.clone()).await?,
-            };
-            eprintln!("following {}", view.run);
-            let models = waves.get(wave).map_or(&[][..], Vec::as_slice);
-            let is_over = apply::follow(&client, &view.run, models, wave + 1 == count).await?;
-            queued = Some(view);
-            let later = waves.get(wave + 1..).unwrap_or_default();
-            if is_over && later.iter().flatten().all(|served| served.judge) {
-                break; // Nothing was left for them.
-            }
+        if !over_budget.is_empty() {
+            let labels: Vec<String> = over_budget.iter().map(|at| self.plan.served[*at].label()).collect();
+            writeln!(out, "over the budget, never started: {}", labels.join(", "))?;
         }
-        if let Some(view) = queued {
-            eprintln!("{} is finished; `kgfleet launch --teardown` gives back what is left", view.run);
+        if !self.plan.hosted.is_empty() {
+            let labels: Vec<&str> = self.plan.hosted.iter().map(|model| model.label.as_str()).collect();
+            let keys: Vec<String> = provider_keys(self.plan).into_iter().collect();
+            writeln!(
+                out,
+                "hosted, without GPUs: {} (keys in the Secret `{KEYS_SECRET}`: {})",
+                labels.join(", "),
+                keys.join(", ")
+            )?;
+        }
+        if self.plan.served.iter().any(|model| self.sizes.models[&model.model].gated) {
+            writeln!(
+                out,
+                "gated weights: their token is expected in the Secret `{WEIGHTS_SECRET}`, key `token`"
+            )?;
+        }
+        for (label, why) in &self.plan.refused {
+            writeln!(out, "does not fit: {label}: {why}")?;
         }
         Ok(())
-    })
+    }
+
+    fn as_value(&self, name: &str) -> Value {
+        let row = |at: usize| {
+            let model = &self.plan.served[at];
+            let row = self.row(at);
+            json!({
+                "models": model.labels, "served_as": model.model, "judge": model.judge, "gpus": model.gpus(),
+                "nodes": model.pool.parts, "dialogues": model.dialogues, "load_hours": hours(model.pool.load),
+                "servers": row.map_or(0, |row| row.servers), "starts_hours": row.map(|row| hours(row.starts)),
+                "ends_hours": row.map(|row| hours(row.ends)), "measured_runs": model.measured_runs,
+                "over_budget": self.schedule.over_budget.contains(&at),
+            })
+        };
+        let refused: Vec<Value> =
+            self.plan.refused.iter().map(|(label, why)| json!({"model": label, "reason": why})).collect();
+        let (gpu, spent) = (&self.sizes.gpu.name, &self.schedule.gpu_hours);
+        json!({
+            "name": name, "gpu": gpu, "pools": self.order().into_iter().map(row).collect::<Vec<_>>(),
+            "gpus": self.limits.gpus, "gpus_max": self.schedule.gpus_max, "hours": hours(self.schedule.over_at),
+            "bound_hours": hours(self.schedule.bound), "gpu_hours": spent.total(), "gpu_hours_of_work": spent.work,
+            "gpu_hours_budget": self.limits.gpu_hours, "currency": self.prices.currency(),
+            "gpu_cost": self.prices.of_gpu_hours(gpu, spent.total()).map(|money| money.amount),
+            "hosted": self.plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(),
+            "provider_keys": provider_keys(self.plan), "refused": refused,
+        })
+    }
 }

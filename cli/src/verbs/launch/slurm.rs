@@ -1,6 +1,5 @@
 //! The jobs of a plan on Slurm: for each model an array with a task for each server.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub struct SlurmOptions {
     /// Run on Slurm: submit the benchmark, and with sbatch an array of jobs for each model and each judge. They end and come
     /// back by themselves. Jobs take KGFLEET_TOKEN_FILE, KGFLEET_CA and the variables of deploy/slurm/worker.sbatch from the
     /// environment.
-    #[arg(long, conflicts_with_all = ["apply", "values", "prometheus", "teardown", "json"])]
+    #[arg(long, conflicts_with_all = ["apply", "values", "teardown", "status", "retry", "json"])]
     pub slurm: bool,
     /// Print the command lines, and run none.
     #[arg(long, requires = "slurm")]
@@ -106,14 +105,11 @@ impl SlurmOptions {
     }
 
     fn lines(&self, plan: &LaunchPlan, sizes: &Sizes, remote: Option<&Remote>) -> Vec<SbatchLine> {
-        let mut served = BTreeSet::new();
-        // One that is asked under two labels, or judges twice, has one array.
-        let models = plan.served().filter(|model| served.insert(&model.model));
-        models.map(|model| self.line(model, &sizes.models[&model.model], remote)).collect()
+        plan.served.iter().map(|model| self.line(model, &sizes.models[&model.model], remote)).collect()
     }
 
     fn line(&self, model: &ModelOnGpus, size: &Size, remote: Option<&Remote>) -> SbatchLine {
-        let each = model.gpus / model.nodes;
+        let each = model.pool.gpus;
         let wait = size.load_minutes.saturating_mul(2).max(LOAD_MINUTES_MIN).saturating_mul(60);
         let mut variables = vec![
             ("MODEL".to_owned(), model.model.clone()),
@@ -128,7 +124,7 @@ impl SlurmOptions {
         }
         let mut arguments = vec![
             format!("--array=1-{}", self.servers),
-            format!("--nodes={}", model.nodes),
+            format!("--nodes={}", model.pool.parts),
             format!("--gpus-per-node={each}"),
             format!("--cpus-per-task={}", each.saturating_mul(2).saturating_add(2)),
         ];
@@ -150,7 +146,7 @@ fn tell(plan: &LaunchPlan, sizes: &Sizes) {
             labels.join(", ")
         );
     }
-    if plan.served().any(|model| sizes.models[&model.model].gated) {
+    if plan.served.iter().any(|model| sizes.models[&model.model].gated) {
         eprintln!("gated weights: jobs take HF_TOKEN from the environment");
     }
     for (label, why) in &plan.refused {
@@ -161,11 +157,11 @@ fn tell(plan: &LaunchPlan, sizes: &Sizes) {
 /// What `vllm serve` is told besides the model.
 fn vllm_arguments(model: &ModelOnGpus, size: &Size) -> String {
     let mut arguments = Vec::new();
-    if model.gpus > model.nodes {
-        arguments.push(format!("--tensor-parallel-size {}", model.gpus / model.nodes));
+    if model.pool.gpus > 1 {
+        arguments.push(format!("--tensor-parallel-size {}", model.pool.gpus));
     }
-    if model.nodes > 1 {
-        arguments.push(format!("--pipeline-parallel-size {}", model.nodes));
+    if model.pool.is_gang() {
+        arguments.push(format!("--pipeline-parallel-size {}", model.pool.parts));
     }
     if let Some(length) = size.max_model_len {
         arguments.push(format!("--max-model-len {length}"));

@@ -11,6 +11,9 @@ use crate::kit::exit_code::{Exit, usage};
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
 
+/// The longest time that loading may take, in minutes: a month.
+const MINUTES_MAX: f64 = 43_200.0;
+
 /// What is known about GPUs and models.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,12 +64,45 @@ pub struct Size {
     pub max_model_len: Option<u32>,
     /// Memory of a server beside its GPUs.
     pub memory: Option<String>,
+    /// GiB of its weights, if that is known.
+    pub weights_gib: Option<u32>,
+    /// Servers at once, at most.
+    #[serde(default = "one")]
+    pub max_servers: u32,
+    /// What was measured, which wins over the estimates above.
+    pub measured: Option<MeasuredSize>,
     /// Whether its weights need a token.
     #[serde(default)]
     pub gated: bool,
     /// What a pool of it is: `vllm`, `embed` or `classify`.
     #[serde(default = "chat")]
     pub kind: String,
+}
+
+/// What runs have shown of a model's servers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredSize {
+    pub load_minutes: f64,
+    pub tokens_per_second: f64,
+    /// In how many runs.
+    pub runs: u32,
+}
+
+impl Size {
+    /// Minutes until a server serves.
+    pub fn minutes_to_load(&self) -> f64 {
+        self.measured.map_or(f64::from(self.load_minutes), |measured| measured.load_minutes)
+    }
+
+    /// Tokens per second that a busy server writes.
+    pub fn speed(&self) -> f64 {
+        self.measured.map_or(f64::from(self.tokens_per_second), |measured| measured.tokens_per_second)
+    }
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn load_minutes() -> u32 {
@@ -108,6 +144,18 @@ impl Sizes {
         for (name, size) in &self.models {
             if size.gpus == 0 || size.tokens_per_second == 0 || size.tokens == Some(0) {
                 return Err(format!("`{name}`: gpus, tokens and tokens_per_second must be at least 1"));
+            }
+            if size.max_servers == 0 {
+                return Err(format!("`{name}`: max_servers must be at least 1"));
+            }
+            let is_time = |minutes: f64| minutes.is_finite() && (0.0..=MINUTES_MAX).contains(&minutes);
+            if size.measured.is_some_and(|measured| {
+                let speed = measured.tokens_per_second;
+                !(is_time(measured.load_minutes) && speed > 0.0 && speed.is_finite())
+            }) {
+                return Err(format!(
+                    "`{name}`: measured load_minutes and tokens_per_second must be possible"
+                ));
             }
             if size.gpus > self.gpu.per_node && size.gpus % self.gpu.per_node != 0 {
                 let per_node = self.gpu.per_node;

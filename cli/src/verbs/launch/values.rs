@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::model::Connector;
 use serde_json::{Map, Value, json};
 
-use super::plan::{LaunchPlan, ModelOnGpus};
+use super::plan::{HostedModel, LaunchPlan, ModelOnGpus};
+use super::schedule::LaunchLimits;
 use super::table::Sizes;
 
 /// Secret with keys of providers, one entry for each, named after the provider.
@@ -17,40 +18,22 @@ pub const WEIGHTS_SECRET: &str = "huggingface";
 /// Longest name of a pool, in characters: names of pods have room for it and no more.
 const POOL_CHARS_MAX: usize = 24;
 
-/// How pools are scaled.
-pub enum Scaling<'a> {
-    /// KEDA, which asks this Prometheus.
-    Keda(&'a str),
-    /// By hand: the pools of one wave have a node, all others none.
-    Wave(usize),
-}
-
 /// The values for the chart.
-pub fn values(plan: &LaunchPlan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
-    // A judge that is needed twice has one pool.
-    let mut names: BTreeMap<&str, String> = BTreeMap::new();
-    let (mut taken, mut pools) = (BTreeSet::new(), Vec::new());
-    for (number, wave) in plan.waves.iter().enumerate() {
-        let runs = match scaling {
-            Scaling::Keda(_) => true,
-            Scaling::Wave(now) => *now == number,
-        };
-        for model in wave {
-            let is_first = !names.contains_key(model.label.as_str());
-            let name = names.entry(&model.label).or_insert_with(|| pool_name(&model.label, &mut taken));
-            // A pool that is not there takes no GPUs.
-            if runs && (is_first || !matches!(scaling, Scaling::Keda(_))) {
-                pools.push(pool(name.clone(), model, sizes));
-            }
-        }
+pub fn values(plan: &LaunchPlan, sizes: &Sizes, limits: LaunchLimits) -> Value {
+    let mut taken = BTreeSet::new();
+    let pools: Vec<Value> = (plan.served.iter())
+        .map(|model| pool(pool_name(&model.labels[0], &mut taken), model, sizes))
+        .collect();
+    let mut conductor =
+        json!({"enabled": true, "gpus": limits.gpus, "gpusPerNode": limits.gpus_per_node});
+    if let Some(hours) = limits.gpu_hours {
+        conductor["gpuHours"] = json!(hours);
     }
     let mut values = json!({
         "redis": {"mode": "own"},
+        "conductor": conductor,
         "servingEngineSpec": {"modelSpec": pools},
     });
-    if let Scaling::Keda(prometheus) = scaling {
-        values["autoscaling"] = json!({"type": "keda", "prometheusAddress": prometheus});
-    }
     if !plan.hosted.is_empty() {
         values["apiPools"] = json!([hosted(plan)]);
     }
@@ -59,33 +42,33 @@ pub fn values(plan: &LaunchPlan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value 
 
 fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
     let size = &sizes.models[&model.model];
-    let parts = size.gpus.min(sizes.gpu.per_node);
-    let mut config = json!({"tensorParallelSize": parts});
-    if model.nodes > 1 {
-        config["pipelineParallelSize"] = json!(model.nodes);
-    }
-    if let Some(length) = size.max_model_len {
-        config["maxModelLen"] = json!(length);
-    }
     let mut pool = json!({
         "name": name,
-        "label": model.label,
         "kind": size.kind,
         "modelURL": model.model,
-        "nodes": 1,
-        "workersPerNode": 1,
+        "standing": false,
+        "replicaCount": model.pool.servers_max,
         "gpusPerNode": sizes.gpu.per_node,
-        "requestGPU": parts,
+        "requestGPU": model.pool.gpus,
         "requestGPUType": sizes.gpu.resource,
-        // Loading may take twice the estimate before a server counts as broken.
-        "loadMinutes": size.load_minutes.saturating_mul(2).max(30),
-        "vllmConfig": config,
+        "estimate": {
+            "loadMinutes": size.minutes_to_load(),
+            "tokensPerSecond": size.speed(),
+            "tokens": sizes.tokens_of(size),
+            "dialogues": model.dialogues,
+        },
     });
-    if model.nodes > 1 {
-        pool["multiNodeSize"] = json!(model.nodes);
+    if model.pool.is_gang() {
+        pool["multiNodeSize"] = json!(model.pool.parts);
+    }
+    if let Some(length) = size.max_model_len {
+        pool["vllmConfig"] = json!({"maxModelLen": length});
     }
     if let Some(memory) = &size.memory {
         pool["requestMemory"] = json!(memory);
+    }
+    if let Some(weights) = size.weights_gib {
+        pool["weightsGi"] = json!(weights);
     }
     if size.gated {
         pool["hfToken"] = json!({"secretName": WEIGHTS_SECRET});
@@ -96,16 +79,26 @@ fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
     pool
 }
 
+/// The keys of the Secret [`KEYS_SECRET`] that hosted models need.
+pub fn provider_keys(plan: &LaunchPlan) -> BTreeSet<String> {
+    plan.hosted.iter().map(key_name).collect()
+}
+
+/// The name of a hosted model's key.
+fn key_name(model: &HostedModel) -> String {
+    match (model.connector, &model.endpoint) {
+        (Connector::OpenaiCompatible, Some(endpoint)) => host_name(endpoint),
+        (connector, _) => connector.as_str().to_owned(),
+    }
+}
+
 /// One pool for all hosted models, with a key for each provider.
 fn hosted(plan: &LaunchPlan) -> Value {
     let mut connectors = BTreeSet::new();
     let mut keys: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for model in &plan.hosted {
         connectors.insert(model.connector.as_str());
-        let name = match (model.connector, &model.endpoint) {
-            (Connector::OpenaiCompatible, Some(endpoint)) => host_name(endpoint),
-            (connector, _) => connector.as_str().to_owned(),
-        };
+        let name = key_name(model);
         let key = keys.entry(name.clone()).or_default();
         key.insert("connector".to_owned(), json!(model.connector.as_str()));
         key.insert("secretName".to_owned(), json!(KEYS_SECRET));

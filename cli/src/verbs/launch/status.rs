@@ -1,0 +1,109 @@
+//! What the pools of a release are doing, read from its cluster and, where one is named, its coordinator.
+
+use std::io::{self, Write};
+
+use conductor::rounds::SERVER_STATES;
+use conductor::{PoolRow, Rounds, ConductorSettings};
+use costs::Prices;
+use domain::control::Control;
+use jiff::Timestamp;
+use pool::Limits;
+use serde_json::json;
+
+use super::apply::Release;
+use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::output::{Table, printable};
+use crate::kit::runtime::block_on;
+use crate::place::remote::Remote;
+
+/// The longest reason in a table, in characters.
+const WHY_CHARS_MAX: usize = 60;
+
+/// What there is to tell.
+pub struct ReleaseStatus {
+    rows: Vec<PoolRow>,
+    problems: Vec<String>,
+    gpu_hours: f64,
+}
+
+/// Reads it.
+pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<ReleaseStatus> {
+    let cluster = release.pools()?;
+    // What a conductor may use is known to it alone: who waits for GPUs is told by the servers that it starts.
+    let mut rounds = Rounds::new(ConductorSettings { limits: Limits::of_gpus(u32::MAX), gpus_per_node: None });
+    let mut workers = Vec::new();
+    if let Some(remote) = remote {
+        let needs = block_on(async {
+            let client = remote.client()?;
+            workers = client.workers().await.map_err(explained)?;
+            client.needs(&[]).await.map_err(explained)
+        })?;
+        rounds.note_needs(needs, Timestamp::now());
+    }
+    let outcome = rounds.round(&cluster, &workers, Timestamp::now());
+    Ok(ReleaseStatus { rows: outcome.rows, problems: outcome.problems, gpu_hours: outcome.gpu_hours })
+}
+
+impl ReleaseStatus {
+    /// Prints it, with what the hours of this kind of GPU cost.
+    pub fn print(&self, gpu: &str, prices: &Prices, as_json: bool) -> anyhow::Result<ExitCode> {
+        let money = |hours: f64| prices.of_gpu_hours(gpu, hours);
+        let mut out = io::stdout().lock();
+        if as_json {
+            let all = json!({
+                "pools": self.rows, "problems": self.problems, "gpu_hours": self.gpu_hours, "gpu": gpu,
+                "currency": prices.currency(), "gpu_cost": money(self.gpu_hours).map(|money| money.amount),
+            });
+            writeln!(out, "{all}")?;
+        } else {
+            self.print_table(&mut out)?;
+            write!(out, "\n{:.1} GPU-hours", self.gpu_hours)?;
+            match money(self.gpu_hours) {
+                Some(money) => writeln!(out, ", {} {money} at the price of a {gpu}", prices.currency())?,
+                None => writeln!(out)?,
+            }
+            for row in self.rows.iter().filter(|row| row.is_given_up) {
+                let why = row.last_failure.as_deref().unwrap_or("it was given up");
+                writeln!(
+                    out,
+                    "{} failed: {}; mended? kgfleet launch --retry {}",
+                    row.pool,
+                    printable(why),
+                    row.pool
+                )?;
+            }
+            for problem in &self.problems {
+                writeln!(out, "no pool: {}", printable(problem))?;
+            }
+        }
+        let is_well = self.problems.is_empty() && !self.rows.iter().any(|row| row.is_given_up);
+        Ok(if is_well { ExitCode::Success } else { ExitCode::Unsatisfied })
+    }
+
+    fn print_table(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        let columns = Table::default().left(["pool", "model", "servers"]);
+        let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["waits"]);
+        for row in &self.rows {
+            let servers: Vec<String> = (SERVER_STATES.iter().zip(row.servers))
+                .filter(|(_, servers)| *servers > 0)
+                .map(|(state, servers)| format!("{servers} {state}"))
+                .collect();
+            let waits = row.wait.as_ref().map(|wait| match wait.until {
+                Some(until) => format!("{} until {until:.0}", wait.why),
+                None => wait.why.to_owned(),
+            });
+            let waits: String = waits.unwrap_or_default().chars().take(WHY_CHARS_MAX).collect();
+            table.row(vec![
+                row.pool.clone(),
+                row.model.clone(),
+                if servers.is_empty() { "none".to_owned() } else { servers.join(", ") },
+                row.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
+                row.failures.to_string(),
+                format!("{:.1}", row.gpu_hours),
+                waits,
+            ]);
+        }
+        table.write(out)?;
+        Ok(())
+    }
+}
