@@ -156,9 +156,7 @@ priorityClassName: {{ . }}
 {{- $served := $pool.servedModelName | default $pool.modelURL -}}
 {{- $_ := set $pool "servedModelName" $served -}}
 {{- $_ := set $pool "label" ($pool.label | default $served) -}}
-{{- /* A server over several nodes is a Job: no Deployment takes all of its pods when one is gone. */ -}}
-{{- $_ := set $pool "standing" (and $pool.standing (eq (int $pool.multiNodeSize) 1)) -}}
-{{- $_ := set $pool "replicas" (mul (int $pool.nodes) (int $pool.workersPerNode)) -}}
+{{- $_ := set $pool "replicas" (int ($pool.replicaCount | default (mul (int $pool.nodes) (int $pool.workersPerNode)))) -}}
 {{- $_ := set $pool.vllmConfig "tensorParallelSize" (int ($pool.vllmConfig.tensorParallelSize | default $pool.requestGPU)) -}}
 {{- $_ := set $pool.vllmConfig "pipelineParallelSize" (int ($pool.vllmConfig.pipelineParallelSize | default $pool.multiNodeSize)) -}}
 {{- $_ := set $pool "requestCPU" ($pool.requestCPU | default (add 2 (mul 2 (int $pool.requestGPU)))) -}}
@@ -187,7 +185,7 @@ priorityClassName: {{ . }}
 {{/* What is believed of a pool's servers, for whoever decides when they start. Takes the pool. */}}
 {{- define "kgfleet.pool.estimate" -}}
 {{- $e := .estimate -}}
-{{- $known := dict "gpus" (int .requestGPU) "parts" (int .multiNodeSize) "servers" (int .replicaCount) "load_seconds" (mul (int $e.loadMinutes) 60) "dialogues_per_second" (divf $e.tokensPerSecond $e.tokens) -}}
+{{- $known := dict "gpus" (int .requestGPU) "parts" (int .multiNodeSize) "servers" (int .replicas) "load_seconds" (mul (int $e.loadMinutes) 60) "dialogues_per_second" (divf $e.tokensPerSecond $e.tokens) -}}
 {{- if gt (int $e.dialogues) 0 -}}{{- $_ := set $known "dialogues" (int $e.dialogues) -}}{{- end -}}
 {{- toJson $known -}}
 {{- end -}}

@@ -47,12 +47,12 @@
 {{- fail (printf "%s: tensorParallelSize x pipelineParallelSize is %d, and requestGPU x multiNodeSize is %d; vLLM needs as many GPUs as parts" $where (int $gpus) (int $have)) -}}
 {{- end -}}
 {{- if not .standing -}}
-{{- if gt (int .replicas) 1 -}}
-{{- fail (printf "%s: nodes and workersPerNode are for standing pools; say replicaCount, the most servers at once" $where) -}}
-{{- end -}}
 {{- if gt (len (printf "%s-%s" $full .name)) 52 -}}
 {{- fail (printf "%s: `%s-%s` is longer than the 52 characters that Kubernetes allows for a CronJob; shorten fullnameOverride or the pool's name" $where $full .name) -}}
 {{- end -}}
+{{- end -}}
+{{- if and .standing (gt (int .multiNodeSize) 1) -}}
+{{- fail (printf "%s: a server over %d nodes cannot stand: no Deployment takes all of its pods when one is gone; set standing to false" $where (int .multiNodeSize)) -}}
 {{- end -}}
 {{- if and (eq .weightsFrom "fetched") (gt (int .multiNodeSize) 1) (not $v.sharedPvcStorage.existingClaim) (not (has "ReadWriteMany" $v.sharedPvcStorage.accessModes)) -}}
 {{- fail (printf "%s: a server over %d nodes reads one volume, and sharedPvcStorage.accessModes lacks ReadWriteMany" $where (int .multiNodeSize)) -}}

@@ -34,7 +34,6 @@ BLESS = os.environ.get("KGFLEET_BLESS") == "1"
 # The oldest Kubernetes of Chart.yaml's kubeVersion, and the newest that the validator knows.
 KUBERNETES = ["1.31.0", "1.37.0"]
 RELEASE, NAMESPACE = "kgfleet", "bench"
-STANDING = yaml.safe_load((CHART / "values.yaml").read_text())["servingEngineSpec"]["modelDefaults"]["standing"]
 
 failures = []
 
@@ -286,6 +285,8 @@ def immutable(objects):
             kept[key] = spec["selector"]
         elif item["kind"] == "StatefulSet":
             kept[key] = {name: value for name, value in spec.items() if name not in ("replicas", "template")}
+        elif item["kind"] == "CronJob":
+            kept[key] = None
         elif item["kind"] == "PersistentVolumeClaim":
             kept[key] = "stays as it is there"
         elif item["kind"] == "Service":
@@ -305,18 +306,19 @@ def check_upgrade(name, values):
     if after.get("run", {}).get("config"):
         after["run"]["config"] += "\n# changed\n"
     for pool in after.get("servingEngineSpec", {}).get("modelSpec", []):
-        standing = pool.get("standing", after["servingEngineSpec"].get("modelDefaults", {}).get("standing", STANDING))
-        size = "nodes" if standing and pool.get("multiNodeSize", 1) == 1 else "replicaCount"
-        pool[size] = pool.get(size, 1) + 1
+        pool["nodes"] = pool.get("nodes", 1) + 1
     check_kept(name, before, immutable(render(after)))
 
 
 def check_kept(name, before, changed):
-    for key in [key for key in before.keys() & changed.keys() if key[0] not in ("Job", "PersistentVolumeClaim")]:
+    for key in [key for key in before.keys() & changed.keys() if key[0] not in ("Job", "CronJob", "PersistentVolumeClaim")]:
         expect(before[key] == changed[key], f"{name}: an upgrade would change what cannot change of {key}")
     # The queue holds nothing that coordinators cannot fill in again.
     replaced = ("StatefulSet", f"{RELEASE}-redis")
-    lost = [key for key in before.keys() - changed.keys() if key[0] not in ("Job", "ConfigMap") and key != replaced]
+    # Pools of releases were Deployments; their pods drain, and servers come back as Jobs.
+    pools = {("Deployment", key[1]) for key in changed if key[0] == "CronJob"}
+    gone = before.keys() - changed.keys() - pools - {replaced}
+    lost = [key for key in gone if key[0] not in ("Job", "ConfigMap")]
     expect(not lost, f"{name}: an upgrade would remove {lost}")
 
 
@@ -379,7 +381,7 @@ BAD = [
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "modelUrl": "x"}]}}, ["modelUrl"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "requestGPU": 4, "vllmConfig": {"tensorParallelSize": 1}}]}}, ["tensorParallelSize", "is 1", "is 4"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "coordinator"}]}}, ["pool `coordinator`", "another part"]),
-    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "standing": False, "nodes": 2}]}}, ["replicaCount"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "standing": True, "multiNodeSize": 2}]}}, ["2 nodes", "set standing to false"]),
     (
         {**NO_REDIS, "fullnameOverride": "a" * 40, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "p" * 24, "standing": False}]}},
         ["52 characters", "fullnameOverride"],
