@@ -1,4 +1,5 @@
-//! The servers that a worker knows: a plain state machine that takes news and the time.
+//! The servers that a worker knows: a plain state machine that takes news and the time. It makes no call itself: `discovery`
+//! sends the news, and the loop in `work` applies it, asks which servers are free, and notes when dialogues begin and end.
 //!
 //! A *server* is one model name at one address, or one model at a provider. Each has its own limit on dialogues in
 //! flight, shared by all runs. Discovered servers may come and go at any time, and one may restart with another model
@@ -78,7 +79,7 @@ pub enum News {
         endpoint: String,
         reason: String,
     },
-    /// It is not configured any more.
+    /// Discovery does not find this address any more.
     Removed {
         /// The address.
         endpoint: String,

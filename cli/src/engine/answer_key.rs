@@ -1,4 +1,6 @@
-//! The answers of a pack, found by the first prompt, for simulated models.
+//! The answers of a pack, found by the first prompt, for simulated models. `kgfleet run` and `kgfleet simulate` fill it before
+//! the simulator starts, and hold every first prompt in memory. To a prompt that is not in it, a simulated model says that it
+//! does not know.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +15,8 @@ use vllm_sim::{AnswerKey, KnownCase};
 pub struct PackKey {
     /// By the whole first prompt: exact, even if graphs are serialised differently in each iteration.
     by_prompt: HashMap<String, Arc<KnownCase>>,
-    /// By the first paragraph, for prompts of another seed. Cases with the same first paragraph and different answers are left
-    /// out.
+    /// By the first paragraph, for prompts of another seed, whose graphs are serialised differently below it. `None` stands for a
+    /// paragraph of several cases with different answers, because it does not say which of them is meant.
     by_request: HashMap<String, Option<Arc<KnownCase>>>,
 }
 
@@ -40,6 +42,7 @@ impl PackKey {
     }
 }
 
+/// What simulated models know of a case; `None` if it lacks one of the answers.
 fn known(task: &Task, case: &tasks::Case) -> Option<Arc<KnownCase>> {
     let data = &case.data;
     Some(Arc::new(KnownCase {

@@ -1,4 +1,6 @@
-//! The runbooks of alerts, from the document that describes them.
+//! The page `/runbooks`, to which alerts and dashboards link: the part of docs/monitoring.md about alerts, as it was when this
+//! program was built. An alert's link ends with the lower-case words of its heading. Raw text is safe here, because the document
+//! is ours.
 
 use std::sync::LazyLock;
 
@@ -20,6 +22,7 @@ pub(crate) fn page() -> Html<String> {
     frame("Runbooks", None, None, &html! { h1 { "What to do about alerts" } (PreEscaped(&*TEXT)) })
 }
 
+/// The part about alerts; the whole document if its heading was renamed, because too much to read is better than nothing.
 fn alerts() -> &'static str {
     DOCUMENT.split_once(ALERTS).map_or(DOCUMENT, |(_, alerts)| alerts)
 }

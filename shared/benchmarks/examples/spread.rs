@@ -1,7 +1,8 @@
 //! Does weighting by difficulty make assessments agree more? Simulated models answer assessments of one invented graph, with
-//! weights learnt in another. Prints how estimated difficulty and score correlate (the paper: Spearman -0.403, Kendall
-//! -0.299), and over 100 seeds how often the weighted accuracy varies less over ten assessments than the plain accuracy (the
-//! paper: standard deviations of 2.45 and 2.57).
+//! weights learnt in another. Prints how estimated difficulty and score correlate (the paper: Spearman -0.403, Kendall -0.299),
+//! and over 100 seeds how often the weighted accuracy varies less over ten assessments than the plain accuracy (the paper:
+//! standard deviations of 2.45 and 2.57). It asks no language model and writes no file, so the figures say whether the method
+//! works, and nothing about real models.
 //!
 //! Run: cargo run --release -p benchmarks --example spread
 

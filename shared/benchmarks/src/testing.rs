@@ -1,4 +1,6 @@
-//! A kind for tests: what shows up of it shows up although nothing but its line in the list of kinds names it.
+//! A kind for tests, [`FIXTURE`]. A test adds it to the list of kinds with `kinds::add_for_test`. If its tables, figures and
+//! numbers then appear in a program or on a page, a new kind needs no more than its line in that list. No benchmark of users can
+//! name it.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +75,7 @@ pub static FIXTURE: Kind = Kind {
 
 const MORE: Input = Input { name: "fixture-more", about: "Answers that the fixture adds to its number" };
 
-/// The number of a benchmark.
+/// How many answers a benchmark has, plus what the input `fixture-more` adds.
 struct Answers(u64);
 
 /// A benchmark of the fixture without records: two models that were never asked.

@@ -1,7 +1,9 @@
-//! The event log: a file of JSON lines for each process, in the folder `events` beside the runs.
+//! The event log: a file of JSON lines for each coordinator process, in the folder `events` beside the runs. `--event-log` turns
+//! it on; nothing here deletes files.
 //!
-//! A thread writes the lines and does not sync them. They serve to find faults of killed processes, and their writes
-//! survive in the kernel's page cache.
+//! A thread writes the lines and does not sync them. They serve to find faults of processes that were killed, and what such a
+//! process wrote survives in the kernel's page cache. If a write fails or the file is full, events are missing from then on, and
+//! an event that says so ([`Event::Cut`]) takes their place as soon as it can be written. The coordinator works on either way.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::event::{Event, Noted};
 
-/// Maximum number of events waiting for the thread; further callers wait.
+/// Maximum number of events waiting for the thread. Further callers wait for it, so a slow disk slows the coordinator down.
 const WAITING: usize = 4_096;
 
 /// Maximum size of a file, in bytes: some two million events. Later events are not noted.
@@ -62,7 +64,7 @@ impl EventLog {
         );
         let noted = Noted { at_ms: now_ms(), run: run.clone(), event };
         let (written, until_written) = oneshot::channel();
-        // A thread that has ended told why.
+        // Sending fails only if the thread has panicked. The event is dropped then: no call may fail for want of its history.
         if notes.send((noted, is_about_to_happen.then_some(written))).await.is_ok() && is_about_to_happen {
             let _ = until_written.await;
         }
@@ -80,7 +82,7 @@ fn write_all(path: &Path, mut file: File, mut waiting: mpsc::Receiver<Note>) {
         line.clear();
         let run = noted.run.clone();
         let event = if cut || length > FILE_BYTES_MAX { Event::Cut {} } else { noted.event };
-        // Said once, as soon as there is room for it.
+        // The gap is noted once. If that write fails too, it is tried again in place of the next event.
         let is_cut = matches!(event, Event::Cut {});
         if is_cut && cut && length > FILE_BYTES_MAX {
             continue;

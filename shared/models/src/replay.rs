@@ -1,4 +1,5 @@
-//! A model that replays recorded answers.
+//! A model that gives recorded answers again, so that they are judged anew without asking anybody: the connector `replay`. The
+//! caller reads the recording; nothing here does IO.
 
 use std::collections::HashMap;
 

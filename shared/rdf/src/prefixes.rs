@@ -92,7 +92,7 @@ fn is_combining_mark(c: char) -> bool {
         | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// What `rdflib.Graph().namespaces()` yields (rdflib 7).
+/// What `rdflib.Graph().namespaces()` yields (rdflib 7), in its order: of prefixes that share a namespace the last one is used.
 const RDFLIB_DEFAULTS: &[(&str, &str)] = &[
     ("brick", "https://brickschema.org/schema/Brick#"),
     ("csvw", "http://www.w3.org/ns/csvw#"),
@@ -125,7 +125,7 @@ const RDFLIB_DEFAULTS: &[(&str, &str)] = &[
     ("xml", "http://www.w3.org/XML/1998/namespace"),
 ];
 
-/// A prefix table sorted by name: parsers return their prefixes in no order.
+/// A prefix table sorted by name. Parsers return their prefixes in no order, and the same document must give the same table.
 pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
     let mut sorted: Vec<_> = prefixes.collect();
     sorted.sort_unstable();

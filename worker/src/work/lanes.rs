@@ -1,4 +1,9 @@
 //! Lanes: prepares and starts the dialogues of one model of one run.
+//!
+//! A lane begins when its run is loaded and a lease of its model is held, and ends when the run is loaded again or evicted. The
+//! loop of `Work` settles all lanes after what may change them, such as news of a server, and then begins dialogues. No method
+//! here waits: loading a run and connecting to a server are tasks, whose results come back through `loaded` and `prepared`.
+//! Where a task fails, `trip` opens the breaker of the lane, which gives the units back and asks for none for a while.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +100,7 @@ impl Work {
         lane.serves = serves;
         if lane.servers != servers {
             lane.servers.clone_from(&servers);
-            // Dialogues at a server that is gone, or serves another model now, would end there only by chance.
+            // A server that is gone, or serves another model now, will not end its dialogues: they are stopped here.
             let gone =
                 self.running.iter().filter(|(tag, run)| is_of(tag, key) && !servers.contains(&run.server));
             let gone: Vec<Tag> = gone.map(|(tag, _)| tag.clone()).collect();
@@ -130,7 +135,8 @@ impl Work {
         }
         let offered = self.config.connectors.contains(&spec.connector);
         let reachable = spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some();
-        // A coordinator that knows this worker's reach grants nothing else; an older one gets its units back.
+        // A coordinator that knows this worker's reach grants only what it permits. One of an older version grants other
+        // models too, and gets their units back.
         let permitted = self.config.keys.as_ref().is_none_or(|keys| keys.reach().permits(spec, None).is_ok());
         if offered && reachable && permitted { vec![ServerKey::hosted(spec)] } else { Vec::new() }
     }
@@ -179,7 +185,7 @@ impl Work {
             }
             Err(error) if error.is_cancelled() => {}
             Err(error) => {
-                // It is unknown which run it was, so all unfinished ones are prepared again.
+                // A panic does not say which run it was, so all runs that are still loading are loaded again.
                 tracing::error!(%error, "making a run ready ended by a panic");
                 self.contexts.retain(|_, state| matches!(state, RunLoading::Ready { .. }));
             }

@@ -1,4 +1,7 @@
-//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command.
+//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. `generate` draws questions, `calibrate` learns
+//! weights, `sample` writes the sheet that people annotate and reads it back. `source` and `client` reach the graph that
+//! questions are drawn from, `whose` the benchmark that was judged. The tables of KGHaluBench are no command of this one:
+//! `kgfleet table` shows them.
 
 mod calibrate;
 mod client;

@@ -1,4 +1,6 @@
-//! When the servers of a plan start and end, by the function that a conductor asks, in virtual time.
+//! Foretells when the servers of a plan start and end, for people who decide how many GPUs to take. It runs the plan through
+//! [`World`], which asks the function that a conductor asks ([`pool::decide()`]) in virtual time, so it starts nothing. The
+//! forecast assumes that every server loads and works as the plan says, and that none fails.
 
 use std::time::Duration;
 
@@ -28,7 +30,8 @@ pub struct ScheduleRow {
     pub ends: Duration,
 }
 
-/// The schedule of what is known beforehand: models under test, without judges.
+/// The schedule of what is known beforehand. It has no models without dialogues in the plan, such as judges: how often those are
+/// asked depends on the answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// By start.

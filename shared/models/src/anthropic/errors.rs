@@ -1,4 +1,6 @@
-//! What a refusal of Anthropic's API means, by its documented error types.
+//! What a refusal of Anthropic's API means: why a call failed, and whether it may be tried again. The status and the documented
+//! type of the error decide. Where both say too little, words of the message do; if Anthropic rewords it, the cause becomes less
+//! exact. Nothing is retried here.
 
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -
     CallError::new(cause, retry, &detail.message).with_status(status)
 }
 
+/// The first line that fits decides, so lines that look at the message stand before those of their status alone.
 fn judge(status: u16, after: Option<Duration>, detail: &ErrorDetail) -> (FailureCause, RetryAdvice) {
     let text = detail.message.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));

@@ -1,4 +1,7 @@
-//! Result files of LLM-KG-Bench.
+//! Reads result files of LLM-KG-Bench, and this project's own exports in that format, into the dialogues of a report.
+//!
+//! A file or a record that cannot be used stops nothing: it is told, and the rest is read. A record that an earlier file has too
+//! counts once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,7 +26,8 @@ pub struct FileReading {
     pub dialogues: u64,
     /// Files that could not be read to their end, each with the reason.
     pub file_errors: Vec<String>,
-    /// Records that could not be used, each with the reason.
+    /// Records that could not be used, each with the reason. A record with scores outside of the range of its class is told here
+    /// too, although its dialogue counts.
     pub record_errors: Vec<String>,
 }
 
@@ -157,6 +161,7 @@ impl File<'_> {
                 there
             }
         };
+        // A file has local times without a zone. Read as UTC, they are right to within a day, and the same on every machine.
         let zone = TimeZone::UTC;
         let started = record.start_time().and_then(|time| parse_local_time(time, &zone));
         self.started = self.started.into_iter().chain(started).min();

@@ -8,10 +8,10 @@
 //! The error is that of a cluster-robust variance for each task, added up with the weights of the tasks; the quantile is
 //! Student's, with the degrees of freedom of Satterthwaite (1946). Few exercises near an end of the scale would give intervals
 //! that are too short, or none: five right answers do not show that nothing is ever wrong. So one imaginary exercise at each
-//! end of the scale is added, as Agresti and Coull (1998) add trials to a proportion. The tasks share it by how much each may add
-//! to the error, so that most of it stands where few exercises count for much: it decides where there is little else, and
-//! vanishes among many tasks. `cargo bench -p report --bench coverage` measures how often intervals
-//! hold the truth.
+//! end of the scale is added, as Agresti and Coull (1998) add trials to a proportion. The two are divided among the tasks: a task
+//! gets the more of them, the more it may add to the error, which is the case if few exercises count for much. They widen the
+//! interval of few exercises clearly, and that of many exercises hardly. `cargo bench -p report --bench coverage` measures how
+//! often intervals hold the truth.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,8 @@ pub struct Estimate {
     repeats: Option<f64>,
 }
 
-/// What makes an interval as narrow as somebody wants it, about: either would do.
+/// About how much more has to be asked to make an interval as narrow as somebody wants it: either more exercises or more
+/// dialogues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
     /// How many times as many exercises; of a task with a single one, dialogues.
@@ -120,7 +121,7 @@ pub fn estimate(strata: &[TaskValues], range: ValueRange) -> Option<Estimate> {
     if filled.iter().map(|stratum| stratum.values.len()).sum::<usize>() < 2 || weights <= 0.0 {
         return None;
     }
-    // The variance that a task would add if its values were as far apart as they can be, but for a factor.
+    // Proportional to the variance that a task would add if its values were as far apart as they can be.
     let most = |stratum: &TaskValues| (stratum.weight / weights).powi(2) / units(&stratum.values) as f64;
     let (mut mean, mut center, mut variance, mut squares) = (0.0, 0.0, 0.0, 0.0);
     let (mut repeats, mut exercises, mut single) = (Some(0.0), 0, 0);

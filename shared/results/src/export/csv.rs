@@ -9,7 +9,10 @@ use super::table::{Layout, TableRecord};
 use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
-/// Writes the table. Empty cells are empty, numbers have full precision, times are RFC 3339.
+/// Writes the table, one record at a time. What has no value is an empty cell, numbers have full precision, times are RFC 3339.
+///
+/// # Errors
+/// A record cannot be read, or the writer fails; what was written until then stays.
 pub fn write(
     writer: impl Write,
     layout: &Layout<'_>,

@@ -1,4 +1,6 @@
-//! Dates of known precision: a year, a month or a day.
+//! Dates of known precision: a year, a month or a day. The state of a graph and the end of a model's training data are such
+//! dates, and tables compare them. The calendar is not checked: `2024-02-31` is taken, because a comparison needs only the
+//! order.
 
 use std::fmt;
 use std::str::FromStr;

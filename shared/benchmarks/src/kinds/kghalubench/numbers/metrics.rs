@@ -1,4 +1,6 @@
-//! The numbers of a model (paper, 4.3), computed from the outcomes of its questions.
+//! The numbers of a model (paper, 4.3), computed from the outcomes of its questions. `judge` decides outcomes, and `show` prints
+//! the numbers; here they are only counted. Rates of a model are means over its assessments, and [`ModelMetrics::counts`] are
+//! pooled.
 
 use crate::kinds::kghalubench::draw::question::FACTS;
 use crate::kinds::kghalubench::numbers::difficulty::mean;
