@@ -1,4 +1,8 @@
-//! Kubernetes over HTTP: five calls, with the token of a service account.
+//! Kubernetes over HTTP, with the token of a service account. There are five calls: three list the CronJobs, Jobs and pods of
+//! one release, one makes a Job and one deletes it. No object is changed in place.
+//!
+//! Each call has a time limit, and lists and answers have a size limit, so that an API that misbehaves cannot hold a round for
+//! ever or fill the memory. Nothing is tried again here, because the next round asks anew.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +23,7 @@ use crate::objects::{POOL_LABEL, RELEASE_LABEL};
 /// Time of one call.
 const CALL_MAX: Duration = Duration::from_secs(20);
 
-/// Objects of one answer to a list, and answers of one list.
+/// Objects that one answer to a list may hold, and answers that one list may take.
 const PAGE_OBJECTS_MAX: usize = 250;
 const PAGES_MAX: usize = 40;
 
@@ -230,10 +234,11 @@ const CORE: &str = "api/v1";
 #[async_trait]
 impl PoolCluster for KubernetesApi {
     async fn state(&self) -> Result<ClusterState, ClusterError> {
-        // Pods before Jobs: a pod whose Job is missing is taken for one that outlives it.
+        // Pods are listed before Jobs. In the other order a server that starts in between would show as pods without a Job,
+        // which are taken for pods that outlive their server.
         let cron_jobs = self.list(BATCH, "cronjobs", &self.of_pools).await?;
         let pods = self.list(CORE, "pods", &self.of_pools).await?;
-        // One of them fetches weights for all pools.
+        // All Jobs of the release and not just those of pools, because one fetches the weights for all pools.
         let jobs = self.list(BATCH, "jobs", &self.of_release).await?;
         Ok(ClusterState { cron_jobs, jobs, pods })
     }

@@ -1,4 +1,5 @@
-//! The way to a cluster.
+//! What a conductor asks of a cluster, and what it gets to see of it. [`KubernetesApi`](crate::KubernetesApi) asks a real one.
+//! `kgfleet launch` reads the same objects from what `kubectl` prints.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -40,7 +41,7 @@ pub enum ClusterError {
     /// It is so already: the name is taken, or the object is gone or is another one.
     #[error("{0}")]
     Conflict(String),
-    /// Nobody may do it, or nobody ever can.
+    /// It is not permitted or makes no sense, so trying again is no use before somebody changes something.
     #[error("{0}")]
     Refused(String),
     /// It may succeed later.

@@ -1,4 +1,9 @@
-//! Goes round: reads, decides, and does it.
+//! The loop of a conductor. Each round reads what coordinators need and what the cluster has, lets [`Rounds`] decide, and
+//! carries out its orders.
+//!
+//! No failure ends the loop: what cannot be done is told, and the next round decides anew by what there is then. Without a word
+//! from coordinators no server is started; without the cluster nothing happens at all. When the process is to stop, the loop
+//! ends between two rounds and leaves the servers alone, so that the next conductor finds them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,8 +19,8 @@ use crate::metrics;
 use crate::news::{PoolNews, PoolNotice};
 use crate::rounds::{RoundOutcome, Rounds, ServerOrder};
 
-/// Time between the creation of two Jobs where something else admits them in the order of their creation, which is told in
-/// seconds.
+/// Time between the creation of two Jobs if something else, such as Kueue, admits them in the order of their creation: Kubernetes
+/// states that time in whole seconds only.
 const APART: Duration = Duration::from_millis(1_100);
 
 /// Whether the last round was done, and if not, why.
@@ -46,7 +51,7 @@ impl RoundReadiness {
 /// Notices that wait to be told, at most; further ones are only logged.
 pub const NOTICES_MAX: usize = 16;
 
-/// What becomes known of pools, and where it goes: telling takes its time, which rounds do not wait for.
+/// Decides what people are told, and hands it to the task that tells them. Telling may take long, so rounds do not wait for it.
 #[derive(Debug)]
 pub struct NewsDesk {
     pub news: PoolNews,

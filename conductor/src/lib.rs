@@ -5,8 +5,9 @@
 //! conductor that restarts reads failures and GPU-hours from the Jobs that ended.
 //!
 //! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
-//! [`server`] says where a Job stands; [`rounds`] decides, a plain state machine; [`cluster`] is the way to Kubernetes, [`api`] the
-//! one over HTTP; [`news`] what people are told; [`mod@conduct`] goes round.
+//! [`server`] says where a Job stands; [`rounds`] decides what to start and delete; [`cluster`] is what a conductor asks of
+//! Kubernetes, and [`api`] asks it over HTTP; [`news`] decides what people are told; [`mod@conduct`] is the loop that joins
+//! them.
 
 pub mod api;
 pub mod cluster;

@@ -1,4 +1,5 @@
-//! Every metric of the conductor. Pools are bounded by the chart.
+//! Every metric of the conductor, stated anew after each round. Labels name pools, of which a chart has few, so the number of
+//! series is bounded, and the series of a pool that is gone end with it.
 
 use jiff::Timestamp;
 use service_kit::metric_table;

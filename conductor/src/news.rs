@@ -1,4 +1,5 @@
-//! What people are told of pools: each thing once, and again only after it was over. A plain state machine.
+//! Decides what people are told of pools, as a plain state machine that sends nothing itself. What lasts is told once, and again
+//! only after it was over. What was told is not stored, so a conductor that restarts tells again what still holds.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,6 @@
-//! The objects of Kubernetes, as far as a conductor reads them.
+//! The objects of Kubernetes, as far as a conductor reads them. Fields that it does not read are ignored, and fields that are
+//! missing have their defaults, because versions of Kubernetes differ in both. What the objects mean is decided in `template`
+//! and `server`.
 
 use std::collections::BTreeMap;
 

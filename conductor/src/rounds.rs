@@ -1,6 +1,9 @@
-//! What to start and what to delete, round by round. A plain state machine: it is told the time and what there is, and asks
-//! [`pool::decide()`]. What it keeps between rounds is what the cluster does not say: which servers have served, how long they
-//! loaded, and how those ended that it deleted itself.
+//! Decides which servers to start and which to delete, round by round. A plain state machine: it is told the time and what there
+//! is, asks [`pool::decide()`], and returns orders, which `conduct` carries out.
+//!
+//! Between rounds it keeps what the cluster does not say: which servers have served, how long they loaded, and how those ended
+//! that it deleted itself. A conductor that restarts forgets this. It measures loading anew, and no longer counts failures of
+//! servers that were deleted.
 
 mod known;
 
@@ -22,7 +25,7 @@ use crate::objects::{BatchJob, JOB_LABEL, ServerPod};
 use crate::server::{ServerStanding, ServerThere, is_lost, server_state, since_epoch, took_gpus_at};
 use crate::template::{GONE_GPU_HOURS, PoolTemplate, TEMPLATE};
 
-/// How long a server serves before its speed is taken for what it will be: it fills up first.
+/// How long a server must have served before its measured speed replaces the estimate, because at first it is not full.
 const MEASURED_AFTER: Duration = Duration::from_secs(3 * 60);
 
 /// What a conductor may use.
@@ -232,7 +235,7 @@ impl Rounds {
         let mut seen = Vec::new();
         for job in &cluster.jobs {
             let pool = templates.iter().position(|template| template.pool.name == job.metadata.pool());
-            // What is being deleted counts by its pods.
+            // A Job that is being deleted is no server any more. Its pods count as left over while they hold GPUs.
             let Some(pool) = pool.filter(|_| job.metadata.deletion_timestamp.is_none()) else { continue };
             let pods: Vec<&ServerPod> = cluster.pods.iter().filter(|pod| is_of(pod, job)).collect();
             let state = server_state(job, templates[pool].pool.parts, &pods, now);
@@ -430,7 +433,8 @@ fn delete(job: &BatchJob, why: String) -> ServerOrder {
     ServerOrder::Delete { job: job.metadata.name.clone(), uid: job.metadata.uid.clone(), why }
 }
 
-/// Whether the weights of a pool are still being fetched, without GPUs. Where the Job that does it is gone, they were.
+/// Whether the weights of a pool are still being fetched, by a Job without GPUs. If that Job is gone, it has ended, so that the
+/// weights are there.
 fn waits_for_weights(template: &PoolTemplate, cluster: &ClusterState) -> bool {
     let Some((job, index)) = &template.weights else { return false };
     let fetches = cluster.jobs.iter().find(|other| other.metadata.name == *job);

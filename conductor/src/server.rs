@@ -1,4 +1,5 @@
-//! Where a server stands, by its Job and the pods of it.
+//! Says where a server stands, by its Job and the pods of it: whether it is there, has ended and why, or will never be of use
+//! and is to be deleted. Plain functions of these objects and the time, so nothing is remembered or changed here.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
-//! The pool that a CronJob stands for, and the Jobs that are made of it.
+//! The pool that a CronJob stands for, and the Jobs that are made of it. The chart writes the CronJob, suspended, with the
+//! estimates of the pool in an annotation. A CronJob that contradicts itself is no pool: it is named as a problem, and none of
+//! its servers is started or deleted.
 
 use std::time::Duration;
 
@@ -61,7 +63,7 @@ pub struct PoolTemplate {
     pub cron_job: String,
     uid: String,
     template: Value,
-    /// Of the template: another one may succeed where this one failed.
+    /// Hash of the template. Failures count for the template that they happened with, because another one may succeed.
     pub hash: String,
     /// What failed up to then does not count any more.
     pub retry_at: Option<Timestamp>,
@@ -136,7 +138,8 @@ impl PoolTemplate {
         job.strip_prefix(&self.cron_job)?.strip_prefix('-')?.parse().ok()
     }
 
-    /// The Job of a server. It goes with its CronJob, whose controller has no say in it: this one would delete those that ended.
+    /// The Job of a server. Its CronJob owns it, so that Kubernetes deletes both together. The CronJob is not named as its
+    /// controller: the controller would delete Jobs that ended, and with them the failures and GPU-hours that are read from them.
     pub fn job(&self, number: u32, gone_gpu_hours: f64) -> Value {
         let of_template = |key: &str| -> Map<String, Value> {
             self.template["metadata"][key].as_object().cloned().unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What a conductor remembers from round to round.
+//! What a conductor remembers from round to round. It is memory only. What must outlive the conductor is read from the Jobs that
+//! are there: their numbers, their GPU-hours, and in an annotation the GPU-hours of Jobs that were gone when they were made.
 
 use super::*;
 
@@ -67,7 +68,8 @@ pub(super) struct KnownServers {
     hours: BTreeMap<String, ServerHours>,
     /// GPU-hours of the Jobs that are gone, by pool.
     gone_of: BTreeMap<String, f64>,
-    /// The same of all, and of those that were gone before this conductor began.
+    /// GPU-hours of all Jobs that are gone, those included that were gone before this conductor began; `None` before the first
+    /// round.
     gone: Option<f64>,
 }
 
@@ -121,7 +123,7 @@ impl KnownServers {
             let hours = took.unwrap_or(0.0).max(0.0) / 3600.0 * f64::from(pool.server_gpus());
             let server = ServerHours { pool: pool.name.clone(), hours };
             let known = self.hours.entry(seen.job.metadata.uid.clone()).or_insert_with(|| server.clone());
-            // Pods of one that was evicted are forgotten before the server is.
+            // Kubernetes forgets pods that were evicted before it forgets their Job. What was counted by them stays counted.
             known.hours = known.hours.max(server.hours);
         }
         while self.deleted.len() > DELETED_MAX {

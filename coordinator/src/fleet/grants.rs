@@ -1,4 +1,6 @@
-//! Grants units to workers: leases them from the queue and leaves out dialogues that have a record.
+//! Grants units to workers: leases them from the queue and leaves out dialogues that have a record. `share` decides how much of
+//! a worker's room each benchmark gets, and the queue which unit is next. The room that a worker offers bounds what it is
+//! granted, and `SEARCH_MAX` how long one call looks for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError};

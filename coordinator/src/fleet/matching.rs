@@ -1,4 +1,5 @@
-//! Which workers can ask which models.
+//! Decides which workers can ask which models: those that serve the model by name or by its connector, have its key, and may
+//! contact its address. Grants, views and checks all use this rule, so that what people see is what workers get.
 
 use std::collections::BTreeSet;
 

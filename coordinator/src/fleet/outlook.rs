@@ -1,8 +1,8 @@
 //! What models have left, over all runs and judged benchmarks: for workers that end when there is nothing, and for whoever
 //! starts servers.
 //!
-//! [`outlook`] decides, by what this coordinator knows. It says nothing about records: those that a worker has not delivered
-//! are its own affair.
+//! [`outlook`] decides, by what this coordinator knows; what it does not know it calls unknown. It says nothing about records
+//! that a worker has not delivered yet. The worker knows them itself, and does not end before.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,8 @@ pub(crate) fn outlook(known: &KnownWork) -> Outlook {
     let active = || known.runs.iter().filter(|run| !run.is_paused);
     let has_work = |run: &&RunLeft| !run.is_whole || run.pending + run.leased + run.dialogues > 0;
     if active().any(|run| has_work(&run)) {
-        // A unit that others hold comes back if they die: one of them is never told so, and remains.
+        // Others hold all units that are left. This is never said to a worker that holds one, so the last of them remains, for
+        // units that come back because another one died.
         let is_held = |run: &RunLeft| run.is_whole && run.pending == 0 && run.suspects == 0 && run.leased > 0;
         let held = active().filter(has_work).all(is_held);
         return if held { Outlook::Surplus } else { Outlook::Work };

@@ -18,7 +18,8 @@ use crate::fleet::turns::{Party, Turns};
 /// Weight of all benchmarks of a submitter together.
 const SUBMITTER_WEIGHT: u32 = 1_000_000;
 
-/// Maximum number of offers whose turns are remembered. Only who serves other models all the time reaches it; turns then begin anew.
+/// Maximum number of offers whose turns are remembered. It is reached only if workers serve other models all the time; all turns
+/// then begin anew.
 const OFFERS_MAX: usize = 10_000;
 
 /// Maximum number of turns in one answer. A worker asks for some hundred dialogues; what is left is given without turns.

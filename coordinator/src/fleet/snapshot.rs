@@ -1,4 +1,5 @@
-//! The counts of the queue at one moment, and what is left of them after callers have gone for it.
+//! The counts of the queue at one moment, less what callers have claimed since. A claim changes these numbers only: its caller
+//! still has to lease units from the queue, and may get fewer. `backlog` reads snapshots and replaces them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

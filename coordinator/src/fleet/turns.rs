@@ -1,8 +1,8 @@
 //! Whose turn it is: fair shares of what is handed out bit by bit, by weight (stride scheduling, Waldspurger and Weihl 1995).
 //!
 //! Each party has a virtual time, which advances by what it gets, divided by its weight; the party whose time is least is next.
-//! One that comes, or comes back, begins at the least time of those who are there: waiting for nothing earns nothing, and nobody
-//! has to wait until a newcomer has caught up.
+//! One that comes, or comes back, begins at the least time of those who are there. So a party gets nothing for the time in which
+//! it wanted nothing, and the others need not wait until it has caught up with them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

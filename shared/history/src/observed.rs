@@ -1,7 +1,7 @@
 //! A queue whose calls are noted as events, so that a checker can compare them with the record log afterwards. It changes no
-//! call and no answer. A call that ends leases is noted before it is made too, so that a process that is killed in between
-//! leaves a trace. An error of the queue is passed on and is no event. To note a further call, give `NotedCalls` a method of its
-//! name.
+//! call and no answer. A call that ends leases is noted before it is made too, except the look for expired ones, so that a
+//! process that is killed in between leaves a trace. An error of the queue is passed on and is no event. To note a further call,
+//! give `NotedCalls` a method of its name.
 
 use std::ops::Deref;
 use std::sync::Arc;

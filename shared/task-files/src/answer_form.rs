@@ -1,8 +1,9 @@
-//! Texts as answers in the form that a task asks for.
+//! Puts a text into the form in which a task asks for answers, so that an expected value becomes an answer that can be read, and
+//! an invented one a wrong answer.
 
 use tasks::families::declared::spec::{AnswerPart, AnswerRule};
 
-/// A body as an answer of which just it counts.
+/// An answer of which only this body counts.
 pub(crate) fn in_form(body: &str, rule: &AnswerRule) -> String {
     let language = rule.language.first().map_or("", String::as_str);
     let marker = rule.after.as_deref().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The checks of a task: what they compare, and where what they expect comes from.
+//! Reads the checks of a task: what they compare, and where what they expect comes from. No answer is judged here;
+//! `families::declared` of the crate `tasks` does that.
 
 use std::ops::Range;
 

@@ -1,4 +1,6 @@
-//! From a task file to a pack.
+//! Compiles a task file into a pack: reads the file, refuses what is wrong in it, and gives each task to `declaration`. All
+//! files are read here, and they must lie in the folder of the task file or below, so that a file from somebody else cannot make
+//! a pack of what lies elsewhere on this machine. Their sizes are limited.
 
 use std::cell::Cell;
 use std::path::{Component, Path};

@@ -1,4 +1,5 @@
-//! What the tasks of a file share while they are compiled.
+//! What the tasks of a file share while they are compiled: its graphs, prefixes and limits, the list of mistakes, and the way to
+//! the files beside it.
 
 use std::rc::Rc;
 

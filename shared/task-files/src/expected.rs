@@ -1,4 +1,6 @@
-//! What the checks of a case expect. Reference queries run once, when a file is compiled; evaluation only compares.
+//! Finds out what the checks of a case expect. Reference queries run once, when a file is compiled; evaluation only compares. A
+//! result that is empty or depends on the order of triples is a mistake of the file, because wrong answers would be right or
+//! right ones wrong.
 
 use std::collections::HashMap;
 use std::time::Duration;

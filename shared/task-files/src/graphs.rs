@@ -1,4 +1,4 @@
-//! Graphs of a task file: read, indexed, and as prompts show them.
+//! Reads the graphs of a task file, indexes them for queries, and writes them in the way that prompts show them.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! Mistakes in a task file, each with its place.
+//! Mistakes in a task file, each with its place. They are collected while a file is read, so that an author sees them together
+//! and need not run the program once for each. The first `MISTAKES_MAX` are told, and the others are counted.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,4 +1,6 @@
-//! Presets: bundled pieces of TOML that complete a task. Nothing that a preset does is closed to authors.
+//! Presets: bundled pieces of TOML with the keys of a task. A task that names a preset takes from it every key that the author
+//! leaves out. A preset has no other means than these keys, so an author can replace any part of it. A new preset is a TOML file
+//! and an entry of [`ALL`].
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,6 @@
-//! Proves a compiled file: answers of known score get it.
+//! Proves a compiled file by judging answers of known score: reference answers must score 1, unreadable ones 0, and the answers
+//! that the file states as tests what it says. It also gives each case a wrong and an unreadable answer, with which others can
+//! verify the pack. No model is asked.
 
 use std::collections::HashSet;
 
@@ -143,7 +145,7 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
     Ok(proof)
 }
 
-/// Says what makes a task tell less than it seems to.
+/// Notes what makes a task tell less about models than it seems to.
 fn notes(compiled: &CompiledTask, proof: &mut Proof) {
     let cases = &compiled.data.cases;
     let expected =

@@ -1,4 +1,5 @@
-//! The texts of a task: prompts, filled for each case, and follow-ups.
+//! The texts of a task: its prompts and follow-ups. Prompts are filled for each case when the file is compiled; follow-ups are
+//! filled when they are sent, because they tell what was found in an answer.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Secrets of a namespace, by the API of Kubernetes.
+//! Reads, makes and replaces Secrets of one namespace over the API of Kubernetes. None is ever deleted or listed. A Secret is
+//! replaced only in the version that was read, so that of two callers at a time one changes it. Nothing is tried again here.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -113,7 +114,7 @@ impl SecretsApi {
             self.client.put(self.secrets.join(name)?).body(secret.manifest(Some(kept.version())).to_string());
         match self.call(request, "replace", name).await? {
             (StatusCode::OK, _) => Ok(()),
-            // Somebody else did the same at the same time.
+            // Somebody else has replaced it since it was read, which serves as well: its certificate is new.
             (StatusCode::CONFLICT, _) => Ok(()),
             (status, body) => {
                 bail!("cannot replace secret {name}: {} answers {status}: {}", self.secrets, words(&body))

@@ -1,4 +1,6 @@
-//! An authority of a release, and the certificates that it signs.
+//! The authority of a release, and the certificates that it signs for its coordinator. Their keys are made here and are kept in
+//! the Secrets only. A certificate that somebody else made stays as it is; others are signed anew when most of their time is
+//! over or when they are wanted for other names.
 
 use anyhow::Context;
 use jiff::tz::TimeZone;

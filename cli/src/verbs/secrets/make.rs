@@ -1,4 +1,5 @@
-//! What is in the Secrets of a release.
+//! Says what is in the Secrets of a release: tokens with the identities behind them, and the password of its own Redis. Random
+//! values come from the kernel. Identities have only the hashes of tokens. Nothing is sent or printed here.
 
 use std::collections::BTreeMap;
 

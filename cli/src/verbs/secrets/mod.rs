@@ -1,5 +1,5 @@
 //! `kgfleet secrets`: the Secrets of a release on Kubernetes. `make` says what is in them, `certificates` signs, `api` asks the
-//! cluster.
+//! cluster. A Secret that is there stays as it is, because others use it already; only a certificate of ours is renewed in time.
 
 mod api;
 mod certificates;

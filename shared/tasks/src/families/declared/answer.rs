@@ -1,4 +1,5 @@
-//! Finds the part of an answer that counts, and reads it.
+//! Finds the part of an answer that counts, and reads it by the rule of its task. What a model wrote is never an error of the
+//! program: an answer that cannot be read becomes an [`UnreadableAnswer`], which scores 0 and says what to mend.
 
 use rdf::scan::{self, ScanFinding, ScanLimits};
 use rdf::{Dialect, PrefixTable, PreparedQuery};

@@ -1,4 +1,5 @@
-//! Texts and items without what people write differently and mean alike.
+//! Brings texts, numbers and items of lists into one form, so that comparing them leaves out what people write differently and
+//! mean alike, such as case, white space, quotes and bullets.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,6 @@
-//! Draws the questions of an assessment from a knowledge graph (paper, 3.1).
+//! Draws the questions of an assessment from a knowledge graph (paper, 3.1). The same state of the graph, recipe and number give
+//! the same questions. Entities that cannot be asked about are skipped and counted, so that somebody whose graph is too small
+//! learns what it lacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

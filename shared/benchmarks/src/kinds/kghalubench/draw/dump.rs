@@ -1,4 +1,5 @@
-//! A knowledge graph from an RDF document, held in memory.
+//! A knowledge graph from an RDF document, held in memory as a whole. [`Endpoint`](super::Endpoint) is for graphs that are too
+//! large for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 

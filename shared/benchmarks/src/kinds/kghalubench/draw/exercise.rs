@@ -1,4 +1,5 @@
-//! An assessment as a task of a pack.
+//! Writes an assessment as a task of a pack, and reads it back. A case holds its whole question with description and facts, so
+//! that judges and tables need the pack only and never the graph.
 
 use domain::PromptKind;
 use serde_json::{Map, Value};

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A source of entities. [`Dump`](crate::kinds::kghalubench::draw::Dump) answers from memory, [`Endpoint`](crate::kinds::kghalubench::draw::Endpoint) by queries to a
-/// server.
+/// A source of entities. [`Dump`](super::Dump) answers from memory, [`Endpoint`](super::Endpoint) by queries to a server.
 pub trait KnowledgeGraph {
     /// Identifies the state of the graph: equal snapshots give equal assessments. A SHA-256 in hexadecimal digits.
     fn snapshot(&self) -> String;

@@ -1,4 +1,5 @@
-//! Which properties of an RDF graph hold which part of an entity.
+//! Which properties of an RDF graph hold which part of an entity. Graphs differ in this, so whoever draws questions from one
+//! writes a mapping for it as TOML.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! How answers are judged.
+//! How answers are judged. `stages` has what each judge is asked; here verdicts become scores. Nothing here asks a judge.
 //!
-//! Stage `facts`: the judge `writer` states each fact in a sentence; once for all models, beside their answers. Stage
-//! `abstain`: the judge `abstention` tells answers from admissions not to know. Stage `similarity`: the judge `embedder` says
-//! how near an answer is to the entity's description; with the token-set ratio this decides whether it is about the entity.
-//! Of answers that are, each fact goes through up to three filters: stage `nli`, the judge `classifier`; stage `llm`,
-//! the judge `entailment`, for what is not entailed; stage `expert`, the judge `expert`, where the two contradict each
-//! other.
+//! Stage `facts`: the judge `writer` states each fact in a sentence. It needs no answers, so it is asked once for all models
+//! while they still answer. Stage `abstain`: the judge `abstention` tells answers from admissions not to know. Stage
+//! `similarity`: the judge `embedder` says how near an answer is to the entity's description; with the token-set ratio this
+//! decides whether it is about the entity. Of answers that are, each fact goes through up to three filters: stage `nli`, the
+//! judge `classifier`; stage `llm`, the judge `entailment`, for what is not entailed; stage `expert`, the judge `expert`, where
+//! the two contradict each other. An answer for which a judge that had to be asked gave no verdict is not scored.
 //!
 //! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and
 //! `by_nli`, `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.

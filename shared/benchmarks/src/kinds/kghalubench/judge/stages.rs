@@ -1,4 +1,6 @@
-//! The stages and their questions.
+//! The stages, each with its judge, the words of its prompt, and what it asks about an answer by the verdicts of the stages
+//! before. A change of any of these needs a new `version` of the stage, because replies to other words must not be taken for
+//! replies to these.
 
 use super::windows::windows;
 use super::{Checked, Entity, WINDOW, check, entity, question, question_of};

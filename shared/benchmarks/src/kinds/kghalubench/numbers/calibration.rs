@@ -1,4 +1,4 @@
-//! Learns the weights of [`difficulty`](crate::kinds::kghalubench::numbers::difficulty) from answers that were judged (paper, A.2.3).
+//! Learns the weights of [`difficulty`](super::difficulty) from answers that were judged (paper, A.2.3).
 //!
 //! The paper searched for a machine learning pipeline; here the weights of the statistics are a linear model with a penalty
 //! and without negative weights, which is reproducible and can be read.
@@ -107,8 +107,8 @@ pub enum CalibrationError {
 /// Minimum number of scored observations.
 pub const OBSERVATIONS_MIN: usize = 20;
 
-/// Learns weights from the answers about one part of the entities and validates them on those about the others; `seed` decides the
-/// split.
+/// Learns weights from the answers about one part of the entities and validates them on those about the others; `seed` decides
+/// the split.
 ///
 /// # Errors
 /// See [`CalibrationError`].

@@ -1,4 +1,6 @@
-//! How hard a question is (paper, 3.1.3 to 3.1.5).
+//! How hard a question is (paper, 3.1.3 to 3.1.5): the harder, the less known its entity and the harder the relations that it
+//! asks for, by given weights. Where the weights bring no scale, a difficulty depends on the other questions too, because their
+//! best and least known entities are the ends of the scale.
 
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::graph::Statistics;

@@ -69,7 +69,7 @@ impl Fate {
     }
 }
 
-/// The outcome of a question, with how hard it was for this answer; see [`Difficulty::of`](crate::kinds::kghalubench::numbers::Difficulty::of).
+/// The outcome of a question, with how hard it was for this answer; see [`Difficulty::of`](super::Difficulty::of).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnsweredQuestion {
     /// The outcome.

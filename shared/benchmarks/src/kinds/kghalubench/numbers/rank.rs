@@ -1,4 +1,5 @@
-//! Rank correlations.
+//! Rank correlations: how far two numbers of the same things rise together, whatever their scales. By them difficulties are
+//! compared with points.
 
 /// Spearman's rho: Pearson's correlation of the ranks, equal values sharing their mean rank. `None` for fewer than two
 /// pairs, or if one side is constant.

@@ -1,5 +1,5 @@
-//! The token-set ratio of two texts, as RapidFuzz defines `token_set_ratio` with `default_process`, which it applied by itself up to
-//! version 2 and no longer does since version 3: how alike the sets of their words are.
+//! The token-set ratio of two texts: how alike the sets of their words are. It is `token_set_ratio` of RapidFuzz after
+//! `default_process`, which RapidFuzz applied by itself up to version 2 and since version 3 only if it is asked to.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -158,8 +158,8 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
 /// What a person says to a question about an item; `None` if it is not about that.
 type Affirms = fn(&Item, PersonVerdict) -> Option<bool>;
 
-/// Compares every two people on the items that both annotated; nothing if nobody else did. What a stage can be expected to reach is how
-/// far people agree with each other.
+/// Compares every two people on the items that both annotated; nothing if nobody else did. How far people agree with each other
+/// is the most that can be expected of a stage.
 pub fn compare_people(people: &[Vec<(Item, PersonVerdict)>]) -> Vec<AgreementLine> {
     let of_questions: [(&str, &str, Affirms); 3] = [
         ("people: abstain", "the model abstains", |item, said| {

@@ -1,4 +1,4 @@
-//! The figures of KGHaluBench.
+//! The figures of KGHaluBench: a function for each, from a [`Study`] to SVG. A new one is named in the list `SHOWING`.
 
 use present::figure::PALETTE;
 use present::figure::bars::{Row, Stand, bars};

@@ -1,4 +1,5 @@
-//! The verdicts of judges on the answers of models, as they were read of a benchmark.
+//! The verdicts of judges on the answers of models, as they were read from a benchmark. No weights are in them, so the same
+//! verdicts give a study for any weights.
 
 use crate::kinds::kghalubench::draw::Assessment;
 use crate::kinds::kghalubench::numbers::metrics::Fate;

@@ -1,4 +1,4 @@
-//! Tests: benchmarks about the easier and the harder half of a graph.
+//! Tests that numbers of two benchmarks about one graph, its easier and its harder half, can stand beside each other.
 
 use crate::kinds::kghalubench::draw::Assessment;
 use crate::kinds::kghalubench::numbers::{Difficulty, DifficultyScale, Weights};

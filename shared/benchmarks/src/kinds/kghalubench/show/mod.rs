@@ -1,4 +1,8 @@
 //! What people see of the verdicts: tables, figures, and sheets on which they judge as the judges do.
+//!
+//! [`read`] reads the verdicts of a benchmark as [`found`]; [`study`] computes the numbers of them on a common [`scale`], with
+//! what [`about`] says of models; [`tables`], [`rates`], `verdicts` and [`figures`] show the numbers. [`sheet`] and
+//! [`agreement`] compare the judges with people. A new table or figure is an entry of `SHOWING`, and no other place names it.
 
 pub mod about;
 pub mod agreement;

@@ -1,4 +1,5 @@
-//! Reads what judges said of the answers of a benchmark of this kind.
+//! Reads what judges said of the answers of a benchmark of this kind. A benchmark that goes on is read as far as it is; answers
+//! without a verdict are not scored, and a remark says how many they are and why.
 
 use std::collections::BTreeMap;
 

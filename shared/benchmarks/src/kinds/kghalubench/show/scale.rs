@@ -1,7 +1,8 @@
 //! The scale that the benchmarks of a table share.
 //!
-//! Wa compares assessments by their difficulty, so it needs one mean difficulty for all models of all benchmarks that stand beside each
-//! other, and one range of popularity. Weights that were learnt on their graph bring both; otherwise both are those of what is shown.
+//! The weighted accuracy (Wa) compares assessments by their difficulty. So all models of all benchmarks that stand beside each
+//! other need one mean difficulty and one range of popularity. Weights that were learnt on their graph bring both; otherwise
+//! both are computed from what is shown, and Wa may change when something else is shown with it.
 
 use super::found::{ModelFound, PipelineNumbers};
 use crate::kinds::kghalubench::draw::Assessment;

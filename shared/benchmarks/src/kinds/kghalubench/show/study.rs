@@ -1,4 +1,5 @@
-//! The numbers computed from the verdicts of judges with given weights.
+//! The numbers computed from the verdicts of judges with given weights. No judge is asked for them, so other weights give other
+//! numbers of an old benchmark at once.
 
 use std::collections::BTreeMap;
 
@@ -128,8 +129,8 @@ impl Study {
         }
     }
 
-    /// The models by [what they are ordered by](OrderedBy), the best first, each with its rank; those below that have too little of their
-    /// plan to be ranked.
+    /// The models by [what they are ordered by](OrderedBy), the best first, each with its rank. Models that have too little of
+    /// their plan to be ranked come last and have none.
     pub fn placed(&self) -> Vec<(&ModelStudy, Option<u64>)> {
         let of = |model: &ModelStudy| model.contender(self.ordered_by);
         let contenders: Vec<Contender> = self.models.iter().map(of).collect();

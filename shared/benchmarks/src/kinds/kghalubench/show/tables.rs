@@ -1,4 +1,5 @@
-//! The tables of KGHaluBench.
+//! The main tables of KGHaluBench: a function for each, from studies to a table. The numbers come from the studies; the order of
+//! rows, the marks of the best and the notes are made here. `rates` and `verdicts` have further tables.
 
 use present::table::{Cell, Table, TopPlace};
 
@@ -7,9 +8,9 @@ use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
 use crate::kinds::kghalubench::show::found::Replies;
 use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, frequency_words};
 
-/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Without weights of the
-/// graph, accuracy orders models, and Wa marks none. Models that have too little of their plan to be ranked stand below, and are the best
-/// in nothing.
+/// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Without weights of
+/// the graph, accuracy orders models, and no Wa is marked as the best. Models that have too little of their plan to be ranked
+/// stand below, and none of their numbers is marked.
 pub fn main(studies: &[&Study]) -> Table {
     let mut table = new(
         studies,

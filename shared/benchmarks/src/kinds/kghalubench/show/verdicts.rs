@@ -1,4 +1,5 @@
-//! What became of every answer: the table that all other tables follow from.
+//! The table of what became of every answer, with the difficulty of its question. The shares and means of the other tables can
+//! be computed from it.
 
 use present::table::{Cell, Table};
 

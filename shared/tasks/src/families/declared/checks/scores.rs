@@ -1,4 +1,4 @@
-//! The scores of one check, and those of sets.
+//! The scores of one check, and how precision, recall and F1 of two sets are computed for the checks that compare sets.
 
 use std::collections::BTreeSet;
 
