@@ -2,7 +2,7 @@
 //! starts servers.
 //!
 //! [`outlook`] decides, by what this coordinator knows; what it does not know it calls unknown. It says nothing about records
-//! that a worker has not delivered yet. The worker knows them itself, and does not end before.
+//! that a worker has not delivered yet, because the worker knows them itself and tries to deliver them before it ends.
 
 use std::collections::BTreeSet;
 

@@ -315,7 +315,8 @@ impl Work {
         }
     }
 
-    /// Removes runs without leases except the most recent ones, and stops preparing runs that are not needed.
+    /// Removes runs without leases, those used longest ago first, while more than `RUNS_KEPT_MAX` runs are known, and stops
+    /// loading runs without leases. A run that is kept need not be loaded again when its next lease comes.
     pub(super) fn evict_runs(&mut self) {
         let held = self.ledger.lock().slots.held_lanes();
         let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);

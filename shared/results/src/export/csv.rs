@@ -10,6 +10,7 @@ use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
 /// Writes the table, one record at a time. What has no value is an empty cell, numbers have full precision, times are RFC 3339.
+/// Texts that a spreadsheet would take for formulas are made harmless.
 ///
 /// # Errors
 /// A record cannot be read, or the writer fails; what was written until then stays.
