@@ -180,6 +180,67 @@ pub const DASHBOARD: Dashboard = Dashboard {
             ],
         },
         PanelRow {
+            title: "Pools of a conductor",
+            panels: &[
+                panel(
+                    "Servers of pools",
+                    Stacked,
+                    Number,
+                    12,
+                    "Jobs of pools by what they are doing: without nodes yet, loading, serving, idle, ending.",
+                    &[("sum by (release, state) (max by (release, pool, state) (kgfleet_pool_servers))", "{{state}}")],
+                ),
+                panel(
+                    "GPUs of pools",
+                    Lines,
+                    Number,
+                    12,
+                    "GPUs that may be used at once, those of servers that have not ended, and those of lost nodes.",
+                    &[("max by (release, state) (kgfleet_pool_gpus)", "{{state}}")],
+                ),
+                panel(
+                    "Pools that wait for a server",
+                    Lines,
+                    Seconds,
+                    12,
+                    "How long a pool with work has waited for its first server, and for what: GPUs, nodes of another server, the budget, a retry, weights.",
+                    &[("max by (release, pool, why) (kgfleet_pool_waiting_seconds)", "{{pool}}: {{why}}")],
+                )
+                .none_is_good(),
+                panel(
+                    "Failures of pools",
+                    Table,
+                    Number,
+                    12,
+                    "Servers that failed since the pool's template was changed or somebody retried it, and pools that get no server any more. `kgfleet launch --status` says why.",
+                    &[
+                        ("max by (release, pool) (kgfleet_pool_failures) > 0", "failures"),
+                        ("max by (release, pool) (kgfleet_pool_given_up) > 0", "given up"),
+                    ],
+                )
+                .none_is_good(),
+                panel(
+                    "GPU-hours",
+                    Lines,
+                    Number,
+                    12,
+                    "GPU-hours of all servers of pools so far, and the budget if there is one.",
+                    &[
+                        ("max by (release) (kgfleet_gpu_hours)", "used"),
+                        ("max by (release) (kgfleet_gpu_hours_budget)", "budget"),
+                    ],
+                ),
+                panel(
+                    "GPU-hours by pool",
+                    Bars,
+                    Number,
+                    12,
+                    "GPU-hours of a pool's servers, as far as their Jobs are known.",
+                    &[("max by (release, pool) (kgfleet_pool_gpu_hours)", "{{pool}}")],
+                ),
+            ],
+        },
+        PanelRow {
             title: "GPUs",
             panels: &[
                 panel(

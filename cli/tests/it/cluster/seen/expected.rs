@@ -16,8 +16,10 @@ pub struct Question {
     pub expression: String,
 }
 
+const NO_CONDUCTOR: &str = "no conductor starts servers in this cluster";
+
 /// Panels of which one expression gives nothing in this test, with the reason.
-pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 6] = [
+pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 12] = [
     (
         "Preemptions",
         "kgfleet_server_preemptions_total",
@@ -43,6 +45,12 @@ pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 6] = [
         "kgfleet_run_trouble",
         "every run can be looked after as long as the queue is there",
     ),
+    ("Servers of pools", "kgfleet_pool_servers", NO_CONDUCTOR),
+    ("GPUs of pools", "kgfleet_pool_gpus", NO_CONDUCTOR),
+    ("Pools that wait for a server", "kgfleet_pool_waiting_seconds", NO_CONDUCTOR),
+    ("Failures of pools", "kgfleet_pool_", NO_CONDUCTOR),
+    ("GPU-hours", "kgfleet_gpu_hours", NO_CONDUCTOR),
+    ("GPU-hours by pool", "kgfleet_pool_gpu_hours", NO_CONDUCTOR),
     (
         "Servers that do not answer, or answer as another model",
         "kgfleet_server_model_mismatch",
