@@ -298,5 +298,12 @@ fn a_launch_that_cannot_work_says_why_and_a_teardown_uninstalls() {
     assert_eq!(calls(&data, "helm"), ["uninstall\nr\n--namespace\nn\n"]);
     // The conductor goes first, so that it starts nothing for what workers give back.
     let off = "scale\ndeployment\n--selector\napp.kubernetes.io/instance=r,app.kubernetes.io/component=conductor\n--replicas=0\n";
-    assert_eq!(calls(&data, "kubectl"), [off.to_owned() + "--namespace\nn\n"]);
+    let off = off.to_owned() + "--namespace\nn\n";
+    assert_eq!(calls(&data, "kubectl"), [&*off]);
+    // Also where workers are to be drained before: here nobody can be asked to.
+    let drained =
+        ["launch", "--teardown", "--release", "r", "--namespace", "n", "--coordinator", "http://127.0.0.1:1"];
+    data.kgfleet(&[&drained[..], &programs].concat()).expect(INFRASTRUCTURE);
+    assert_eq!(calls(&data, "kubectl"), [&*off, &*off]);
+    assert_eq!(calls(&data, "helm").len(), 1, "the release is there still");
 }

@@ -76,14 +76,17 @@ impl Release {
         self.call_helm(command)
     }
 
-    /// Removes the release. Records, tokens and certificates stay.
-    pub fn remove(&self) -> anyhow::Result<()> {
-        // Else it would start a server for what workers give back.
+    /// Ends the conductor. Otherwise it would start servers for what workers give back while they end.
+    pub fn end_conductor(&self) {
         let conductor = format!("{},{COMPONENT_LABEL}=conductor", self.selector());
         let off = self.kubectl(&["scale", "deployment", "--selector", &conductor, "--replicas=0"]);
         if let Err(error) = self.call_kubectl(off) {
             say(&format!("the conductor may start servers until it is removed: {error:#}"));
         }
+    }
+
+    /// Removes the release. Records, tokens and certificates stay.
+    pub fn remove(&self) -> anyhow::Result<()> {
         self.call_helm(self.helm(&["uninstall", &self.release]))
     }
 

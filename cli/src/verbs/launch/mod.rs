@@ -91,6 +91,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let remote = arguments.remote.named();
     if arguments.teardown {
+        arguments.release.end_conductor();
         if let Some(remote) = remote {
             block_on(async { apply::drain_all(&remote.client()?).await })?;
         }
