@@ -10,13 +10,16 @@ use domain::FailureCause;
 use crate::workspace::{members, root, text_files};
 
 /// Top-level folders: a name in backticks that begins with one of them is a path.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 15] = [
     ".ci/",
     "cli/",
+    "conductor/",
     "coordinator/",
     "deploy/",
     "docs/",
+    "fuzz/",
     "helm/",
+    "page/",
     "proto/",
     "shared/",
     "task-data/",
