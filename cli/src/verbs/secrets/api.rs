@@ -18,6 +18,9 @@ use crate::kit::exit_code::{Exit, usage};
 /// Time of one call.
 const CALL_MAX: Duration = Duration::from_secs(20);
 
+/// Longest answer, in bytes: a Secret has at most 1 MiB, which base64 makes longer.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
 /// Secrets as a service account may see them.
 pub struct SecretsApi {
     client: Client,
@@ -27,7 +30,6 @@ pub struct SecretsApi {
 }
 
 /// A Secret that is there.
-#[derive(Debug)]
 pub struct KeptSecret(Value);
 
 impl KeptSecret {
@@ -131,8 +133,19 @@ impl SecretsApi {
         let token = tokio::fs::read_to_string(&self.token).await;
         let token = token.with_context(|| format!("cannot read {}", self.token.display()))?;
         let request = request.bearer_auth(token.trim()).header(header::CONTENT_TYPE, "application/json");
-        let answer = request.send().await.with_context(|| format!("cannot {what} secret {name}"))?;
-        Ok((answer.status(), answer.text().await?))
+        let context = || format!("cannot {what} secret {name}");
+        let mut answer = request.send().await.with_context(context)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.with_context(context)? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                bail!(
+                    "cannot {what} secret {name}: the answer is longer than {} MiB",
+                    ANSWER_BYTES_MAX >> 20
+                );
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((answer.status(), String::from_utf8(body).with_context(context)?))
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const RANDOM_BYTES: usize = 32;
 
 /// A Secret that is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SecretObject {
     name: String,
     kind: &'static str,
