@@ -40,7 +40,10 @@ pub fn command_line() -> clap::Command {
 pub fn main() -> ExitCode {
     let Cli { log_format, command } = Cli::parse();
     // Those that serve for days tell what they do; the others speak for themselves.
-    let serves = matches!(command, verbs::Command::Coordinator(_) | verbs::Command::Worker(_));
+    let serves = matches!(
+        command,
+        verbs::Command::Coordinator(_) | verbs::Command::Worker(_) | verbs::Command::Conduct(_)
+    );
     if let Err(error) = telemetry::init(log_format, if serves { "info" } else { "warn" }) {
         eprintln!("kgfleet: {error}");
         return ExitCode::Usage;
