@@ -110,7 +110,7 @@ fn scheduled<'a>(pod: &'a ServerPod, job: &BatchJob) -> Option<(Timestamp, &'a s
     Some((at, &pod.spec.node_name))
 }
 
-/// When all parts of a server had nodes, also of one that has ended: since then it takes GPUs.
+/// When the first part of a server had a node, also of one that has ended: since then it takes GPUs.
 pub fn took_gpus_at(job: &BatchJob, pods: &[&ServerPod]) -> Option<Timestamp> {
     let condition = |pod: &&ServerPod| {
         let condition = ObjectCondition::holding(&pod.status.conditions, "PodScheduled");
