@@ -1,7 +1,7 @@
 //! Copies runs between folders and stores, with the packs of their tasks.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn lock_if_there(data: &Path, run: &RunId) -> anyhow::Result<Option<RunLock>> {
 }
 
 /// Prints what was copied.
-pub fn tell(moved: &Transferred, place: &str) {
+pub fn tell(moved: &Transferred, place: &str) -> io::Result<()> {
     let Transferred { manifest, files, copied, bytes, log_hash } = moved;
     say(&match copied {
         0 => format!("run {} is in {place}: all {files} files are the same", manifest.run),
@@ -49,7 +49,7 @@ pub fn tell(moved: &Transferred, place: &str) {
             manifest.run
         ),
     });
-    println!("{log_hash}  {}", manifest.run);
+    writeln!(io::stdout().lock(), "{log_hash}  {}", manifest.run)
 }
 
 /// Writes the documents of a judged benchmark where its runs are by now, and says so.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -95,7 +95,7 @@ fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> any
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kgbundle")));
     let head = bundle::write(&out, &name, &contents)?;
     say(&format!("wrote {} ({holds}, {} files)", out.display(), head.files.len()));
-    println!("{}  {}", copy::sha256_of(&out)?, out.display());
+    writeln!(io::stdout().lock(), "{}  {}", copy::sha256_of(&out)?, out.display())?;
     Ok(ExitCode::Success)
 }
 
@@ -175,7 +175,7 @@ fn of_run(
     for (folder, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {
         let path = dir.path().join(folder);
         let entries = match fs::read_dir(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             entries => entries.with_context(|| format!("cannot list {}", path.display()))?,
         };
         for entry in entries {

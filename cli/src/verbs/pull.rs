@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let remote = arguments.tls.remote(&arguments.from);
         let fetched = fetch::fetch(&remote, &arguments.run)?;
         for (dir, manifest) in &fetched.runs {
-            copy::tell(&from_fetched(dir, manifest, data)?, &place);
+            copy::tell(&from_fetched(dir, manifest, data)?, &place)?;
         }
         let documents = block_on(local::documents(&fetched.name, fetched.data_dir()))?;
         (fetched.name, documents)
@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let documents = block_on(local::documents_in(&name, &from))?;
         let runs = documents.as_ref().map(|documents| documents.runs().cloned().collect());
         for run in runs.unwrap_or_else(|| vec![name.clone()]) {
-            copy::tell(&copy::into_folder(&from, data, &run)?, &place);
+            copy::tell(&copy::into_folder(&from, data, &run)?, &place)?;
         }
         (name, documents)
     };

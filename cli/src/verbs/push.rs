@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
             Ok(moved)
         })?;
-        copy::tell(&moved, &arguments.to);
+        copy::tell(&moved, &arguments.to)?;
     }
     if let Some(documents) = documents {
         copy::documents(documents, &name, &to, &arguments.to)?;

@@ -45,11 +45,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some(documents) =
         documents(unpacked.path(), &name).with_context(|| arguments.file.display().to_string())?
     else {
-        copy::tell(&copy::between_folders(&data, &to, &name)?, &place);
+        copy::tell(&copy::between_folders(&data, &to, &name)?, &place)?;
         return keep_files_for_people(unpacked.path(), &RunDir::open(&to, &name)?.0);
     };
     for run in documents.runs() {
-        copy::tell(&copy::between_folders(&data, &to, run)?, &place);
+        copy::tell(&copy::between_folders(&data, &to, run)?, &place)?;
     }
     copy::documents(documents, &name, &results::sink::folder(&to), &place)?;
     Ok(ExitCode::Success)

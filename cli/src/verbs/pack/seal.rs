@@ -1,5 +1,6 @@
 //! `kgfleet pack seal`.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use packs::{Parts, seal_file};
@@ -23,6 +24,6 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let parts = Parts::read_dir(&arguments.dir).map_err(as_exit)?;
     let pack = seal_file(&parts, &arguments.identity.get()?, &arguments.file).map_err(as_exit)?;
-    println!("{}", pack.hash());
+    writeln!(io::stdout().lock(), "{}", pack.hash())?;
     Ok(ExitCode::Success)
 }

@@ -1,5 +1,7 @@
 //! `kgfleet task schema`.
 
+use std::io::{self, Write};
+
 use crate::kit::exit_code::ExitCode;
 
 /// Print the JSON Schema of task files, by which editors complete and check them.
@@ -11,6 +13,6 @@ use crate::kit::exit_code::ExitCode;
 pub(super) struct Arguments {}
 
 pub(super) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(&task_files::schema::schema())?);
+    writeln!(io::stdout().lock(), "{}", serde_json::to_string_pretty(&task_files::schema::schema())?)?;
     Ok(ExitCode::Success)
 }

@@ -1,5 +1,6 @@
 //! `kgfleet task seal`.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use packs::seal_file;
@@ -38,6 +39,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let path = arguments.pack.clone().unwrap_or_else(|| file.with_extension("kgpack"));
     let pack = seal_file(compiled.pack.parts(), &arguments.identity.get()?, &path).map_err(as_exit)?;
-    println!("{}", pack.hash());
+    writeln!(io::stdout().lock(), "{}", pack.hash())?;
     Ok(ExitCode::Success)
 }
