@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use conductor::{NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, ApiAccount, KubernetesApi, RoundReadiness, Rounds, ConductorSettings};
+use conductor::{
+    ApiAccount, ConductorSettings, KubernetesApi, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice,
+    RoundReadiness, Rounds,
+};
 use pool::Limits;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;

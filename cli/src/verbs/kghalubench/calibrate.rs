@@ -78,9 +78,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let mut out = io::stdout().lock();
     if arguments.json {
-        let [of_learnt, untaught, shipped] = rows.map(|(_, foretelling)| {
-            json!({ "spearman": foretelling.spearman, "kendall": foretelling.kendall })
-        });
+        let [of_learnt, untaught, shipped] = rows.map(
+            |(_, foretelling)| json!({ "spearman": foretelling.spearman, "kendall": foretelling.kendall }),
+        );
         let object = json!({
             "weights": learnt.weights.fingerprint()?,
             "learnt_from": learnt.training,

@@ -9,8 +9,8 @@ use benchmarks::Subject;
 use benchmarks::kinds::kghalubench;
 use benchmarks::kinds::kghalubench::draw::exercise;
 use benchmarks::kinds::kghalubench::show::agreement;
-use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
 use benchmarks::kinds::kghalubench::show::found::JudgedQuestion;
+use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
 
 use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use conductor::rounds::SERVER_STATES;
-use conductor::{PoolRow, Rounds, ConductorSettings};
+use conductor::{ConductorSettings, PoolRow, Rounds};
 use costs::Prices;
 use domain::control::Control;
 use jiff::Timestamp;
@@ -30,7 +30,8 @@ pub struct ReleaseStatus {
 pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<ReleaseStatus> {
     let cluster = release.pools()?;
     // What a conductor may use is known to it alone: who waits for GPUs is told by the servers that it starts.
-    let mut rounds = Rounds::new(ConductorSettings { limits: Limits::of_gpus(u32::MAX), gpus_per_node: None });
+    let mut rounds =
+        Rounds::new(ConductorSettings { limits: Limits::of_gpus(u32::MAX), gpus_per_node: None });
     let mut workers = Vec::new();
     if let Some(remote) = remote {
         let needs = block_on(async {

@@ -24,8 +24,7 @@ pub fn values(plan: &LaunchPlan, sizes: &Sizes, limits: LaunchLimits) -> Value {
     let pools: Vec<Value> = (plan.served.iter())
         .map(|model| pool(pool_name(&model.labels[0], &mut taken), model, sizes))
         .collect();
-    let mut conductor =
-        json!({"enabled": true, "gpus": limits.gpus, "gpusPerNode": limits.gpus_per_node});
+    let mut conductor = json!({"enabled": true, "gpus": limits.gpus, "gpusPerNode": limits.gpus_per_node});
     if let Some(hours) = limits.gpu_hours {
         conductor["gpuHours"] = json!(hours);
     }

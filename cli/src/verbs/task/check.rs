@@ -51,7 +51,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if clean { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-fn write_proof(task: &CompiledTask, proof: &Proof, width: usize, file: &str, out: &mut dyn Write) -> io::Result<()> {
+fn write_proof(
+    task: &CompiledTask,
+    proof: &Proof,
+    width: usize,
+    file: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let checks: Vec<String> = task.checks.iter().map(|check| format!("`{}`", check.name)).collect();
     writeln!(
         out,
@@ -82,7 +88,8 @@ fn counted(number: usize, word: &str) -> String {
 fn report(compiled: &CompiledFile, proofs: &[Proof]) -> serde_json::Value {
     let task = |(task, proof): (&CompiledTask, &Proof)| {
         let failures = proof.failures.iter();
-        let failures = failures.map(|(line, message)| json!({"line": line.unwrap_or(task.line), "message": message}));
+        let failures =
+            failures.map(|(line, message)| json!({"line": line.unwrap_or(task.line), "message": message}));
         json!({
             "label": proof.label, "cases": proof.cases, "references": proof.references, "tests": proof.tests,
             "testsPassed": proof.tests_passed, "promptChars": proof.prompt_chars,

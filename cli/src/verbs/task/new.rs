@@ -50,11 +50,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ("answer-word", None) => skeleton::answer_word(&arguments.name, &canary),
         ("answer-word", Some(_)) => return Err(usage!("--graph is for `text-to-sparql`")),
         (other, _) => {
-            return Err(usage!("no file can be written for `{other}`; there are: text-to-sparql, answer-word"));
+            return Err(usage!(
+                "no file can be written for `{other}`; there are: text-to-sparql, answer-word"
+            ));
         }
     };
     let mut file = std::fs::File::create_new(&out).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => usage!("{} is there already; --out names another file", out.display()),
+        std::io::ErrorKind::AlreadyExists => {
+            usage!("{} is there already; --out names another file", out.display())
+        }
         _ => anyhow::Error::from(error).context(format!("cannot write {}", out.display())),
     })?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", out.display()))?;
@@ -65,7 +69,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The path of a graph as seen from the folder of the task file.
 fn beside(graph: &Path, out: &Path) -> anyhow::Result<String> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let at = |path: &Path| path.canonicalize().with_context(|| path.display().to_string()).map_err(Exit::usage);
+    let at =
+        |path: &Path| path.canonicalize().with_context(|| path.display().to_string()).map_err(Exit::usage);
     let (folder, graph) = (at(folder)?, at(graph)?);
     let below = graph.strip_prefix(&folder).ok().and_then(Path::to_str);
     below.map(str::to_owned).ok_or_else(|| {

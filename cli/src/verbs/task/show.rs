@@ -83,7 +83,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn write_preset(task: &CompiledTask, out: &mut dyn Write) -> io::Result<()> {
     match presets::ALL.iter().find(|preset| Some(preset.name) == task.preset) {
         Some(preset) => {
-            writeln!(out, "# {}: like = \"{}\"; keys of the task itself come first", task.data.label, preset.name)?;
+            writeln!(
+                out,
+                "# {}: like = \"{}\"; keys of the task itself come first",
+                task.data.label, preset.name
+            )?;
             writeln!(out, "{}", preset.text.trim_end().replace("[[check]]", "[[task.check]]"))
         }
         None => writeln!(out, "# {}: no preset", task.data.label),
