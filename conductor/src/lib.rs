@@ -6,9 +6,10 @@
 //!
 //! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
 //! [`server`] says where a Job stands; [`rounds`] decides what to start and delete; [`cluster`] is what a conductor asks of
-//! Kubernetes, and [`api`] asks it over HTTP; [`news`] decides what people are told; [`mod@conduct`] is the loop that joins
+//! Kubernetes, and [`api`] asks it over HTTP with an [`account`]; [`news`] decides what people are told; [`mod@conduct`] is the loop that joins
 //! them.
 
+pub mod account;
 pub mod api;
 pub mod cluster;
 pub mod conduct;
@@ -19,7 +20,8 @@ pub mod rounds;
 pub mod server;
 pub mod template;
 
-pub use api::{ApiAccount, KubernetesApi};
+pub use account::{AccountError, ServiceAccount};
+pub use api::KubernetesApi;
 pub use cluster::{ClusterError, ClusterState, PoolCluster};
 pub use conduct::{NOTICES_MAX, NewsDesk, RoundReadiness, conduct};
 pub use news::{PoolEvent, PoolNews, PoolNotice};

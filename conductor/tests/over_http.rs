@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use axum::http::Method;
-use conductor::{ApiAccount, ClusterError, KubernetesApi, PoolCluster};
+use conductor::{ClusterError, KubernetesApi, PoolCluster, ServiceAccount};
 use harness::kubernetes_api::{ACCOUNT_TOKEN, KubernetesServer};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -13,13 +13,8 @@ use serde_json::{Value, json};
 fn account(folder: &Path, server: &KubernetesServer) -> KubernetesApi {
     std::fs::write(folder.join("token"), format!("{ACCOUNT_TOKEN}\n")).unwrap();
     std::fs::write(folder.join("ca.crt"), "").unwrap();
-    KubernetesApi::new(ApiAccount {
-        api: Url::parse(&server.url).unwrap(),
-        folder: folder.to_owned(),
-        namespace: "bench".to_owned(),
-        release: "mine".to_owned(),
-    })
-    .unwrap()
+    let account = ServiceAccount::new(Url::parse(&server.url).unwrap(), folder, "bench".to_owned()).unwrap();
+    KubernetesApi::new(account, "mine").unwrap()
 }
 
 /// Outside of it the server is started and stopped, which has a runtime of its own.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use conductor::{
-    ApiAccount, ConductorSettings, KubernetesApi, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice,
-    RoundReadiness, Rounds,
+    ConductorSettings, KubernetesApi, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds,
+    ServiceAccount,
 };
 use pool::Limits;
 use service_kit::http::{self, Probes};
@@ -96,13 +96,8 @@ impl Arguments {
             Some(namespace) => namespace.clone(),
             None => namespace_of(&self.account)?,
         };
-        let account = ApiAccount {
-            api: self.kubernetes_api.clone(),
-            folder: self.account.clone(),
-            namespace,
-            release: self.release.clone(),
-        };
-        KubernetesApi::new(account).map_err(Exit::usage)
+        let account = ServiceAccount::new(self.kubernetes_api.clone(), &self.account, namespace);
+        account.and_then(|account| KubernetesApi::new(account, &self.release)).map_err(Exit::usage)
     }
 }
 
