@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use service_kit::metric_table;
 use service_kit::metrics::frame::{self, Frame};
 
-use crate::rounds::{ConductorSettings, RoundOutcome, SERVER_STATES, WAITS};
+use crate::rounds::{ConductorSettings, RoundOutcome, ServerStage};
 
 metric_table! {
     /// All of them.
@@ -28,15 +28,17 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
     let mut in_use = 0;
     for row in &outcome.rows {
         let pool = [("pool", row.pool.as_str()), ("serves", row.model.as_str())];
-        for (state, servers) in SERVER_STATES.iter().zip(row.servers) {
-            frame.set(POOL_SERVERS, &[pool[0], pool[1], ("state", state)], f64::from(servers));
+        for (state, servers) in ServerStage::ALL.iter().zip(row.servers) {
+            frame.set(POOL_SERVERS, &[pool[0], pool[1], ("state", state.as_str())], f64::from(servers));
         }
         in_use += row.servers.iter().sum::<u32>() * row.gpus;
-        for why in WAITS {
-            if let Some(wait) = row.wait.as_ref().filter(|wait| wait.why == why) {
-                let seconds = now.duration_since(wait.since).as_secs_f64();
-                frame.set(POOL_WAITING_SECONDS, &[pool[0], pool[1], ("why", why)], seconds.max(0.0));
-            }
+        if let Some(wait) = &row.wait {
+            let seconds = now.duration_since(wait.since).as_secs_f64();
+            frame.set(
+                POOL_WAITING_SECONDS,
+                &[pool[0], pool[1], ("why", wait.why.as_str())],
+                seconds.max(0.0),
+            );
         }
         frame.set(POOL_FAILURES, &pool, f64::from(row.failures));
         frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::rounds::{RoundOutcome, WAITS};
+use crate::rounds::{RoundOutcome, WaitReason};
 
 domain::named! {
     /// What is told.
@@ -52,12 +52,13 @@ impl PoolNews {
 
     /// Takes what a round came to; what to tell now.
     pub fn look(&mut self, outcome: &RoundOutcome) -> Vec<PoolNotice> {
-        let waits_for_budget = |wait: &crate::rounds::PoolWait| wait.why == WAITS[2];
         let mut notices = Vec::new();
         for event in PoolEvent::ALL {
             let holds = outcome.rows.iter().filter(|row| match event {
                 PoolEvent::Failed => row.is_given_up,
-                PoolEvent::BudgetSpent => row.wait.as_ref().is_some_and(waits_for_budget),
+                PoolEvent::BudgetSpent => {
+                    row.wait.as_ref().is_some_and(|wait| wait.why == WaitReason::Budget)
+                }
             });
             let pools: Vec<NoticedPool> = holds
                 .map(|row| NoticedPool {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
     use crate::rounds::{PoolRow, PoolWait};
 
-    fn row(pool: &str, is_given_up: bool, why: Option<&'static str>) -> PoolRow {
+    fn row(pool: &str, is_given_up: bool, why: Option<WaitReason>) -> PoolRow {
         let wait = why.map(|why| PoolWait { why, since: Timestamp::UNIX_EPOCH, until: None });
         PoolRow {
             pool: pool.to_owned(),
@@ -120,12 +121,18 @@ mod tests {
             };
             news.look(&outcome).into_iter().map(words).collect()
         };
-        let well = || row("a", false, Some("gpus"));
-        assert_eq!(told(vec![well(), row("b", false, Some("retry"))]), [""; 0]);
-        assert_eq!(told(vec![well(), row("b", true, Some("given-up"))]), ["pool-failed b"]);
+        let well = || row("a", false, Some(WaitReason::Gpus));
+        assert_eq!(told(vec![well(), row("b", false, Some(WaitReason::Retry))]), [""; 0]);
+        assert_eq!(told(vec![well(), row("b", true, Some(WaitReason::GivenUp))]), ["pool-failed b"]);
         assert_eq!(told(vec![row("a", true, None), row("b", true, None)]), ["pool-failed a"]);
-        assert_eq!(told(vec![well(), row("b", false, Some("budget"))]), ["budget-spent b"]);
-        assert_eq!(told(vec![row("a", false, Some("budget")), row("b", false, Some("budget"))]), [""; 0]);
-        assert_eq!(told(vec![row("a", true, None), row("b", false, Some("budget"))]), ["pool-failed a"]);
+        assert_eq!(told(vec![well(), row("b", false, Some(WaitReason::Budget))]), ["budget-spent b"]);
+        assert_eq!(
+            told(vec![row("a", false, Some(WaitReason::Budget)), row("b", false, Some(WaitReason::Budget))]),
+            [""; 0]
+        );
+        assert_eq!(
+            told(vec![row("a", true, None), row("b", false, Some(WaitReason::Budget))]),
+            ["pool-failed a"]
+        );
     }
 }

@@ -48,19 +48,41 @@ pub enum ServerOrder {
 /// Why a pool with work has no server, or no further one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PoolWait {
-    /// One of [`WAITS`].
-    pub why: &'static str,
+    pub why: WaitReason,
     pub since: Timestamp,
     /// Until when, as far as that is known.
     pub until: Option<Timestamp>,
 }
 
-/// For what a pool may wait.
-pub const WAITS: [&str; 6] = ["gpus", "gang", "budget", "retry", "given-up", WEIGHTS_WAIT];
-const WEIGHTS_WAIT: &str = "weights";
+domain::named! {
+    /// For what a pool may wait.
+    pub enum WaitReason {
+        /// GPUs that others have.
+        Gpus = "gpus",
+        /// The nodes of another server of several nodes.
+        Gang = "gang",
+        /// GPU-hours.
+        Budget = "budget",
+        /// The time after a failure.
+        Retry = "retry",
+        /// Somebody who mends it.
+        GivenUp = "given-up",
+        /// The Job that fetches its weights.
+        Weights = "weights",
+    }
+}
 
-/// What servers may be doing.
-pub const SERVER_STATES: [&str; 5] = ["queued", "loading", "serving", "idle", "ending"];
+domain::named! {
+    /// What servers may be doing.
+    pub enum ServerStage {
+        /// Some of its parts have no node.
+        Queued = "queued",
+        Loading = "loading",
+        Serving = "serving",
+        Idle = "idle",
+        Ending = "ending",
+    }
+}
 
 /// A pool as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,8 +91,8 @@ pub struct PoolRow {
     pub model: String,
     /// GPUs of a server.
     pub gpus: u32,
-    /// Its servers, by [`SERVER_STATES`].
-    pub servers: [u32; SERVER_STATES.len()],
+    /// Its servers, by [`ServerStage`].
+    pub servers: [u32; ServerStage::ALL.len()],
     pub wait: Option<PoolWait>,
     /// Whether no server of it is started any more before somebody changes something.
     pub is_given_up: bool,
@@ -97,7 +119,7 @@ pub struct RoundOutcome {
 }
 
 /// A pool that waits, for what, and until when.
-type PoolWaits = (usize, &'static str, Option<Timestamp>);
+type PoolWaits = (usize, WaitReason, Option<Timestamp>);
 
 /// A server with what is known of it.
 struct Seen<'a> {
@@ -206,10 +228,10 @@ impl Rounds {
                 }
             }
         }
-        let of_weights = without_weights.into_iter().map(|pool| (pool, WEIGHTS_WAIT, None));
+        let of_weights = without_weights.into_iter().map(|pool| (pool, WaitReason::Weights, None));
         let waits: Vec<PoolWaits> = (decision.waits.into_iter())
             .map(|(pool, wait)| {
-                let (why, until) = words(wait);
+                let (why, until) = reason(wait);
                 (pool, why, until)
             })
             .chain(of_weights)
@@ -381,15 +403,15 @@ impl Rounds {
     ) -> Vec<PoolRow> {
         let row = |(pool, template): (usize, &PoolTemplate)| {
             let name = &template.pool.name;
-            let mut servers = [0; SERVER_STATES.len()];
+            let mut servers = [0; ServerStage::ALL.len()];
             for seen in seen.iter().filter(|seen| seen.pool == pool) {
                 if let ServerStanding::There(there) = &seen.state {
-                    servers[state_of(there, seen)] += 1;
+                    servers[stage_of(there, seen) as usize] += 1;
                 }
             }
             let wait = waits.iter().find(|(of, ..)| *of == pool).and_then(|(_, why, until)| {
                 let since = *self.known.waiting_since.get(&(name.clone(), *why))?;
-                Some(PoolWait { why, since, until: *until })
+                Some(PoolWait { why: *why, since, until: *until })
             });
             let failed = |end: &&KnownEnd| {
                 end.counts_for(template) && matches!(end.end, ServerEnd::Failed | ServerEnd::Unusable)
@@ -446,26 +468,26 @@ fn is_of(pod: &ServerPod, job: &BatchJob) -> bool {
     pod.metadata.labels.get(JOB_LABEL) == Some(&job.metadata.name)
 }
 
-/// Which of [`SERVER_STATES`] a server is in.
-fn state_of(there: &ServerThere, seen: &Seen<'_>) -> usize {
+/// What a server is doing.
+fn stage_of(there: &ServerThere, seen: &Seen<'_>) -> ServerStage {
     match seen.doing {
-        _ if there.scheduled_at.is_none() => 0,
-        Some(WorkerPhase::Ending) => 4,
-        _ if !seen.serves => 1,
-        Some(WorkerPhase::Idle) => 3,
-        _ => 2,
+        _ if there.scheduled_at.is_none() => ServerStage::Queued,
+        Some(WorkerPhase::Ending) => ServerStage::Ending,
+        _ if !seen.serves => ServerStage::Loading,
+        Some(WorkerPhase::Idle) => ServerStage::Idle,
+        _ => ServerStage::Serving,
     }
 }
 
-/// Which of [`WAITS`] it is, and until when.
-fn words(wait: Wait) -> (&'static str, Option<Timestamp>) {
+/// For what a pool waits, and until when.
+fn reason(wait: Wait) -> (WaitReason, Option<Timestamp>) {
     let at = |until: Duration| Timestamp::from_millisecond(i64::try_from(until.as_millis()).ok()?).ok();
     match wait {
-        Wait::Gpus { until } => (WAITS[0], until.and_then(at)),
-        Wait::Gang => (WAITS[1], None),
-        Wait::Budget => (WAITS[2], None),
-        Wait::Retry { until } => (WAITS[3], at(until)),
-        Wait::GivenUp => (WAITS[4], None),
+        Wait::Gpus { until } => (WaitReason::Gpus, until.and_then(at)),
+        Wait::Gang => (WaitReason::Gang, None),
+        Wait::Budget => (WaitReason::Budget, None),
+        Wait::Retry { until } => (WaitReason::Retry, at(until)),
+        Wait::GivenUp => (WaitReason::GivenUp, None),
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) struct KnownServers {
     /// How servers ended that were deleted, by the uid of the Job.
     pub(super) deleted: BTreeMap<String, KnownEnd>,
     /// Since when a pool has waited for this.
-    pub(super) waiting_since: BTreeMap<(String, &'static str), Timestamp>,
+    pub(super) waiting_since: BTreeMap<(String, WaitReason), Timestamp>,
     /// The number of the last server, by CronJob.
     numbers: BTreeMap<String, u32>,
     /// GPU-hours of the Jobs that are there, by uid.
@@ -146,7 +146,7 @@ impl KnownServers {
     /// Takes who waits for what, and forgets who does not any more.
     pub(super) fn note_waits(&mut self, templates: &[PoolTemplate], waits: &[PoolWaits], now: Timestamp) {
         let key = |(pool, why, _): &PoolWaits| (templates[*pool].pool.name.clone(), *why);
-        let keys: BTreeSet<(String, &'static str)> = waits.iter().map(key).collect();
+        let keys: BTreeSet<(String, WaitReason)> = waits.iter().map(key).collect();
         self.waiting_since.retain(|known, _| keys.contains(known));
         for key in keys {
             self.waiting_since.entry(key).or_insert(now);

@@ -163,7 +163,7 @@ impl Ground {
 
     fn wait_of(&mut self, pool: &str, seconds: i64) -> Option<&'static str> {
         let rows = self.look(seconds).rows;
-        rows.into_iter().find(|row| row.pool == pool)?.wait.map(|wait| wait.why)
+        rows.into_iter().find(|row| row.pool == pool)?.wait.map(|wait| wait.why.as_str())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use conductor::rounds::SERVER_STATES;
+use conductor::rounds::ServerStage;
 use conductor::{ConductorSettings, PoolRow, Rounds};
 use costs::Prices;
 use domain::control::Control;
@@ -85,13 +85,13 @@ impl ReleaseStatus {
         let columns = Table::default().left(["pool", "model", "servers"]);
         let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["waits"]);
         for row in &self.rows {
-            let servers: Vec<String> = (SERVER_STATES.iter().zip(row.servers))
+            let servers: Vec<String> = (ServerStage::ALL.iter().zip(row.servers))
                 .filter(|(_, servers)| *servers > 0)
                 .map(|(state, servers)| format!("{servers} {state}"))
                 .collect();
             let waits = row.wait.as_ref().map(|wait| match wait.until {
                 Some(until) => format!("{} until {until:.0}", wait.why),
-                None => wait.why.to_owned(),
+                None => wait.why.to_string(),
             });
             let waits: String = waits.unwrap_or_default().chars().take(WHY_CHARS_MAX).collect();
             table.row(vec![
