@@ -35,7 +35,7 @@ service_kit::metric_table! {
     UNITS = gauge "kgfleet_units" Count ["model", "state"]
         "Units of runs that are not over: pending, leased or dead; suspect are those of the first two that run alone.";
     BACKLOG = gauge "kgfleet_backlog_dialogues" Count ["model"]
-        "Dialogues of pending and leased units: what autoscaling goes by.";
+        "Dialogues of pending and leased units, by the label of their model.";
     NEED = gauge "kgfleet_need_dialogues" Count ["serves", "state"]
         "What runs and judged benchmarks have left for servers of a model, by the name that is asked for: dialogues without a record in active runs (now) and in paused ones (held); later is 1 while a judged benchmark may ask it in a later stage, whose dialogues are not known yet.";
     WORKERS = gauge "kgfleet_workers" Count []

@@ -153,9 +153,7 @@ priorityClassName: {{ . }}
 {{- $root := . -}}
 {{- range .Values.servingEngineSpec.modelSpec -}}
 {{- $pool := mergeOverwrite (deepCopy $root.Values.servingEngineSpec.modelDefaults) . -}}
-{{- $served := $pool.servedModelName | default $pool.modelURL -}}
-{{- $_ := set $pool "servedModelName" $served -}}
-{{- $_ := set $pool "label" ($pool.label | default $served) -}}
+{{- $_ := set $pool "servedModelName" ($pool.servedModelName | default $pool.modelURL) -}}
 {{- $_ := set $pool "replicas" (int ($pool.replicaCount | default (mul (int $pool.nodes) (int $pool.workersPerNode)))) -}}
 {{- $_ := set $pool.vllmConfig "tensorParallelSize" (int ($pool.vllmConfig.tensorParallelSize | default $pool.requestGPU)) -}}
 {{- $_ := set $pool.vllmConfig "pipelineParallelSize" (int ($pool.vllmConfig.pipelineParallelSize | default $pool.multiNodeSize)) -}}

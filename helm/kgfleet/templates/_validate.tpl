@@ -27,12 +27,6 @@
 {{- if le (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds) -}}
 {{- fail (printf "workerSpec.graceSeconds is %d, and a round takes up to %d s (workerSpec.roundSeconds): a drained worker could finish no round" (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds)) -}}
 {{- end -}}
-{{- if and (eq $v.autoscaling.type "keda") (not $v.autoscaling.prometheusAddress) -}}
-{{- fail "autoscaling.type is `keda`: give autoscaling.prometheusAddress, the Prometheus that scrapes the coordinators" -}}
-{{- end -}}
-{{- if and (eq $v.autoscaling.type "hpa") (lt (int $v.autoscaling.minReplicas) 1) -}}
-{{- fail "autoscaling.type is `hpa`, which cannot scale to zero: set autoscaling.minReplicas to 1 or more, or use `keda`" -}}
-{{- end -}}
 {{- $names := dict -}}
 {{- $reserved := list "coordinator" "redis" "conductor" "parts" "weights" "data" "test" "run" -}}
 {{- $full := include "kgfleet.fullname" . -}}

@@ -78,7 +78,7 @@ pub struct ModelCounts {
     pub dead: u64,
     /// Units finished.
     pub done: u64,
-    /// Dialogues of the pending and leased units, for autoscaling.
+    /// Dialogues of the pending and leased units.
     pub backlog_dialogues: u64,
     /// Dialogues whose winner is scored.
     pub scored: u64,

@@ -261,6 +261,6 @@ impl Drop for Pod {
 }
 
 /// The body of a page; none unless the status is 200.
-pub fn get_text(address: &str, path: &str) -> Option<String> {
+fn get_text(address: &str, path: &str) -> Option<String> {
     http::get(address, path).filter(|(status, _)| *status == 200).map(|(_, body)| body)
 }

@@ -48,7 +48,7 @@ fn panels_name_metrics_and_labels_that_exist() {
     assert_eq!(hidden, KEPT_FOR_QUERIES, "metrics that no panel shows");
 }
 
-/// Metrics that no panel shows: for autoscaling, for alerts, for people's own queries.
+/// Metrics that no panel shows: for alerts, for people's own queries.
 const KEPT_FOR_QUERIES: [&str; 4] = [
     "kgfleet_tokens_total",
     "kgfleet_run_created_timestamp_seconds",
