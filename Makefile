@@ -5,10 +5,10 @@ CARGO ?= cargo
 # A macro declares their modules, so `cargo fmt` does not find them.
 VERBS = $(shell find cli/src/verbs -name '*.rs')
 
-.PHONY: help demo cluster test chaos simulation fuzz lint fmt bench deny release-check
+.PHONY: help demo cluster test chaos simulation fuzz lint fmt bench deny kubernetes-test release-check
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## Run all 26 tasks against the built-in simulator; needs no GPU, no Redis, no network model.
 	$(CARGO) build --quiet --bin kgfleet
@@ -55,6 +55,9 @@ bench: ## Print the figures of docs/performance.md.
 
 deny: ## Check licences, bans and sources of all dependencies.
 	$(CARGO) deny --locked check licenses bans sources
+
+kubernetes-test: ## Try the chart on a Kubernetes that is built and started on this machine; needs root, Go and containerd.
+	tests/kubernetes/run $(STEPS)
 
 release-check: ## Try all that a release must pass and is made of, and say what could not be tried; takes hours.
 	deploy/release-check

@@ -1,0 +1,134 @@
+"""Servers that fail, and what becomes of the others."""
+
+from fleet import benchmark, ended, exits, pool, pools
+from steps import expect, step
+from steps.working import placed
+
+LONG = benchmark("long", ["org/a"], 400)
+
+
+def evict(fleet, pod):
+    name = pod["metadata"]["name"]
+    fleet.api.post(fleet.path("pods", name) + "/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": fleet.namespace}})
+
+
+def working(fleet, name="a", more=5):
+    """A server of the pool serves: there are so many records more."""
+    had = 0
+    try:
+        had = fleet.status()["scored"]
+    except Exception:  # noqa: BLE001 the run is not there yet
+        pass
+    fleet.until("there are records", lambda: fleet.status()["scored"] >= had + more, 240)
+    return fleet.servers(name)
+
+
+@step
+def evicted(fleet):
+    """An evicted server drains with 143, its pod is replaced and not counted, and the Job goes on."""
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
+    pod = working(fleet)[0]
+    evict(fleet, pod)
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    fleet.until("another pod is there", lambda: [each for each in fleet.servers("a") if each["metadata"]["uid"] != uid], 240)
+    codes = [exits(each).get("worker", (None,))[0] for each in fleet.pods("worker") if each["metadata"]["uid"] == uid]
+    job = fleet.jobs("a")
+    expect(len(job) == 1 and ended(job[0]) is None, fleet.picture())
+    working(fleet)
+    counted = job[0]["status"].get("failed", 0)
+    return f"{name} ended with {codes or 'its end unseen'}, Job {job[0]['metadata']['name']} goes on, failures counted: {counted}"
+
+
+@step
+def part_evicted(fleet):
+    """A part of a server over two nodes is evicted: the whole Job fails at once, and another one is started and ends the run."""
+    gang = {"requestGPU": 8, "multiNodeSize": 2, "vllmConfig": {"tensorParallelSize": 8, "pipelineParallelSize": 2}}
+    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), run={"config": benchmark("part", ["org/a"], 60), "format": "toml"}))
+    fleet.until("both parts have nodes", lambda: placed(fleet, "a", 2), 120)
+    parts = working(fleet)
+    second = next(pod for pod in parts if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "1")
+    evict(fleet, second)
+    state = fleet.until("its Job has failed", lambda: next((ended(job) for job in fleet.jobs("a") if ended(job)), None), 240)
+    expect(state == "Failed: PodFailurePolicy", state)
+    view = fleet.until_finished(420)
+    names = {job["metadata"]["name"]: ended(job) for job in fleet.jobs("a")}
+    return f"{names}, {view['scored']} of {view['planned']} scored"
+
+
+@step
+def cannot_load(fleet):
+    """A model that cannot load is given up with its server's reason; the others are done meanwhile."""
+    config = benchmark("broken", ["org/good", "org/bad"], 3)
+    broken = pool("bad", sim={"BROKEN": "the architecture is not supported"})
+    fleet.install(pools(pool("good"), broken, run={"config": config, "format": "toml"}))
+    fleet.until("the good model is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("good")), 240)
+
+    def told():
+        said = fleet.kgfleet("status", "latest")
+        return said if "bad" in said and "not supported" in said else None
+
+    fleet.until("status says why the other does not load", told, 600)
+    return f"good is done; bad: {[(job['metadata']['name'], ended(job)) for job in fleet.jobs('bad')]}"
+
+
+@step
+def too_large(fleet):
+    """Weights that outgrow their volume are evicted without being tried for ever; the pool is given up, and status names the volume."""
+    config = benchmark("large", ["org/a"], 3)
+    fleet.install(pools(pool("a", cache={"size": "20Mi"}, sim={"FILL": 60, "LOAD": 300}), run={"config": config, "format": "toml"}))
+    seen = fleet.until("status names the volume", lambda: [line for line in fleet.kgfleet("status", "latest").splitlines() if "volume" in line], 600)
+    pods = [pod for pod in fleet.pods("worker") if pod["status"].get("reason") == "Evicted"]
+    return f"{len(pods)} pods evicted; {seen[0].strip()}"
+
+
+@step
+def server_crashes(fleet):
+    """A server that crashes is started again in its place; its pod and its worker stay."""
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
+    pod = working(fleet)[0]
+    name = pod["metadata"]["name"]
+    kill(fleet, pod, "vllm")
+    fleet.until("it was started again", lambda: restarts(fleet.get("pods", name), "vllm") == 1, 60)
+    working(fleet)
+    after = fleet.get("pods", name)
+    expect(after["metadata"]["uid"] == pod["metadata"]["uid"] and restarts(after, "worker") == 0, fleet.picture())
+    return f"{name}: vllm started again once, its worker never"
+
+
+@step
+def worker_crashes(fleet):
+    """A worker that crashes is started again beside its loaded server."""
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
+    pod = working(fleet)[0]
+    name = pod["metadata"]["name"]
+    kill(fleet, pod, "worker")
+    fleet.until("it was started again", lambda: restarts(fleet.get("pods", name), "worker") == 1, 60)
+    working(fleet)
+    after = fleet.get("pods", name)
+    expect(restarts(after, "vllm") == 0, fleet.picture())
+    return f"{name}: worker started again once, vllm never"
+
+
+def kill(fleet, pod, container):
+    """Ends the processes of a container as the kernel would."""
+    statuses = pod["status"].get("containerStatuses", []) + pod["status"].get("initContainerStatuses", [])
+    identity = next(each["containerID"] for each in statuses if each["name"] == container).split("//")[1]
+    fleet.cluster.node(pod["spec"]["nodeName"]).ctr("tasks", "kill", "--all", "--signal", "SIGKILL", identity)
+
+
+def restarts(pod, container):
+    statuses = pod["status"].get("containerStatuses", []) + pod["status"].get("initContainerStatuses", [])
+    return next(each["restartCount"] for each in statuses if each["name"] == container)
+
+
+@step
+def by_hand(fleet):
+    """A Job that somebody makes from the stored one is a server as any other, and stays when it has ended."""
+    fleet.install(pools(pool("a"), conductor={"enabled": False}, run={"config": benchmark("hand", ["org/a"], 3), "format": "toml"}))
+    for number in range(1, 5):
+        fleet.kubectl("create", "job", f"bench-a-{number}", "--from=cronjob/bench-a")
+    view = fleet.until_finished(240)
+    fleet.until("all have ended", lambda: all(ended(job) for job in fleet.jobs("a")), 180)
+    states = [ended(job) for job in fleet.jobs("a")]
+    expect(states == ["Complete"] * 4, f"{states}\n{fleet.picture()}")
+    return f"{view['scored']} of {view['planned']} scored; all four Jobs are still there, complete"

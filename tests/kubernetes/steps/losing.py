@@ -1,0 +1,89 @@
+"""Nodes that are emptied, and nodes that are lost for good."""
+
+from fleet import benchmark, ended, pool, pools
+from steps import expect, step
+from steps.failing import working
+
+TWO = {"coordinator": {"replicaCount": 2}}
+
+
+def running_on(fleet, component):
+    return {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in fleet.pods(component)}
+
+
+@step
+def drained_node(fleet):
+    """A node with Redis, a coordinator and a server is drained in the middle: the run ends without a hand and without a failure."""
+    specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c")]
+    config = benchmark("drain", ["org/a", "org/b", "org/c"], 100)
+    fleet.install(pools(*specs, run={"config": config, "format": "toml"}, **TWO))
+    working(fleet)
+    node = fleet.pods("redis")[0]["spec"]["nodeName"]
+    try:
+        fleet.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
+        view = fleet.until_finished(600)
+    finally:
+        fleet.kubectl("uncordon", node)
+    expect(view["failed"] == 0, f"{view['failed']} failed")
+    return f"{node} emptied; {view['scored']} of {view['planned']} scored, 0 failed"
+
+
+@step
+def lost_node(fleet):
+    """A node with Redis, a coordinator and two servers is lost for good in the middle: the run ends without a hand, and nothing that was acknowledged is lost."""
+    specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c", "d")]
+    config = benchmark("lost", [f"org/{each}" for each in "abcd"], 150)
+    fleet.install(pools(*specs, run={"config": config, "format": "toml"}, **TWO))
+    fleet.until("four servers have nodes", lambda: len([pod for pod in fleet.servers() if pod["spec"].get("nodeName")]) == 4, 180)
+    working(fleet, more=20)
+    node = fleet.pods("redis")[0]["spec"]["nodeName"]
+    gone = [name for component in ("redis", "coordinator", "worker") for name, place in running_on(fleet, component).items() if place == node]
+    expect(any("-coordinator-" in name for name in gone) and len(gone) >= 4, f"{node} has only {gone}")
+    before = fleet.status()["scored"]
+    fleet.cluster.node(node).lose()
+    try:
+        fleet.until("work goes on", lambda: fleet.status()["scored"] > before + 20, 900)
+        view = fleet.until_finished(1200)
+        done = view["scored"]
+        expect(view["failed"] == 0 and done == view["planned"], f"{view['failed']} failed, {done} of {view['planned']} scored")
+    finally:
+        fleet.cluster.node(node).start()
+        fleet.until(f"{node} is back", lambda: fleet.cluster.is_ready(node), 180)
+    states = {job["metadata"]["name"]: ended(job) for job in fleet.jobs()}
+    return f"{node} lost with {', '.join(gone)} at {before} records; {done} of {view['planned']} scored; Jobs {states}"
+
+
+@step
+def lost_part(fleet):
+    """A server over two nodes loses one of them for good: its Job is deleted, the node's GPUs are counted out, and models that fit go on."""
+    gang = {"requestGPU": 8, "multiNodeSize": 2, "vllmConfig": {"tensorParallelSize": 8, "pipelineParallelSize": 2}}
+    config = benchmark("halves", ["org/a", "org/b"], 60)
+    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), pool("b"), run={"config": config, "format": "toml"}, **TWO))
+    working(fleet, "a")
+    other = next(pod["spec"]["nodeName"] for pod in fleet.servers("a") if pod["spec"]["nodeName"] != fleet.pods("redis")[0]["spec"]["nodeName"])
+    first = fleet.jobs("a")[0]["metadata"]["uid"]
+    fleet.cluster.node(other).lose()
+    try:
+        fleet.until("its Job is gone or has failed", lambda: all(job["metadata"]["uid"] != first or ended(job) for job in fleet.jobs("a")), 600)
+        fleet.until("the other model is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("b")), 600)
+    finally:
+        fleet.cluster.node(other).start()
+        fleet.until(f"{other} is back", lambda: fleet.cluster.is_ready(other), 180)
+    view = fleet.until_finished(600)
+    return f"{other} lost and back; {view['scored']} of {view['planned']} scored"
+
+
+@step
+def killed_one_after_the_other(fleet):
+    """Redis, each coordinator and the conductor are killed one after the other: the run ends, and every dialogue has a record."""
+    config = benchmark("killed", ["org/a"], 150)
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": config, "format": "toml"}, **TWO))
+    working(fleet)
+    for component in ("redis", "conductor", "coordinator", "coordinator"):
+        victim = fleet.pods(component)[0]["metadata"]["name"]
+        fleet.delete("pods", victim, gracePeriodSeconds=0)
+        fleet.until(f"another {component} is ready", lambda: victim not in running_on(fleet, component) and fleet.ready(component), 240)
+        working(fleet)
+    view = fleet.until_finished(600)
+    expect(view["failed"] == 0 and view["scored"] == view["planned"], f"{view['scored']} of {view['planned']}, {view['failed']} failed")
+    return f"{view['scored']} of {view['planned']} scored, 0 failed"
