@@ -167,14 +167,14 @@ priorityClassName: {{ . }}
 {{- else if $root.Values.weights.hostPath -}}{{- $from = "node" -}}
 {{- end -}}
 {{- $_ := set $pool "weightsFrom" $from -}}
-{{- /* Weights with room for what is fetched in parts, and 10 GiB for what is compiled. Where their size is not known, nothing is asked of the node. */ -}}
+{{- /* Weights with room for what is fetched in parts, and 10 GiB for what is compiled. Where nobody says a size, little is asked of the node. */ -}}
 {{- $known := gt (int $pool.weightsGi) 0 -}}
 {{- $room := printf "%dGi" (int (add 10 (ceil (mulf 1.15 $pool.weightsGi)))) -}}
 {{- $disk := $pool.cache.size | default (ternary $room "100Gi" $known) -}}
 {{- if ne $from "pod" -}}{{- $disk = "10Gi" -}}{{- end -}}
 {{- $_ := set $pool "disk" $disk -}}
 {{- $_ := set $pool "diskLimit" $disk -}}
-{{- $_ := set $pool "diskRequest" (ternary $disk "2Gi" (or $known (ne $from "pod"))) -}}
+{{- $_ := set $pool "diskRequest" (ternary $disk "2Gi" (or $known (ne $from "pod") (ne $pool.cache.size ""))) -}}
 {{- $pools = append $pools $pool -}}
 {{- end -}}
 {{- toJson $pools -}}

@@ -130,6 +130,15 @@ RIGHTS = {
 }
 
 
+UNITS = {"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def quantity(text):
+    """A number of Kubernetes with its unit."""
+    number, unit = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(text)).groups()
+    return float(number) * UNITS[unit]
+
+
 def check_pod(where, labels, spec, one_shot, hosts):
     security = spec.get("securityContext", {})
     expect(security.get("runAsNonRoot") is True and security.get("runAsUser", 0) > 0, f"{where}: could run as root")
@@ -156,6 +165,9 @@ def check_pod(where, labels, spec, one_shot, hosts):
         expect(own.get("readOnlyRootFilesystem") is True, f"{inside}: may write to its image")
         expect(own.get("capabilities", {}).get("drop") == ["ALL"], f"{inside}: has capabilities")
         limits = each.get("resources", {}).get("limits", {})
+        for resource, asked in each.get("resources", {}).get("requests", {}).items():
+            fits = quantity(asked) <= quantity(limits.get(resource, asked))
+            expect(fits, f"{inside}: asks for {asked} of {resource}, and may have {limits.get(resource)}")
         # A server that loads takes what CPU there is.
         for resource in ("memory", "ephemeral-storage") if each["name"] == "vllm" else ("cpu", "memory", "ephemeral-storage"):
             expect(resource in limits, f"{inside}: no limit of {resource}")
