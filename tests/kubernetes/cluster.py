@@ -19,7 +19,7 @@ import api as kubernetes
 import image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-STATE = ROOT / "target" / "kubernetes" / "cluster"
+STATE = (ROOT / "target" / "kubernetes" / "cluster").resolve()
 BIN = pathlib.Path(os.environ.get("KGFLEET_KUBERNETES_BIN", ROOT / "target" / "kubernetes" / "bin"))
 # The address of the API, on a bridge without ports: not every kernel has dummy interfaces.
 ADDRESS = "10.244.255.1"
@@ -124,8 +124,7 @@ class Cluster:
         }
         self.write("proxy.json", json.dumps(proxy))
         self.start("kube-proxy", ["--config", self.folder / "proxy.json", "--hostname-override", "node-0"])
-        self.write("Corefile", f".:53 {{\n  bind {ADDRESS}\n  errors\n  kubernetes cluster.local {{\n    kubeconfig {self.kubeconfig} x\n    ttl 1\n  }}\n}}\n")
-        self.start("coredns", ["-conf", self.folder / "Corefile"])
+        self.start(sys.executable, [pathlib.Path(__file__).parent / "dns.py", ADDRESS, self.api.address, TOKEN], name="dns")
 
     def configuration(self):
         return {

@@ -205,6 +205,14 @@ class Fleet:
     def status(self, run="latest"):
         return json.loads(self.kgfleet("status", run, "--json"))
 
+    def pools(self):
+        """What `kgfleet launch --status` says of each pool, by its name."""
+        said = self.shell(f"kgfleet launch --status --json --release {RELEASE} --namespace {self.namespace}")
+        try:
+            return {row["pool"]: row for row in json.loads(said.stdout)["pools"]}
+        except (ValueError, KeyError):
+            raise Failed(f"kgfleet launch --status: {said.stdout}{said.stderr}") from None
+
     def kubectl(self, *arguments, check=True):
         command = [str(BIN / "kubectl"), "--kubeconfig", str(self.cluster.kubeconfig), "-n", self.namespace, *arguments]
         said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
@@ -217,9 +225,11 @@ class Fleet:
         environment = {**os.environ, "PATH": f"{BIN}:{KGFLEET.parent}:{os.environ['PATH']}", "KUBECONFIG": str(self.cluster.kubeconfig)}
         return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False, env=environment)
 
-    def documents(self, text):
-        """The objects of a rendered template."""
-        return [each for each in yaml.safe_load_all(text) if each and "kind" in each]
+    def rendered(self, values):
+        """The objects that the chart makes of values."""
+        templates = helm_python.Chart.load(str(CHART)).render(values, name=RELEASE, namespace=self.namespace)
+        texts = [text for path, text in templates.items() if path.endswith(".yaml")]
+        return [each for text in texts for each in yaml.safe_load_all(text) if each]
 
     def apply(self, item):
         command = [str(BIN / "kubectl"), "--kubeconfig", str(self.cluster.kubeconfig), "apply", "--server-side", "-f", "-"]

@@ -57,28 +57,30 @@ def part_evicted(fleet):
 
 @step
 def cannot_load(fleet):
-    """A model that cannot load is given up with its server's reason; the others are done meanwhile."""
+    """A model that cannot load fails with what its server said, and no pod of it is left; the others are done meanwhile."""
     config = benchmark("broken", ["org/good", "org/bad"], 3)
     broken = pool("bad", sim={"BROKEN": "the architecture is not supported"})
     fleet.install(pools(pool("good"), broken, run={"config": config, "format": "toml"}))
     fleet.until("the good model is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("good")), 240)
 
-    def told():
-        said = fleet.kgfleet("status", "latest")
-        return said if "bad" in said and "not supported" in said else None
 
-    fleet.until("status says why the other does not load", told, 600)
-    return f"good is done; bad: {[(job['metadata']['name'], ended(job)) for job in fleet.jobs('bad')]}"
+    def told():
+        why = fleet.pools()["bad"].get("last_failure") or ""
+        return why if "not supported" in why else None
+
+    why = fleet.until("launch --status says why the other does not load", told, 600)
+    return f"good is done; bad failed: {why!r}"
 
 
 @step
 def too_large(fleet):
-    """Weights that outgrow their volume are evicted without being tried for ever; the pool is given up, and status names the volume."""
+    """Weights that outgrow their volume are evicted without being tried for ever; the pool is given up, and the reason names the volume."""
     config = benchmark("large", ["org/a"], 3)
     fleet.install(pools(pool("a", cache={"size": "20Mi"}, sim={"FILL": 60, "LOAD": 300}), run={"config": config, "format": "toml"}))
-    seen = fleet.until("status names the volume", lambda: [line for line in fleet.kgfleet("status", "latest").splitlines() if "volume" in line], 600)
+    row = fleet.until("the pool is given up", lambda: next((row for row in fleet.pools().values() if row["is_given_up"]), None), 600)
     pods = [pod for pod in fleet.pods("worker") if pod["status"].get("reason") == "Evicted"]
-    return f"{len(pods)} pods evicted; {seen[0].strip()}"
+    expect("volume" in row["last_failure"], str(row))
+    return f"{len(pods)} pods evicted; {row['last_failure']!r}"
 
 
 @step

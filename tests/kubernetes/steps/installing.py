@@ -1,8 +1,6 @@
 """A first installation, and what it leaves alone."""
 
-import helm_python
-
-from fleet import CHART, RELEASE, SMALL, benchmark, exits, merged, pool, pools
+from fleet import RELEASE, SMALL, benchmark, exits, merged, pool, pools
 from steps import expect, step
 
 RUN = benchmark("first", ["org/a"], 1)
@@ -46,8 +44,7 @@ def second_install(fleet):
     before = secrets(fleet)
     fleet.upgrade({"commonLabels": {"again": "yes"}})
     expect(secrets(fleet) == before, f"other Secrets: {before.keys()} and {secrets(fleet).keys()}")
-    chart = helm_python.Chart.load(str(CHART))
-    renders = [chart.render(fleet.values, name=RELEASE, namespace=fleet.namespace) for _ in range(2)]
+    renders = [fleet.rendered(fleet.values) for _ in range(2)]
     expect(renders[0] == renders[1], "two renders of the same values differ")
     return f"{len(before)} Secrets unchanged: {', '.join(sorted(before))}"
 
@@ -59,13 +56,12 @@ def only_rendered(fleet):
     before = None
     for _ in range(2):
         hooks, others = [], []
-        for text in helm_python.Chart.load(str(CHART)).render(values, name=RELEASE, namespace=fleet.namespace).values():
-            for each in fleet.documents(text):
-                phase = each["metadata"].get("annotations", {}).get("helm.sh/hook", "")
-                if phase.startswith("pre-install"):
-                    hooks.append(each)
-                elif not phase:
-                    others.append(each)
+        for each in fleet.rendered(values):
+            phase = each["metadata"].get("annotations", {}).get("helm.sh/hook", "")
+            if phase.startswith("pre-install"):
+                hooks.append(each)
+            elif not phase:
+                others.append(each)
         hooks.sort(key=lambda each: int(each["metadata"]["annotations"].get("helm.sh/hook-weight", 0)))
         for each in hooks:
             if each["kind"] == "Job":

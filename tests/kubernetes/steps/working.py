@@ -18,6 +18,7 @@ def gpus_in_use(fleet):
 
 
 def all_complete(fleet):
+    fleet.until("every Job has ended", lambda: all(ended(job) for job in fleet.jobs()), 120)
     states = {job["metadata"]["name"]: ended(job) for job in fleet.jobs()}
     wrong = {name: state for name, state in states.items() if state != "Complete"}
     expect(not wrong, f"Jobs that are not complete: {wrong}\n{fleet.picture()}")
@@ -123,9 +124,10 @@ def extended(fleet):
 
 @step
 def budget(fleet):
-    """With no GPU-hours left nothing is started, and status says so."""
+    """With no GPU-hours left nothing is started, and the conductor tells so."""
     config = benchmark("dear", ["org/a"], 3)
     fleet.install(pools(pool("a", estimate={"loadMinutes": 60}), conductor={"gpuHours": 0.1}, run={"config": config, "format": "toml"}))
-    fleet.until("status names the budget", lambda: "budget" in fleet.kgfleet("status", "latest"), 120)
+    conductor = fleet.ready("conductor")[0]["metadata"]["name"]
+    fleet.until("the conductor tells that the budget is spent", lambda: "budget-spent" in fleet.logs(conductor, "conductor"), 120)
     expect(not fleet.jobs(), fleet.picture())
-    return "no Job, and status names the budget"
+    return "no Job, and the event budget-spent"
