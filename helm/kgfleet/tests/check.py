@@ -407,6 +407,7 @@ BAD = [
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "modelUrl": "x"}]}}, ["modelUrl"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "requestGPU": 4, "vllmConfig": {"tensorParallelSize": 1}}]}}, ["tensorParallelSize", "is 1", "is 4"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "coordinator"}]}}, ["pool `coordinator`", "another part"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "certificates"}]}}, ["pool `certificates`", "another part"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "standing": True, "multiNodeSize": 2}]}}, ["2 nodes", "set standing to false"]),
     (
         {**NO_REDIS, "fullnameOverride": "a" * 40, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "p" * 24, "standing": False}]}},
