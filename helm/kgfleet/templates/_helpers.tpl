@@ -220,3 +220,11 @@ priorityClassName: {{ . }}
 - {sourceLabels: [__meta_kubernetes_pod_label_kgfleet_pool], targetLabel: pool}
 - {targetLabel: release, replacement: {{ .Release.Name | quote }}}
 {{- end -}}
+
+{{/* The specification of a Job that is there, which cannot be changed, without what Kubernetes has added: it would be missing in a rollback. */}}
+{{- define "kgfleet.job.kept" -}}
+{{- $meta := .spec.template.metadata -}}
+{{- $labels := omit $meta.labels "batch.kubernetes.io/controller-uid" "batch.kubernetes.io/job-name" "controller-uid" "job-name" -}}
+{{- $template := merge (dict "metadata" (set (omit $meta "creationTimestamp") "labels" $labels)) (omit .spec.template "metadata") -}}
+{{- toYaml (set (omit .spec "selector") "template" $template) -}}
+{{- end -}}
