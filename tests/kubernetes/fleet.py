@@ -18,6 +18,7 @@ from cluster import BIN, ROOT
 
 CHART = ROOT / "helm" / "kgfleet"
 KGFLEET = pathlib.Path(os.environ.get("KGFLEET_BINARY", ROOT / "target" / "debug" / "kgfleet"))
+KUBECTL = str(BIN / "kubectl") if (BIN / "kubectl").exists() else "kubectl"
 RELEASE = "bench"
 # Seconds that Helm waits for its hooks and for what it installs.
 HELM_TIMEOUT = 300
@@ -175,7 +176,7 @@ class Fleet:
         pods = self.ready("coordinator")
         if not pods:
             raise Failed("no coordinator is ready")
-        command = [BIN / "kubectl", "--kubeconfig", self.cluster.kubeconfig, "-n", self.namespace]
+        command = [KUBECTL, "--kubeconfig", self.cluster.kubeconfig, "-n", self.namespace]
         command += ["port-forward", f"pod/{pods[0]['metadata']['name']}", f":{port}"]
         with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
@@ -214,7 +215,7 @@ class Fleet:
             raise Failed(f"kgfleet launch --status: {said.stdout}{said.stderr}") from None
 
     def kubectl(self, *arguments, check=True):
-        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.cluster.kubeconfig), "-n", self.namespace, *arguments]
+        command = [KUBECTL, "--kubeconfig", str(self.cluster.kubeconfig), "-n", self.namespace, *arguments]
         said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         if check and said.returncode:
             raise Failed(f"kubectl {' '.join(arguments)}: {said.stderr}")
@@ -232,7 +233,7 @@ class Fleet:
         return [each for text in texts for each in yaml.safe_load_all(text) if each]
 
     def apply(self, item):
-        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.cluster.kubeconfig), "apply", "--server-side", "-f", "-"]
+        command = [KUBECTL, "--kubeconfig", str(self.cluster.kubeconfig), "apply", "--server-side", "-f", "-"]
         said = subprocess.run(command, input=json.dumps(item), capture_output=True, text=True, timeout=120, check=False)
         if said.returncode:
             raise Failed(f"kubectl apply of {item['kind']} {item['metadata']['name']}: {said.stderr}")

@@ -5,8 +5,14 @@
     try.py --list          what there is
     try.py --keep STEP...  leaves the cluster, and what the last step installed, for people to look at; `cluster.py down` ends it
     try.py --again STEP... uses the cluster that is there
+    try.py --images DIR    only writes the images, for a cluster of yours
+    try.py --kubeconfig=FILE STEP...
+                           uses a cluster of yours, which has the images and a resource nvidia.com/gpu; without steps, all that
+                           do nothing to its nodes
 """
 
+import contextlib
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -17,20 +23,20 @@ import helm_python
 
 import image
 from cluster import Cluster
-from fleet import GPU, KGFLEET, Failed, Fleet
+from fleet import CHART, GPU, KGFLEET, KUBECTL, Failed, Fleet
+from foreign import foreign
 from steps import STEPS
-from steps import objects
 
 # GPUs that a node is said to have.
 GPUS = 8
 
 
-def images(cluster):
-    """The fleet's program without its debug information, a server that simulates, and Redis, under the names that the chart gives them."""
-    binary = cluster.folder / "kgfleet"
+def images(folder):
+    """The fleet's program without its debug information, a server that simulates, and Redis, under the names that the chart gives them; their archives."""
+    binary = folder / "kgfleet"
     subprocess.run(["strip", "--strip-all", "-o", binary, KGFLEET], check=True)
     program = {"/usr/local/bin/kgfleet": binary}
-    defaults = helm_python.Chart.load(str(objects.CHART)).values
+    defaults = helm_python.Chart.load(str(CHART)).values
     served = defaults["servingEngineSpec"]["modelDefaults"]
     redis = defaults["redis"]["image"]
     made = {
@@ -38,16 +44,16 @@ def images(cluster):
         "vllm": ([f"{served['repository']}:{served['tag']}"], program, ["vllm", "hf"]),
         "redis": ([f"{redis['repository']}:{redis['tag']}"], {"/usr/local/bin/redis-server": shutil.which("redis-server")}, []),
     }
+    archives = []
     for name, (names, programs, scripts) in made.items():
-        archive = cluster.folder / f"{name}.tar"
-        image.archive(names, programs, archive, scripts=scripts)
-        for node in cluster.nodes():
-            node.take(archive)
-        archive.unlink()
+        archives.append(folder / f"{name}.tar")
+        image.archive(names, programs, archives[-1], scripts=scripts)
+    binary.unlink()
+    return archives
 
 
 def version():
-    return helm_python.Chart.load(str(objects.CHART)).metadata["appVersion"]
+    return helm_python.Chart.load(str(CHART)).metadata["appVersion"]
 
 
 def try_step(cluster, name, keep):
@@ -67,31 +73,49 @@ def try_step(cluster, name, keep):
     return right
 
 
+@contextlib.contextmanager
+def own(keep, again):
+    """The cluster of this machine, made for this try unless one is there."""
+    cluster, begun = Cluster(), time.monotonic()
+    try:
+        if not again:
+            cluster.up(2)
+            archives = images(cluster.folder)
+            for node in cluster.nodes():
+                node.promise({GPU: str(GPUS)})
+                for archive in archives:
+                    node.take(archive)
+            print(f"a cluster of {len(cluster.nodes())} nodes is up after {time.monotonic() - begun:.0f} s", flush=True)
+        yield cluster
+    finally:
+        if not keep and not again:
+            cluster.down()
+
+
 def main():
-    options = {word for word in sys.argv[1:] if word.startswith("--")}
-    names = [word for word in sys.argv[1:] if not word.startswith("--")] or list(STEPS)
+    options = {word.partition("=")[0]: word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--")}
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if not set(options) <= {"--list", "--keep", "--again", "--images", "--kubeconfig"}:
+        print(f"unknown: {' '.join(options)}\n\n{__doc__.strip()}", file=sys.stderr)
+        return 2
+    if "--images" in options:
+        folder = pathlib.Path(names[0])
+        folder.mkdir(parents=True, exist_ok=True)
+        print("\n".join(str(archive) for archive in images(folder)))
+        return 0
+    kubeconfig = options.get("--kubeconfig")
+    names = names or [name for name, function in STEPS.items() if not (kubeconfig and hasattr(function, "on_own_nodes"))]
     unknown = [name for name in names if name not in STEPS]
-    if unknown or not options <= {"--list", "--keep", "--again"}:
-        print(f"unknown: {unknown or options}\n\n{__doc__.strip()}", file=sys.stderr)
+    if unknown:
+        print(f"no step: {' '.join(unknown)}; --list prints them", file=sys.stderr)
         return 2
     if "--list" in options:
         for name in names:
             print(f"{name}: {STEPS[name].__doc__.strip()}")
         return 0
-    cluster, begun = Cluster(), time.monotonic()
-    results = {}
-    try:
-        if "--again" not in options:
-            cluster.up(2)
-            for node in cluster.nodes():
-                node.promise({GPU: str(GPUS)})
-            images(cluster)
-            print(f"a cluster of {len(cluster.nodes())} nodes is up after {time.monotonic() - begun:.0f} s", flush=True)
-        for name in names:
-            results[name] = try_step(cluster, name, "--keep" in options and name == names[-1])
-    finally:
-        if "--keep" not in options and "--again" not in options:
-            cluster.down()
+    keep = "--keep" in options
+    with foreign(kubeconfig, KUBECTL) if kubeconfig else own(keep, "--again" in options) as cluster:
+        results = {name: try_step(cluster, name, keep and name == names[-1]) for name in names}
     failed = [name for name, right in results.items() if not right]
     print(f"\n{len(results) - len(failed)} of {len(results)} steps as expected" + (f"; FAILED: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0

@@ -523,7 +523,7 @@ def check_links():
 
 def check_scripts():
     """Everything that is not Rust passes its own linter."""
-    scripts = ["image/build", "image/try", "slurm/submit", "slurm/worker.sbatch", "local/cluster"]
+    scripts = ["image/build", "image/try", "slurm/submit", "slurm/worker.sbatch", "local/cluster", "kind/try"]
     linters = [
         [pathlib.Path(sys.executable).parent / "hadolint", ROOT / "deploy/image/Dockerfile"],
         ["shellcheck", *(ROOT / "deploy" / script for script in scripts)],

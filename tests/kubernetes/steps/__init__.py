@@ -9,6 +9,12 @@ def step(function):
     return function
 
 
+def on_own_nodes(function):
+    """A step that does to nodes what only their owner can, or needs volumes that all nodes see."""
+    function.on_own_nodes = True
+    return step(function)
+
+
 def expect(condition, seen):
     from fleet import Failed
 

@@ -1,7 +1,7 @@
 """Servers that fail, and what becomes of the others."""
 
 from fleet import benchmark, ended, exits, pool, pools
-from steps import expect, step
+from steps import expect, on_own_nodes, step
 from steps.working import placed
 
 LONG = benchmark("long", ["org/a"], 400)
@@ -83,7 +83,7 @@ def too_large(fleet):
     return f"{len(pods)} pods evicted; {row['last_failure']!r}"
 
 
-@step
+@on_own_nodes
 def server_crashes(fleet):
     """A server that crashes is started again in its place; its pod and its worker stay."""
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
@@ -97,7 +97,7 @@ def server_crashes(fleet):
     return f"{name}: vllm started again once, its worker never"
 
 
-@step
+@on_own_nodes
 def worker_crashes(fleet):
     """A worker that crashes is started again beside its loaded server."""
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))

@@ -1,7 +1,7 @@
 """Nodes that are emptied, and nodes that are lost for good."""
 
 from fleet import benchmark, ended, pool, pools
-from steps import expect, step
+from steps import expect, on_own_nodes
 from steps.failing import working
 
 TWO = {"coordinator": {"replicaCount": 2}}
@@ -11,7 +11,7 @@ def running_on(fleet, component):
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in fleet.pods(component)}
 
 
-@step
+@on_own_nodes
 def drained_node(fleet):
     """A node with Redis, a coordinator and a server is drained in the middle: the run ends without a hand and without a failure."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c")]
@@ -28,7 +28,7 @@ def drained_node(fleet):
     return f"{node} emptied; {view['scored']} of {view['planned']} scored, 0 failed"
 
 
-@step
+@on_own_nodes
 def lost_node(fleet):
     """A node with Redis, a coordinator and two servers is lost for good in the middle: the run ends without a hand, and nothing that was acknowledged is lost."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c", "d")]
@@ -53,7 +53,7 @@ def lost_node(fleet):
     return f"{node} lost with {', '.join(gone)} at {before} records; {done} of {view['planned']} scored; Jobs {states}"
 
 
-@step
+@on_own_nodes
 def lost_part(fleet):
     """A server over two nodes loses one of them for good: its Job is deleted, the node's GPUs are counted out, and models that fit go on."""
     gang = {"requestGPU": 8, "multiNodeSize": 2, "vllmConfig": {"tensorParallelSize": 8, "pipelineParallelSize": 2}}
@@ -73,7 +73,7 @@ def lost_part(fleet):
     return f"{other} lost and back; {view['scored']} of {view['planned']} scored"
 
 
-@step
+@on_own_nodes
 def killed_one_after_the_other(fleet):
     """Redis, each coordinator and the conductor are killed one after the other: the run ends, and every dialogue has a record."""
     config = benchmark("killed", ["org/a"], 150)
