@@ -9,8 +9,8 @@
 
 {{/* Labels that never change: those of selectors. Takes the root and the component. */}}
 {{- define "kgfleet.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "kgfleet.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "kgfleet.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 

@@ -5,12 +5,12 @@
 
 {{- define "kgfleet.pool.labels" -}}
 {{ include "kgfleet.labels" (dict "root" .root "component" "worker") }}
-kgfleet/pool: {{ .pool.name }}
+kgfleet/pool: {{ .pool.name | quote }}
 {{- end -}}
 
 {{- define "kgfleet.pool.selectorLabels" -}}
 {{ include "kgfleet.selectorLabels" (dict "root" .root "component" "worker") }}
-kgfleet/pool: {{ .pool.name }}
+kgfleet/pool: {{ .pool.name | quote }}
 {{- end -}}
 
 {{/* The worker of a pool. Takes the root, the pool, the arguments that tell what it asks, and mounts. */}}

@@ -47,9 +47,9 @@ def value_sets():
     return sorted((HERE / "values").glob("*.yaml"))
 
 
-def render(values):
+def render(values, name=RELEASE, namespace=NAMESPACE):
     """The objects of the chart with these values, in the order of their names."""
-    documents = helm_python.Chart.load(str(CHART)).render(values, name=RELEASE, namespace=NAMESPACE)
+    documents = helm_python.Chart.load(str(CHART)).render(values, name=name, namespace=namespace)
     objects = []
     for path, text in sorted(documents.items()):
         if path.endswith(".yaml"):
@@ -494,6 +494,14 @@ def check_schema_covers_values():
     compare(yaml.safe_load((CHART / "values.yaml").read_text()), schema, "values")
 
 
+def check_names():
+    """Names that YAML takes for something else than text stay names."""
+    pools = [{**POOL, "name": name} for name in ("y", "on", "1e3")]
+    values = {"servingEngineSpec": {"modelSpec": pools}, "apiPools": [{"name": "n", "connectors": ["anthropic"]}], "run": {"config": "x"}}
+    for path, item in render(values, name="no", namespace="007"):
+        validate(f"names: {path}", item)
+
+
 def check_lint():
     result = helm_python.lint(str(CHART), strict=True, values=yaml.safe_load((HERE / "values/minimal.yaml").read_text()))
     messages = [str(message) for message in result.get("messages", []) if "icon is recommended" not in str(message)]
@@ -573,6 +581,7 @@ def main():
     check_schema_covers_values()
     check_table()
     check_bad_values()
+    check_names()
     check_scripts()
     check_links()
     check_compose()
