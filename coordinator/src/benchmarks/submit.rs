@@ -11,6 +11,7 @@ use results::RunManifest;
 use results::manifest::hash;
 
 use crate::benchmarks::Benchmarks;
+use crate::benchmarks::announced::{Announcement, without_priority};
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::options::DIALOGUES_MAX;
@@ -82,15 +83,6 @@ impl Proposal {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
-}
-
-/// What decides what is asked: a benchmark of another priority is the same benchmark.
-fn without_priority(configuration: &serde_json::Value) -> serde_json::Value {
-    let mut configuration = configuration.clone();
-    if let Some(fields) = configuration.as_object_mut() {
-        fields.remove("priority");
-    }
-    configuration
 }
 
 impl Benchmarks {
@@ -183,8 +175,18 @@ impl Benchmarks {
 
     /// Starts the run of a submission, or continues the unfinished one of the same configuration.
     pub(crate) async fn submit_run(&self, submission: Submission) -> Result<RunId> {
+        let mut passed_over = None;
         for _ in 0..CHANGES_MAX {
-            let proposal = self.propose(submission.clone()).await?;
+            let mut proposal = self.propose(submission.clone()).await?;
+            if proposal.is_new() && self.store.is_shared() {
+                match self.announce(&proposal.manifest, passed_over.as_ref()).await? {
+                    Announcement::Create(run) => proposal.manifest.run = run,
+                    Announcement::LookAgain(at) => {
+                        passed_over = at;
+                        continue;
+                    }
+                }
+            }
             if let Some(run) = self.begin_unless_over(&proposal).await? {
                 return Ok(run.id().clone());
             }
@@ -202,7 +204,8 @@ impl Benchmarks {
         begun.ok_or_else(|| conflict(format!("run {} has just ended; ask again", proposal.manifest.run)))
     }
 
-    /// The same; `None` where the unfinished run of a configuration is over by now, as if it had been when it was looked for.
+    /// The same; `None` where the unfinished run of a configuration is over by now, as if it had been when it was looked for, or
+    /// another coordinator has created the new one.
     async fn begin_unless_over(&self, proposal: &Proposal) -> Result<Option<Arc<Run>>> {
         let Proposal { manifest, sealed, start, .. } = proposal;
         match start {
@@ -211,7 +214,12 @@ impl Benchmarks {
                     let hash = proposal.planned.pack.hash().as_str();
                     self.store.sink.put_pack(hash, Bytes::from_owner(Arc::clone(sealed))).await?;
                 }
-                self.store.sink.create_run(manifest).await?;
+                match self.store.sink.create_run(manifest).await.map_err(ServiceError::from) {
+                    Err(error) if error.code == ErrorCode::Conflict && self.store.is_shared() => {
+                        return Ok(None);
+                    }
+                    created => drop(created?),
+                }
                 tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
             }
             Start::Extended => {

@@ -36,7 +36,7 @@ fn results(outcome: &[(String, String, u64, Option<f64>)]) -> Vec<&(String, Stri
     outcome.iter().filter(|(task, ..)| task == "ask" || task.starts_with('=')).collect()
 }
 
-fn each_once(asked: &Asked) {
+pub(super) fn each_once(asked: &Asked) {
     assert!(asked.judged.values().all(|(times, _)| *times == 1), "{:?}", asked.judged);
     let mut answered = asked.answered.clone();
     answered.sort();

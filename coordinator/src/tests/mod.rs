@@ -18,4 +18,5 @@ mod outlook;
 mod pipelines;
 mod racing;
 mod sealed;
+mod submitting;
 mod worker;

@@ -18,7 +18,11 @@ use super::{extending, growing, pipelines};
 
 /// Polls a future so often, lets something else happen as a whole, and goes on with it. What it comes to, and whether it was
 /// done before.
-async fn interrupted<T>(polls: usize, future: impl Future<Output = T>, between: impl Future) -> (T, bool) {
+pub(super) async fn interrupted<T>(
+    polls: usize,
+    future: impl Future<Output = T>,
+    between: impl Future,
+) -> (T, bool) {
     let (mut future, mut left, mut done) = (pin!(future), polls, None);
     poll_fn(|context| {
         if left == 0 {

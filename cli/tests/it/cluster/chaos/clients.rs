@@ -77,7 +77,8 @@ pub struct Clients {
     /// The names that submissions of one seed were told.
     names: BTreeMap<u64, BTreeSet<String>>,
     started: u64,
-    /// Submissions of one configuration at once that began a run of their own, as two coordinators do.
+    /// Submissions of one configuration at once that began a run of their own. They may where the first one ended meanwhile, or
+    /// an older copy of the records does not have it.
     pub several: u64,
     /// What went wrong, in words.
     pub wrong: Vec<String>,

@@ -1,0 +1,100 @@
+//! One submission that several coordinators are sent: it has one answer, and nothing is asked twice.
+
+use domain::RunId;
+use domain::control::{BenchmarkCommand, Control, RunPhase};
+
+use super::ground::*;
+use super::pipelines::{self, Asked, killed_after};
+use super::racing::interrupted;
+use super::worker::Worker;
+use super::{extending, growing};
+
+/// Dialogues of `submission(1)`.
+const DIALOGUES: usize = 4;
+
+async fn runs_in(ground: &Ground) -> Vec<RunId> {
+    let found = results::sink::folder(ground.data.path()).runs().await.unwrap();
+    found.into_iter().map(|found| found.dir.run()).collect()
+}
+
+#[tokio::test]
+async fn a_run_that_two_coordinators_are_sent_at_once_is_one() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let mut theirs = None;
+        let between = async { theirs = Some(two.submit(submission(1)).await.unwrap().run) };
+        let (mine, whole) = interrupted(polls, one.submit(submission(1)), between).await;
+        let run = mine.unwrap().run;
+        assert_eq!(theirs.as_ref(), Some(&run), "after {polls} polls");
+        assert_eq!(runs_in(&ground).await, [run.clone()], "after {polls} polls");
+        two.tend().await.unwrap();
+        let asked = extending::finish(&one, &run, &mut Worker::new("w")).await;
+        assert_eq!(asked.len(), DIALOGUES, "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_dies_over_a_submission_leaves_one_run_to_who_is_sent_it_next() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let whole = killed_after(polls, one.submit(submission(1))).await;
+        drop(one);
+        let run = two.submit(submission(1)).await.unwrap().run;
+        assert_eq!(runs_in(&ground).await, [run.clone()], "after {polls} polls");
+        let asked = extending::finish(&two, &run, &mut Worker::new("w")).await;
+        assert_eq!(asked.len(), DIALOGUES, "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_submission_of_what_is_over_or_removed_begins_another_run() {
+    let ground = Ground::new();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let first = one.submit(submission(1)).await.unwrap().run;
+    two.command(&first, BenchmarkCommand::Cancel).await.unwrap();
+    let second = one.submit(submission(1)).await.unwrap().run;
+    assert_ne!(first, second);
+    one.remove(&second, true).await.unwrap();
+    let third = two.submit(submission(1)).await.unwrap().run;
+    assert!(third != first && third != second, "{third}");
+    assert_eq!(one.submit(submission(1)).await.unwrap().run, third, "it is not over");
+    assert_eq!(one.view(&third).await.unwrap().phase, RunPhase::Active);
+    // A priority is no other question.
+    let mut urgent = submission(1);
+    urgent.configuration["priority"] = 90.into();
+    assert_eq!(two.submit(urgent).await.unwrap().run, third);
+}
+
+#[tokio::test]
+async fn a_judged_benchmark_that_two_coordinators_are_sent_at_once_is_one_with_each_of_its_runs_once() {
+    for polls in (1..).step_by(3) {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let submission = || pipelines::submission(&["m", "n"]);
+        let mut theirs = None;
+        let between = async { theirs = Some(two.submit(submission()).await.unwrap().run) };
+        let (mine, whole) = interrupted(polls, one.submit(submission()), between).await;
+        let name = mine.unwrap().run;
+        assert_eq!(theirs.as_ref(), Some(&name), "one answer, after {polls} polls");
+        let mut asked = Asked::default();
+        let view = pipelines::finish(&one, &name, &mut asked).await;
+        assert_eq!((view.planned, view.scored), (8, 8), "after {polls} polls");
+        growing::each_once(&asked);
+        two.tend().await.unwrap();
+        for coordinator in [&one, &two] {
+            let listed = coordinator.list().await.unwrap().into_iter().map(|view| view.run);
+            assert_eq!(listed.collect::<Vec<_>>(), [name.clone()], "after {polls} polls");
+        }
+        if whole {
+            return;
+        }
+    }
+}
