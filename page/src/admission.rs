@@ -4,9 +4,10 @@
 //! only under a loopback name: any other name that resolves to this machine (DNS rebinding) is refused. The port itself
 //! has no TLS: other machines come through a proxy that has, under the address given to the coordinator (`--page-url`).
 //! A request that a proxy passed on under any other name seems to come from this machine and does not: it is refused if
-//! a header of the proxy shows this.
+//! a header of the proxy shows this. Under that address the audit log names whom the proxy says that it asks for, and the
+//! proxy itself. What is refused here is counted in the audit log.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
@@ -45,11 +46,14 @@ const HEADERS: [(HeaderName, &str); 9] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
+/// The clients of the proxies on the way, the last one as the nearest proxy saw it.
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
 /// Headers by which proxies name the original client (RFC 7239, and its predecessors; `Via`: RFC 9110, section 7.6.3).
 const FORWARDED: [HeaderName; 6] = [
     header::FORWARDED,
     header::VIA,
-    HeaderName::from_static("x-forwarded-for"),
+    FORWARDED_FOR,
     HeaderName::from_static("x-forwarded-host"),
     HeaderName::from_static("x-forwarded-proto"),
     HeaderName::from_static("x-real-ip"),
@@ -78,17 +82,26 @@ pub(crate) async fn guard(State(site): State<Arc<Site>>, mut request: Request, n
     response
 }
 
+/// Why a form is refused.
+const FOREIGN_FORM: &str = "this form comes from another site";
+
 type Admitted = (VisitorConnection, Option<Visitor>);
 
 fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
-    let refused = |status: StatusCode, text: &str| Box::new((status, format!("{text}\n")).into_response());
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0);
-    let connection =
-        connection(site, peer, request.headers()).map_err(|reason| refused(StatusCode::FORBIDDEN, reason))?;
+    let audit = site.coordinator.audit();
+    let refused = |reason: &str| Box::new((StatusCode::FORBIDDEN, format!("{reason}\n")).into_response());
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical());
+    let connection = connection(site, peer, request.headers()).map_err(|reason| {
+        let unserved = VisitorConnection { secure: false, origin: String::new(), client: peer, proxy: None };
+        audit.refused(unserved.deed("", "refused", reason));
+        refused(reason)
+    })?;
     let visitor = visitor(site, request.headers(), &connection);
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_safe && !comes_from_here(request.headers(), &connection) {
-        return Err(refused(StatusCode::FORBIDDEN, "this form comes from another site"));
+        let who = visitor.as_ref().map(|visitor| visitor.caller.name()).unwrap_or_default();
+        audit.refused(connection.deed(who, "refused", FOREIGN_FORM));
+        return Err(refused(FOREIGN_FORM));
     }
     if visitor.is_none() && !is_open(request.uri().path()) {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
@@ -101,15 +114,18 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
 /// How an allowed request came here; an error with the reason otherwise.
 fn connection(
     site: &Site,
-    peer: Option<SocketAddr>,
+    peer: Option<IpAddr>,
     headers: &HeaderMap,
 ) -> Result<VisitorConnection, &'static str> {
-    let peer = peer.map(|peer| peer.ip().to_canonical());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if let (Some(public), Login::Tokens(_)) = (&site.public, &site.login)
         && host.eq_ignore_ascii_case(&public.host)
     {
-        return Ok(VisitorConnection { secure: true, origin: public.origin.clone(), peer });
+        let (client, proxy) = match said_client(headers) {
+            Some(client) => (Some(client), peer),
+            None => (peer, None),
+        };
+        return Ok(VisitorConnection { secure: true, origin: public.origin.clone(), client, proxy });
     }
     if FORWARDED.iter().any(|name| headers.contains_key(name)) {
         return Err(
@@ -120,13 +136,26 @@ fn connection(
     // An address of IPv4 may come in the clothes of IPv6.
     let is_near = peer.is_some_and(|peer| peer.is_loopback());
     match (is_near, is_loopback_name(host)) {
-        (true, true) => Ok(VisitorConnection { secure: false, origin: format!("http://{host}"), peer }),
+        (true, true) => {
+            let origin = format!("http://{host}");
+            Ok(VisitorConnection { secure: false, origin, client: peer, proxy: None })
+        }
         (true, false) => Err("the page is not served under this name: use localhost, or --page-url"),
         (false, _) => {
             Err("the page is served to this machine only; other machines need --tokens and --page-url, \
                            or a tunnel to this port")
         }
     }
+}
+
+/// The machine that a proxy says it asks for: the last that it names, which is the one that it has added. Those before are
+/// what its client sent.
+fn said_client(headers: &HeaderMap) -> Option<IpAddr> {
+    let line = headers.get_all(FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
+    let last = line.rsplit(',').next()?.trim();
+    let with_port = || last.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let bare = last.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(last);
+    bare.parse().ok().or_else(with_port).map(|client: IpAddr| client.to_canonical())
 }
 
 /// Whether a host name, with or without port, always means the machine that uses it.
@@ -149,7 +178,7 @@ fn comes_from_here(headers: &HeaderMap, connection: &VisitorConnection) -> bool 
 }
 
 fn visitor(site: &Site, headers: &HeaderMap, connection: &VisitorConnection) -> Option<Visitor> {
-    let located = |caller: Caller| connection.peer.map(|peer| caller.at(peer)).unwrap_or(caller);
+    let located = |caller: Caller| connection.client.map(|client| caller.at(client)).unwrap_or(caller);
     match &site.login {
         Login::Anyone => {
             let caller = located(Caller::anyone());
@@ -194,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_form_of_another_site_is_known_by_its_origin() {
-        let connection =
-            VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned(), peer: None };
+        let origin = "http://localhost:7701".to_owned();
+        let connection = VisitorConnection { secure: false, origin, client: None, proxy: None };
         let from = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use audit::Deed;
 use domain::caller::{Caller, CallerRole};
 use url::Url;
 
@@ -87,13 +88,6 @@ impl Audience {
     pub(crate) const ALL: [Self; 2] = [Self::Operators, Self::Readers];
 }
 
-impl VisitorConnection {
-    /// The machine at the other end, as the audit log names it.
-    pub(crate) fn from(&self) -> String {
-        self.peer.map(|peer| peer.to_string()).unwrap_or_default()
-    }
-}
-
 /// How the visitor came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VisitorConnection {
@@ -101,8 +95,22 @@ pub(crate) struct VisitorConnection {
     pub secure: bool,
     /// The header `Origin` that forms of this page have.
     pub origin: String,
-    /// The machine at the other end, which may be a proxy.
-    pub peer: Option<IpAddr>,
+    /// The machine that asks; behind a proxy, the one that this says it asks for.
+    pub client: Option<IpAddr>,
+    /// The proxy, where it says whom it asks for.
+    pub proxy: Option<IpAddr>,
+}
+
+impl VisitorConnection {
+    /// What somebody tries or does on this page, for the audit log. The proxy is named, too: what it says of its client, a
+    /// stranger may say as well who reaches the port without it.
+    pub(crate) fn deed(&self, who: &str, act: &str, about: &str) -> Deed {
+        let mut from = self.client.map(|client| client.to_string()).unwrap_or_default();
+        if let Some(proxy) = self.proxy {
+            from += &format!(" via {proxy}");
+        }
+        Deed { who: who.to_owned(), from, act: act.to_owned(), about: about.to_owned() }
+    }
 }
 
 #[cfg(test)]

@@ -236,3 +236,20 @@ async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view(
     assert_eq!((times("read"), times("export")), (4, 1), "{noted:?}");
     assert!(noted.iter().all(|entry| entry.deed.who == "operator"), "{noted:?}");
 }
+
+#[tokio::test]
+async fn a_worker_that_lies_parks_a_model_for_an_hour_at_most() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(1)).await.unwrap().run;
+    let mut liar = Worker::new("liar");
+    liar.parked.push(Parking { run, model: "a".into(), parked_for: Duration::MAX, reason: "never".into() });
+    liar.exchange(&coordinator, 0).await;
+    let (hour_ms, mut asked) = (3_600_000, Vec::new());
+    ground.clock.advance_ms(hour_ms - 1);
+    Worker::new("w").work_off(&coordinator, &mut asked).await;
+    assert!(asked.len() == 2 && asked.iter().all(|key| key.model.as_str() == "b"), "{asked:?}");
+    ground.clock.advance_ms(2);
+    Worker::new("w").work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 4, "{asked:?}");
+}

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use audit::Deed;
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -39,12 +38,7 @@ pub(super) async fn login(
     let Login::Tokens(whose) = &site.login else { return Redirect::to(next).into_response() };
     let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
     let audit = site.coordinator.audit();
-    let deed = |who: &str, act: &str| Deed {
-        who: who.to_owned(),
-        from: connection.from(),
-        act: act.to_owned(),
-        about: "the live page".to_owned(),
-    };
+    let deed = |who: &str, act: &str| connection.deed(who, act, "the live page");
     let Some(caller) = whose(fields.get("token").trim()) else {
         audit.refused(deed("", "refused"));
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");

@@ -1,5 +1,7 @@
 //! Who is let in, and what a browser is told.
 
+use domain::RunId;
+
 use super::world::*;
 
 #[tokio::test]
@@ -109,4 +111,60 @@ async fn other_machines_come_over_tls_and_their_cookie_goes_nowhere_else() {
     // Without identities, an address for other machines opens nothing.
     let open = World::with(page::Login::Anyone, Some("https://fleet.example".parse().unwrap()));
     open.visit().from("10.0.0.7:50000").host("fleet.example").get("/").await.expect(403);
+}
+
+/// The path of a command to a run.
+fn command(run: &RunId) -> String {
+    format!("{}/command", path(run))
+}
+
+#[tokio::test]
+async fn the_audit_log_names_whom_a_proxy_asks_for_and_at_the_door_the_proxy() {
+    let world = World::guarded();
+    let run = world.submit(1).await.run;
+    let line = |who: &str, from: &str, act: &str| [who, from, act].map(str::to_owned);
+    // Who asks may write the header too; the proxy adds the machine that it sees.
+    for (said, from) in [
+        ("198.51.100.1, 203.0.113.9", "203.0.113.9 via 10.0.0.7"),
+        ("[2001:db8::9]:4711", "2001:db8::9 via 10.0.0.7"),
+        ("203.0.113.8:4711", "203.0.113.8 via 10.0.0.7"),
+        ("198.51.100.1, unknown", "10.0.0.7"),
+    ] {
+        let far = || world.visit().from("10.0.0.7:50000").host("fleet.example").with("x-forwarded-for", said);
+        far().post("/login", &[("token", "nobody's")]).await.expect(401);
+        let cookie = far().post("/login", &[("token", ALICE)]).await.expect(303).cookie();
+        let token = far().with("cookie", &cookie).get(&path(&run)).await.expect(200).form_token();
+        let fields = [("form_token", token.as_str()), ("action", "pause")];
+        far().with("cookie", &cookie).post(&command(&run), &fields).await.expect(303);
+        let noted = world.noted().await;
+        let client = from.split(' ').next().unwrap();
+        for expected in
+            [line("", from, "refused"), line("alice", from, "login"), line("alice", client, "pause")]
+        {
+            assert!(noted.contains(&expected), "{expected:?} is missing in {noted:?}");
+        }
+        assert!(!noted.iter().any(|[_, from, _]| from.contains("198.51.100.1")), "{noted:?}");
+    }
+    // Of several lines, the proxy's is the last.
+    let twice = world.visit().from("10.0.0.7:50000").host("fleet.example");
+    let twice = twice.with("x-forwarded-for", "198.51.100.1").with("x-forwarded-for", "203.0.113.7");
+    twice.post("/login", &[("token", "nobody's")]).await.expect(401);
+    assert!(world.noted().await.contains(&line("", "203.0.113.7 via 10.0.0.7", "refused")));
+}
+
+#[tokio::test]
+async fn what_is_refused_at_the_door_is_noted_with_the_machine_that_asked() {
+    let world = World::guarded();
+    let line = |who: &str, from: &str| [who, from, "refused"].map(str::to_owned);
+    // Nobody said that a proxy is there: what its header says is not believed.
+    let near = world.visit().from("127.0.0.1:50000").with("x-forwarded-for", "203.0.113.9");
+    near.get("/").await.expect(403);
+    world.visit().from("10.0.0.8:50000").get("/").await.expect(403);
+    let cookie = world.log_in(BOB).await;
+    let foreign = world.visit().with("cookie", &cookie).with("origin", "https://evil.example");
+    foreign.post("/logout", &[]).await.expect(403);
+    let noted = world.noted().await;
+    for expected in [line("", "127.0.0.1"), line("", "10.0.0.8"), line("bob", "127.0.0.1")] {
+        assert!(noted.contains(&expected), "{expected:?} is missing in {noted:?}");
+    }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use audit::AuditLog;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
@@ -15,6 +16,7 @@ use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, InstanceId, RunId};
 use harness::played_worker::{PlayedWorker, keys, record};
+use history::EventLog;
 use packs::{Group, Header, Identity, Parts};
 use page::{Links, Login, Page, PageOptions, PublicUrl};
 use serde_json::{Value, json};
@@ -32,7 +34,7 @@ pub struct World {
     pub access: Arc<Access>,
     pub page: Page,
     pub router: Router,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 /// An answer of the page.
@@ -173,7 +175,9 @@ impl World {
     pub fn with(entrance: Login, public: Option<PublicUrl>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
-        let coordinator = Coordinator::start(config(), queue, results::sink::folder(data.path()));
+        let sink = results::sink::folder(data.path().join("runs"));
+        let audit = AuditLog::open(&data.path().join("audit")).unwrap();
+        let coordinator = Coordinator::start_noting(config(), queue, sink, EventLog::none(), audit);
         let links = Links {
             prices: costs::Prices::shipped(),
             dashboards: Some("https://grafana.example".parse().unwrap()),
@@ -181,7 +185,14 @@ impl World {
         let options = PageOptions { login: entrance, public, links };
         let page = Page::new(Arc::clone(&coordinator), options).unwrap();
         let access = coordinator.unnamed();
-        Self { router: page.router(), page, coordinator, access, _data: data }
+        Self { router: page.router(), page, coordinator, access, data }
+    }
+
+    /// The lines of the audit log: who, from where, and what.
+    pub async fn noted(&self) -> Vec<[String; 3]> {
+        self.coordinator.audit().flush().await.unwrap();
+        let entries = audit::read_all(&self.data.path().join("audit")).unwrap().entries;
+        entries.into_iter().map(|entry| [entry.deed.who, entry.deed.from, entry.deed.act]).collect()
     }
 
     /// Somebody at this machine.

@@ -235,7 +235,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The audit log of this coordinator: a folder of its own, because coordinators may share --data-dir.
 /// What the queue warns of, if it is fit for use. One that cannot be reached yet is waited for, because its name or its server
 /// may come a moment later than this coordinator.
 async fn checked(queue: &dyn QueueStore, wait: Duration) -> Result<Vec<String>, queue::Error> {
@@ -255,6 +254,7 @@ async fn checked(queue: &dyn QueueStore, wait: Duration) -> Result<Vec<String>, 
     }
 }
 
+/// The audit log of this coordinator: a folder of its own, because coordinators may share --data-dir.
 fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditLog> {
     let folder = arguments.audit_dir.clone().unwrap_or_else(|| arguments.data_dir.join(AUDIT));
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
