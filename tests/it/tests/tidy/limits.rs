@@ -38,6 +38,7 @@ const STALL: &str = "shared/models/src/deadline.rs";
 const BUNDLE: &str = "shared/results/src/bundle.rs";
 const PROVIDERS: &str = "shared/domain/src/provider.rs";
 const CONNECTIONS: &str = "shared/service-kit/src/http/bounded.rs";
+const SIMULATION: &str = "tests/sim/tests/sim/main.rs";
 
 const DEFAULTS: &str = "impl Default for EvaluationLimits";
 const POLICY: &str = "impl Default for RetryPolicy";
@@ -224,6 +225,15 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
         "A frame of the log holds {} records at most (`FRAME_ENTRIES_MAX`",
         &[("shared/results/src/log/writer.rs", &["const FRAME_ENTRIES_MAX: u32 ="], Count)],
     ),
+    (
+        "docs/reliability.md",
+        "`make test` tries {} seeds, `make release-check` {}.",
+        &[
+            (SIMULATION, &["const SEEDS: u64 ="], Count),
+            ("deploy/release-check", &["make simulation SEEDS=\"${SEEDS:-"], Count),
+        ],
+    ),
+    ("docs/testing.md", "breaks a promise. {} seeds;", &[(SIMULATION, &["const SEEDS: u64 ="], Count)]),
 ];
 
 /// The value of an expression of the code: whole numbers, products, shifts, and durations, which become milliseconds.

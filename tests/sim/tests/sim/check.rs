@@ -9,9 +9,9 @@ use queue::RunState;
 use results::log::{LogItem, LogReader, WinnerIndex};
 use serde_json::Value;
 
-use crate::book::{Asked, Came, Told, of};
+use crate::book::{Asked, Came, Kept, Told, of};
 use crate::fleet::FleetInTurn;
-use crate::users::{EXTENDED_JUDGED, EXTENDED_PLAIN};
+use crate::users::{EXTENDED_JUDGED, EXTENDED_PLAIN, PLAIN};
 
 /// The longest time from the last command and the last fault to the end of every benchmark.
 const END_MAX: Duration = Duration::from_secs(300);
@@ -40,6 +40,7 @@ pub async fn all(fleet: &FleetInTurn) {
     }
     extended(fleet).await;
     agreed(fleet).await;
+    one_answer(fleet);
 }
 
 async fn listed(fleet: &FleetInTurn) -> Vec<BenchmarkView> {
@@ -289,5 +290,37 @@ async fn agreed(fleet: &FleetInTurn) {
                 view.planned
             ));
         }
+    }
+}
+
+/// Sees that submissions of one configuration at the same moment began one run.
+fn one_answer(fleet: &FleetInTurn) {
+    let (told, kept) = (fleet.book.told(), fleet.book.kept());
+    let overlap = |one: &Told, other: &Told| one.begun < other.ended && other.begun < one.ended;
+    let is_plain_submission = |told: &&Told| {
+        told.asked == Asked::Submit && told.came == Came::Done && !told.name.as_str().starts_with("judged-")
+    };
+    let mut begun: Vec<&Told> = Vec::new();
+    for submission in told.iter().filter(is_plain_submission) {
+        if begun.iter().any(|known| known.name == submission.name) {
+            continue;
+        }
+        for known in &begun {
+            let ends = |told: &Told| {
+                matches!(told.asked, Asked::Cancel | Asked::Remove)
+                    && told.name == known.name
+                    && told.begun < submission.ended
+            };
+            let is_of_known = |kept: &&Kept| kept.run == known.name && kept.at < submission.ended;
+            // It may have been finished when it was looked for.
+            let is_done = kept.iter().filter(is_of_known).count() as u64 >= PLAIN;
+            if overlap(known, submission) && !is_done && !told.iter().any(ends) {
+                let (one, other) = (&known.name, &submission.name);
+                fleet
+                    .book
+                    .broken(format!("submissions at the same moment began two runs: {one} and {other}"));
+            }
+        }
+        begun.push(submission);
     }
 }

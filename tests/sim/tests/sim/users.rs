@@ -63,6 +63,8 @@ fn submission(which: Which, extended: bool) -> Submission {
     Submission { configuration, pack: None }
 }
 
+/// The dialogues of the plain benchmark.
+pub const PLAIN: u64 = 4;
 /// The dialogues of a benchmark once it is extended.
 pub const EXTENDED_PLAIN: u64 = 12;
 /// The same of the judged one.
@@ -97,7 +99,7 @@ impl User {
             1 => Which::Judged,
             _ => self.which(),
         };
-        self.ask(Asked::Submit, first).await;
+        self.ask_beside(Asked::Submit, world.once_in(3).then_some(Asked::Submit), first).await;
         for _ in 0..STEPS {
             let which = if world.once_in(4) { self.which() } else { first };
             if world.once_in(3) {
@@ -107,15 +109,17 @@ impl User {
                 tokio::time::sleep(Duration::from_millis(world.below(2_000))).await;
             }
             let asked = self.choose();
-            // Often somebody else asks for something else at the same moment.
-            if world.once_in(2) {
-                let (other, theirs) = (self.clone(), self.choose());
-                let beside = tokio::spawn(async move { other.ask(theirs, which).await });
-                self.ask(asked, which).await;
-                beside.await.unwrap();
-            } else {
-                self.ask(asked, which).await;
-            }
+            self.ask_beside(asked, world.once_in(2).then(|| self.choose()), which).await;
+        }
+    }
+
+    /// Asks for something, perhaps while somebody else asks for something of the same benchmark.
+    async fn ask_beside(&self, asked: Asked, theirs: Option<Asked>, which: Which) {
+        let other = self.clone();
+        let beside = theirs.map(|theirs| tokio::spawn(async move { other.ask(theirs, which).await }));
+        self.ask(asked, which).await;
+        if let Some(beside) = beside {
+            beside.await.unwrap();
         }
     }
 

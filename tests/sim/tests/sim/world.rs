@@ -1,5 +1,6 @@
 //! What everything in a simulation shares: time, chance, the order of things, and the trace of what happened.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,7 @@ pub struct World {
     /// Whether calls may fail and processes may die.
     pub rough: AtomicBool,
     events: AtomicU64,
-    trace: Mutex<Trace>,
+    trace: Mutex<GrowingTrace>,
 }
 
 /// What happened, as hashes.
@@ -38,17 +39,24 @@ pub struct Trace {
     pub calls: u64,
 }
 
+/// A trace that goes on.
+#[derive(Default)]
+struct GrowingTrace {
+    order: DefaultHasher,
+    all: DefaultHasher,
+    calls: u64,
+}
+
 impl World {
     /// Must be made on a runtime with a paused clock.
     pub fn new(seed: u64) -> Arc<Self> {
-        let empty = Trace { order: FNV_BASIS, all: FNV_BASIS, calls: 0 };
         Arc::new(Self {
             began: Instant::now(),
             drawn: Mutex::new(SplitMix64::new(seed ^ 0x5eed_0001)),
             order: Mutex::new(SplitMix64::new(seed ^ 0x5eed_0002)),
             rough: AtomicBool::new(true),
             events: AtomicU64::new(0),
-            trace: Mutex::new(empty),
+            trace: Mutex::default(),
         })
     }
 
@@ -77,20 +85,19 @@ impl World {
     }
 
     pub fn trace(&self) -> Trace {
-        *self.trace.lock().unwrap()
+        let trace = self.trace.lock().unwrap();
+        Trace { order: trace.order.finish(), all: trace.all.finish(), calls: trace.calls }
     }
 
     fn note(&self, process: &Process, call: &str, about: &str) {
         let mut trace = self.trace.lock().unwrap();
         trace.calls += 1;
-        let kind: String = about.chars().filter(char::is_ascii_alphabetic).collect();
-        for text in [process.name.as_str(), call, kind.as_str()] {
-            trace.order = hashed(trace.order, text.as_bytes());
+        (process.name(), call).hash(&mut trace.order);
+        // Of names only what does not depend on chance.
+        for piece in about.split(|letter: char| !letter.is_ascii_alphabetic()) {
+            trace.order.write(piece.as_bytes());
         }
-        let at = self.elapsed().as_nanos().to_le_bytes();
-        for text in [process.name.as_bytes(), call.as_bytes(), about.as_bytes(), &at] {
-            trace.all = hashed(trace.all, text);
-        }
+        (process.name(), call, about, self.elapsed()).hash(&mut trace.all);
         tracing::debug!("{:.3} {} {call} {about}", self.elapsed().as_secs_f64(), process.name);
     }
 
@@ -188,12 +195,4 @@ impl Clock for WorldClock {
     fn now_ms(&self) -> u64 {
         (START + self.0.elapsed()).as_millis() as u64
     }
-}
-
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a.
-fn hashed(from: u64, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    step(bytes.iter().fold(from, step), &0xff)
 }
