@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::control::{Control, WorkerView};
+use domain::pools::PoolStates;
 use jiff::Timestamp;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
 use tokio::sync::mpsc;
@@ -17,7 +18,7 @@ use tokio::time::MissedTickBehavior;
 use crate::cluster::{ClusterError, PoolCluster};
 use crate::metrics;
 use crate::news::{PoolNews, PoolNotice};
-use crate::rounds::{RoundOutcome, Rounds, ServerOrder};
+use crate::rounds::{ConductorSettings, RoundOutcome, Rounds, ServerOrder};
 
 /// Time between the creation of two Jobs if something else, such as Kueue, admits them in the order of their creation: Kubernetes
 /// states that time in whole seconds only.
@@ -44,6 +45,7 @@ impl RoundReadiness {
         if let (Err(problem), true) = (&to, *held != to) {
             tracing::warn!(problem, "this round does less than it should");
         }
+        metrics::ready(to.is_ok());
         *held = to;
     }
 }
@@ -119,11 +121,27 @@ async fn round(
     }
     metrics::state(&outcome, rounds.settings());
     desk.look(&outcome);
+    // Coordinators show it to people. Where they are away, servers go on all the same.
+    if problem.is_none()
+        && let Err(error) = control.note_pools(states(&outcome, rounds.settings(), desk.news.release())).await
+    {
+        problem = Some(format!("coordinators do not take what pools do: {}", error.message));
+    }
     let wants_order = rounds.settings().limits.admits_whole;
     if let Err(error) = carry_out(cluster, &outcome, wants_order).await {
         problem = Some(error.to_string());
     }
     problem.map_or(Ok(()), Err)
+}
+
+/// What a round came to, as coordinators are told.
+fn states(outcome: &RoundOutcome, settings: &ConductorSettings, release: &str) -> PoolStates {
+    PoolStates {
+        release: release.to_owned(),
+        pools: outcome.rows.clone(),
+        gpu_hours: outcome.gpu_hours,
+        gpu_hours_budget: settings.limits.gpu_hours,
+    }
 }
 
 /// Does what was decided. The first failure is returned after the rest was tried.

@@ -25,5 +25,5 @@ pub use api::KubernetesApi;
 pub use cluster::{ClusterError, ClusterState, PoolCluster};
 pub use conduct::{NOTICES_MAX, NewsDesk, RoundReadiness, conduct};
 pub use news::{PoolEvent, PoolNews, PoolNotice};
-pub use rounds::{ConductorSettings, PoolRow, Rounds, ServerOrder};
+pub use rounds::{ConductorSettings, Rounds, ServerOrder};
 pub use template::PoolTemplate;

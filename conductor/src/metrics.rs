@@ -1,11 +1,12 @@
 //! Every metric of the conductor, stated anew after each round. Labels name pools, of which a chart has few, so the number of
 //! series is bounded, and the series of a pool that is gone end with it.
 
+use domain::pools::ServerStage;
 use jiff::Timestamp;
 use service_kit::metric_table;
 use service_kit::metrics::frame::{self, Frame};
 
-use crate::rounds::{ConductorSettings, RoundOutcome, ServerStage};
+use crate::rounds::{ConductorSettings, RoundOutcome};
 
 metric_table! {
     /// All of them.
@@ -13,12 +14,22 @@ metric_table! {
 
     POOL_SERVERS = gauge "kgfleet_pool_servers" Count ["pool", "serves", "state"] "Servers of a pool, by what they are doing.";
     POOL_WAITING_SECONDS = gauge "kgfleet_pool_waiting_seconds" Seconds ["pool", "serves", "why"] "How long a pool with work has waited for its first server; absent if it does not wait.";
+    POOL_LOAD_SECONDS = gauge "kgfleet_pool_load_seconds" Seconds ["pool", "serves"] "How long a server of a pool is expected to load: as its last one did, else as the table says.";
+    POOL_LOADING_SECONDS = gauge "kgfleet_pool_loading_seconds" Seconds ["pool", "serves"] "For how long the server of a pool has been loading that began first; absent if none is.";
     POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves"] "Servers of a pool that failed, since its template was changed or somebody retried it.";
     POOL_GIVEN_UP = gauge "kgfleet_pool_given_up" Count ["pool", "serves"] "1 for a pool that gets no server any more before somebody changes its template or retries it, else 0.";
     POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves"] "GPU-hours of a pool's servers, as far as their Jobs are known.";
     GPU_HOURS = gauge "kgfleet_gpu_hours" Count [] "GPU-hours of all servers so far.";
     GPU_HOURS_BUDGET = gauge "kgfleet_gpu_hours_budget" Count [] "GPU-hours that may be used; absent without a budget.";
+    CONDUCTOR_READY = gauge "kgfleet_conductor_ready" Count [] "1 while the conductor does its rounds completely, else 0.";
     POOL_GPUS = gauge "kgfleet_pool_gpus" Count ["state"] "GPUs that may be used at once, those of servers that have not ended, and those of lost nodes and left-over pods.";
+}
+
+/// States whether the last round was done completely.
+pub(crate) fn ready(is_ready: bool) {
+    let mut frame = Frame::default();
+    frame.set(CONDUCTOR_READY, &[], f64::from(u8::from(is_ready)));
+    frame::state("conductor", frame);
 }
 
 /// States what a round came to.
@@ -28,10 +39,11 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
     let mut in_use = 0;
     for row in &outcome.rows {
         let pool = [("pool", row.pool.as_str()), ("serves", row.model.as_str())];
-        for (state, servers) in ServerStage::ALL.iter().zip(row.servers) {
-            frame.set(POOL_SERVERS, &[pool[0], pool[1], ("state", state.as_str())], f64::from(servers));
+        for stage in ServerStage::ALL {
+            let servers = f64::from(row.servers_at(stage));
+            frame.set(POOL_SERVERS, &[pool[0], pool[1], ("state", stage.as_str())], servers);
         }
-        in_use += row.servers.iter().sum::<u32>() * row.gpus;
+        in_use += row.servers_there() * row.gpus;
         if let Some(wait) = &row.wait {
             let seconds = now.duration_since(wait.since).as_secs_f64();
             frame.set(
@@ -39,6 +51,10 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
                 &[pool[0], pool[1], ("why", wait.why.as_str())],
                 seconds.max(0.0),
             );
+        }
+        frame.set(POOL_LOAD_SECONDS, &pool, row.load_s as f64);
+        if let Some(seconds) = row.loading_s {
+            frame.set(POOL_LOADING_SECONDS, &pool, seconds as f64);
         }
         frame.set(POOL_FAILURES, &pool, f64::from(row.failures));
         frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use domain::pools::WaitReason;
 use serde::Serialize;
 
-use crate::rounds::{RoundOutcome, WaitReason};
+use crate::rounds::RoundOutcome;
 
 domain::named! {
     /// What is told.
@@ -50,6 +51,10 @@ impl PoolNews {
         Self { release: release.into(), budget, told: BTreeSet::new() }
     }
 
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
     /// Takes what a round came to; what to tell now.
     pub fn look(&mut self, outcome: &RoundOutcome) -> Vec<PoolNotice> {
         let mut notices = Vec::new();
@@ -89,31 +94,33 @@ impl PoolNews {
 
 #[cfg(test)]
 mod tests {
+    use domain::pools::{PoolState, PoolWait};
     use jiff::Timestamp;
 
     use super::*;
-    use crate::rounds::{PoolRow, PoolWait};
 
-    fn row(pool: &str, is_given_up: bool, why: Option<WaitReason>) -> PoolRow {
+    fn row(pool: &str, is_given_up: bool, why: Option<WaitReason>) -> PoolState {
         let wait = why.map(|why| PoolWait { why, since: Timestamp::UNIX_EPOCH, until: None });
-        PoolRow {
+        PoolState {
             pool: pool.to_owned(),
             model: format!("org/{pool}"),
             gpus: 1,
-            servers: [0; 5],
+            servers: Vec::new(),
             wait,
             is_given_up,
             failures: 1,
             last_failure: Some("no such model".to_owned()),
             left: Some(1),
             gpu_hours: 0.0,
+            load_s: 60,
+            loading_s: None,
         }
     }
 
     #[test]
     fn each_thing_is_told_once_and_again_after_it_was_over() {
         let mut news = PoolNews::new("bench", Some(4.0));
-        let mut told = |rows: Vec<PoolRow>| -> Vec<String> {
+        let mut told = |rows: Vec<PoolState>| -> Vec<String> {
             let outcome = RoundOutcome { rows, ..RoundOutcome::default() };
             let words = |notice: PoolNotice| {
                 let pools: Vec<String> = notice.pools.into_iter().map(|pool| pool.pool).collect();

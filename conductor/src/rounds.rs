@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use domain::control::{ModelNeed, WorkerView};
 use domain::exchange::{Outlook, WorkerPhase};
+use domain::pools::{PoolState, PoolWait, ServerStage, ServersDoing, WaitReason};
 use jiff::Timestamp;
 use pool::{
     Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
 };
-use serde::Serialize;
 use serde_json::Value;
 
 use self::known::{KnownEnd, KnownServers};
@@ -45,71 +45,11 @@ pub enum ServerOrder {
     Delete { job: String, uid: String, why: String },
 }
 
-/// Why a pool with work has no server, or no further one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PoolWait {
-    pub why: WaitReason,
-    pub since: Timestamp,
-    /// Until when, as far as that is known.
-    pub until: Option<Timestamp>,
-}
-
-domain::named! {
-    /// For what a pool may wait.
-    pub enum WaitReason {
-        /// GPUs that others have.
-        Gpus = "gpus",
-        /// The nodes of another server of several nodes.
-        Gang = "gang",
-        /// GPU-hours.
-        Budget = "budget",
-        /// The time after a failure.
-        Retry = "retry",
-        /// Somebody who mends it.
-        GivenUp = "given-up",
-        /// The Job that fetches its weights.
-        Weights = "weights",
-    }
-}
-
-domain::named! {
-    /// What servers may be doing.
-    pub enum ServerStage {
-        /// Some of its parts have no node.
-        Queued = "queued",
-        Loading = "loading",
-        Serving = "serving",
-        Idle = "idle",
-        Ending = "ending",
-    }
-}
-
-/// A pool as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PoolRow {
-    pub pool: String,
-    pub model: String,
-    /// GPUs of a server.
-    pub gpus: u32,
-    /// Its servers, by [`ServerStage`].
-    pub servers: [u32; ServerStage::ALL.len()],
-    pub wait: Option<PoolWait>,
-    /// Whether no server of it is started any more before somebody changes something.
-    pub is_given_up: bool,
-    /// Servers that failed and count.
-    pub failures: u32,
-    /// Why the last one failed.
-    pub last_failure: Option<String>,
-    /// Dialogues left now; `None` if coordinators do not know.
-    pub left: Option<u64>,
-    pub gpu_hours: f64,
-}
-
 /// What a round comes to.
 #[derive(Clone, Debug, Default)]
 pub struct RoundOutcome {
     pub orders: Vec<ServerOrder>,
-    pub rows: Vec<PoolRow>,
+    pub rows: Vec<PoolState>,
     /// CronJobs that are no pools, and why.
     pub problems: Vec<String>,
     /// GPU-hours of all servers so far, those included that are gone.
@@ -242,7 +182,7 @@ impl Rounds {
             of_needs.as_ref().and_then(|of| of.get(pool).copied().flatten()).map(|need| need.now)
         };
         let given_up = |pool: usize| failures[pool].next_try(since_epoch(now)) == NextTry::GivenUp;
-        outcome.rows = self.rows(&templates, &seen, &ends, &waits, (left, given_up));
+        outcome.rows = self.rows(&templates, &seen, &ends, &waits, now, (left, given_up));
         outcome
     }
 
@@ -399,16 +339,21 @@ impl Rounds {
         seen: &[Seen<'_>],
         ends: &[KnownEnd],
         waits: &[PoolWaits],
+        now: Timestamp,
         (left, is_given_up): (impl Fn(usize) -> Option<u64>, impl Fn(usize) -> bool),
-    ) -> Vec<PoolRow> {
+    ) -> Vec<PoolState> {
         let row = |(pool, template): (usize, &PoolTemplate)| {
             let name = &template.pool.name;
-            let mut servers = [0; ServerStage::ALL.len()];
-            for seen in seen.iter().filter(|seen| seen.pool == pool) {
-                if let ServerStanding::There(there) = &seen.state {
-                    servers[stage_of(there, seen) as usize] += 1;
-                }
-            }
+            let stages: Vec<ServerStage> = (seen.iter().filter(|seen| seen.pool == pool))
+                .filter_map(|seen| match &seen.state {
+                    ServerStanding::There(there) => Some(stage_of(there, seen)),
+                    _ => None,
+                })
+                .collect();
+            let doing = |stage| {
+                let servers = stages.iter().filter(|of| **of == stage).count() as u32;
+                (servers > 0).then_some(ServersDoing { stage, servers })
+            };
             let wait = waits.iter().find(|(of, ..)| *of == pool).and_then(|(_, why, until)| {
                 let since = *self.known.waiting_since.get(&(name.clone(), *why))?;
                 Some(PoolWait { why: *why, since, until: *until })
@@ -416,17 +361,25 @@ impl Rounds {
             let failed = |end: &&KnownEnd| {
                 end.counts_for(template) && matches!(end.end, ServerEnd::Failed | ServerEnd::Unusable)
             };
-            PoolRow {
+            PoolState {
                 pool: name.clone(),
                 model: template.model.clone(),
                 gpus: template.pool.server_gpus(),
-                servers,
+                servers: ServerStage::ALL.into_iter().filter_map(doing).collect(),
                 wait,
                 is_given_up: is_given_up(pool),
                 failures: ends.iter().filter(failed).count() as u32,
                 last_failure: ends.iter().rfind(failed).map(|end| end.why.clone()),
                 left: left(pool),
                 gpu_hours: self.known.gpu_hours_of(name),
+                load_s: self.known.loaded.get(name).copied().unwrap_or(template.pool.load).as_secs(),
+                loading_s: (seen.iter().filter(|seen| seen.pool == pool && !seen.serves))
+                    .filter_map(|seen| match &seen.state {
+                        ServerStanding::There(there) => there.scheduled_at,
+                        _ => None,
+                    })
+                    .map(|since| u64::try_from(now.duration_since(since).as_secs()).unwrap_or(0))
+                    .max(),
             }
         };
         templates.iter().enumerate().map(row).collect()

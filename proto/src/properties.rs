@@ -13,6 +13,7 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Outlook, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, TaskUse,
 };
+use domain::pools::{PoolState, PoolStates, PoolWait, ServerStage, ServersDoing, WaitReason};
 use domain::{
     About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
     Sampling, ServiceError, TaskLabel,
@@ -26,7 +27,7 @@ use prost::Message;
 use crate::convert::{self, ConversionError};
 use crate::fuzzing::read_as_anything;
 use crate::wire;
-use views::{cell, model_view, pace, refusal};
+use views::{cell, model_view, pace, pool_state, refusal};
 
 mod views;
 
@@ -166,18 +167,19 @@ prop_compose! {
         cells in vec(cell(), 0..3),
         told in (vec(refusal(), 0..3), vec(words(), 0..3)),
         shape in (words(), any::<bool>(), vec(row(), 0..3), vec(run_line(), 0..3)),
-        time in (option::of(any::<f64>()), vec(any::<u64>(), 0..3), any::<u64>()),
+        time in (option::of(any::<f64>()), vec(any::<u64>(), 0..3), any::<u64>(), vec(pool_state(), 0..2)),
     ) -> BenchmarkView {
         let ((run, name), (generation, planned, scored, failed)) = (names, counts);
         let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
         let (words, intervals, rows, runs) = shape;
-        let (elapsed_s, per_minute, unacknowledged) = time;
+        let (elapsed_s, per_minute, unacknowledged, pools) = time;
         BenchmarkView {
             run: RunId::new(run), headline: HeadlineView { words, intervals }, rows, runs,
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
             tokens_per_second, refusals, notes, elapsed_s, per_minute, unacknowledged,
             priority: (planned % 101) as u32,
             submitter: format!("alice-{}", planned % 3),
+            pools,
             history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
         }
     }
@@ -359,6 +361,16 @@ proptest! {
         rate in 0.0..1e9,
     ) {
         there_and_back::<_, wire::ModelNeed>(ModelNeed { model, outlook, dialogues, rate, workers })?;
+    }
+
+    #[test]
+    fn pool_states(
+        release in name(),
+        pools in vec(pool_state(), 0..3),
+        gpu_hours in any::<f64>(),
+        gpu_hours_budget in option::of(any::<f64>()),
+    ) {
+        there_and_back::<_, wire::PoolStates>(PoolStates { release, pools, gpu_hours, gpu_hours_budget })?;
     }
 
     #[test]

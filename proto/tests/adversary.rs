@@ -48,6 +48,7 @@ const ROWS: &[(&str, &[&str], usize)] = &[
     ("ControlService/RequeueDeadLetters", &["operator"], LIST_BYTES),
     ("ControlService/Check", &["reader", "operator"], NAMING_BYTES),
     ("ControlService/GetNeeds", &["reader", "operator", "conductor"], NAMING_BYTES),
+    ("ControlService/NotePools", &["conductor"], LIST_BYTES),
     ("WorkService/Register", &["worker"], REGISTRATION_BYTES),
     ("WorkService/Exchange", &["worker"], REPORT_BYTES),
     ("WorkService/DeliverRecords", &["worker"], MESSAGE_BYTES),

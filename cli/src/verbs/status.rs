@@ -42,6 +42,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 }
                 writeln!(out)?;
                 screen.table(&view::models(&found), &mut out)?;
+                if let Some(pools) = view::pools(&found) {
+                    writeln!(out)?;
+                    screen.table(&pools, &mut out)?;
+                }
                 writeln!(out)?;
                 screen.table(&Grid::of_view(&found, |_| None).table(), &mut out)?;
                 view::failures(&found, &mut out)?;

@@ -179,7 +179,10 @@ fn servers_start_the_longest_first_and_end_by_themselves() {
     assert_eq!(ground.round(10), NOTHING);
     ground.works("bench-large-1-0", WorkerPhase::Serving, Some(500));
     assert_eq!(ground.round(520), NOTHING);
-    assert_eq!(ground.look(530).rows[1].servers, [0, 0, 1, 0, 0]);
+    assert_eq!(
+        ground.look(530).rows[1].servers,
+        [ServersDoing { stage: ServerStage::Serving, servers: 1 }]
+    );
     *ground.need("large") =
         ModelNeed { outlook: Outlook::Done, dialogues: 0, ..ground.need("large").clone() };
     ground.ends("bench-large-1", 600, "Complete", "", "");

@@ -6,6 +6,7 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::Reply;
+use domain::pools::PoolStates;
 use domain::{FailureCause, RunId, WorkerId};
 use futures::{StreamExt, stream};
 
@@ -130,6 +131,11 @@ impl Control for Access {
     async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>> {
         self.serves()?;
         self.parts.fleet.needs(models).await
+    }
+
+    async fn note_pools(&self, states: PoolStates) -> Reply<()> {
+        self.serves()?;
+        self.parts.fleet.note_pools(&states).await
     }
 
     async fn check(&self) -> Reply<Vec<String>> {

@@ -39,12 +39,16 @@ pub(crate) fn view(view: &mut BenchmarkView) {
         model.parked.iter_mut().for_each(reason);
         model.blocked.iter_mut().for_each(reason);
     }
+    for pool in &mut view.pools {
+        pool.last_failure.iter_mut().for_each(jsonl::redact_text);
+    }
 }
 
 /// Whether a view has words of servers at all.
 pub(crate) fn has_words(view: &BenchmarkView) -> bool {
     !view.refusals.is_empty()
         || view.models.iter().any(|model| model.parked.is_some() || model.blocked.is_some())
+        || view.pools.iter().any(|pool| pool.last_failure.is_some())
 }
 
 /// A worker without what servers said to it about runs with protected exercises.

@@ -85,10 +85,16 @@ pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
 pub enum Unserved {
     /// A worker waits for its server of the model to load.
     Loading,
+    /// A conductor will start a server of it; what its pool does until then.
+    Queued(&'static str),
     /// Those that serve it lack its key, or may not contact its address.
     Denied(String),
     /// A worker was started for it, and its server does not answer any more.
     ServerFailed,
+    /// No server of its pool, which is named, is started any more.
+    GivenUp(String),
+    /// Conductors have no pool for it.
+    NoPool,
     /// No worker is there for it; what they serve.
     NoWorker(String),
 }
@@ -99,9 +105,16 @@ impl Unserved {
         match self {
             Self::Loading => "loading",
             Self::Denied(_) => "denied",
-            Self::ServerFailed => "server-failed",
+            Self::Queued(_) => "queued",
+            Self::ServerFailed | Self::GivenUp(_) => "server-failed",
+            Self::NoPool => "no-pool",
             Self::NoWorker(_) => "no-worker",
         }
+    }
+
+    /// Whether somebody will come by himself.
+    pub(crate) fn is_coming(&self) -> bool {
+        matches!(self, Self::Loading | Self::Queued(_))
     }
 }
 
@@ -111,6 +124,12 @@ impl std::fmt::Display for Unserved {
             Self::Loading => f.write_str("no worker serves it yet: a server of it is loading"),
             Self::Denied(why) => write!(f, "no worker that serves it may ask it: {why}"),
             Self::ServerFailed => f.write_str("its server does not answer; `kgfleet workers` says why"),
+            Self::Queued(why) => write!(f, "no worker serves it yet: its pool {why}"),
+            Self::GivenUp(pool) => write!(
+                f,
+                "its pool was given up; `kgfleet launch --status` says why, and once that is mended: kgfleet launch --retry {pool}"
+            ),
+            Self::NoPool => f.write_str("no worker serves it, and no pool is for it"),
             Self::NoWorker(serve) => write!(f, "no worker serves it; workers serve {serve}"),
         }
     }

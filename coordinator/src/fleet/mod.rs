@@ -2,7 +2,7 @@
 //!
 //! `exchange` answers the reports of workers, `grants` finds units for the room that they offer, by `matching` models and
 //! servers; `share` divides the room among benchmarks, by whose `turns` it is. `backlog` reads the `snapshot` of the queue that
-//! all of them share, `workers` what is known of them, `reservations` keeps some free for suspects. `outlook` says what models
+//! all of them share, `workers` what is known of them, `pools` what conductors tell, `reservations` keeps some free for suspects. `outlook` says what models
 //! have left, to workers that end when there is nothing.
 
 pub(crate) mod backlog;
@@ -10,6 +10,7 @@ pub(crate) mod exchange;
 pub(crate) mod grants;
 pub mod matching;
 pub(crate) mod outlook;
+pub(crate) mod pools;
 pub(crate) mod reservations;
 pub(crate) mod share;
 pub(crate) mod snapshot;
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::benchmarks::Benchmarks;
 use crate::errors::Result;
+use crate::fleet::pools::KnownPools;
 use crate::fleet::reservations::SuspectReservations;
 use crate::fleet::share::FairShares;
 use crate::fleet::snapshot::BacklogReading;
@@ -86,12 +88,13 @@ impl Fleet {
         self.signal.touch();
     }
 
-    /// The registered workers, as the queue knows them now.
+    /// The registered workers and the pools, as the queue knows them now.
     ///
     /// # Errors
     /// The queue cannot be reached.
     pub(crate) async fn workers(&self) -> Result<RegisteredWorkers> {
         let entries = self.health.note_queue(self.queue.raw().workers().await)?;
-        Ok(self.statuses.read(entries))
+        let pools = self.health.note_queue(self.queue.raw().pools().await)?;
+        Ok(RegisteredWorkers { pools: KnownPools::of(&pools), ..self.statuses.read(entries) })
     }
 }

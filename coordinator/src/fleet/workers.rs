@@ -12,6 +12,7 @@ use domain::{ModelSpec, RunId, WorkerId};
 use queue::WorkerEntry;
 
 use crate::fleet::matching::{Fit, Unserved, says_it_can, why_nobody};
+use crate::fleet::pools::KnownPools;
 
 /// The statuses of the latest reading. Those of workers that are gone go with the next one.
 #[derive(Default)]
@@ -50,6 +51,8 @@ fn phase_of(status: &WorkerStatus, expects: &[String]) -> Option<WorkerPhase> {
 pub(crate) struct RegisteredWorkers {
     /// In the order of their names.
     pub members: Vec<Member>,
+    /// What conductors say of pools, whose workers these are or will be.
+    pub pools: KnownPools,
     /// Statuses that differ in what their workers can ask, each with the number of such workers.
     kinds: Vec<(Arc<WorkerStatus>, u64)>,
     /// Statuses that name models which their workers do not ask for a while.
@@ -76,7 +79,7 @@ impl RegisteredWorkers {
         drop(places);
         let holding_off = members.iter().map(|member| &member.status);
         let holding_off = holding_off.filter(|status| !status.not_asked.is_empty()).cloned().collect();
-        Self { members, kinds, holding_off, limits: OnceLock::new() }
+        Self { members, pools: KnownPools::default(), kinds, holding_off, limits: OnceLock::new() }
     }
 
     /// How many workers can ask a model.
@@ -116,7 +119,8 @@ impl RegisteredWorkers {
 
     /// Why none of them can ask the model; `None` if one can.
     pub(crate) fn why_nobody(&self, spec: &ModelSpec) -> Option<Unserved> {
-        why_nobody(self.kinds.iter().map(|(status, _)| &**status), spec)
+        let why = why_nobody(self.kinds.iter().map(|(status, _)| &**status), spec)?;
+        Some(self.pools.refined(spec, why))
     }
 }
 

@@ -16,6 +16,7 @@ mod losses;
 mod mishaps;
 mod outlook;
 mod pipelines;
+mod pools;
 mod racing;
 mod sealed;
 mod submitting;

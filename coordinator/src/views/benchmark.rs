@@ -33,6 +33,8 @@ impl Views {
         if !state.phase.is_over() {
             let since = Timestamp::now().duration_since(pipeline.manifest.created_at).as_secs_f64();
             view.elapsed_s = Some(since.max(0.0));
+            let configured = &pipeline.configuration;
+            view.pools = workers.pools.of_models(configured.models.iter().chain(configured.judges.values()));
         }
         view.rows = rows_of(pipeline);
         let (mut columns, mut protected): (Vec<Vec<CellView>>, bool) = (Vec::new(), false);

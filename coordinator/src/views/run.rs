@@ -123,6 +123,7 @@ impl Views {
             unacknowledged: workers.unacknowledged(),
             priority: run.priority().get(),
             submitter: self.fleet.shares.submitter_of(&benchmark_of(run.id())),
+            pools: if full && !phase.is_over() { workers.pools.of_models(&run.models) } else { Vec::new() },
         }
     }
 
@@ -175,7 +176,7 @@ impl Views {
             if active && view.remaining() > 0 {
                 let waits = view.parked.is_none() && self.store.is_shared() && view.units_pending > 0;
                 let nobody = waits.then(|| workers.why_nobody(spec)).flatten();
-                view.loading = nobody == Some(Unserved::Loading);
+                view.loading = nobody.as_ref().is_some_and(Unserved::is_coming);
                 let parked = view.parked.as_ref().map(|reason| format!("parked: {reason}"));
                 view.blocked = parked.or_else(|| nobody.map(|why| why.to_string()));
             }

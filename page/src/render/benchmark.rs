@@ -49,7 +49,7 @@ pub(crate) fn page(
             }
         }
         (finder())
-        @for id in ["leaders", "grid", "speed", "stages", "outcomes", "models", "history"] { (section(state, id)) }
+        @for id in ["leaders", "grid", "speed", "stages", "outcomes", "models", "pools", "history"] { (section(state, id)) }
     };
     frame(&state.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
 }
@@ -65,6 +65,7 @@ pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
         Section::new("stages", runs(view)),
         Section::new("outcomes", outcomes(view)),
         Section::new("models", models(view)),
+        Section::new("pools", pools(view)),
         Section::new("history", history(view)),
     ]
 }
@@ -214,6 +215,13 @@ fn models(view: &BenchmarkView) -> Markup {
         |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
     html! {
         @if !view.models.is_empty() { details #units { summary { "Models and their units" } (live(&models, |_, _| None, row)) } }
+    }
+}
+
+fn pools(view: &BenchmarkView) -> Markup {
+    let pools = fleet::pools(view).map(|pools| pools.titled("Pools of servers"));
+    html! {
+        @if let Some(pools) = pools { h2 { "Pools" } div.words { (table(&pools)) } }
     }
 }
 

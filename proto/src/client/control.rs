@@ -5,6 +5,7 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::Reply;
+use domain::pools::PoolStates;
 use domain::{FailureCause, RunId, WorkerId};
 use futures::stream;
 
@@ -119,6 +120,13 @@ impl Control for Client {
         let request = self.line.request(CALL_TIMEOUT, wire::NeedsRequest { models: models.to_vec() });
         let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_needs(request)).await?;
         all(answer.needs).map_err(refuse_answer)
+    }
+
+    async fn note_pools(&self, states: PoolStates) -> Reply<()> {
+        let request = self.line.request(CALL_TIMEOUT, states.into());
+        let wire::Done {} =
+            self.line.answer(CALL_TIMEOUT, self.control.clone().note_pools(request)).await?;
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered,
     Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
+use domain::pools::{PoolState, PoolStates, PoolWait, ServerStage, ServersDoing, WaitReason};
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 
 use super::on_wire::{OnWire, given, present};
@@ -20,6 +21,10 @@ numbered! {
     Connector => Connector { OpenaiCompatible, Anthropic, Gemini, Simulated, Replay }
 
     RunPhase => RunPhase { Preparing, Active, Paused, Cancelled, Finished }
+
+    ServerStage => ServerStage { Queued, Loading, Serving, Idle, Ending }
+
+    WaitReason => WaitReason { Gpus, Gang, Budget, Retry, GivenUp, Weights }
 
     RowKind => RowKind { Task, Stage, Result }
 
@@ -85,7 +90,7 @@ mirrored! {
     BenchmarkView => RunView {
         run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
         cells, tokens_per_second, refusals, notes, history, headline, rows, runs,
-        elapsed_s, per_minute, unacknowledged, priority, submitter,
+        elapsed_s, per_minute, unacknowledged, priority, submitter, pools,
     }
 
     HistoryEntry => HistoryEntry { at, who, what }
@@ -120,6 +125,17 @@ mirrored! {
     StrikeView => Strike { worker, attempt, cause, at }
 
     ModelNeed => ModelNeed { model: given, outlook, dialogues, rate, workers }
+
+    PoolStates => PoolStates { release: given, pools, gpu_hours, gpu_hours_budget }
+
+    PoolState => PoolState {
+        pool: given, model: given, gpus, servers, wait, is_given_up, failures, last_failure, left, gpu_hours,
+        load_s, loading_s,
+    }
+
+    PoolWait => PoolWait { why, since, until }
+
+    ServersDoing => ServersDoing { stage, servers: given }
 }
 
 required_message! {

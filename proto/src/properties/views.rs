@@ -49,6 +49,30 @@ pub(super) fn pace() -> impl Strategy<Value = Pace> {
     })
 }
 
+fn pool_wait() -> impl Strategy<Value = PoolWait> {
+    let why = proptest::sample::select(WaitReason::ALL.to_vec());
+    (why, timestamp(), option::of(timestamp())).prop_map(|(why, since, until)| PoolWait { why, since, until })
+}
+
+prop_compose! {
+    pub(super) fn pool_state()(
+        (pool, model) in (name(), name()),
+        (gpus, failures) in any::<(u32, u32)>(),
+        stage in proptest::sample::select(ServerStage::ALL.to_vec()),
+        servers in option::of(1_u32..),
+        wait in option::of(pool_wait()),
+        is_given_up in any::<bool>(),
+        last_failure in option::of(words()),
+        left in option::of(any::<u64>()),
+        (gpu_hours, load_s, loading_s) in (any::<f64>(), any::<u64>(), option::of(any::<u64>())),
+    ) -> PoolState {
+        let servers = servers.into_iter().map(|servers| ServersDoing { stage, servers }).collect();
+        PoolState {
+            pool, model, gpus, servers, wait, is_given_up, failures, last_failure, left, gpu_hours, load_s, loading_s,
+        }
+    }
+}
+
 fn mean() -> impl Strategy<Value = Mean> {
     (option::of(any::<f64>()), any::<u64>(), any::<u64>()).prop_map(|(value, covered, planned)| Mean {
         value,

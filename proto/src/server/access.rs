@@ -18,6 +18,8 @@ pub(super) enum CallRoles {
 const READ: CallRoles = CallRoles::Of(&[Reader, Operator]);
 /// What a conductor goes by.
 const NEEDS: CallRoles = CallRoles::Of(&[Reader, Operator, Conductor]);
+/// What a conductor alone may say.
+const CONDUCT: CallRoles = CallRoles::Of(&[Conductor]);
 /// Calls that change something.
 const STEER: CallRoles = CallRoles::Of(&[Operator]);
 const WORK: CallRoles = CallRoles::Of(&[Worker]);
@@ -64,6 +66,7 @@ const TABLE: &[(&str, CallRoles, Sends)] = &[
     ("/kgfleet.v1.ControlService/RequeueDeadLetters", STEER, Sends::One(LIST_BYTES)),
     ("/kgfleet.v1.ControlService/Check", READ, NAMING),
     ("/kgfleet.v1.ControlService/GetNeeds", NEEDS, NAMING),
+    ("/kgfleet.v1.ControlService/NotePools", CONDUCT, Sends::One(LIST_BYTES)),
     ("/kgfleet.v1.WorkService/Register", WORK, Sends::One(REGISTRATION_BYTES)),
     ("/kgfleet.v1.WorkService/Exchange", WORK, Sends::One(REPORT_BYTES)),
     ("/kgfleet.v1.WorkService/DeliverRecords", WORK, Sends::Many(MESSAGE_BYTES)),

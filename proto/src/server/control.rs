@@ -180,6 +180,15 @@ impl ControlService for ControlHandlers {
         })
         .await
     }
+
+    async fn note_pools(&self, request: Request<wire::PoolStates>) -> Answer<wire::Done> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async {
+            control.note_pools(request.into_inner().try_into().map_err(refuse_request)?).await?;
+            Ok(wire::Done {})
+        })
+        .await
+    }
 }
 
 /// Assembles a submission, with the name of the run that it extends.

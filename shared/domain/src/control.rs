@@ -13,6 +13,7 @@ use crate::exchange::{Outlook, Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
 use crate::outcome::FailureCause;
+use crate::pools::{PoolState, PoolStates};
 use crate::usage::ModelUsage;
 
 /// A stream of items, until the other side has no more.
@@ -71,6 +72,9 @@ pub trait Control: Send + Sync + 'static {
     /// What these models have left, by the names that their servers give them; with none given, every model that an
     /// unfinished run or judged benchmark names.
     async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>>;
+
+    /// Takes what a conductor tells of the pools of its release, which is shown for a minute. Repetition: the newest counts.
+    async fn note_pools(&self, states: PoolStates) -> Reply<()>;
 }
 
 /// What a model has left, over all runs and judged benchmarks.
@@ -202,6 +206,9 @@ pub struct BenchmarkView {
     /// Who submitted it, if that is known and it is not over.
     #[serde(default)]
     pub submitter: String,
+    /// The pools of its models, as their conductors last told; empty in lists.
+    #[serde(default)]
+    pub pools: Vec<PoolState>,
 }
 
 /// Minutes that a view looks back.
@@ -277,7 +284,7 @@ pub struct ModelView {
     pub pace: Pace,
     /// Why no worker can ask its remaining dialogues, if so.
     pub blocked: Option<String>,
-    /// Whether nobody can ask it only because a server of it is loading.
+    /// Whether nobody can ask it only because a server of it is loading, or will come when it is its turn.
     #[serde(default)]
     pub loading: bool,
     /// Mean of the means of its tasks.

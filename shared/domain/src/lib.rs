@@ -5,7 +5,7 @@
 //! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
 //! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
-//! addresses and keys that a worker may use. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
+//! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
 
 #[macro_use]
@@ -25,6 +25,7 @@ pub mod machine;
 pub mod mean;
 pub mod model;
 pub mod outcome;
+pub mod pools;
 pub mod priority;
 pub mod provenance;
 pub mod provider;

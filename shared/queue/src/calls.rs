@@ -32,6 +32,8 @@ macro_rules! for_each_call {
             workers() -> Vec<$crate::WorkerEntry>;
             drain_worker(worker: &::domain::WorkerId) -> bool;
             deregister(worker: &::domain::WorkerId, instance: &::domain::InstanceId) -> bool;
+            note_pools(release: &str, info: &[u8], ttl: ::std::time::Duration) -> ();
+            pools() -> Vec<$crate::PoolsEntry>;
             take_rate(bucket: &str, rate: $crate::RateLimit, permits: u32) -> $crate::RateReply;
             now_ms() -> u64;
             check() -> Vec<String>;

@@ -71,6 +71,9 @@ enum Op {
         worker: u8,
         instance: u8,
     },
+    NotePools {
+        release: u8,
+    },
     /// Twenty-five minutes; a lease lasts an hour, so ten minutes lie between any step and a deadline.
     Advance {
         steps: u8,
@@ -101,6 +104,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(worker, instance, follows)| Op::Heartbeat { worker, instance, follows }),
         1 => (0..3u8).prop_map(|worker| Op::Drain { worker }),
         1 => (0..3u8, 0..4u8).prop_map(|(worker, instance)| Op::Deregister { worker, instance }),
+        1 => (0..3u8).prop_map(|release| Op::NotePools { release }),
         5 => (1..4u8).prop_map(|steps| Op::Advance { steps }),
     ]
 }
@@ -272,6 +276,10 @@ impl Player {
             Op::Deregister { worker: w, instance: i } => {
                 store.deregister(&worker(*w), &instance(*i)).await.unwrap().to_string()
             }
+            Op::NotePools { release } => {
+                let name = format!("release-{release}");
+                format!("{:?}", store.note_pools(&name, &[*release], HOUR).await.unwrap())
+            }
             Op::Advance { steps } => {
                 self.bench.time.advance(STEP * u32::from(*steps)).await;
                 String::new()
@@ -321,6 +329,9 @@ impl Player {
         for worker in store.workers().await.unwrap() {
             write!(seen, "{} {} {:?} {} ", worker.worker, worker.instance, worker.info, worker.draining)
                 .unwrap();
+        }
+        for pools in store.pools().await.unwrap() {
+            write!(seen, "{pools:?} ").unwrap();
         }
         seen
     }

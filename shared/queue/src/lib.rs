@@ -50,4 +50,6 @@ pub use store::QueueStore;
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};
+pub use worker::{
+    Claim, Heartbeat, HeartbeatOrders, PoolsEntry, RateLimit, RateReply, WorkerEntry, WorkerNameTaken,
+};

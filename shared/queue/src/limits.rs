@@ -43,13 +43,17 @@ pub const WORKERS_PER_IDENTITY_MAX: usize = 4_000;
 pub const PREDECESSORS_MAX: usize = 16;
 /// Bytes of a worker's status.
 pub const WORKER_INFO_BYTES_MAX: usize = 4 * 1024;
+/// Releases of which something is known of their pools at a time.
+pub const RELEASES_MAX: usize = 16;
+/// Bytes that are kept of the pools of one release.
+pub const POOLS_INFO_BYTES_MAX: usize = 512 * 1024;
 /// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const RATE_BUCKETS_MAX: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const RATE_PER_MINUTE_MAX: u32 = 6_000_000;
 /// Shortest lease. With a shorter one, a renewal's round trip would take longer than the lease.
 pub const MIN_LEASE: Duration = Duration::from_millis(50);
-/// Longest lease, parking and time to live of a worker's registration.
+/// Longest lease, parking and time to live of a worker's registration, or of what is said of pools.
 pub const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Refuses `got` above `limit`.
@@ -209,6 +213,12 @@ pub(crate) fn check_heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl
     }
     at_most("bytes of a worker's info", WORKER_INFO_BYTES_MAX, info.len())?;
     within("time to live of a registration", MIN_LEASE, DURATION_MAX, ttl)
+}
+
+pub(crate) fn check_pools(release: &str, info: &[u8], ttl: Duration) -> Result<()> {
+    check_name("release", release)?;
+    at_most("bytes about pools", POOLS_INFO_BYTES_MAX, info.len())?;
+    within("time to live of what is said of pools", MIN_LEASE, DURATION_MAX, ttl)
 }
 
 pub(crate) fn check_rate(bucket: &str, rate: RateLimit, permits: u32) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, PoolsEntry, RateLimit, RateReply, WorkerEntry};
 
 /// Called with the queue after every operation.
 type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
@@ -255,6 +255,15 @@ impl QueueStore for MemoryStore {
     async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<bool> {
         let input = limits::check_worker(worker).and_then(|()| limits::check_instance(instance));
         self.call(input, |queue, now| queue.deregister(now, worker, instance))
+    }
+
+    async fn note_pools(&self, release: &str, info: &[u8], ttl: Duration) -> Result<()> {
+        let input = limits::check_pools(release, info, ttl);
+        self.call(input, |queue, now| queue.note_pools(now, release, info, ttl))
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolsEntry>> {
+        self.call(Ok(()), MemoryQueue::pools)
     }
 
     async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply> {

@@ -18,7 +18,7 @@ use crate::clock::millis;
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits::{
-    RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most, identity_full,
+    RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, RELEASES_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most, identity_full,
     workers_full,
 };
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
@@ -28,13 +28,17 @@ use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::winners::CommittedWinners;
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};
+use crate::worker::{
+    Claim, Heartbeat, HeartbeatOrders, PoolsEntry, RateLimit, RateReply, WorkerEntry, WorkerNameTaken,
+};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
 pub struct MemoryQueue {
     pub(crate) runs: BTreeMap<RunId, MemoryRun>,
     pub(crate) workers: BTreeMap<WorkerId, MemoryRegistration>,
+    /// What is said of pools, by release.
+    pub(crate) pools: BTreeMap<String, MemoryPools>,
     /// When each bucket will be full again, in microseconds since the Unix epoch.
     pub(crate) rates: BTreeMap<String, u64>,
     pub(crate) safeguards: Safeguards,
@@ -48,6 +52,12 @@ pub(crate) struct MemoryRegistration {
     pub(crate) seen_ms: u64,
     pub(crate) expires_ms: u64,
     pub(crate) draining: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryPools {
+    info: Vec<u8>,
+    expires_ms: u64,
 }
 
 impl MemoryQueue {
@@ -418,6 +428,25 @@ impl MemoryQueue {
             self.workers.remove(worker);
         }
         Ok(ours)
+    }
+
+    pub(crate) fn note_pools(&mut self, now_ms: u64, release: &str, info: &[u8], ttl: Duration) -> Result<()> {
+        self.pools.retain(|_, pools| pools.expires_ms > now_ms);
+        if !self.pools.contains_key(release) {
+            at_most("releases with pools", RELEASES_MAX, self.pools.len() + 1)?;
+        }
+        let pools = MemoryPools { info: info.to_vec(), expires_ms: now_ms + millis(ttl) };
+        self.pools.insert(release.to_owned(), pools);
+        Ok(())
+    }
+
+    pub(crate) fn pools(&mut self, now_ms: u64) -> Result<Vec<PoolsEntry>> {
+        self.pools.retain(|_, pools| pools.expires_ms > now_ms);
+        let entry = |(release, pools): (&String, &MemoryPools)| PoolsEntry {
+            release: release.clone(),
+            info: pools.info.clone(),
+        };
+        Ok(self.pools.iter().map(entry).collect())
     }
 
     pub(crate) fn take_rate(

@@ -13,7 +13,7 @@ use crate::run_state::RunState;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, PoolsEntry, RateLimit, RateReply, WorkerEntry};
 
 /// The work units of all runs, shared by all coordinators.
 ///
@@ -167,6 +167,13 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Removes a worker that has ended, unless another process has taken over its name; returns whether the name was
     /// its own. Its leases stay until released or reaped. Repetition: the same.
     async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<bool>;
+
+    /// Keeps what a conductor says of the pools of a release, for `ttl`. Refused above
+    /// [`crate::limits::RELEASES_MAX`] releases. Repetition: the same.
+    async fn note_pools(&self, release: &str, info: &[u8], ttl: Duration) -> Result<()>;
+
+    /// What conductors say of pools, in the order of the releases.
+    async fn pools(&self) -> Result<Vec<PoolsEntry>>;
 
     /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes more; permits lost
     /// this way make calls slower, never faster.

@@ -1,4 +1,4 @@
-//! Shared by all runs: the registered workers and the rate budgets of provider keys.
+//! Shared by all runs: the registered workers, what is said of pools, and the rate budgets of provider keys.
 
 use domain::{InstanceId, WorkerId};
 
@@ -13,6 +13,14 @@ pub struct WorkerEntry {
     pub seen_ms: u64,
     /// Whether it was told to drain.
     pub draining: bool,
+}
+
+/// What a conductor says of the pools of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolsEntry {
+    pub release: String,
+    /// Opaque to the queue.
+    pub info: Vec<u8>,
 }
 
 /// A process's claim to a worker's name.

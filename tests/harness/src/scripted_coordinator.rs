@@ -16,6 +16,7 @@ use domain::exchange::{
     Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
     WorkExchange,
 };
+use domain::pools::PoolStates;
 use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
 use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
@@ -217,6 +218,10 @@ impl Control for ScriptedCoordinator {
 
     async fn needs(&self, models: &[String]) -> Reply<Vec<ModelNeed>> {
         self.reply(call("needs", &models))
+    }
+
+    async fn note_pools(&self, states: PoolStates) -> Reply<()> {
+        self.reply(call("note_pools", &states))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use conductor::rounds::ServerStage;
-use conductor::{ConductorSettings, PoolRow, Rounds};
+use conductor::{ConductorSettings, Rounds};
 use costs::Prices;
 use domain::control::Control;
+use domain::pools::PoolState;
 use jiff::Timestamp;
 use pool::Limits;
 use serde_json::json;
@@ -16,12 +16,9 @@ use crate::kit::output::{Table, printable};
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 
-/// The longest reason in a table, in characters.
-const WHY_CHARS_MAX: usize = 60;
-
 /// What there is to tell.
 pub struct ReleaseStatus {
-    rows: Vec<PoolRow>,
+    rows: Vec<PoolState>,
     problems: Vec<String>,
     gpu_hours: f64,
 }
@@ -82,26 +79,16 @@ impl ReleaseStatus {
     }
 
     fn print_table(&self, out: &mut impl Write) -> anyhow::Result<()> {
-        let columns = Table::default().left(["pool", "model", "servers"]);
-        let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["waits"]);
+        let columns = Table::default().left(["pool", "model"]);
+        let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["now"]);
         for row in &self.rows {
-            let servers: Vec<String> = (ServerStage::ALL.iter().zip(row.servers))
-                .filter(|(_, servers)| *servers > 0)
-                .map(|(state, servers)| format!("{servers} {state}"))
-                .collect();
-            let waits = row.wait.as_ref().map(|wait| match wait.until {
-                Some(until) => format!("{} until {until:.0}", wait.why),
-                None => wait.why.to_string(),
-            });
-            let waits: String = waits.unwrap_or_default().chars().take(WHY_CHARS_MAX).collect();
             table.row(vec![
                 row.pool.clone(),
                 row.model.clone(),
-                if servers.is_empty() { "none".to_owned() } else { servers.join(", ") },
                 row.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
                 row.failures.to_string(),
                 format!("{:.1}", row.gpu_hours),
-                waits,
+                row.words(),
             ]);
         }
         table.write(out)?;

@@ -55,6 +55,7 @@ macro_rules! conformance_suite {
             workers_come_go_and_drain,
             a_name_has_one_process_until_it_is_silent_or_followed,
             one_identity_leaves_places_for_others,
+            what_is_said_of_pools_is_kept_for_a_while,
             a_rate_budget_is_shared,
             names_and_payloads_of_any_shape_stay_apart,
             runs_do_not_touch_each_other,

@@ -1,4 +1,4 @@
-//! What all runs share: workers and rate budgets.
+//! What all runs share: workers, what is said of pools, and rate budgets.
 
 use super::*;
 
@@ -98,6 +98,38 @@ pub async fn one_identity_leaves_places_for_others(bench: Bench) {
     bench.time.advance(LEASE).await;
     beat("another".to_owned(), "thief").await.unwrap();
     assert_eq!(bench.store.workers().await.unwrap().len(), 1);
+}
+
+pub async fn what_is_said_of_pools_is_kept_for_a_while(bench: Bench) {
+    let note = |release: String, info: &'static [u8]| {
+        let store = bench.store.clone();
+        async move { store.note_pools(&release, info, LEASE).await }
+    };
+    let known = || async {
+        let pools = bench.store.pools().await.unwrap();
+        pools.into_iter().map(|entry| (entry.release, entry.info)).collect::<Vec<_>>()
+    };
+    assert_eq!(known().await, []);
+    note("b".to_owned(), b"\x00\xff").await.unwrap();
+    note("a".to_owned(), b"one").await.unwrap();
+    note("a".to_owned(), b"two").await.unwrap();
+    let both = [("a".to_owned(), b"two".to_vec()), ("b".to_owned(), b"\x00\xff".to_vec())];
+    assert_eq!(known().await, both);
+    bench.time.advance(STEP).await;
+    note("a".to_owned(), b"three").await.unwrap();
+    bench.time.advance(STEP).await;
+    // `b` has said nothing for too long.
+    assert_eq!(known().await, [("a".to_owned(), b"three".to_vec())]);
+    for number in 1..limits::RELEASES_MAX {
+        note(format!("r-{number:02}"), b"").await.unwrap();
+    }
+    let refused = note("one-more".to_owned(), b"").await;
+    assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+    note("a".to_owned(), b"four").await.unwrap();
+    assert_eq!(known().await.len(), limits::RELEASES_MAX);
+    let long = vec![0; limits::POOLS_INFO_BYTES_MAX + 1];
+    assert!(matches!(bench.store.note_pools("a", &long, LEASE).await, Err(Error::Invalid { .. })));
+    assert!(matches!(bench.store.note_pools("", b"", LEASE).await, Err(Error::Invalid { .. })));
 }
 
 pub async fn a_rate_budget_is_shared(bench: Bench) {

@@ -23,6 +23,9 @@ pub(super) const WORKERS: [&str; 6] = [
     "kgf-workers:{all}:identity",
 ];
 
+/// The keys of `scripts/pools_lib.lua`, in its order.
+pub(super) const POOLS: [&str; 2] = ["kgf-pools:{all}:expiry", "kgf-pools:{all}:info"];
+
 /// The hash with the status of a run. The braces make the run's name the hash tag, so a cluster keeps all of its keys
 /// on one node.
 pub(super) fn run(run: &RunId) -> String {

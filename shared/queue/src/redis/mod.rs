@@ -29,7 +29,9 @@ use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};
+use crate::worker::{
+    Claim, Heartbeat, HeartbeatOrders, PoolsEntry, RateLimit, RateReply, WorkerEntry, WorkerNameTaken,
+};
 
 use explain::{corrupt, explain};
 use link::Link;
@@ -447,6 +449,23 @@ impl QueueStore for RedisStore {
         let mut call = scripts::DEREGISTER.key(&keys::WORKERS);
         call.arg(worker.as_str()).arg(instance.as_str());
         Ok(self.invoke("deregister", &call, None).await?.read::<u8>()? == 1)
+    }
+
+    async fn note_pools(&self, release: &str, info: &[u8], ttl: Duration) -> Result<()> {
+        limits::check_pools(release, info, ttl)?;
+        let mut call = scripts::NOTE_POOLS.key(&keys::POOLS);
+        call.arg(release).arg(info).arg(millis(ttl)).arg(limits::RELEASES_MAX);
+        let releases: usize = self.invoke("note_pools", &call, None).await?.read()?;
+        limits::at_most("releases with pools", limits::RELEASES_MAX, releases)
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolsEntry>> {
+        let call = scripts::POOLS.key(&keys::POOLS);
+        let mut pools = self.invoke("pools", &call, None).await?.read_all(|answer| {
+            Ok(PoolsEntry { release: answer.read()?, info: answer.read()? })
+        })?;
+        pools.sort_unstable_by(|a, b| a.release.cmp(&b.release));
+        Ok(pools)
     }
 
     async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply> {

@@ -42,6 +42,8 @@ scripts! {
     DRAIN_WORKER = "workers_lib.lua" "drain_worker.lua";
     DEREGISTER = "workers_lib.lua" "deregister.lua";
     NOW = "workers_lib.lua" "now.lua";
+    NOTE_POOLS = "pools_lib.lua" "note_pools.lua";
+    POOLS = "pools_lib.lua" "pools.lua";
     TAKE_RATE = "take_rate.lua";
 }
 

@@ -177,6 +177,27 @@ pub fn models(view: &BenchmarkView) -> Table {
     table
 }
 
+/// One line per pool of a run's models; `None` where no conductor tells of any.
+pub fn pools(view: &BenchmarkView) -> Option<Table> {
+    let mut table = Table::default()
+        .left(["pool", "model"])
+        .right(["GPUs", "left", "GPU-hours", "failures"])
+        .left(["now", "last failure"]);
+    for pool in &view.pools {
+        table.row(vec![
+            printable(&pool.pool),
+            printable(&pool.model),
+            pool.gpus.to_string(),
+            pool.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
+            figure(pool.gpu_hours),
+            pool.failures.to_string(),
+            printable(&pool.words()),
+            pool.last_failure.as_deref().map(printable).unwrap_or_default(),
+        ]);
+    }
+    (!view.pools.is_empty()).then_some(table)
+}
+
 /// One line per worker.
 pub fn workers(workers: &[WorkerView]) -> Table {
     let mut table = Table::default()
