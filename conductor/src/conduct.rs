@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::control::{Control, WorkerView};
-use domain::pools::PoolStates;
+use domain::exchange::Reply;
+use domain::pools::{PoolStates, ServerUsage};
 use jiff::Timestamp;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
 use tokio::sync::mpsc;
@@ -83,14 +84,23 @@ pub async fn conduct(
 ) {
     let mut looks = tokio::time::interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut said = Vec::new();
+    let mut memory = LoopMemory::default();
     loop {
         tokio::select! {
             _ = looks.tick() => {}
             () = reached(stop.clone(), Stop::Drain) => return,
         }
-        readiness.set(round(cluster, control, &mut rounds, &mut desk, &mut said).await);
+        readiness.set(round(cluster, control, &mut rounds, &mut desk, &mut memory).await);
     }
+}
+
+/// What the loop remembers beside what [`Rounds`] does.
+#[derive(Default)]
+struct LoopMemory {
+    /// Problems of the last round.
+    said: Vec<String>,
+    /// Whether coordinators have told what servers of the release left before.
+    is_restored: bool,
 }
 
 /// One round. What went wrong is returned; what could be done was done.
@@ -99,31 +109,28 @@ async fn round(
     control: &dyn Control,
     rounds: &mut Rounds,
     desk: &mut NewsDesk,
-    said: &mut Vec<String>,
+    memory: &mut LoopMemory,
 ) -> Result<(), String> {
     let mut problem = None;
     // Without a word of coordinators nothing is started; servers that will never come are deleted all the same.
-    let workers: Vec<WorkerView> = match (control.needs(&[]).await, control.workers().await) {
-        (Ok(needs), Ok(workers)) => {
-            rounds.note_needs(needs, Timestamp::now());
-            workers
-        }
-        (Err(error), _) | (_, Err(error)) => {
+    let workers = match hear(control, rounds, desk.news.release(), memory).await {
+        Ok(workers) => workers,
+        Err(error) => {
             problem = Some(error.message);
             Vec::new()
         }
     };
     let state = cluster.state().await.map_err(|error| error.to_string())?;
     let outcome = rounds.round(&state, &workers, Timestamp::now());
-    if outcome.problems != *said {
+    if outcome.problems != memory.said {
         outcome.problems.iter().for_each(|problem| tracing::error!(problem, "a CronJob is no pool"));
-        said.clone_from(&outcome.problems);
+        memory.said.clone_from(&outcome.problems);
     }
     metrics::state(&outcome, rounds.settings());
     desk.look(&outcome);
     // Coordinators show it to people. Where they are away, servers go on all the same.
     if problem.is_none()
-        && let Err(error) = control.note_pools(states(&outcome, rounds.settings(), desk.news.release())).await
+        && let Err(error) = tell(control, rounds, &outcome, desk.news.release()).await
     {
         problem = Some(format!("coordinators do not take what pools do: {}", error.message));
     }
@@ -134,13 +141,44 @@ async fn round(
     problem.map_or(Ok(()), Err)
 }
 
+/// Hears from coordinators what there is to do and who works, first of all what servers of this release have left.
+async fn hear(
+    control: &dyn Control,
+    rounds: &mut Rounds,
+    release: &str,
+    memory: &mut LoopMemory,
+) -> Reply<Vec<WorkerView>> {
+    if !memory.is_restored {
+        let mut ended = control.server_usage().await?;
+        ended.retain(|usage| usage.release == release);
+        rounds.restore(ended);
+        memory.is_restored = true;
+    }
+    let (needs, workers) = (control.needs(&[]).await?, control.workers().await?);
+    rounds.note_needs(needs, Timestamp::now());
+    Ok(workers)
+}
+
+/// Tells coordinators what pools do, and gives them what ended servers left.
+async fn tell(control: &dyn Control, rounds: &mut Rounds, outcome: &RoundOutcome, release: &str) -> Reply<()> {
+    control.note_pools(states(outcome, rounds.settings(), release)).await?;
+    if !outcome.ended.is_empty() {
+        let of_release = |usage: &ServerUsage| ServerUsage { release: release.to_owned(), ..usage.clone() };
+        control.note_server_usage(outcome.ended.iter().map(of_release).collect()).await?;
+        rounds.note_stored(&outcome.ended);
+    }
+    Ok(())
+}
+
 /// What a round came to, as coordinators are told.
 fn states(outcome: &RoundOutcome, settings: &ConductorSettings, release: &str) -> PoolStates {
     PoolStates {
         release: release.to_owned(),
         pools: outcome.rows.clone(),
         gpu_hours: outcome.gpu_hours,
+        gpu_hours_planned: outcome.forecast.map(|forecast| forecast.gpu_hours),
         gpu_hours_budget: settings.limits.gpu_hours,
+        plan_ends_at: outcome.forecast.map(|forecast| forecast.ends_at),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every metric of the conductor, stated anew after each round. Labels name pools, of which a chart has few, so the number of
 //! series is bounded, and the series of a pool that is gone end with it.
 
-use domain::pools::ServerStage;
+use domain::pools::{ServerStage, UsageHours};
 use jiff::Timestamp;
 use service_kit::metric_table;
 use service_kit::metrics::frame::{self, Frame};
@@ -18,8 +18,10 @@ metric_table! {
     POOL_LOADING_SECONDS = gauge "kgfleet_pool_loading_seconds" Seconds ["pool", "serves"] "For how long the server of a pool has been loading that began first; absent if none is.";
     POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves"] "Servers of a pool that failed, since its template was changed or somebody retried it.";
     POOL_GIVEN_UP = gauge "kgfleet_pool_given_up" Count ["pool", "serves"] "1 for a pool that gets no server any more before somebody changes its template or retries it, else 0.";
-    POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves"] "GPU-hours of a pool's servers, as far as their Jobs are known.";
+    POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves", "kind"] "GPU-hours of a pool's servers by what they were for: load, work, idle, and lost, of servers that never served.";
     GPU_HOURS = gauge "kgfleet_gpu_hours" Count [] "GPU-hours of all servers so far.";
+    GPU_HOURS_PLANNED = gauge "kgfleet_gpu_hours_planned" Count [] "GPU-hours of all servers at the end, as far as that can be foreseen.";
+    PLAN_END = gauge "kgfleet_plan_end_timestamp_seconds" Seconds [] "When the last server will end, as far as that can be foreseen, in seconds since 1970.";
     GPU_HOURS_BUDGET = gauge "kgfleet_gpu_hours_budget" Count [] "GPU-hours that may be used; absent without a budget.";
     CONDUCTOR_READY = gauge "kgfleet_conductor_ready" Count [] "1 while the conductor does its rounds completely, else 0.";
     POOL_GPUS = gauge "kgfleet_pool_gpus" Count ["state"] "GPUs that may be used at once, those of servers that have not ended, and those of lost nodes and left-over pods.";
@@ -58,9 +60,16 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
         }
         frame.set(POOL_FAILURES, &pool, f64::from(row.failures));
         frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));
-        frame.set(POOL_GPU_HOURS, &pool, row.gpu_hours);
+        let UsageHours { load, work, idle, lost } = row.gpu_hours;
+        for (kind, hours) in [("load", load), ("work", work), ("idle", idle), ("lost", lost)] {
+            frame.set(POOL_GPU_HOURS, &[pool[0], pool[1], ("kind", kind)], hours);
+        }
     }
     frame.set(GPU_HOURS, &[], outcome.gpu_hours);
+    if let Some(forecast) = outcome.forecast {
+        frame.set(GPU_HOURS_PLANNED, &[], forecast.gpu_hours);
+        frame.set(PLAN_END, &[], forecast.ends_at.as_millisecond() as f64 / 1000.0);
+    }
     if let Some(budget) = settings.limits.gpu_hours {
         frame.set(GPU_HOURS_BUDGET, &[], budget);
     }

@@ -94,7 +94,7 @@ impl PoolNews {
 
 #[cfg(test)]
 mod tests {
-    use domain::pools::{PoolState, PoolWait};
+    use domain::pools::{PoolState, PoolWait, UsageHours};
     use jiff::Timestamp;
 
     use super::*;
@@ -111,7 +111,7 @@ mod tests {
             failures: 1,
             last_failure: Some("no such model".to_owned()),
             left: Some(1),
-            gpu_hours: 0.0,
+            gpu_hours: UsageHours::default(),
             load_s: 60,
             loading_s: None,
         }

@@ -68,6 +68,8 @@ pub struct BatchJob {
 pub struct BatchJobSpec {
     /// Whether it has no pods, because something else admits Jobs and has not admitted this one.
     pub suspend: bool,
+    /// Its pods.
+    pub template: Value,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -156,6 +158,9 @@ impl ServerPodStatus {
 pub struct ContainerStatus {
     pub name: String,
     pub restart_count: u32,
+    /// Its image with the digest, once it is there.
+    #[serde(rename = "imageID")]
+    pub image_id: String,
     pub state: ContainerState,
     pub last_state: ContainerState,
 }

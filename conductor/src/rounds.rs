@@ -2,9 +2,10 @@
 //! is, asks [`pool::decide()`], and returns orders, which `conduct` carries out.
 //!
 //! Between rounds it keeps what the cluster does not say: which servers have served, how long they loaded, and how those ended
-//! that it deleted itself. A conductor that restarts forgets this. It measures loading anew, and no longer counts failures of
-//! servers that were deleted.
+//! whose Jobs are gone. What a server leaves when it ends is given to coordinators ([`Rounds::note_stored`]), from where the next
+//! conductor has it ([`Rounds::restore`]).
 
+mod forecast;
 mod known;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,21 +13,27 @@ use std::time::Duration;
 
 use domain::control::{ModelNeed, WorkerView};
 use domain::exchange::{Outlook, WorkerPhase};
-use domain::pools::{PoolState, PoolWait, ServerStage, ServersDoing, WaitReason};
+use domain::pools::{PoolState, PoolWait, ServerStage, ServerUsage, ServersDoing, WaitReason};
 use jiff::Timestamp;
 use pool::{
     Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
 };
 use serde_json::Value;
 
+pub use self::forecast::Forecast;
 use self::known::{KnownEnd, KnownServers};
 use crate::cluster::ClusterState;
 use crate::objects::{BatchJob, JOB_LABEL, ServerPod};
-use crate::server::{ServerStanding, ServerThere, is_lost, server_state, since_epoch, took_gpus_at};
-use crate::template::{GONE_GPU_HOURS, PoolTemplate, TEMPLATE};
+use crate::server::{
+    ServerStanding, ServerThere, is_lost, scheduled_at, server_state, since_epoch, took_gpus_at,
+};
+use crate::template::{PoolTemplate, TEMPLATE};
 
 /// How long a server must have served before its measured speed replaces the estimate, because at first it is not full.
 const MEASURED_AFTER: Duration = Duration::from_secs(3 * 60);
+
+/// Ended servers of one round that coordinators are told of, at most; the others follow in the next one.
+const ENDED_TOLD_MAX: usize = 200;
 
 /// What a conductor may use.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +61,10 @@ pub struct RoundOutcome {
     pub problems: Vec<String>,
     /// GPU-hours of all servers so far, those included that are gone.
     pub gpu_hours: f64,
+    /// What is to be expected; `None` if that cannot be said.
+    pub forecast: Option<Forecast>,
+    /// What servers left that coordinators do not have yet. Whose release it is, they do not say.
+    pub ended: Vec<ServerUsage>,
     /// GPUs of nodes that were lost, and of pods that outlive their servers.
     pub gpus_out: u32,
 }
@@ -70,6 +81,8 @@ struct Seen<'a> {
     doing: Option<WorkerPhase>,
     /// Whether its model has been there.
     serves: bool,
+    /// Dialogues that its worker has ended.
+    dialogues: u64,
 }
 
 /// The conductor's memory.
@@ -94,10 +107,22 @@ impl Rounds {
         self.needs = Some((now, needs));
     }
 
+    /// Takes what servers of this release left before this conductor began. Without it, nothing should be started: what failed,
+    /// and what was used, would not be known.
+    pub fn restore(&mut self, ended: Vec<ServerUsage>) {
+        self.known.restore(ended);
+    }
+
+    /// Takes it that coordinators have what these servers left.
+    pub fn note_stored(&mut self, ended: &[ServerUsage]) {
+        self.known.note_stored(ended);
+    }
+
     /// Looks at the cluster, and at the workers whose pods are in it, and decides.
     pub fn round(&mut self, cluster: &ClusterState, workers: &[WorkerView], now: Timestamp) -> RoundOutcome {
         let mut outcome = RoundOutcome::default();
         let templates = templates(cluster, &mut outcome.problems);
+        self.known.recall(&templates);
         let seen = self.seen(cluster, &templates, workers, now);
         self.known.number(&templates, &seen);
         outcome.gpu_hours = self.known.account(&templates, &seen, now);
@@ -143,6 +168,13 @@ impl Rounds {
             gpus: self.settings.limits.gpus.saturating_sub(outcome.gpus_out),
             ..self.settings.limits.clone()
         };
+        outcome.forecast = forecast::forecast(
+            now,
+            needs.as_ref(),
+            (&pools, &servers),
+            (&limits, self.settings.gpus_per_node),
+            outcome.gpu_hours,
+        );
         let decision = pool::decide(&PoolsView {
             now: since_epoch(now),
             needs: needs.as_ref(),
@@ -156,14 +188,13 @@ impl Rounds {
                 Act::Start { pool } => {
                     let template = &templates[pool];
                     let number = self.known.next_number(&template.cron_job);
-                    let manifest = template.job(number, self.known.gone_gpu_hours());
+                    let manifest = template.job(number);
                     outcome.orders.push(ServerOrder::Create { job: template.job_name(number), manifest });
                 }
                 Act::GiveUp { pool, number } => {
                     let Some((seen, _)) = there.get(number as usize) else { continue };
                     let why = "it does not get all of its nodes".to_owned();
-                    let end = KnownEnd::of(&templates[pool], seen.job, ServerEnd::NoNodes, now, why.clone());
-                    self.known.deleted.insert(seen.job.metadata.uid.clone(), end);
+                    self.known.note_end(&templates[pool], seen, (ServerEnd::NoNodes, now, &why));
                     outcome.orders.push(delete(seen.job, why));
                 }
             }
@@ -182,6 +213,7 @@ impl Rounds {
             of_needs.as_ref().and_then(|of| of.get(pool).copied().flatten()).map(|need| need.now)
         };
         let given_up = |pool: usize| failures[pool].next_try(since_epoch(now)) == NextTry::GivenUp;
+        outcome.ended = self.known.unstored(ENDED_TOLD_MAX);
         outcome.rows = self.rows(&templates, &seen, &ends, &waits, now, (left, given_up));
         outcome
     }
@@ -206,15 +238,22 @@ impl Rounds {
                 let is_it = |pod: &&ServerPod| pod.metadata.name == worker.worker.as_str();
                 pods.iter().any(|pod| is_it(pod) && !pod.status.is_over())
             };
-            let worker = workers.iter().find(is_one).map(|worker| &worker.status);
-            let doing = worker.and_then(|status| status.phase);
-            let loaded = worker.and_then(|status| status.loaded_s);
-            if let Some(loaded) = loaded {
-                self.known.note_serving(&job.metadata.uid, &templates[pool].pool.name, loaded, now);
+            let worker = workers.iter().find(is_one);
+            let status = worker.map(|worker| &worker.status);
+            let doing = status.and_then(|status| status.phase);
+            let loaded = status.and_then(|status| status.loaded_s);
+            if let (Some(worker), Some(loaded)) = (worker, loaded) {
+                // It began to load with its pod: another conductor may look at it for the first time.
+                let pod = pods.iter().find(|pod| pod.metadata.name == worker.worker.as_str());
+                let began = pod.and_then(|pod| scheduled_at(pod));
+                let since = began.and_then(|began| began.checked_add(Duration::from_secs(loaded)).ok());
+                let since = since.map_or(now, |since| since.min(now));
+                self.known.note_serving(&job.metadata.uid, &templates[pool].pool.name, since, loaded);
             }
-            let before = self.known.served.contains_key(&job.metadata.uid);
+            let before = self.known.served_at(&job.metadata.uid).is_some();
             let serves = worker.map_or(before, |_| loaded.is_some());
-            seen.push(Seen { pool, job, pods, state, doing, serves });
+            let dialogues = status.map_or(0, |status| status.dialogues);
+            seen.push(Seen { pool, job, pods, state, doing, serves, dialogues });
         }
         seen
     }
@@ -227,33 +266,20 @@ impl Rounds {
         now: Timestamp,
         orders: &mut Vec<ServerOrder>,
     ) -> Vec<KnownEnd> {
-        let mut ends = Vec::new();
         for seen in seen {
+            let template = &templates[seen.pool];
             match &seen.state {
                 ServerStanding::There(_) => {}
                 ServerStanding::Ended { end, at, why } => {
-                    ends.push(KnownEnd::of(&templates[seen.pool], seen.job, *end, *at, why.clone()));
+                    self.known.note_end(template, seen, (*end, *at, why));
                 }
                 ServerStanding::Hopeless { end, why } => {
                     orders.push(delete(seen.job, why.clone()));
-                    let uid = seen.job.metadata.uid.clone();
-                    let end = || KnownEnd::of(&templates[seen.pool], seen.job, *end, now, why.clone());
-                    self.known.deleted.entry(uid).or_insert_with(end);
+                    self.known.note_end(template, seen, (*end, now, why));
                 }
             }
         }
-        // One that was to be deleted may have ended by itself.
-        let by_itself: BTreeSet<&str> = ends.iter().map(|end| end.uid.as_str()).collect();
-        let by_us: Vec<KnownEnd> = self
-            .known
-            .deleted
-            .values()
-            .filter(|end| !by_itself.contains(end.uid.as_str()))
-            .cloned()
-            .collect();
-        ends.extend(by_us);
-        ends.sort_by_key(|end| end.at);
-        ends
+        self.known.ends()
     }
 
     /// What failed of each pool, as far as it counts: not what another template did, nor what was before a retry by hand.
@@ -261,7 +287,7 @@ impl Rounds {
         let of_pool = |(pool, template): (usize, &PoolTemplate)| {
             let mut failures = Failures::default();
             for end in ends.iter().filter(|end| end.counts_for(template)) {
-                if self.known.served.contains_key(&end.uid) {
+                if end.has_served {
                     failures.note_serving();
                 }
                 failures.note(end.end, since_epoch(end.at));
@@ -326,9 +352,9 @@ impl Rounds {
             Outlook::Surplus if own().next().is_some() => need.dialogues,
             Outlook::Surplus | Outlook::Held | Outlook::Later | Outlook::Done => 0,
         };
-        let full_since = own().filter_map(|(seen, _)| self.known.served.get(&seen.job.metadata.uid)).min();
+        let full_since = own().filter_map(|(seen, _)| self.known.served_at(&seen.job.metadata.uid)).min();
         let is_full = full_since
-            .is_some_and(|since| since_epoch(now).saturating_sub(since_epoch(*since)) >= MEASURED_AFTER);
+            .is_some_and(|since| since_epoch(now).saturating_sub(since_epoch(since)) >= MEASURED_AFTER);
         let rate = need.rate / need.workers.max(1) as f64;
         Some(PoolNeed { now: dialogues, rate: Some(rate).filter(|rate| is_full && *rate > 0.0) })
     }

@@ -112,12 +112,33 @@ fn scheduled<'a>(pod: &'a ServerPod, job: &BatchJob) -> Option<(Timestamp, &'a s
 
 /// When the first part of a server had a node, also of one that has ended: since then it takes GPUs.
 pub fn took_gpus_at(job: &BatchJob, pods: &[&ServerPod]) -> Option<Timestamp> {
-    let condition = |pod: &&ServerPod| {
-        let condition = ObjectCondition::holding(&pod.status.conditions, "PodScheduled");
-        condition.and_then(|condition| condition.last_transition_time)
-    };
     // A pod that came for one that was evicted came later than the server.
-    pods.iter().filter_map(condition).min().or(job.status.start_time)
+    pods.iter().filter_map(|pod| scheduled_at(pod)).min().or(job.status.start_time)
+}
+
+/// When a pod had a node.
+pub fn scheduled_at(pod: &ServerPod) -> Option<Timestamp> {
+    ObjectCondition::holding(&pod.status.conditions, "PodScheduled")?.last_transition_time
+}
+
+/// The image of the model server beside the worker, with its digest if a pod has told it; empty if not.
+pub fn server_image(pods: &[&ServerPod]) -> String {
+    let containers = pods.iter().flat_map(|pod| pod.status.containers());
+    let mut images = containers.filter(|container| container.name != WORKER_CONTAINER);
+    images.find(|container| !container.image_id.is_empty()).map(|container| container.image_id.clone()).unwrap_or_default()
+}
+
+/// The revision of the weights that the command line of a server names; empty if it names none.
+pub fn revision_of(job: &BatchJob) -> String {
+    let pod = &job.spec.template["spec"];
+    let containers = ["initContainers", "containers"].into_iter().filter_map(|key| pod[key].as_array()).flatten();
+    let words = containers.filter_map(|container| container["args"].as_array());
+    let mut revisions = words.filter_map(|words| {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
+        let after = words.iter().position(|word| *word == "--revision").and_then(|at| words.get(at + 1).copied());
+        after.or_else(|| words.iter().find_map(|word| word.strip_prefix("--revision="))).map(str::to_owned)
+    });
+    revisions.next().unwrap_or_default()
 }
 
 /// How a server ended, if it has.

@@ -24,9 +24,6 @@ pub const WEIGHTS: &str = "kgfleet/weights";
 /// The annotation of a Job with the hash of the template that it was made of.
 pub const TEMPLATE: &str = "kgfleet/template";
 
-/// The annotation of a Job with the GPU-hours of Jobs that were gone when it was made.
-pub const GONE_GPU_HOURS: &str = "kgfleet/gone-gpu-hours";
-
 /// What a chart says of a pool.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +58,8 @@ pub struct PoolTemplate {
     pub dialogues: Option<u64>,
     /// Its CronJob, after which Jobs are named.
     pub cron_job: String,
-    uid: String,
+    /// The uid of the CronJob.
+    pub uid: String,
     template: Value,
     /// Hash of the template. Failures count for the template that they happened with, because another one may succeed.
     pub hash: String,
@@ -140,14 +138,13 @@ impl PoolTemplate {
 
     /// The Job of a server. Its CronJob owns it, so that Kubernetes deletes both together. The CronJob is not named as its
     /// controller: the controller would delete Jobs that ended, and with them the failures and GPU-hours that are read from them.
-    pub fn job(&self, number: u32, gone_gpu_hours: f64) -> Value {
+    pub fn job(&self, number: u32) -> Value {
         let of_template = |key: &str| -> Map<String, Value> {
             self.template["metadata"][key].as_object().cloned().unwrap_or_default()
         };
         let (mut labels, mut annotations) = (of_template("labels"), of_template("annotations"));
         labels.insert(POOL_LABEL.to_owned(), json!(self.pool.name));
         annotations.insert(TEMPLATE.to_owned(), json!(self.hash));
-        annotations.insert(GONE_GPU_HOURS.to_owned(), json!(format!("{gone_gpu_hours:.3}")));
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -275,14 +272,13 @@ mod tests {
         };
         assert_eq!((&template.pool, template.dialogues), (&pool, Some(1300)));
         assert_eq!(template.model, "org/R1");
-        let job = template.job(3, 1.5);
+        let job = template.job(3);
         assert_eq!(job["metadata"]["name"], "bench-r1-3");
         assert_eq!(template.number_of("bench-r1-3"), Some(3));
         assert_eq!(template.number_of("bench-r1-by-hand"), None);
         assert_eq!(job["metadata"]["labels"], json!({"kueue.x-k8s.io/queue-name": "gpu", POOL_LABEL: "r1"}));
         let owner = json!([{"apiVersion": "batch/v1", "kind": "CronJob", "name": "bench-r1", "uid": "u-1"}]);
         assert_eq!(job["metadata"]["ownerReferences"], owner);
-        assert_eq!(job["metadata"]["annotations"][GONE_GPU_HOURS], "1.500");
         assert_eq!(job["spec"]["completions"], 2);
         // The same template has the same hash, whatever the estimate says.
         let sooner = PoolTemplate::read(&cron_job(&R1.replace("1200", "600"), |_| {})).unwrap();

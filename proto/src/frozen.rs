@@ -17,7 +17,6 @@ use domain::exchange::{
     Receipt, Registered, Registration, Report, RunMaterial, Serves, TaskUse, Until, WorkerPhase,
     WorkerStatus,
 };
-use domain::pools::{PoolState, PoolStates, PoolWait, ServerStage, ServersDoing, WaitReason};
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
     Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
@@ -30,6 +29,8 @@ use crate::convert::{
     configuration_from_wire, receipts_from_wire, receipts_to_wire, wait_from_wire, wait_to_wire,
 };
 use crate::wire::{self, batch_outcome::Outcome, submit_part::Part};
+
+mod pools;
 
 /// Reads the frozen bytes of a message. With `KGFLEET_BLESS=1`, a missing file is written first.
 fn thawed<W: Message + Default>(name: &str, message: W) -> W {
@@ -210,51 +211,6 @@ fn workers_that_end_when_nothing_is_left() {
         "v2/model_need",
         ModelNeed { model: "large".into(), outlook: Outlook::Work, dialogues: 520, rate: 2.5, workers: 1 },
     );
-}
-
-fn pool() -> PoolState {
-    let at = |text: &str| text.parse().unwrap();
-    PoolState {
-        pool: "r1".into(),
-        model: "org/R1".into(),
-        gpus: 16,
-        servers: ServerStage::ALL.map(|stage| ServersDoing { stage, servers: 1 + stage as u32 }).to_vec(),
-        wait: Some(PoolWait {
-            why: WaitReason::Retry,
-            since: at("2026-11-25T22:00:00Z"),
-            until: Some(at("2026-11-25T22:15:00.5Z")),
-        }),
-        is_given_up: false,
-        failures: 2,
-        last_failure: Some("no such model".into()),
-        left: Some(1300),
-        gpu_hours: 4.5,
-        load_s: 1200,
-        loading_s: Some(725),
-    }
-}
-
-#[test]
-fn pools() {
-    let waiting = |why| PoolState {
-        servers: Vec::new(),
-        wait: Some(PoolWait { why, since: "2026-11-25T22:00:00Z".parse().unwrap(), until: None }),
-        is_given_up: why == WaitReason::GivenUp,
-        left: None,
-        last_failure: None,
-        ..pool()
-    };
-    frozen::<_, wire::PoolStates>(
-        "v2/pool_states",
-        PoolStates {
-            release: "bench".into(),
-            pools: std::iter::once(pool()).chain(WaitReason::ALL.map(waiting)).collect(),
-            gpu_hours: 41.25,
-            gpu_hours_budget: Some(150.0),
-        },
-    );
-    let view = BenchmarkView { run: "2026-autumn".into(), pools: vec![pool()], ..BenchmarkView::default() };
-    frozen::<_, wire::RunView>("v2/run_view_with_pools", view);
 }
 
 #[test]

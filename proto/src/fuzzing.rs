@@ -3,7 +3,7 @@
 use domain::RunId;
 use domain::control::{BenchmarkCommand, BenchmarkView, DeadLetterView, ExportItem, WorkerView};
 use domain::exchange::{Delivery, Orders, RateBudget, Registered, Registration, Report, RunMaterial};
-use domain::pools::PoolStates;
+use domain::pools::{PoolStates, ServerUsage};
 use prost::Message;
 
 use crate::wire;
@@ -26,6 +26,7 @@ pub fn read_as_anything(bytes: &[u8]) -> usize {
         + both_ways::<WorkerView, wire::WorkerView>(bytes)
         + both_ways::<DeadLetterView, wire::DeadLetter>(bytes)
         + both_ways::<PoolStates, wire::PoolStates>(bytes)
+        + both_ways::<ServerUsage, wire::ServerUsage>(bytes)
 }
 
 fn read<D: TryFrom<W>, W: Message + Default>(bytes: &[u8]) -> Option<D> {

@@ -13,7 +13,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Outlook, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, TaskUse,
 };
-use domain::pools::{PoolState, PoolStates, PoolWait, ServerStage, ServersDoing, WaitReason};
+use domain::pools::{
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours, WaitReason,
+};
 use domain::{
     About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
     Sampling, ServiceError, TaskLabel,
@@ -27,7 +29,7 @@ use prost::Message;
 use crate::convert::{self, ConversionError};
 use crate::fuzzing::read_as_anything;
 use crate::wire;
-use views::{cell, model_view, pace, pool_state, refusal};
+use views::{cell, model_view, pace, pool_state, refusal, server_usage};
 
 mod views;
 
@@ -368,9 +370,17 @@ proptest! {
         release in name(),
         pools in vec(pool_state(), 0..3),
         gpu_hours in any::<f64>(),
-        gpu_hours_budget in option::of(any::<f64>()),
+        (gpu_hours_planned, gpu_hours_budget) in (option::of(any::<f64>()), option::of(any::<f64>())),
+        plan_ends_at in option::of(timestamp()),
     ) {
-        there_and_back::<_, wire::PoolStates>(PoolStates { release, pools, gpu_hours, gpu_hours_budget })?;
+        let states =
+            PoolStates { release, pools, gpu_hours, gpu_hours_planned, gpu_hours_budget, plan_ends_at };
+        there_and_back::<_, wire::PoolStates>(states)?;
+    }
+
+    #[test]
+    fn server_usages(usage in server_usage()) {
+        there_and_back::<_, wire::ServerUsage>(usage)?;
     }
 
     #[test]

@@ -49,6 +49,8 @@ const ROWS: &[(&str, &[&str], usize)] = &[
     ("ControlService/Check", &["reader", "operator"], NAMING_BYTES),
     ("ControlService/GetNeeds", &["reader", "operator", "conductor"], NAMING_BYTES),
     ("ControlService/NotePools", &["conductor"], LIST_BYTES),
+    ("ControlService/NoteServerUsage", &["conductor"], LIST_BYTES),
+    ("ControlService/ListServerUsage", &["reader", "operator", "conductor"], NAMING_BYTES),
     ("WorkService/Register", &["worker"], REGISTRATION_BYTES),
     ("WorkService/Exchange", &["worker"], REPORT_BYTES),
     ("WorkService/DeliverRecords", &["worker"], MESSAGE_BYTES),

@@ -13,7 +13,7 @@ use domain::exchange::{
     Delivery, Departure, LeaseEnd, Offer, Orders, Outlook, RateBudget, Receipt, Registered, Registration,
     Report, Serves, Until, WorkExchange as _, WorkerPhase, WorkerStatus,
 };
-use domain::pools::PoolStates;
+use domain::pools::{PoolStates, ServerUsage};
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
@@ -147,6 +147,13 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         fake.will_return(());
         client.note_pools(states.clone()).await.unwrap();
         assert_eq!(fake.heard(), [call("note_pools", &states)]);
+
+        fake.will_return(());
+        client.note_server_usage(Vec::new()).await.unwrap();
+        assert_eq!(fake.heard(), [call("note_server_usage", &Vec::<ServerUsage>::new())]);
+        fake.will_return(Vec::<ServerUsage>::new());
+        assert_eq!(client.server_usage().await.unwrap(), []);
+        assert_eq!(fake.heard(), ["server_usage"]);
 
         fake.will_return(run_view());
         assert_eq!(client.view(&run).await.unwrap(), run_view());

@@ -13,7 +13,7 @@ use crate::harness::{Cluster, Finished, NT_TASK, Receiver, Running, Server};
 use harness::kubernetes_api::{ACCOUNT_TOKEN, ApiObjects, KubernetesServer};
 
 /// A folder with a service account.
-fn account(folder: &Path) -> PathBuf {
+pub fn account(folder: &Path) -> PathBuf {
     let account = folder.join("account");
     std::fs::create_dir(&account).unwrap();
     for (name, content) in [("token", ACCOUNT_TOKEN), ("ca.crt", ""), ("namespace", "bench\n")] {
@@ -23,7 +23,7 @@ fn account(folder: &Path) -> PathBuf {
 }
 
 /// A pool of one GPU that serves a model of its name.
-fn pool(name: &str) -> Value {
+pub fn pool(name: &str) -> Value {
     let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
     let estimate = json!({
         "gpus": 1, "parts": 1, "servers": 1, "load_seconds": 5, "dialogues_per_second": 10, "dialogues": 8,
@@ -42,8 +42,8 @@ fn pool(name: &str) -> Value {
     })
 }
 
-/// A conductor for one GPU that looks every second.
-fn conductor(
+/// A conductor that looks every second, for one GPU if `more` does not say otherwise.
+pub fn conductor(
     cluster: &Cluster,
     coordinator: &Coordinator,
     server: &KubernetesServer,
@@ -52,8 +52,6 @@ fn conductor(
 ) -> Running {
     let arguments = [
         "conduct",
-        "--gpus",
-        "1",
         "--release",
         "bench",
         "--account",
@@ -65,7 +63,8 @@ fn conductor(
         "--coordinator",
         &coordinator.url(),
     ];
-    let mut conductor = cluster.data.start(&[&arguments[..], more].concat());
+    let gpus: &[&str] = if more.contains(&"--gpus") { &[] } else { &["--gpus", "1"] };
+    let mut conductor = cluster.data.start(&[&arguments[..], gpus, more].concat());
     conductor.until_it_says("conducting the pools of bench");
     conductor
 }
@@ -117,7 +116,7 @@ fn play(
     ended
 }
 
-fn was_made(job: &str) -> impl Fn(&ApiObjects) -> bool {
+pub fn was_made(job: &str) -> impl Fn(&ApiObjects) -> bool {
     let change = format!("POST jobs {job}");
     move |objects| objects.changes.contains(&change)
 }

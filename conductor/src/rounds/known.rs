@@ -1,41 +1,33 @@
-//! What a conductor remembers from round to round. It is memory only. What must outlive the conductor is read from the Jobs that
-//! are there: their numbers, their GPU-hours, and in an annotation the GPU-hours of Jobs that were gone when they were made.
+//! What a conductor remembers of servers, from round to round. It is memory only. What must outlive the conductor is read from the
+//! Jobs that are there, and from what ended servers have left with coordinators.
+
+use std::time::Duration;
+
+use domain::pools::{ServerUsage, UsageHours};
 
 use super::*;
+use crate::server::{revision_of, server_image};
 
-/// How many ends of deleted servers are remembered, at most; the oldest are forgotten first.
-const DELETED_MAX: usize = 10_000;
+/// How many servers that ended are remembered, at most; of more, only the GPU-hours are.
+const ENDED_MAX: usize = 10_000;
+
+/// What a server does is taken to last from one look to the next, if that is not longer than this.
+const LOOK_GAP_MAX: Duration = Duration::from_secs(60);
 
 /// How a server ended.
 #[derive(Clone, Debug)]
 pub(super) struct KnownEnd {
-    pub(super) uid: String,
     pool: String,
     /// Hash of the template that it was made of; empty if it does not say.
     template: String,
     pub(super) end: ServerEnd,
     pub(super) at: Timestamp,
     pub(super) why: String,
+    /// Whether it served before.
+    pub(super) has_served: bool,
 }
 
 impl KnownEnd {
-    pub(super) fn of(
-        template: &PoolTemplate,
-        job: &BatchJob,
-        end: ServerEnd,
-        at: Timestamp,
-        why: String,
-    ) -> Self {
-        Self {
-            uid: job.metadata.uid.clone(),
-            pool: template.pool.name.clone(),
-            template: job.metadata.annotations.get(TEMPLATE).cloned().unwrap_or_default(),
-            end,
-            at,
-            why,
-        }
-    }
-
     /// Whether it says something about the next server of this pool.
     pub(super) fn counts_for(&self, template: &PoolTemplate) -> bool {
         self.pool == template.pool.name
@@ -44,50 +36,112 @@ impl KnownEnd {
     }
 }
 
-/// GPU-hours of a server.
-#[derive(Clone, Debug)]
-struct ServerHours {
+/// A server, whether it is still there or not.
+#[derive(Clone, Debug, Default)]
+struct KnownServer {
     pool: String,
-    hours: f64,
+    gpus: u32,
+    took_gpus_at: Option<Timestamp>,
+    /// Since when its model has been there.
+    served_at: Option<Timestamp>,
+    idle: Duration,
+    /// The last look, if it had nothing to do then.
+    seen_idle_at: Option<Timestamp>,
+    dialogues: u64,
+    /// The last look, or its end.
+    until: Timestamp,
+    has_ended: bool,
+}
+
+impl KnownServer {
+    fn hours(&self) -> UsageHours {
+        let times = (self.took_gpus_at, self.served_at, self.until);
+        UsageHours::of(self.gpus, times, self.idle.as_secs(), self.has_ended)
+    }
 }
 
 /// See the text of the module.
 #[derive(Debug, Default)]
 pub(super) struct KnownServers {
-    /// Since when it has been known of a server that its model is there, by the uid of its Job.
-    pub(super) served: BTreeMap<String, Timestamp>,
+    /// By the uid of the Job.
+    servers: BTreeMap<String, KnownServer>,
+    /// GPU-hours of servers that are not remembered any more, by pool.
+    forgotten: BTreeMap<String, UsageHours>,
+    ends: BTreeMap<String, KnownEnd>,
+    /// What servers left of which coordinators have not taken it yet, by the uid of the Job.
+    unstored: BTreeMap<String, ServerUsage>,
+    /// What servers left before this conductor began, by the uid of the CronJob, until its pool is seen.
+    before: BTreeMap<String, Vec<ServerUsage>>,
     /// How long the last server of a pool loaded.
     pub(super) loaded: BTreeMap<String, Duration>,
-    /// How servers ended that were deleted, by the uid of the Job.
-    pub(super) deleted: BTreeMap<String, KnownEnd>,
     /// Since when a pool has waited for this.
     pub(super) waiting_since: BTreeMap<(String, WaitReason), Timestamp>,
     /// The number of the last server, by CronJob.
     numbers: BTreeMap<String, u32>,
-    /// GPU-hours of the Jobs that are there, by uid.
-    hours: BTreeMap<String, ServerHours>,
-    /// GPU-hours of the Jobs that are gone, by pool.
-    gone_of: BTreeMap<String, f64>,
-    /// GPU-hours of all Jobs that are gone, those included that were gone before this conductor began; `None` before the first
-    /// round.
-    gone: Option<f64>,
 }
 
 impl KnownServers {
-    /// Takes it that a server serves, after having loaded for so many seconds.
-    pub(super) fn note_serving(&mut self, uid: &str, pool: &str, loaded_s: u64, now: Timestamp) {
-        self.served.entry(uid.to_owned()).or_insert(now);
+    /// Takes what servers left before this conductor began.
+    pub(super) fn restore(&mut self, ended: Vec<ServerUsage>) {
+        for usage in ended {
+            self.before.entry(usage.pool_uid.clone()).or_default().push(usage);
+        }
+    }
+
+    /// Remembers what was left by servers of these pools. Those of a release that was removed, and installed anew, say nothing:
+    /// its CronJobs are others.
+    pub(super) fn recall(&mut self, templates: &[PoolTemplate]) {
+        for template in templates {
+            for usage in self.before.remove(&template.uid).unwrap_or_default() {
+                self.count_number(template, &usage.job);
+                if let Some(load) = usage.load_s().filter(|_| usage.template == template.hash) {
+                    self.loaded.insert(template.pool.name.clone(), Duration::from_secs_f64(load));
+                }
+                let end = KnownEnd {
+                    pool: usage.pool.clone(),
+                    template: usage.template,
+                    end: usage.end,
+                    at: usage.ended_at,
+                    why: usage.why,
+                    has_served: usage.loaded_at.is_some(),
+                };
+                self.ends.insert(usage.uid.clone(), end);
+                let server = KnownServer {
+                    pool: usage.pool,
+                    gpus: usage.gpus,
+                    took_gpus_at: usage.took_gpus_at,
+                    served_at: usage.loaded_at,
+                    idle: Duration::from_secs(usage.idle_s),
+                    dialogues: usage.dialogues,
+                    until: usage.ended_at,
+                    has_ended: true,
+                    ..KnownServer::default()
+                };
+                self.servers.insert(usage.uid, server);
+            }
+        }
+    }
+
+    /// Takes it that a server serves since then, after having loaded for so many seconds.
+    pub(super) fn note_serving(&mut self, uid: &str, pool: &str, since: Timestamp, loaded_s: u64) {
+        self.servers.entry(uid.to_owned()).or_default().served_at.get_or_insert(since);
         self.loaded.insert(pool.to_owned(), Duration::from_secs(loaded_s));
+    }
+
+    /// Since when a server has served; `None` if it never did.
+    pub(super) fn served_at(&self, uid: &str) -> Option<Timestamp> {
+        self.servers.get(uid)?.served_at
     }
 
     /// Takes the numbers of all Jobs that there are.
     pub(super) fn number(&mut self, templates: &[PoolTemplate], seen: &[Seen<'_>]) {
-        for seen in seen {
-            let template = &templates[seen.pool];
-            let number = template.number_of(&seen.job.metadata.name).unwrap_or(0);
-            let last = self.numbers.entry(template.cron_job.clone()).or_default();
-            *last = number.max(*last);
-        }
+        seen.iter().for_each(|seen| self.count_number(&templates[seen.pool], &seen.job.metadata.name));
+    }
+
+    fn count_number(&mut self, template: &PoolTemplate, job: &str) {
+        let number = template.number_of(job).unwrap_or(0);
+        let last = self.numbers.entry(template.cron_job.clone()).or_default();
+        *last = number.max(*last);
     }
 
     /// The number of the next server.
@@ -97,50 +151,122 @@ impl KnownServers {
         *last
     }
 
-    /// Counts GPU-hours, from the first pod of a server that has a node to its end, and forgets servers that are gone. Returns
-    /// the hours of all.
+    /// Counts GPU-hours, from the first pod of a server that has a node to its end. Returns the hours of all.
     pub(super) fn account(&mut self, templates: &[PoolTemplate], seen: &[Seen<'_>], now: Timestamp) -> f64 {
-        let before = seen.iter().filter_map(|seen| {
-            let text = seen.job.metadata.annotations.get(GONE_GPU_HOURS)?;
-            text.parse::<f64>().ok().filter(|hours| hours.is_finite())
-        });
-        let gone = self.gone.get_or_insert_with(|| before.fold(0.0, f64::max));
-        let is_there = |uid: &String| seen.iter().any(|seen| seen.job.metadata.uid == *uid);
-        let left: Vec<String> = self.hours.keys().filter(|uid| !is_there(uid)).cloned().collect();
-        for (uid, server) in left.into_iter().filter_map(|uid| self.hours.remove_entry(&uid)) {
-            self.served.remove(&uid);
-            *gone += server.hours;
-            *self.gone_of.entry(server.pool).or_default() += server.hours;
-        }
         for seen in seen {
             let pool = &templates[seen.pool].pool;
-            let until = match &seen.state {
-                ServerStanding::Ended { at, .. } => *at,
-                _ => now,
+            let server = self.servers.entry(seen.job.metadata.uid.clone()).or_default();
+            (server.pool, server.gpus) = (pool.name.clone(), pool.server_gpus());
+            (server.until, server.has_ended) = match &seen.state {
+                ServerStanding::Ended { at, .. } => (*at, true),
+                _ => (now, false),
             };
-            let took =
-                took_gpus_at(seen.job, &seen.pods).map(|from| until.duration_since(from).as_secs_f64());
-            let hours = took.unwrap_or(0.0).max(0.0) / 3600.0 * f64::from(pool.server_gpus());
-            let server = ServerHours { pool: pool.name.clone(), hours };
-            let known = self.hours.entry(seen.job.metadata.uid.clone()).or_insert_with(|| server.clone());
             // Kubernetes forgets pods that were evicted before it forgets their Job. What was counted by them stays counted.
-            known.hours = known.hours.max(server.hours);
+            let took = took_gpus_at(seen.job, &seen.pods);
+            server.took_gpus_at = server.took_gpus_at.into_iter().chain(took).min();
+            server.dialogues = server.dialogues.max(seen.dialogues);
+            let is_idle = seen.serves && seen.doing == Some(WorkerPhase::Idle);
+            if let Some(before) = server.seen_idle_at.take() {
+                let since = Duration::try_from(now.duration_since(before)).unwrap_or_default();
+                server.idle += since.min(LOOK_GAP_MAX);
+            }
+            server.seen_idle_at = is_idle.then_some(now);
         }
-        while self.deleted.len() > DELETED_MAX {
-            let oldest = self.deleted.iter().min_by_key(|(_, end)| end.at).map(|(uid, _)| uid.clone());
-            oldest.map(|uid| self.deleted.remove(&uid));
-        }
-        *gone + self.hours.values().map(|server| server.hours).sum::<f64>()
+        self.forget_some(seen);
+        let all = self.servers.values().map(KnownServer::hours).chain(self.forgotten.values().copied());
+        all.map(|hours| hours.total()).sum()
     }
 
-    pub(super) fn gone_gpu_hours(&self) -> f64 {
-        self.gone.unwrap_or(0.0)
+    fn forget_some(&mut self, seen: &[Seen<'_>]) {
+        if self.servers.len() <= ENDED_MAX {
+            return;
+        }
+        let is_there = |uid: &str| seen.iter().any(|seen| seen.job.metadata.uid == uid);
+        let gone = self.servers.iter().filter(|(uid, _)| !is_there(uid));
+        let oldest = gone.min_by_key(|(_, server)| server.until).map(|(uid, _)| uid.clone());
+        if let Some((uid, server)) = oldest.and_then(|uid| self.servers.remove_entry(&uid)) {
+            self.ends.remove(&uid);
+            *self.forgotten.entry(server.pool.clone()).or_default() += server.hours();
+        }
     }
 
-    /// GPU-hours of a pool since this conductor began, and of its Jobs that were there then.
-    pub(super) fn gpu_hours_of(&self, pool: &str) -> f64 {
-        let there = self.hours.values().filter(|server| server.pool == pool).map(|server| server.hours);
-        there.sum::<f64>() + self.gone_of.get(pool).copied().unwrap_or(0.0)
+    /// GPU-hours of a pool.
+    pub(super) fn gpu_hours_of(&self, pool: &str) -> UsageHours {
+        let mut hours = self.forgotten.get(pool).copied().unwrap_or_default();
+        self.servers.values().filter(|server| server.pool == pool).for_each(|server| hours += server.hours());
+        hours
+    }
+
+    /// Takes the end of a server, and what it leaves. What is known of it by now stays, but for what its Job says itself.
+    pub(super) fn note_end(
+        &mut self,
+        template: &PoolTemplate,
+        seen: &Seen<'_>,
+        (end, at, why): (ServerEnd, Timestamp, &str),
+    ) {
+        let uid = &seen.job.metadata.uid;
+        let by_itself = matches!(seen.state, ServerStanding::Ended { .. });
+        let is_known = self.ends.contains_key(uid);
+        if is_known && !by_itself {
+            return;
+        }
+        let server = self.servers.entry(uid.clone()).or_default();
+        (server.until, server.has_ended) = (at, true);
+        let known = KnownEnd {
+            pool: template.pool.name.clone(),
+            template: seen.job.metadata.annotations.get(TEMPLATE).cloned().unwrap_or_default(),
+            end,
+            at,
+            why: why.to_owned(),
+            has_served: server.served_at.is_some(),
+        };
+        let mut nodes: Vec<String> = seen.pods.iter().map(|pod| pod.spec.node_name.clone()).collect();
+        nodes.retain(|node| !node.is_empty());
+        nodes.sort_unstable();
+        nodes.dedup();
+        let usage = ServerUsage {
+            release: String::new(),
+            pool: known.pool.clone(),
+            pool_uid: template.uid.clone(),
+            template: known.template.clone(),
+            model: template.model.clone(),
+            job: seen.job.metadata.name.clone(),
+            uid: uid.clone(),
+            image: server_image(&seen.pods),
+            revision: revision_of(seen.job),
+            gpus: template.pool.server_gpus(),
+            nodes,
+            took_gpus_at: server.took_gpus_at,
+            loaded_at: server.served_at,
+            ended_at: at,
+            idle_s: server.idle.as_secs(),
+            dialogues: server.dialogues,
+            end,
+            why: known.why.clone(),
+        };
+        if !is_known {
+            self.unstored.insert(uid.clone(), usage);
+        }
+        self.ends.insert(uid.clone(), known);
+    }
+
+    /// All ends that are known, the first ones first.
+    pub(super) fn ends(&self) -> Vec<KnownEnd> {
+        let mut ends: Vec<KnownEnd> = self.ends.values().cloned().collect();
+        ends.sort_by_key(|end| end.at);
+        ends
+    }
+
+    /// What servers left that no coordinator has taken yet, some of it.
+    pub(super) fn unstored(&self, most: usize) -> Vec<ServerUsage> {
+        self.unstored.values().take(most).cloned().collect()
+    }
+
+    /// Takes it that coordinators have what these servers left.
+    pub(super) fn note_stored(&mut self, ended: &[ServerUsage]) {
+        ended.iter().for_each(|usage| {
+            self.unstored.remove(&usage.uid);
+        });
     }
 
     /// Takes who waits for what, and forgets who does not any more.

@@ -31,6 +31,8 @@ struct Ground {
     pods: BTreeMap<String, Value>,
     workers: Vec<WorkerView>,
     needs: Vec<ModelNeed>,
+    /// What coordinators keep.
+    stored: Vec<ServerUsage>,
     uids: u32,
 }
 
@@ -43,6 +45,7 @@ impl Ground {
             pods: BTreeMap::new(),
             workers: Vec::new(),
             needs: Vec::new(),
+            stored: Vec::new(),
             uids: 0,
         }
     }
@@ -86,7 +89,8 @@ impl Ground {
     }
 
     fn round_without_coordinator(&mut self, seconds: i64) -> Vec<String> {
-        let orders = self.look(seconds).orders;
+        let RoundOutcome { orders, ended, .. } = self.look(seconds);
+        self.store(ended);
         orders.into_iter().map(|order| self.carry_out(order, seconds)).collect()
     }
 
@@ -115,9 +119,22 @@ impl Ground {
         self.rounds.round(&ClusterState { cron_jobs, jobs, pods }, &self.workers, at(seconds))
     }
 
-    /// Another conductor begins, which knows only what the cluster says.
+    /// Another conductor begins, which knows only what the cluster says, and what servers have left with coordinators.
     fn restart(&mut self) {
         self.rounds = Rounds::new(self.rounds.settings().clone());
+        self.rounds.restore(self.stored.clone());
+    }
+
+    /// Coordinators take what servers left.
+    fn store(&mut self, ended: Vec<ServerUsage>) {
+        self.rounds.note_stored(&ended);
+        self.stored.extend(ended);
+    }
+
+    /// The worker of a pod has ended so many dialogues.
+    fn dialogues(&mut self, pod: &str, dialogues: u64) {
+        let worker = self.workers.iter_mut().find(|worker| worker.worker.as_str() == pod).unwrap();
+        worker.status = Arc::new(WorkerStatus { dialogues, ..(*worker.status).clone() });
     }
 
     /// A pod of a server, on a node or without one.
@@ -400,32 +417,112 @@ fn a_budget_is_kept_across_conductors_and_jobs_that_are_gone() {
         ground.ends(&job, begins + 5_400, "Complete", "", "");
         ground.look(begins + 5_400);
     }
-    // The first is removed after its time, and the second says what it took when it was made.
-    ground.jobs.remove("bench-a-1");
+    // Both are removed after their time.
     ground.look(16_000);
+    ground.jobs.clear();
+    ground.pods.clear();
     ground.need("b").outlook = Outlook::Work;
     ground.need("a").outlook = Outlook::Done;
-    assert!((ground.look(16_000).gpu_hours - 3.0).abs() < 1e-9);
+    for conductor in 1..3 {
+        assert_eq!(ground.round(16_000), NOTHING, "conductor {conductor}");
+        assert!((ground.look(16_000).gpu_hours - 3.0).abs() < 1e-9, "conductor {conductor}");
+        ground.rounds.note_needs(ground.needs.clone(), at(16_000));
+        assert_eq!(ground.wait_of("b", 16_000), Some("budget"), "conductor {conductor}");
+        ground.restart();
+    }
+    // Numbers go on as well.
     ground.rounds.note_needs(ground.needs.clone(), at(16_000));
-    assert_eq!(ground.wait_of("b", 16_000), Some("budget"));
-    // One that begins now knows of the hours that were gone when the last Job was made.
-    ground.restart();
-    assert!((ground.look(16_010).gpu_hours - 1.5).abs() < 1e-9, "nothing was gone then");
+    ground.need("a").outlook = Outlook::Work;
+    ground.need("a").dialogues = 1;
+    assert_eq!(ground.round(16_020), ["create bench-a-3"]);
 }
 
 #[test]
-fn another_conductor_goes_on_with_the_hours_of_jobs_that_were_gone_when_the_last_was_made() {
-    let mut ground = Ground::new(8).pool("a", 1, 2);
+fn what_a_conductor_deleted_itself_counts_for_the_next_one() {
+    let mut ground = Ground::new(8).pool("a", 1, 1);
+    let mut now = 0;
+    for (number, waits) in [(1, 5), (2, 15), (3, 45)] {
+        assert_eq!(ground.round(now), [format!("create bench-a-{number}")]);
+        let job = format!("bench-a-{number}");
+        ground.pod(&job, 0, "n1", now);
+        ground.pods.get_mut(&format!("{job}-0")).unwrap()["status"]["initContainerStatuses"] =
+            json!([{"name": "vllm", "restartCount": 6, "state": {}}]);
+        now += MINUTE;
+        assert_eq!(ground.round(now), [format!("delete {job}")]);
+        ground.pods.clear();
+        ground.restart();
+        assert_eq!(ground.round(now + waits * MINUTE - 1), NOTHING);
+        assert_eq!(ground.wait_of("a", now + waits * MINUTE - 1), Some("retry"));
+        now += waits * MINUTE;
+    }
+    let row = ground.look(now).rows.remove(0);
+    assert_eq!(row.failures, 3);
+    assert!(row.last_failure.unwrap().contains("started 6 times"));
+    assert_eq!(ground.round(now), ["create bench-a-4"]);
+    // A release that is installed anew knows nothing of that: its CronJobs are others.
+    ground.jobs.clear();
+    ground.cron_jobs[0]["metadata"]["uid"] = json!("another");
+    ground.restart();
+    assert_eq!(ground.round(now + 10), ["create bench-a-1"]);
+}
+
+#[test]
+fn a_server_leaves_what_it_was_and_did() {
+    let mut ground = Ground::new(16).pool("a", 2, 8);
     ground.round(0);
-    ground.pod("bench-a-1", 0, "n1", 0);
-    ground.ends("bench-a-1", 3_600, "Complete", "", "");
-    ground.look(3_600);
+    ground.jobs.get_mut("bench-a-1").unwrap()["spec"]["template"]["spec"]["initContainers"] =
+        json!([{"name": "vllm", "args": ["org/a", "--revision", "r-7"]}]);
+    for index in [0, 1] {
+        ground.pod("bench-a-1", index, &format!("n{index}"), 60);
+        let status = &mut ground.pods.get_mut(&format!("bench-a-1-{index}")).unwrap()["status"];
+        status["initContainerStatuses"] = json!([{"name": "vllm", "imageID": "vllm@sha256:7"}]);
+    }
+    ground.works("bench-a-1-0", WorkerPhase::Serving, Some(540));
+    ground.dialogues("bench-a-1-0", 1_200);
+    ground.look(610);
+    // It has nothing to do for half a minute, and then some more.
+    ground.works("bench-a-1-0", WorkerPhase::Idle, Some(540));
+    for now in [1_000, 1_010, 1_020, 1_030] {
+        ground.look(now);
+    }
+    ground.works("bench-a-1-0", WorkerPhase::Serving, Some(540));
+    assert_eq!(ground.look(1_100).ended, []);
+    ground.workers.clear();
+    ground.ends("bench-a-1", 1_200, "Complete", "", "");
+    let left = ServerUsage {
+        release: String::new(),
+        pool: "a".to_owned(),
+        pool_uid: "cron-a".to_owned(),
+        template: ground.jobs["bench-a-1"]["metadata"]["annotations"][TEMPLATE].as_str().unwrap().to_owned(),
+        model: "org/a".to_owned(),
+        job: "bench-a-1".to_owned(),
+        uid: "job-1".to_owned(),
+        image: "vllm@sha256:7".to_owned(),
+        revision: "r-7".to_owned(),
+        gpus: 16,
+        nodes: vec!["n0".to_owned(), "n1".to_owned()],
+        took_gpus_at: Some(at(60)),
+        loaded_at: Some(at(600)),
+        ended_at: at(1_200),
+        idle_s: 90,
+        dialogues: 1_200,
+        end: ServerEnd::Done,
+        why: String::new(),
+    };
+    let outcome = ground.look(1_205);
+    assert_eq!(outcome.ended, [left.clone()]);
+    assert_eq!(ground.look(1_215).ended, [left.clone()], "until coordinators have it");
+    ground.rounds.note_stored(&outcome.ended);
+    assert_eq!(ground.look(1_225).ended, []);
+    let hours = outcome.rows[0].gpu_hours;
+    assert_eq!(hours, left.gpu_hours());
+    assert_eq!([hours.load, hours.work, hours.idle, hours.lost].map(|hours| (hours * 3600.0 / 16.0).round()), [540.0, 510.0, 90.0, 0.0]);
+    // The next conductor knows how long this model loads, without a server of it.
+    ground.restart();
     ground.jobs.clear();
     ground.pods.clear();
-    assert_eq!(ground.round(4_000), ["create bench-a-2"]);
-    ground.restart();
-    assert!((ground.look(4_010).gpu_hours - 2.0).abs() < 1e-9);
-    assert_eq!(ground.jobs["bench-a-2"]["metadata"]["annotations"][GONE_GPU_HOURS], "2.000");
+    assert_eq!(ground.look(1_300).rows[0].load_s, 540);
+    assert_eq!(ground.look(1_300).rows[0].gpu_hours, hours);
 }
 
 #[test]

@@ -6,12 +6,13 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::Reply;
-use domain::pools::PoolStates;
+use domain::pools::{PoolStates, ServerUsage};
 use domain::{FailureCause, RunId, WorkerId};
 use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
+use crate::records::server_usage::ServerUsageFile;
 use crate::views::history::SUBMITTED;
 
 #[async_trait::async_trait]
@@ -136,6 +137,20 @@ impl Control for Access {
     async fn note_pools(&self, states: PoolStates) -> Reply<()> {
         self.serves()?;
         self.parts.fleet.note_pools(&states).await
+    }
+
+    async fn note_server_usage(&self, ended: Vec<ServerUsage>) -> Reply<()> {
+        self.serves()?;
+        let files: Vec<ServerUsageFile> = ended.iter().map(ServerUsageFile::of).collect::<Result<_, _>>()?;
+        for file in files {
+            self.parts.health.note_sink(self.parts.store.put_server_usage(file).await)?;
+        }
+        Ok(())
+    }
+
+    async fn server_usage(&self) -> Reply<Vec<ServerUsage>> {
+        self.serves()?;
+        self.parts.health.note_sink(self.parts.store.server_usages().await)
     }
 
     async fn check(&self) -> Reply<Vec<String>> {

@@ -79,7 +79,7 @@ impl Fleet {
 
 #[cfg(test)]
 mod tests {
-    use domain::pools::{PoolWait, ServersDoing, WaitReason};
+    use domain::pools::{PoolWait, ServersDoing, UsageHours, WaitReason};
     use jiff::Timestamp;
 
     use super::*;
@@ -101,7 +101,7 @@ mod tests {
             failures: 0,
             last_failure: None,
             left: None,
-            gpu_hours: 0.0,
+            gpu_hours: UsageHours::default(),
             load_s: 60,
             loading_s: None,
         }
@@ -139,8 +139,7 @@ mod tests {
         let states = PoolStates {
             release: "bench".to_owned(),
             pools: vec![pool(&[], None)],
-            gpu_hours: 1.0,
-            gpu_hours_budget: None,
+            ..PoolStates::default()
         };
         let known = KnownPools::of(&[entry(b"{".to_vec()), entry(serde_json::to_vec(&states).unwrap())]);
         assert_eq!(known.of_models([&spec("simulated", "org/R1"), &spec("simulated", "other")]), states.pools);

@@ -4,7 +4,7 @@
 //! `named_models` remembers whom any of them names, and which cannot be loaded.
 //! A `run` has its plan, which never changes, and a table of `dialogues`, which follows from its log, and one of their `usage`;
 //! `positions` says where in
-//! the log the records lie that count.
+//! the log the records lie that count. `server_usage` is what ended servers of pools left.
 
 pub(crate) mod dialogues;
 pub(crate) mod headline;
@@ -18,5 +18,6 @@ pub(crate) mod rate;
 pub(crate) mod remarks;
 pub(crate) mod retry;
 pub(crate) mod run;
+pub(crate) mod server_usage;
 pub(crate) mod store;
 pub(crate) mod usage;

@@ -2,7 +2,9 @@
 
 use domain::caller::{Caller, CallerRole};
 use domain::control::Control;
-use domain::pools::{PoolState, PoolStates, PoolWait, WaitReason};
+use domain::pools::{
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerUsage, UsageHours, WaitReason,
+};
 use jiff::Timestamp;
 
 use super::ground::{Ground, another_pack, submission};
@@ -18,14 +20,14 @@ fn pool(name: &str, model: &str, why: WaitReason) -> PoolState {
         failures: 4,
         last_failure: Some("it said: the prompt".to_owned()),
         left: Some(8),
-        gpu_hours: 1.5,
+        gpu_hours: UsageHours::default(),
         load_s: 60,
         loading_s: None,
     }
 }
 
 fn states(release: &str, pools: Vec<PoolState>) -> PoolStates {
-    PoolStates { release: release.to_owned(), pools, gpu_hours: 1.5, gpu_hours_budget: Some(2.0) }
+    PoolStates { release: release.to_owned(), pools, gpu_hours: 1.5, ..PoolStates::default() }
 }
 
 #[tokio::test]

@@ -5,12 +5,12 @@ use domain::control::{
     WorkerView,
 };
 use domain::exchange::Reply;
-use domain::pools::PoolStates;
+use domain::pools::{PoolStates, ServerUsage};
 use domain::{FailureCause, RunId, WorkerId};
 use futures::stream;
 
 use super::Client;
-use crate::convert::{all, causes_to_wire, refuse_answer};
+use crate::convert::{all, causes_to_wire, every, refuse_answer};
 use crate::limits::{CALL_TIMEOUT, LONG_CALL_TIMEOUT, STREAM_SILENCE};
 use crate::wire::{self, submit_part::Part};
 
@@ -127,6 +127,20 @@ impl Control for Client {
         let wire::Done {} =
             self.line.answer(CALL_TIMEOUT, self.control.clone().note_pools(request)).await?;
         Ok(())
+    }
+
+    async fn note_server_usage(&self, ended: Vec<ServerUsage>) -> Reply<()> {
+        let request = self.line.request(CALL_TIMEOUT, wire::ServerUsages { servers: every(ended) });
+        let wire::Done {} =
+            self.line.answer(CALL_TIMEOUT, self.control.clone().note_server_usage(request)).await?;
+        Ok(())
+    }
+
+    async fn server_usage(&self) -> Reply<Vec<ServerUsage>> {
+        let request = self.line.request(LONG_CALL_TIMEOUT, wire::ListServerUsageRequest {});
+        let mut control = self.control.clone();
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, control.list_server_usage(request)).await?;
+        all(answer.servers).map_err(refuse_answer)
     }
 }
 

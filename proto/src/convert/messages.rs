@@ -10,7 +10,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered,
     Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
-use domain::pools::{PoolState, PoolStates, PoolWait, ServerStage, ServersDoing, WaitReason};
+use domain::pools::{
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours, WaitReason,
+};
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 
 use super::on_wire::{OnWire, given, present};
@@ -25,6 +27,8 @@ numbered! {
     ServerStage => ServerStage { Queued, Loading, Serving, Idle, Ending }
 
     WaitReason => WaitReason { Gpus, Gang, Budget, Retry, GivenUp, Weights }
+
+    ServerEnd => ServerEnd { Done, Disrupted, Unusable, Failed, NoNodes }
 
     RowKind => RowKind { Task, Stage, Result }
 
@@ -126,7 +130,16 @@ mirrored! {
 
     ModelNeed => ModelNeed { model: given, outlook, dialogues, rate, workers }
 
-    PoolStates => PoolStates { release: given, pools, gpu_hours, gpu_hours_budget }
+    PoolStates => PoolStates {
+        release: given, pools, gpu_hours, gpu_hours_planned, gpu_hours_budget, plan_ends_at,
+    }
+
+    UsageHours => UsageHours { load, work, idle, lost }
+
+    ServerUsage => ServerUsage {
+        release, pool: given, pool_uid, template, model, job: given, uid: given, image, revision, gpus, nodes,
+        took_gpus_at, loaded_at, ended_at, idle_s, dialogues, end, why,
+    }
 
     PoolState => PoolState {
         pool: given, model: given, gpus, servers, wait, is_given_up, failures, last_failure, left, gpu_hours,
@@ -142,6 +155,7 @@ required_message! {
     DialogueKey => wire::DialogueKey,
     LeaseId => wire::LeaseId,
     WorkerStatus => wire::WorkerStatus,
+    UsageHours => wire::UsageHours,
 }
 
 /// Lets a message stand in a field that may be left out: absent is the default.

@@ -64,11 +64,30 @@ prop_compose! {
         is_given_up in any::<bool>(),
         last_failure in option::of(words()),
         left in option::of(any::<u64>()),
-        (gpu_hours, load_s, loading_s) in (any::<f64>(), any::<u64>(), option::of(any::<u64>())),
+        (hours, load_s, loading_s) in (any::<[f64; 4]>(), any::<u64>(), option::of(any::<u64>())),
     ) -> PoolState {
+        let [load, work, idle, lost] = hours;
+        let gpu_hours = UsageHours { load, work, idle, lost };
         let servers = servers.into_iter().map(|servers| ServersDoing { stage, servers }).collect();
         PoolState {
             pool, model, gpus, servers, wait, is_given_up, failures, last_failure, left, gpu_hours, load_s, loading_s,
+        }
+    }
+}
+
+prop_compose! {
+    pub(super) fn server_usage()(
+        (release, pool, job, uid) in (words(), name(), name(), name()),
+        (pool_uid, template, model) in (words(), words(), words()),
+        (image, revision, why) in (words(), words(), words()),
+        (gpus, idle_s, dialogues) in any::<(u32, u64, u64)>(),
+        nodes in vec(words(), 0..3),
+        (took_gpus_at, loaded_at, ended_at) in (option::of(timestamp()), option::of(timestamp()), timestamp()),
+        end in proptest::sample::select(ServerEnd::ALL.to_vec()),
+    ) -> ServerUsage {
+        ServerUsage {
+            release, pool, pool_uid, template, model, job, uid, image, revision, gpus, nodes, took_gpus_at, loaded_at,
+            ended_at, idle_s, dialogues, end, why,
         }
     }
 }

@@ -67,6 +67,8 @@ const TABLE: &[(&str, CallRoles, Sends)] = &[
     ("/kgfleet.v1.ControlService/Check", READ, NAMING),
     ("/kgfleet.v1.ControlService/GetNeeds", NEEDS, NAMING),
     ("/kgfleet.v1.ControlService/NotePools", CONDUCT, Sends::One(LIST_BYTES)),
+    ("/kgfleet.v1.ControlService/NoteServerUsage", CONDUCT, Sends::One(LIST_BYTES)),
+    ("/kgfleet.v1.ControlService/ListServerUsage", NEEDS, NAMING),
     ("/kgfleet.v1.WorkService/Register", WORK, Sends::One(REGISTRATION_BYTES)),
     ("/kgfleet.v1.WorkService/Exchange", WORK, Sends::One(REPORT_BYTES)),
     ("/kgfleet.v1.WorkService/DeliverRecords", WORK, Sends::Many(MESSAGE_BYTES)),

@@ -16,7 +16,7 @@ use super::closing::Closing;
 use super::feed::{Messages, messages, pump, until_cut, until_draining};
 use super::guard::caller;
 use super::{Answer, Serve, answer};
-use crate::convert::{causes_from_wire, configuration_from_wire, every, refuse_request, required};
+use crate::convert::{all, causes_from_wire, configuration_from_wire, every, refuse_request, required};
 use crate::limits::{CONFIGURATION_BYTES, ITEMS_AHEAD};
 use crate::pack::Assembly;
 use crate::status::{from_status, to_status};
@@ -186,6 +186,26 @@ impl ControlService for ControlHandlers {
         answer(&self.closing, async {
             control.note_pools(request.into_inner().try_into().map_err(refuse_request)?).await?;
             Ok(wire::Done {})
+        })
+        .await
+    }
+
+    async fn note_server_usage(&self, request: Request<wire::ServerUsages>) -> Answer<wire::Done> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async {
+            control.note_server_usage(all(request.into_inner().servers).map_err(refuse_request)?).await?;
+            Ok(wire::Done {})
+        })
+        .await
+    }
+
+    async fn list_server_usage(
+        &self,
+        request: Request<wire::ListServerUsageRequest>,
+    ) -> Answer<wire::ServerUsages> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async {
+            Ok(wire::ServerUsages { servers: every(control.server_usage().await?) })
         })
         .await
     }

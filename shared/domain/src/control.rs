@@ -13,7 +13,7 @@ use crate::exchange::{Outlook, Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
 use crate::outcome::FailureCause;
-use crate::pools::{PoolState, PoolStates};
+use crate::pools::{PoolState, PoolStates, ServerUsage};
 use crate::usage::ModelUsage;
 
 /// A stream of items, until the other side has no more.
@@ -75,6 +75,12 @@ pub trait Control: Send + Sync + 'static {
 
     /// Takes what a conductor tells of the pools of its release, which is shown for a minute. Repetition: the newest counts.
     async fn note_pools(&self, states: PoolStates) -> Reply<()>;
+
+    /// Keeps what servers of pools left that have ended, beside the records. Repetition: the first counts, for each server.
+    async fn note_server_usage(&self, ended: Vec<ServerUsage>) -> Reply<()>;
+
+    /// What servers of pools have left, in the order of their ends.
+    async fn server_usage(&self) -> Reply<Vec<ServerUsage>>;
 }
 
 /// What a model has left, over all runs and judged benchmarks.

@@ -1,7 +1,11 @@
 //! What a conductor tells of the pools of a release: which servers there are, what is waited for, and what has been used.
 
+mod usage;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+pub use usage::{ServerEnd, ServerUsage, UsageHours};
 
 named! {
     /// What servers may be doing.
@@ -84,7 +88,7 @@ pub struct PoolState {
     /// Dialogues left now; `None` if coordinators do not know.
     pub left: Option<u64>,
     /// GPU-hours of its servers so far.
-    pub gpu_hours: f64,
+    pub gpu_hours: UsageHours,
     /// Seconds that a server is expected to load.
     #[serde(default)]
     pub load_s: u64,
@@ -130,7 +134,11 @@ pub struct PoolStates {
     pub pools: Vec<PoolState>,
     /// GPU-hours of all servers so far.
     pub gpu_hours: f64,
+    /// GPU-hours that they will have taken at the end, as far as that can be foreseen.
+    pub gpu_hours_planned: Option<f64>,
     pub gpu_hours_budget: Option<f64>,
+    /// When the last server will end, as far as that can be foreseen.
+    pub plan_ends_at: Option<Timestamp>,
 }
 
 #[cfg(test)]
@@ -152,7 +160,7 @@ mod tests {
             failures: 0,
             last_failure: None,
             left: None,
-            gpu_hours: 0.0,
+            gpu_hours: UsageHours::default(),
             load_s: 1200,
             loading_s: None,
         };

@@ -2,20 +2,7 @@
 
 use std::time::Duration;
 
-/// How a server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerEnd {
-    /// Nothing was left to do (exit code 0).
-    Done,
-    /// It was evicted or preempted, or its node is gone.
-    Disrupted,
-    /// It cannot be used as it is configured (exit code 2): another try would end alike.
-    Unusable,
-    /// Its model did not come, or was lost (exit code 3, a deadline, too many restarts).
-    Failed,
-    /// It did not get all of its nodes in time.
-    NoNodes,
-}
+use domain::pools::ServerEnd;
 
 /// Whether another server may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ pub mod view;
 pub mod world;
 
 pub use decide::{Act, Decision, Wait, decide};
-pub use failures::{Failures, NextTry, ServerEnd};
+pub use domain::pools::ServerEnd;
+pub use failures::{Failures, NextTry};
 pub use view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 pub use world::{Mishaps, NightOutcome, Placing, World, WorldPool};

@@ -16,7 +16,7 @@ use domain::exchange::{
     Delivery, Departure, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial,
     WorkExchange,
 };
-use domain::pools::PoolStates;
+use domain::pools::{PoolStates, ServerUsage};
 use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
 use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
@@ -222,6 +222,14 @@ impl Control for ScriptedCoordinator {
 
     async fn note_pools(&self, states: PoolStates) -> Reply<()> {
         self.reply(call("note_pools", &states))
+    }
+
+    async fn note_server_usage(&self, ended: Vec<ServerUsage>) -> Reply<()> {
+        self.reply(call("note_server_usage", &ended))
+    }
+
+    async fn server_usage(&self) -> Reply<Vec<ServerUsage>> {
+        self.reply("server_usage".to_owned())
     }
 }
 

@@ -87,7 +87,7 @@ impl ReleaseStatus {
                 row.model.clone(),
                 row.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
                 row.failures.to_string(),
-                format!("{:.1}", row.gpu_hours),
+                format!("{:.1}", row.gpu_hours.total()),
                 row.words(),
             ]);
         }

@@ -189,7 +189,7 @@ pub fn pools(view: &BenchmarkView) -> Option<Table> {
             printable(&pool.model),
             pool.gpus.to_string(),
             pool.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
-            figure(pool.gpu_hours),
+            figure(pool.gpu_hours.total()),
             pool.failures.to_string(),
             printable(&pool.words()),
             pool.last_failure.as_deref().map(printable).unwrap_or_default(),

@@ -16,10 +16,10 @@ pub struct Question {
     pub expression: String,
 }
 
-const NO_CONDUCTOR: &str = "no conductor starts servers in this cluster";
+pub const NO_CONDUCTOR: &str = "no conductor starts servers in this cluster; `pools.rs` asks for it in one that has one";
 
 /// Panels of which one expression gives nothing in this test, with the reason.
-pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 12] = [
+pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 14] = [
     (
         "Preemptions",
         "kgfleet_server_preemptions_total",
@@ -51,6 +51,8 @@ pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 12] = [
     ("Failures of pools", "kgfleet_pool_", NO_CONDUCTOR),
     ("GPU-hours", "kgfleet_gpu_hours", NO_CONDUCTOR),
     ("GPU-hours by pool", "kgfleet_pool_gpu_hours", NO_CONDUCTOR),
+    ("Loading of pools", "kgfleet_pool_load", NO_CONDUCTOR),
+    ("End of the plan", "kgfleet_plan_end_timestamp_seconds", NO_CONDUCTOR),
     (
         "Servers that do not answer, or answer as another model",
         "kgfleet_server_model_mismatch",
@@ -69,6 +71,10 @@ pub const CAUSED_APART: [&str; 8] = [
     "KgfleetSinkFailing",
     "KgfleetSeriesDropped",
 ];
+
+/// Alerts about pools, which a test with a conductor causes (`pools.rs`).
+pub const OF_CONDUCTORS: [&str; 4] =
+    ["KgfleetPoolFailed", "KgfleetBudgetNearlyUsed", "KgfleetBudgetUsed", "KgfleetConductorAbsent"];
 
 /// Every expression of every panel, with its variables filled in.
 pub fn panels() -> BTreeSet<Question> {

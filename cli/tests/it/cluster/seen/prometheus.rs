@@ -64,7 +64,7 @@ impl Prometheus {
         let targets: Vec<String> = targets.iter().map(|port| format!("'127.0.0.1:{port}'")).collect();
         let configuration = format!(
             "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml, alerts.yml]\n\
-             scrape_configs:\n  - job_name: kgfleet\n    static_configs:\n      - targets: [{}]\n        \
+             scrape_configs:\n  - job_name: kgfleet\n    honor_labels: true\n    static_configs:\n      - targets: [{}]\n        \
              labels: {{release: seen, pool: gpus, node: here}}\n",
             targets.join(", ")
         );
