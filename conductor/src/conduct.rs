@@ -160,7 +160,12 @@ async fn hear(
 }
 
 /// Tells coordinators what pools do, and gives them what ended servers left.
-async fn tell(control: &dyn Control, rounds: &mut Rounds, outcome: &RoundOutcome, release: &str) -> Reply<()> {
+async fn tell(
+    control: &dyn Control,
+    rounds: &mut Rounds,
+    outcome: &RoundOutcome,
+    release: &str,
+) -> Reply<()> {
     control.note_pools(states(outcome, rounds.settings(), release)).await?;
     if !outcome.ended.is_empty() {
         let of_release = |usage: &ServerUsage| ServerUsage { release: release.to_owned(), ..usage.clone() };

@@ -125,17 +125,22 @@ pub fn scheduled_at(pod: &ServerPod) -> Option<Timestamp> {
 pub fn server_image(pods: &[&ServerPod]) -> String {
     let containers = pods.iter().flat_map(|pod| pod.status.containers());
     let mut images = containers.filter(|container| container.name != WORKER_CONTAINER);
-    images.find(|container| !container.image_id.is_empty()).map(|container| container.image_id.clone()).unwrap_or_default()
+    images
+        .find(|container| !container.image_id.is_empty())
+        .map(|container| container.image_id.clone())
+        .unwrap_or_default()
 }
 
 /// The revision of the weights that the command line of a server names; empty if it names none.
 pub fn revision_of(job: &BatchJob) -> String {
     let pod = &job.spec.template["spec"];
-    let containers = ["initContainers", "containers"].into_iter().filter_map(|key| pod[key].as_array()).flatten();
+    let containers =
+        ["initContainers", "containers"].into_iter().filter_map(|key| pod[key].as_array()).flatten();
     let words = containers.filter_map(|container| container["args"].as_array());
     let mut revisions = words.filter_map(|words| {
         let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
-        let after = words.iter().position(|word| *word == "--revision").and_then(|at| words.get(at + 1).copied());
+        let after =
+            words.iter().position(|word| *word == "--revision").and_then(|at| words.get(at + 1).copied());
         after.or_else(|| words.iter().find_map(|word| word.strip_prefix("--revision="))).map(str::to_owned)
     });
     revisions.next().unwrap_or_default()

@@ -28,9 +28,9 @@ use crate::place::remote::Remote;
 /// Every few seconds it reads the pools of a release (suspended CronJobs with the label `kgfleet/pool`), their Jobs and pods,
 /// asks a coordinator what models have left, and starts Jobs for those that have work: the longest first, within --gpus and
 /// --gpu-hours. Servers end by themselves when nothing is left. It deletes only servers that will never serve: those whose nodes
-/// do not come, whose images do not come, that do not stay up, or whose node is lost. It runs in a pod of the release, and keeps
-/// nothing: another one goes on by what is in the cluster. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
-/// the socket failed.
+/// do not come, whose images do not come, that do not stay up, or whose node is lost. It tells a coordinator what pools do, and
+/// hands it what ended servers leave. It runs in a pod of the release, and keeps nothing: another one goes on by what is in the
+/// cluster and what coordinators keep. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 the socket failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// GPUs that servers may use at once, those included that wait for nodes.

@@ -40,6 +40,7 @@ mod reporting;
 mod resuming;
 mod retrying;
 mod slurm;
+mod unattended;
 mod verbs;
 mod watching;
 mod wrong_inputs;

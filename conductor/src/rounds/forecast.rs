@@ -4,10 +4,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pool::{Limits, Mishaps, Needs, Placing, Pool, PoolView, World, WorldPool};
+use pool::{
+    Limits, Mishaps, Needs, NextTry, Placing, Pool, PoolServer, PoolServerPhase, PoolView, World, WorldPool,
+};
 
-use super::PoolServer;
 use crate::server::since_epoch;
+
+/// Nodes of the world, at most.
+const NODES_MAX: u64 = 10_000;
 
 /// What is to be expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +34,7 @@ pub(super) fn forecast(
     let mut left = Vec::new();
     for (place, (view, need)) in pools.iter().zip(&needs.of).enumerate() {
         let need = (*need)?;
-        if need.now == 0 || view.failures.next_try(since_epoch(now)) == pool::NextTry::GivenUp {
+        if need.now == 0 || view.failures.next_try(since_epoch(now)) == NextTry::GivenUp {
             continue;
         }
         let of_pool = || servers.iter().filter(|server| server.pool == place);
@@ -48,8 +52,11 @@ pub(super) fn forecast(
     }
     let per_node = left.iter().map(|pool| pool.believed.gpus).max().unwrap_or(1);
     let per_node = gpus_per_node.unwrap_or(per_node).clamp(1, limits.gpus.max(1));
+    // More nodes than there can be parts of servers change nothing, and who does not know the limit may name any.
+    let parts = left.iter().map(|pool| u64::from(pool.believed.parts) * u64::from(pool.believed.servers_max));
+    let nodes = u64::from(limits.gpus / per_node).min(parts.sum()).min(NODES_MAX);
     let world = World {
-        nodes: vec![per_node; (limits.gpus / per_node) as usize],
+        nodes: vec![per_node; nodes as usize],
         placing: Placing::Spread,
         pools: left,
         limits: Limits { gpu_hours: None, ..limits.clone() },
@@ -64,17 +71,17 @@ pub(super) fn forecast(
 /// How long a server has still to load.
 fn left_to_load(server: &PoolServer, pool: &Pool, now: Timestamp) -> Duration {
     match server.phase {
-        pool::PoolServerPhase::Unscheduled => pool.load,
-        pool::PoolServerPhase::Loading { since } => {
+        PoolServerPhase::Unscheduled => pool.load,
+        PoolServerPhase::Loading { since } => {
             pool.load.saturating_sub(since_epoch(now).saturating_sub(since))
         }
-        pool::PoolServerPhase::Serving => Duration::ZERO,
+        PoolServerPhase::Serving => Duration::ZERO,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pool::{Failures, PoolNeed, PoolServerPhase, ServerEnd};
+    use pool::{Failures, PoolNeed, ServerEnd};
 
     use super::*;
 

@@ -1,8 +1,6 @@
 //! What a conductor remembers of servers, from round to round. It is memory only. What must outlive the conductor is read from the
 //! Jobs that are there, and from what ended servers have left with coordinators.
 
-use std::time::Duration;
-
 use domain::pools::{ServerUsage, UsageHours};
 
 use super::*;

@@ -196,10 +196,7 @@ fn servers_start_the_longest_first_and_end_by_themselves() {
     assert_eq!(ground.round(10), NOTHING);
     ground.works("bench-large-1-0", WorkerPhase::Serving, Some(500));
     assert_eq!(ground.round(520), NOTHING);
-    assert_eq!(
-        ground.look(530).rows[1].servers,
-        [ServersDoing { stage: ServerStage::Serving, servers: 1 }]
-    );
+    assert_eq!(ground.look(530).rows[1].servers, [ServersDoing { stage: ServerStage::Serving, servers: 1 }]);
     *ground.need("large") =
         ModelNeed { outlook: Outlook::Done, dialogues: 0, ..ground.need("large").clone() };
     ground.ends("bench-large-1", 600, "Complete", "", "");
@@ -516,7 +513,10 @@ fn a_server_leaves_what_it_was_and_did() {
     assert_eq!(ground.look(1_225).ended, []);
     let hours = outcome.rows[0].gpu_hours;
     assert_eq!(hours, left.gpu_hours());
-    assert_eq!([hours.load, hours.work, hours.idle, hours.lost].map(|hours| (hours * 3600.0 / 16.0).round()), [540.0, 510.0, 90.0, 0.0]);
+    assert_eq!(
+        [hours.load, hours.work, hours.idle, hours.lost].map(|hours| (hours * 3600.0 / 16.0).round()),
+        [540.0, 510.0, 90.0, 0.0]
+    );
     // The next conductor knows how long this model loads, without a server of it.
     ground.restart();
     ground.jobs.clear();

@@ -95,6 +95,8 @@ impl Fleet {
     pub(crate) async fn workers(&self) -> Result<RegisteredWorkers> {
         let entries = self.health.note_queue(self.queue.raw().workers().await)?;
         let pools = self.health.note_queue(self.queue.raw().pools().await)?;
-        Ok(RegisteredWorkers { pools: KnownPools::of(&pools), ..self.statuses.read(entries) })
+        let mut workers = self.statuses.read(entries);
+        workers.pools = KnownPools::of(&pools);
+        Ok(workers)
     }
 }

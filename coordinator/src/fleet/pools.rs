@@ -136,13 +136,13 @@ mod tests {
     #[test]
     fn only_pools_of_the_models_in_question_are_shown_and_what_cannot_be_read_is_left_out() {
         let entry = |info: Vec<u8>| PoolsEntry { release: "bench".to_owned(), info };
-        let states = PoolStates {
-            release: "bench".to_owned(),
-            pools: vec![pool(&[], None)],
-            ..PoolStates::default()
-        };
+        let states =
+            PoolStates { release: "bench".to_owned(), pools: vec![pool(&[], None)], ..PoolStates::default() };
         let known = KnownPools::of(&[entry(b"{".to_vec()), entry(serde_json::to_vec(&states).unwrap())]);
-        assert_eq!(known.of_models([&spec("simulated", "org/R1"), &spec("simulated", "other")]), states.pools);
+        assert_eq!(
+            known.of_models([&spec("simulated", "org/R1"), &spec("simulated", "other")]),
+            states.pools
+        );
         assert_eq!(known.of_models([&spec("anthropic", "org/R1")]), []);
     }
 }

@@ -75,7 +75,7 @@ service_kit::metric_table! {
     RUN_MODEL_WORKERS = gauge "kgfleet_run_model_workers" Count ["run", "model"]
         "Registered workers that serve the model.";
     RUN_MODEL_BLOCKED = gauge "kgfleet_run_model_blocked" Count ["run", "model", "reason"]
-        "1 while no worker can ask the rest of a model: no-worker; loading, while a worker waits for its server of it; server-failed, where that does not answer any more; denied, where workers lack the key or may not go to the address; or the failure for which it is parked. Absent otherwise.";
+        "1 while no worker can ask the rest of a model: no-worker; loading, while a server of it loads; denied, where workers lack the key or may not go to the address; server-failed, where its server does not answer any more or its pool was given up; queued and no-pool, where a conductor starts servers and will start one of it, or has no pool for it; or the failure for which it is parked. Absent otherwise.";
     RUN_MODEL_SCORE = gauge "kgfleet_run_model_score" Count ["run", "model"]
         "Mean of the means of a model's tasks so far.";
     RUN_CELL_SCORE = gauge "kgfleet_run_cell_score" Count ["run", "model", "task"]

@@ -1,10 +1,9 @@
 //! What conductors tell of pools is shown to people as long as it is fresh, by every coordinator.
 
+use domain::ErrorCode;
 use domain::caller::{Caller, CallerRole};
 use domain::control::Control;
-use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerUsage, UsageHours, WaitReason,
-};
+use domain::pools::{PoolState, PoolStates, PoolWait, ServerEnd, ServerUsage, UsageHours, WaitReason};
 use jiff::Timestamp;
 
 use super::ground::{Ground, another_pack, submission};
@@ -77,4 +76,54 @@ async fn what_a_server_said_is_for_operators_where_a_run_is_protected() {
     };
     assert_eq!(said(CallerRole::Operator).await, "it said: the prompt");
     assert_eq!(said(CallerRole::Reader).await, "[19 characters]");
+}
+
+fn usage(job: &str, uid: &str, ended_s: i64) -> ServerUsage {
+    ServerUsage {
+        release: "bench".to_owned(),
+        pool: "large".to_owned(),
+        pool_uid: "cron-1".to_owned(),
+        template: "00ff".to_owned(),
+        model: "org/a".to_owned(),
+        job: job.to_owned(),
+        uid: uid.to_owned(),
+        image: String::new(),
+        revision: String::new(),
+        gpus: 8,
+        nodes: vec!["n1".to_owned()],
+        took_gpus_at: Some(Timestamp::UNIX_EPOCH),
+        loaded_at: None,
+        ended_at: Timestamp::from_second(ended_s).unwrap(),
+        idle_s: 0,
+        dialogues: 0,
+        end: ServerEnd::Failed,
+        why: "no such model".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn what_servers_left_is_kept_once_and_told_by_every_coordinator() {
+    let mut ground = Ground::new();
+    let coordinator = ground.coordinator();
+    assert_eq!(coordinator.server_usage().await.unwrap(), []);
+    let (first, second) = (usage("bench-large-1", "uid-1", 90), usage("bench-large-2", "uid-2", 60));
+    coordinator.note_server_usage(vec![first.clone(), second.clone()]).await.unwrap();
+    // Told again, by a conductor that knows less.
+    coordinator.note_server_usage(vec![usage("bench-large-1", "uid-1", 999)]).await.unwrap();
+    // A Job of the same name, of a release that was installed anew.
+    let third = usage("bench-large-1", "uid-3", 120);
+    coordinator.note_server_usage(vec![third.clone()]).await.unwrap();
+    ground.lose_queue();
+    let other = ground.coordinator();
+    assert_eq!(other.server_usage().await.unwrap(), [second, first.clone(), third.clone()]);
+    // What another version wrote is left out; what leads elsewhere is refused.
+    let folder = ground.data.path().join("usage");
+    std::fs::write(folder.join("bench-large-2.uid-2.json"), "{").unwrap();
+    assert_eq!(other.server_usage().await.unwrap(), [first.clone(), third]);
+    for job in ["../runs/x", "", "A", "a/b"] {
+        let refused = other.note_server_usage(vec![usage(job, "uid-9", 1)]).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Invalid, "{job}");
+    }
+    other.tend().await.unwrap();
+    assert!(other.ready().is_ok(), "the sink is well");
 }

@@ -124,8 +124,7 @@ impl Control for Client {
 
     async fn note_pools(&self, states: PoolStates) -> Reply<()> {
         let request = self.line.request(CALL_TIMEOUT, states.into());
-        let wire::Done {} =
-            self.line.answer(CALL_TIMEOUT, self.control.clone().note_pools(request)).await?;
+        let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.control.clone().note_pools(request)).await?;
         Ok(())
     }
 

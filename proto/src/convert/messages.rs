@@ -11,7 +11,8 @@ use domain::exchange::{
     Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours, WaitReason,
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours,
+    WaitReason,
 };
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 

@@ -1,7 +1,8 @@
 //! What conductors say.
 
 use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours, WaitReason,
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours,
+    WaitReason,
 };
 
 use super::*;

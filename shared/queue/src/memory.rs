@@ -18,8 +18,8 @@ use crate::clock::millis;
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits::{
-    RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, RELEASES_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most, identity_full,
-    workers_full,
+    RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, RELEASES_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most,
+    identity_full, workers_full,
 };
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 use crate::run_state::RunState;
@@ -430,7 +430,13 @@ impl MemoryQueue {
         Ok(ours)
     }
 
-    pub(crate) fn note_pools(&mut self, now_ms: u64, release: &str, info: &[u8], ttl: Duration) -> Result<()> {
+    pub(crate) fn note_pools(
+        &mut self,
+        now_ms: u64,
+        release: &str,
+        info: &[u8],
+        ttl: Duration,
+    ) -> Result<()> {
         self.pools.retain(|_, pools| pools.expires_ms > now_ms);
         if !self.pools.contains_key(release) {
             at_most("releases with pools", RELEASES_MAX, self.pools.len() + 1)?;

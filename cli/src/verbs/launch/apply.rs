@@ -124,6 +124,10 @@ impl Release {
         Ok(lacks)
     }
 
+    pub fn name(&self) -> &str {
+        &self.release
+    }
+
     /// The pools of the release with their servers, as the cluster knows them.
     pub fn pools(&self) -> anyhow::Result<ClusterState> {
         let kinds = "cronjobs.batch,jobs.batch,pods";

@@ -1,6 +1,8 @@
 //! `kgfleet launch`: from a configuration to pools of GPUs on Kubernetes, or jobs on Slurm.
 
 mod apply;
+mod costs;
+mod learn;
 mod plan;
 mod schedule;
 mod slurm;
@@ -11,10 +13,10 @@ mod values;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use ::costs::Prices;
 use anyhow::Context;
 use benchmarks::kinds;
 use coordinator::configuration::Configuration;
-use costs::Prices;
 use serde_json::{Value, json};
 
 use self::apply::Release;
@@ -37,14 +39,15 @@ use crate::place::remote::MaybeRemote;
 /// Prints which models' servers start when, on how many GPUs and for how long, as the conductor of the release would start them
 /// (`kgfleet conduct`), by a table of model sizes whose times are estimates where nothing was measured; and what does not fit, and
 /// why. --values writes the chart's values. --apply checks that the Secrets are there and installs the chart with helm, which
-/// submits the run; --status tells what became of it, --retry tries a pool again that was given up, --teardown removes the release.
+/// submits the run; --status tells what became of it, --retry tries a pool again that was given up, --costs tells what servers took
+/// and --learn writes what they have shown into the table, --teardown removes the release.
 /// --slurm submits the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some
 /// models do not fit, or pools were given up; 2 the configuration or the table cannot be used, or a Secret is missing; 3 helm,
 /// kubectl, sbatch or the coordinator failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
-    #[arg(required_unless_present_any = ["teardown", "status", "retry"])]
+    #[arg(required_unless_present_any = ["teardown", "status", "retry", "costs"])]
     config: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
@@ -67,12 +70,21 @@ pub struct Arguments {
     /// Tell what the pools of the release are doing, what failed, and what they took; with --coordinator also what they have left.
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
     status: bool,
+    /// Tell the GPU-hours and the money that the servers of the release took which have ended, for loading, for work, for having
+    /// nothing to do, and in vain; with a configuration also what was planned. Needs --coordinator, and works after a teardown
+    /// with any coordinator of the same records.
+    #[arg(long, conflicts_with_all = ["apply", "values", "status", "retry"])]
+    costs: bool,
+    /// Write how long models loaded, and how fast they were, into this table of model sizes, for the next launch. Where there is
+    /// no such file, a copy of the table in use is written.
+    #[arg(long, value_name = "FILE", requires = "costs")]
+    learn: Option<PathBuf>,
     /// Try a pool again that was given up.
     #[arg(long, value_name = "POOL", conflicts_with_all = ["config", "apply", "values", "status"])]
     retry: Option<String>,
     /// Remove the release, and with it all pools; with --coordinator, workers finish their rounds first. Records, tokens and
     /// certificates stay.
-    #[arg(long, conflicts_with_all = ["config", "apply", "values", "status", "retry"])]
+    #[arg(long, conflicts_with_all = ["config", "apply", "values", "status", "retry", "costs"])]
     teardown: bool,
     #[command(flatten)]
     prices: PriceTable,
@@ -108,6 +120,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let rows = status::read(&arguments.release, remote.as_ref())?;
         return rows.print(&sizes.gpu.name, &prices, arguments.json);
     }
+    if arguments.costs {
+        return tell_costs(&arguments, &sizes, &prices);
+    }
     let config = arguments.config.as_deref();
     let configuration = arguments.selection.configuration(config)?;
     let usual = if arguments.slurm.slurm { u32::MAX } else { sizes.gpu.per_node };
@@ -141,6 +156,30 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         arguments.release.install(&values, config)?;
     }
     Ok(verdict(&plan))
+}
+
+/// Tells what servers took, and writes what they have shown where somebody wants it.
+fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::Result<ExitCode> {
+    let Some(remote) = arguments.remote.named() else {
+        return Err(usage!(
+            "--costs asks a coordinator, which has what servers left: name one with --coordinator"
+        ));
+    };
+    let plan = match &arguments.config {
+        Some(config) => {
+            let gpus = arguments.gpus.unwrap_or(u32::MAX);
+            Some(plan(&arguments.selection.configuration(Some(config))?, sizes, gpus)?)
+        }
+        None => None,
+    };
+    let ended = costs::read(&remote, arguments.release.name())?;
+    costs::print(&costs::by_model(&ended, plan.as_ref()), &ended, (&sizes.gpu.name, prices), arguments.json)?;
+    if let Some(file) = &arguments.learn {
+        let measured = learn::measured(&ended, sizes);
+        learn::write(file, arguments.table.as_deref(), &measured)?;
+        say(&format!("{}: {} models as they were measured", file.display(), measured.len()));
+    }
+    Ok(ExitCode::Success)
 }
 
 fn verdict(plan: &LaunchPlan) -> ExitCode {

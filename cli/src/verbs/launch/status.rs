@@ -34,6 +34,9 @@ pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<Releas
         let needs = block_on(async {
             let client = remote.client()?;
             workers = client.workers().await.map_err(explained)?;
+            let mut ended = client.server_usage().await.map_err(explained)?;
+            ended.retain(|usage| usage.release == release.name());
+            rounds.restore(ended);
             client.needs(&[]).await.map_err(explained)
         })?;
         rounds.note_needs(needs, Timestamp::now());

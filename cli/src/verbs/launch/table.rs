@@ -80,12 +80,12 @@ pub struct Size {
 }
 
 /// What runs have shown of a model's servers.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredSize {
     pub load_minutes: f64,
     pub tokens_per_second: f64,
-    /// In how many runs.
+    /// How many runs of a server have shown it.
     pub runs: u32,
 }
 
@@ -119,15 +119,26 @@ impl Sizes {
     /// # Errors
     /// The file cannot be read, or a number in it is impossible.
     pub fn read(file: Option<&Path>) -> anyhow::Result<Self> {
-        let (text, name) = match file {
-            None => (SHIPPED.to_owned(), "the shipped table".to_owned()),
-            Some(path) => {
-                let name = path.display().to_string();
-                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"));
-                (text.map_err(Exit::usage)?, name)
-            }
-        };
-        let sizes: Self = toml::from_str(&text).map_err(|error| usage!("{name}: {error}"))?;
+        let name = file.map_or_else(|| "the shipped table".to_owned(), |path| path.display().to_string());
+        Self::parse(&Self::text(file)?, &name)
+    }
+
+    /// The text of the table in a file, or of the one that comes with the program.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn text(file: Option<&Path>) -> anyhow::Result<String> {
+        let Some(path) = file else { return Ok(SHIPPED.to_owned()) };
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+        text.map_err(Exit::usage)
+    }
+
+    /// Reads a table of this name.
+    ///
+    /// # Errors
+    /// It is no table, or a number in it is impossible.
+    pub fn parse(text: &str, name: &str) -> anyhow::Result<Self> {
+        let sizes: Self = toml::from_str(text).map_err(|error| usage!("{name}: {error}"))?;
         sizes.check().map_err(|problem| usage!("{name}: {problem}"))?;
         Ok(sizes)
     }

@@ -461,9 +461,10 @@ impl QueueStore for RedisStore {
 
     async fn pools(&self) -> Result<Vec<PoolsEntry>> {
         let call = scripts::POOLS.key(&keys::POOLS);
-        let mut pools = self.invoke("pools", &call, None).await?.read_all(|answer| {
-            Ok(PoolsEntry { release: answer.read()?, info: answer.read()? })
-        })?;
+        let mut pools = self
+            .invoke("pools", &call, None)
+            .await?
+            .read_all(|answer| Ok(PoolsEntry { release: answer.read()?, info: answer.read()? }))?;
         pools.sort_unstable_by(|a, b| a.release.cmp(&b.release));
         Ok(pools)
     }

@@ -16,7 +16,8 @@ pub struct Question {
     pub expression: String,
 }
 
-pub const NO_CONDUCTOR: &str = "no conductor starts servers in this cluster; `pools.rs` asks for it in one that has one";
+pub const NO_CONDUCTOR: &str =
+    "no conductor starts servers in this cluster; `pools.rs` asks for it in one that has one";
 
 /// Panels of which one expression gives nothing in this test, with the reason.
 pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 14] = [

@@ -79,7 +79,8 @@ fn what_a_conductor_does_is_shown_and_what_it_cannot_do_is_told() {
     }
     assert!(panels.len() > 10, "{panels:?}");
     for question in &panels {
-        prometheus.until(&format!("{question:?}"), |prometheus| !prometheus.range(&question.expression).is_empty());
+        prometheus
+            .until(&format!("{question:?}"), |prometheus| !prometheus.range(&question.expression).is_empty());
     }
     for alert in ["KgfleetPoolFailed", "KgfleetBudgetNearlyUsed", "KgfleetBudgetUsed", "KgfleetLoadSlow"] {
         prometheus.until(alert, |prometheus| prometheus.has_fired(alert));
