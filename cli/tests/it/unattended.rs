@@ -66,33 +66,33 @@ fn pool_of(number: usize, model: &str, gpus: u32) -> Value {
 }
 
 /// A server on its way to nodes, or on them.
-struct Placed {
+struct PlacedServer {
     gpus: u32,
     parts: u32,
     /// The node of each part that has one.
     nodes: Vec<usize>,
 }
 
-impl Placed {
+impl PlacedServer {
     fn is_whole(&self) -> bool {
         self.nodes.len() == self.parts as usize
     }
 }
 
 /// Scheduler, kubelets and Job controller.
-struct Night<'a> {
+struct UnattendedNight<'a> {
     cluster: &'a Cluster,
     coordinator: &'a Coordinator,
     kubernetes: &'a KubernetesServer,
     simulator: &'a Server,
     free: [u32; NODES],
     /// Servers that have not ended, by the name of the Job.
-    there: BTreeMap<String, Placed>,
+    there: BTreeMap<String, PlacedServer>,
     ended: BTreeSet<String>,
     ends: (mpsc::Sender<(String, Finished)>, mpsc::Receiver<(String, Finished)>),
 }
 
-impl Night<'_> {
+impl UnattendedNight<'_> {
     /// Takes new Jobs, and puts pods on nodes one by one. A server whose pods all have nodes begins.
     fn schedule(&mut self) {
         let mut begin = Vec::new();
@@ -110,7 +110,7 @@ impl Night<'_> {
             )
             .unwrap();
             let number = |key: &str| u32::try_from(estimate[key].as_u64().unwrap()).unwrap();
-            let server = self.there.entry(name.clone()).or_insert_with(|| Placed {
+            let server = self.there.entry(name.clone()).or_insert_with(|| PlacedServer {
                 gpus: number("gpus"),
                 parts: number("parts"),
                 nodes: Vec::new(),
@@ -216,7 +216,7 @@ fn thirty_one_pools_end_unattended_on_two_nodes() {
     assert!(waits.models.iter().all(|model| model.blocked.is_some() && model.loading), "{waits:?}");
 
     let began = Instant::now();
-    let mut night = Night {
+    let mut night = UnattendedNight {
         cluster: &cluster,
         coordinator: &coordinator,
         kubernetes: &kubernetes,

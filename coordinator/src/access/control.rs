@@ -12,7 +12,7 @@ use futures::{StreamExt, stream};
 
 use crate::access::{Access, redact};
 use crate::errors::of_queue;
-use crate::records::server_usage::ServerUsageFile;
+use crate::records::server_usage::{ServerUsageFile, server_usages};
 use crate::views::history::SUBMITTED;
 
 #[async_trait::async_trait]
@@ -143,14 +143,14 @@ impl Control for Access {
         self.serves()?;
         let files: Vec<ServerUsageFile> = ended.iter().map(ServerUsageFile::of).collect::<Result<_, _>>()?;
         for file in files {
-            self.parts.health.note_sink(self.parts.store.put_server_usage(file).await)?;
+            self.parts.health.note_sink(file.put(&self.parts.store).await)?;
         }
         Ok(())
     }
 
     async fn server_usage(&self) -> Reply<Vec<ServerUsage>> {
         self.serves()?;
-        self.parts.health.note_sink(self.parts.store.server_usages().await)
+        self.parts.health.note_sink(server_usages(&self.parts.store).await)
     }
 
     async fn check(&self) -> Reply<Vec<String>> {

@@ -44,33 +44,31 @@ impl ServerUsageFile {
         let content = serde_json::to_vec(usage).map_err(internal)?;
         Ok(Self { name: format!("{USAGE}/{}.{}.json", usage.job, usage.uid), content })
     }
-}
 
-impl Store {
-    /// Keeps what a server left; if this was kept before, that stays.
-    pub(crate) async fn put_server_usage(&self, file: ServerUsageFile) -> Result<()> {
-        self.sink.create(&file.name, file.content.into()).await?;
+    /// Keeps it; if something was kept of this server before, that stays.
+    pub(crate) async fn put(self, store: &Store) -> Result<()> {
+        store.sink.create(&self.name, self.content.into()).await?;
         Ok(())
     }
+}
 
-    /// What servers left, in the order of their ends. What cannot be read is left out, because another version of kgfleet may
-    /// have written it.
-    pub(crate) async fn server_usages(&self) -> Result<Vec<ServerUsage>> {
-        let names = self.sink.list(USAGE).await?;
-        if names.len() > SERVERS_READ_MAX {
-            tracing::warn!(files = names.len(), "only {SERVERS_READ_MAX} files of `{USAGE}` are read");
-        }
-        let read = |name: String| async move {
-            let content = self.sink.read(&format!("{USAGE}/{name}")).await.map_err(ServiceError::from)?;
-            let usage = content.map(|content| serde_json::from_slice::<ServerUsage>(&content));
-            Ok::<_, ServiceError>(usage.and_then(|read| {
-                read.map_err(|error| tracing::warn!(name, %error, "what a server left cannot be read")).ok()
-            }))
-        };
-        let found = stream::iter(names.into_iter().take(SERVERS_READ_MAX)).map(read).buffered(READS_MAX);
-        let found: Vec<Option<ServerUsage>> = found.try_collect().await?;
-        let mut usages: Vec<ServerUsage> = found.into_iter().flatten().collect();
-        usages.sort_by(|a, b| (a.ended_at, &a.job).cmp(&(b.ended_at, &b.job)));
-        Ok(usages)
+/// What servers left, in the order of their ends. What cannot be read is left out, because another version of kgfleet may have
+/// written it.
+pub(crate) async fn server_usages(store: &Store) -> Result<Vec<ServerUsage>> {
+    let names = store.sink.list(USAGE).await?;
+    if names.len() > SERVERS_READ_MAX {
+        tracing::warn!(files = names.len(), "only {SERVERS_READ_MAX} files of `{USAGE}` are read");
     }
+    let read = |name: String| async move {
+        let content = store.sink.read(&format!("{USAGE}/{name}")).await.map_err(ServiceError::from)?;
+        let usage = content.map(|content| serde_json::from_slice::<ServerUsage>(&content));
+        Ok::<_, ServiceError>(usage.and_then(|read| {
+            read.map_err(|error| tracing::warn!(name, %error, "what a server left cannot be read")).ok()
+        }))
+    };
+    let found = stream::iter(names.into_iter().take(SERVERS_READ_MAX)).map(read).buffered(READS_MAX);
+    let found: Vec<Option<ServerUsage>> = found.try_collect().await?;
+    let mut usages: Vec<ServerUsage> = found.into_iter().flatten().collect();
+    usages.sort_by(|a, b| (a.ended_at, &a.job).cmp(&(b.ended_at, &b.job)));
+    Ok(usages)
 }
