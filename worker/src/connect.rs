@@ -13,6 +13,7 @@ use models::{
 use crate::dialogue::Script;
 use crate::keys::Keyring;
 use crate::pairs::{PairClass, Similarity};
+use crate::vectors::KnownVectors;
 
 /// Maximum number of models in a message.
 const MODELS_LISTED_MAX: usize = 20;
@@ -198,12 +199,14 @@ pub struct Connectors {
     http: HttpClient,
     /// The keys of a worker in a fleet. Without them, configurations come from this machine and may refer to it.
     keys: Option<Arc<Keyring>>,
+    /// Vectors of texts, which the embedders of all runs share.
+    known: Arc<KnownVectors>,
 }
 
 impl Connectors {
     /// Connectors of a worker in a fleet, whose configurations come from others.
     pub fn of_fleet(keys: Arc<Keyring>) -> Self {
-        Self { http: HttpClient::default(), keys: Some(keys) }
+        Self { keys: Some(keys), ..Self::default() }
     }
 
     /// The key for a model.
@@ -252,7 +255,8 @@ impl Connect for Connectors {
                     Ask::Chat => Arc::clone(&server) as Arc<dyn ChatModel>,
                     Ask::Embed => {
                         let config = EmbedConfig { key, ..EmbedConfig::new(endpoint, requested) };
-                        Arc::new(Similarity(OpenAiEmbedder::new(config, &self.http).map_err(setup)?))
+                        let model = OpenAiEmbedder::new(config, &self.http).map_err(setup)?;
+                        Arc::new(Similarity { model, known: Arc::clone(&self.known) })
                     }
                     Ask::Classify => {
                         let config = ClassifyConfig { key, ..ClassifyConfig::new(endpoint, requested) };

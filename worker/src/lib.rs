@@ -34,6 +34,7 @@ pub mod servers;
 pub mod slots;
 mod trace;
 pub mod until_done;
+pub mod vectors;
 mod vllm;
 mod work;
 pub mod worker;

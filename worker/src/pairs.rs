@@ -13,8 +13,14 @@ use models::{
 };
 use serde_json::{Value, json};
 
-/// An embedder; answers with the cosine of the two vectors.
-pub struct Similarity<M>(pub M);
+use crate::vectors::{KnownVector, KnownVectors};
+
+/// An embedder; answers with the cosine of the two vectors. Texts whose vectors are known are not sent again. A record counts the tokens
+/// of both of its texts all the same: which dialogue comes first is chance, and no part of what a record says.
+pub struct Similarity<M> {
+    pub model: M,
+    pub known: Arc<KnownVectors>,
+}
 
 /// A classifier; answers with the likeliest class.
 pub struct PairClass<M>(pub M);
@@ -34,6 +40,17 @@ fn incomplete(what: &str) -> CallError {
     CallError::new(FailureCause::Server, RetryAdvice::No, format!("the reply has no {what}"))
 }
 
+/// The tokens of both; unknown if they are of one.
+fn sum(left: &Usage, right: &Usage) -> Usage {
+    let of = |tokens: fn(&Usage) -> Option<u64>| Some(tokens(left)? + tokens(right)?);
+    Usage {
+        prompt_tokens: of(|usage| usage.prompt_tokens),
+        completion_tokens: of(|usage| usage.completion_tokens),
+        cached_tokens: of(|usage| usage.cached_tokens),
+        reasoning_tokens: of(|usage| usage.reasoning_tokens),
+    }
+}
+
 /// Wraps a value as the reply of a chat model.
 fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatReply {
     let mut reply = ChatReply { reported_model, ..ChatReply::text(answer.to_string()) };
@@ -41,19 +58,43 @@ fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatRep
     reply
 }
 
+impl<M: EmbedModel> Similarity<M> {
+    async fn vector(&self, text: String, request: &ChatRequest) -> Result<KnownVector, CallError> {
+        let ModelIdentity { requested, endpoint, .. } = self.model.identity();
+        let embedder = format!("{} {requested}", endpoint.as_deref().unwrap_or_default());
+        let embed = async {
+            let ChatRequest { deadline, key, round, .. } = request.clone();
+            let texts: Arc<[String]> = Arc::new([text.clone()]);
+            let reply = self.model.embed(EmbedRequest { texts, deadline, key, round }).await?;
+            let embedding = reply.embeddings.into_iter().next().ok_or_else(|| incomplete("vector"))?;
+            Ok(KnownVector { embedding, usage: reply.usage, reported_model: reply.reported_model })
+        };
+        self.known.of(&embedder, &text, embed).await
+    }
+}
+
 #[async_trait::async_trait]
 impl<M: EmbedModel> ChatModel for Similarity<M> {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
-        let texts: Arc<[String]> = Arc::new(pair(&request)?);
-        let ChatRequest { deadline, key, round, .. } = request;
-        let reply = self.0.embed(EmbedRequest { texts, deadline, key, round }).await?;
-        let [left, right] = &reply.embeddings[..] else { return Err(incomplete("two vectors")) };
-        let cosine = left.cosine(right).ok_or_else(|| incomplete("vectors of one length"))?;
-        Ok(said(&json!({ "cosine": cosine }), reply.usage, reply.reported_model))
+        let [left, right] = pair(&request)?;
+        let both = async {
+            let left = self.vector(left, &request).await?;
+            Ok((left, self.vector(right, &request).await?))
+        };
+        // Whoever else asks for the same text may take long over it; then it is asked for here, with the same deadline.
+        let both = tokio::time::timeout(request.deadline.saturating_mul(2), both).await;
+        let (left, right) = both.unwrap_or_else(|_| {
+            let message = format!("no vectors within twice {} s", request.deadline.as_secs());
+            Err(CallError::new(FailureCause::Timeout, RetryAdvice::Transient, message))
+        })?;
+        let cosine = left.embedding.cosine(&right.embedding);
+        let cosine = cosine.ok_or_else(|| incomplete("vectors of one length"))?;
+        let usage = sum(&left.usage, &right.usage);
+        Ok(said(&json!({ "cosine": cosine }), usage, right.reported_model.or(left.reported_model)))
     }
 
     fn identity(&self) -> &ModelIdentity {
-        self.0.identity()
+        self.model.identity()
     }
 }
 
@@ -110,6 +151,21 @@ mod tests {
         }
     }
 
+    /// Notes the texts that it is sent.
+    struct Noting<'s>(&'s std::sync::Mutex<Vec<String>>, ModelIdentity);
+
+    #[async_trait::async_trait]
+    impl EmbedModel for Noting<'_> {
+        async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
+            self.0.lock().unwrap().extend(request.texts.iter().cloned());
+            fixed().embed(request).await
+        }
+
+        fn identity(&self) -> &ModelIdentity {
+            &self.1
+        }
+    }
+
     #[async_trait::async_trait]
     impl ClassifyModel for Fixed {
         async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
@@ -131,6 +187,10 @@ mod tests {
         }
     }
 
+    fn similarity<M>(model: M) -> Similarity<M> {
+        Similarity { model, known: Arc::default() }
+    }
+
     fn request(prompt: &str) -> ChatRequest {
         ChatRequest {
             messages: Arc::from([Message::user(prompt)]),
@@ -146,7 +206,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pair_is_answered_with_what_the_verdict_needs() {
-        let reply = Similarity(fixed()).complete(request(r#"["a", "bbb"]"#)).await.unwrap();
+        let reply = similarity(fixed()).complete(request(r#"["a", "bbb"]"#)).await.unwrap();
         let said: Value = serde_json::from_str(&reply.answer.text).unwrap();
         assert!((said["cosine"].as_f64().unwrap() - 4.0 / 20_f64.sqrt()).abs() < 1e-9, "{said}");
         assert_eq!(reply.reported_model.as_deref(), Some("m-1"));
@@ -157,9 +217,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn no_text_is_embedded_twice() {
+        let sent = std::sync::Mutex::new(Vec::new());
+        let known = Arc::new(KnownVectors::default());
+        for (left, right) in [("description", "one"), ("description", "two"), ("two", "two")] {
+            // A connector for each run: they share what is known.
+            let model = Similarity { model: Noting(&sent, fixed().0), known: Arc::clone(&known) };
+            model.complete(request(&json!([left, right]).to_string())).await.unwrap();
+        }
+        assert_eq!(*sent.lock().unwrap(), ["description", "one", "two"]);
+    }
+
+    #[tokio::test]
     async fn a_prompt_that_is_no_pair_is_refused_before_anything_is_sent() {
         for prompt in ["", "two texts", r#"["one"]"#, r#"["a", "b", "c"]"#] {
-            let error = Similarity(fixed()).complete(request(prompt)).await.unwrap_err();
+            let error = similarity(fixed()).complete(request(prompt)).await.unwrap_err();
             assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No), "{prompt}");
             assert!(error.message.contains("two texts"), "{error}");
         }

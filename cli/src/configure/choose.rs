@@ -61,7 +61,7 @@ impl Selection {
             configuration.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
         }
         if let Some(iterations) = self.iterations {
-            configuration.iterations = iterations;
+            configuration.iterations = Some(iterations);
             configuration.task_iterations.clear();
             for model in &mut configuration.models {
                 model.iterations = None;

@@ -15,7 +15,7 @@ use worker::{Connect, WorkerConfig};
 
 use crate::engine::connect;
 use crate::engine::progress::ProgressLine;
-use crate::engine::worker::{start_worker, stuck};
+use crate::engine::worker::{LocalWorker, start_worker, stuck};
 use crate::kit::output::say;
 
 /// Interval between two checks of the progress.
@@ -24,6 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Interval between two attempts to reach an unreachable model. After as long without progress, the judges' servers are
 /// checked.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// Interval between two checks of the judges' servers after an interrupt.
+const STOP_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The judges of a benchmark, and how their servers are reached.
 pub struct Judges {
@@ -72,7 +75,7 @@ pub async fn wait(
     waits: bool,
 ) -> anyhow::Result<Vec<String>> {
     let (access, waits) = (coordinator.unnamed(), waits && !judges.are_none());
-    let (stopper, mut working) = start_worker(coordinator, worker)?;
+    let LocalWorker { stopper, stop, task: mut working } = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
     let (mut replies, mut moved) = (0, Instant::now());
@@ -100,6 +103,14 @@ pub async fn wait(
                 "{name} stopped: records cannot be stored; what was stored is safe ({trouble}). Free space or mend the \
                  disk, then `kgfleet resume {name}`"
             );
+        }
+        if *stop.borrow() == Stop::Drain && waits_for_judges(&view) && tried.elapsed() >= STOP_LOOK_EVERY {
+            tried = Instant::now();
+            // What is in flight would wait for them for as long as calls are retried.
+            if !judges.out_of_reach().await.is_empty() {
+                say("dropping the dialogues in flight: they wait for a judge that is away");
+                stopper.at_least(Stop::Abort);
+            }
         }
         if judges.are_none() {
             told = all_parked(&view);
@@ -161,6 +172,11 @@ fn all_blocked(view: &BenchmarkView) -> Vec<String> {
     let mut blocked: Vec<String> = view.models.iter().filter_map(|model| model.blocked.clone()).collect();
     blocked.dedup();
     blocked
+}
+
+/// Whether nothing but judging is left.
+fn waits_for_judges(view: &BenchmarkView) -> bool {
+    !view.phase.is_over() && answers_are_complete(view)
 }
 
 /// Whether all answers are complete, so that only judges are asked.

@@ -10,7 +10,7 @@ use coordinator::Coordinator;
 use coordinator::configuration::Connector;
 use domain::exchange::WorkExchange;
 use domain::{FailureCause, WorkerId};
-use service_kit::shutdown::{self, Stop, StopSender};
+use service_kit::shutdown::{self, Stop, StopReceiver, StopSender};
 use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
 use worker::{
@@ -71,19 +71,25 @@ pub fn local_worker(
     })
 }
 
-/// Starts the worker of this process. Interrupts of the user stop it, as does the sender.
-pub fn start_worker(
-    coordinator: &Arc<Coordinator>,
-    worker: WorkerConfig,
-) -> anyhow::Result<(StopSender, JoinHandle<Result<WorkerReport, WorkerError>>)> {
+/// A worker of this process.
+pub struct LocalWorker {
+    /// Stops it, as interrupts of the user do.
+    pub stopper: StopSender,
+    /// How far it was asked to stop.
+    pub stop: StopReceiver,
+    pub task: JoinHandle<Result<WorkerReport, WorkerError>>,
+}
+
+/// Starts the worker of this process.
+pub fn start_worker(coordinator: &Arc<Coordinator>, worker: WorkerConfig) -> anyhow::Result<LocalWorker> {
     let (stopper, stop) = shutdown::channel();
     shutdown::on_signals(stopper.clone(), |wanted, _| match wanted {
         Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
         _ => say("dropping the dialogues in flight"),
     })?;
     let exchange: Arc<dyn WorkExchange> = coordinator.unnamed();
-    let working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
-    Ok((stopper, working))
+    let task = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop.clone()));
+    Ok(LocalWorker { stopper, stop, task })
 }
 
 /// Why records cannot be stored. A run on one machine then ends instead of waiting, because its user can repair that.

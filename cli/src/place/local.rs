@@ -46,10 +46,20 @@ pub fn is_run_of(run: &RunId, pipeline: &str) -> bool {
     run.as_str() != pipeline && benchmark_of(run).as_str() == pipeline
 }
 
-/// The runs of a judged benchmark of this machine; none if there is none of this name.
+/// The runs that the numbers of a judged benchmark of this machine come from: its own, and those of benchmarks whose answers and
+/// verdicts it takes over. None if there is none of this name. Where its documents are missing or cannot be read, those of its name.
 pub fn runs_in(pipeline: &RunId, data_dir: &Path) -> anyhow::Result<Vec<RunId>> {
     let found = RunDir::list(data_dir)?;
-    Ok(runs_of(pipeline.as_str(), found.iter().map(|found| found.dir.run())))
+    let mut runs = runs_of(pipeline.as_str(), found.iter().map(|found| found.dir.run()));
+    match block_on(documents(pipeline, data_dir)) {
+        Ok(Some(documents)) => {
+            let others: Vec<RunId> = documents.runs().filter(|run| !runs.contains(run)).cloned().collect();
+            runs.extend(others);
+        }
+        Err(error) if runs.is_empty() => return Err(error),
+        Ok(None) | Err(_) => {}
+    }
+    Ok(runs)
 }
 
 /// A copy of the documents of a judged benchmark of this machine; `None` if there is none of this name.

@@ -79,7 +79,7 @@ pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Opti
         name: compiled.pack.header().name.clone(),
         seed: 0,
         pack: path.display().to_string(),
-        iterations: coordinator::configuration::ITERATIONS_DEFAULT,
+        iterations: None,
         task_iterations: compiled.tasks.iter().map(asked).collect(),
         tasks: Vec::new(),
         models,

@@ -104,7 +104,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configurat
         name: format!("{model} at {endpoint}"),
         seed: 0,
         pack: crate::place::packs::CORE.to_owned(),
-        iterations: coordinator::configuration::ITERATIONS_DEFAULT,
+        iterations: None,
         task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
         models: vec![ModelSpec {

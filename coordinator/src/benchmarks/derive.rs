@@ -279,7 +279,7 @@ impl Benchmarks {
         let configuration = Configuration {
             name: format!("{}: {} of {}", pipeline.configuration.name, about.stage, about.model),
             pack: name.to_string(),
-            iterations: questions,
+            iterations: Some(questions),
             tasks: vec![TaskChoice::Label(task.label.to_string())],
             models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
             task_iterations: BTreeMap::new(),

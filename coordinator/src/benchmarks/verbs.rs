@@ -23,7 +23,7 @@ fn fixed(configuration: &Configuration) -> Configuration {
         name: String::new(),
         models: Vec::new(),
         tasks: Vec::new(),
-        iterations: 0,
+        iterations: None,
         task_iterations: std::collections::BTreeMap::new(),
         priority: None,
         ..configuration.clone()
@@ -104,7 +104,9 @@ impl Benchmarks {
         let mut dialogues = 0;
         let found = self.find(name).await?;
         for run in self.runs_of(&found).await? {
-            dialogues += self.runs.retry(&run, causes).await?;
+            if !self.has_stand_ins(&run).await? {
+                dialogues += self.runs.retry(&run, causes).await?;
+            }
         }
         match found {
             _ if dialogues == 0 => {}
@@ -112,6 +114,13 @@ impl Benchmarks {
             Benchmark::Run(run) => self.begin_judged_of(&run).await?,
         }
         Ok(dialogues)
+    }
+
+    /// Whether something stands in for the failed dialogues of a run: what was judged with that stays as it is.
+    async fn has_stand_ins(&self, run: &RunId) -> Result<bool> {
+        let Some(name) = stage_of(run) else { return Ok(false) };
+        let Some(judged) = self.find_judged(&RunId::new(name.pipeline)).await? else { return Ok(false) };
+        Ok(judged.judging.stages.iter().any(|stage| stage.name == name.stage && stage.stands_in))
     }
 
     /// Lets the judged benchmark go on that a run is of, if it is finished: new answers want verdicts.

@@ -37,9 +37,10 @@ pub struct Configuration {
     /// The task pack: `core` (built in) or the path of a pack file. Default: `core`.
     #[serde(default = "core_pack")]
     pub pack: String,
-    /// Repetitions of every task for every model, 1 to 100 000. A model may have its own number. Default: 20.
-    #[serde(default = "iterations_default")]
-    pub iterations: u32,
+    /// Repetitions of every task for every model, 1 to 100 000. A model may have its own number. Default: 20; as many as a task
+    /// has cases where the kind of the benchmark asks each of them once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
     /// Repetitions of single tasks, by label or pattern, for models that have no number of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub task_iterations: BTreeMap<String, u32>,
@@ -68,10 +69,6 @@ pub struct Configuration {
 
 fn core_pack() -> String {
     "core".to_owned()
-}
-
-fn iterations_default() -> u32 {
-    ITERATIONS_DEFAULT
 }
 
 /// Selects tasks of the pack.
@@ -286,8 +283,8 @@ impl Configuration {
         }
         let iterations = 1..=ITERATIONS_MAX;
         let bad_iterations = |given: u32| format!("is {given}; it must be between 1 and {ITERATIONS_MAX}");
-        if !iterations.contains(&self.iterations) {
-            return wrong("iterations", bad_iterations(self.iterations));
+        if let Some(given) = self.iterations.filter(|given| !iterations.contains(given)) {
+            return wrong("iterations", bad_iterations(given));
         }
         let too_many = |of: &BTreeMap<String, u32>| {
             let over = of.iter().find(|(_, given)| **given > ITERATIONS_MAX);

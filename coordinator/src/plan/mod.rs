@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use benchmarks::kinds;
 use domain::text::hex;
 use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::plan::configuration::{Configuration, Glob, TaskChoice};
+use crate::plan::configuration::{Configuration, Glob, ITERATIONS_DEFAULT, ITERATIONS_MAX, TaskChoice};
 
 pub mod configuration;
 pub(crate) mod difference;
@@ -102,6 +103,7 @@ impl Plan {
     /// Plans a configuration over the tasks of a pack.
     pub fn new(configuration: &Configuration, outlines: &[TaskOutline]) -> Result<Self, PlanError> {
         let tasks = choose(&configuration.tasks, outlines)?;
+        let configuration = &with_iterations(configuration.clone(), &tasks);
         let models =
             configuration.models.iter().map(|model| planned_model(configuration, model, &tasks)).collect();
         unmatched(configuration, &tasks, outlines)?;
@@ -164,10 +166,32 @@ impl Plan {
     }
 }
 
+/// A configuration that says how often tasks are asked. Where it did not, a kind that asks every case asks each once; others have
+/// [their default](ITERATIONS_DEFAULT).
+pub(crate) fn with_iterations(mut configuration: Configuration, tasks: &[PlannedTask]) -> Configuration {
+    if configuration.iterations.is_some() {
+        return configuration;
+    }
+    let judging = kinds::find(configuration.pipeline.as_deref()).and_then(|kind| kind.judging);
+    if !judging.is_some_and(|judging| judging.every_case) {
+        configuration.iterations = Some(ITERATIONS_DEFAULT);
+        return configuration;
+    }
+    let cases = |task: &PlannedTask| u32::try_from(task.cases).unwrap_or(u32::MAX).clamp(1, ITERATIONS_MAX);
+    let most = tasks.iter().map(cases).max().unwrap_or(ITERATIONS_DEFAULT);
+    for task in tasks.iter().filter(|task| cases(task) < most) {
+        if of_pattern(&configuration.task_iterations, &task.label).is_none() {
+            configuration.task_iterations.insert(task.label.to_string(), cases(task));
+        }
+    }
+    configuration.iterations = Some(most);
+    configuration
+}
+
 /// How often a model is asked. What is said nearer to it and to the task counts: what the model says of the task, then of all
 /// tasks, then what the configuration says of the task, then of all.
 fn planned_model(configuration: &Configuration, model: &ModelSpec, tasks: &[PlannedTask]) -> PlannedModel {
-    let iterations = model.iterations.unwrap_or(configuration.iterations);
+    let iterations = model.iterations.or(configuration.iterations).unwrap_or(ITERATIONS_DEFAULT);
     let said = |task: &PlannedTask| {
         let own = of_pattern(&model.task_iterations, &task.label);
         let of_all = || of_pattern(&configuration.task_iterations, &task.label);
@@ -313,6 +337,28 @@ mod tests {
         ragged.task_iterations.insert("C".into(), 1);
         let unknown = Plan::new(&ragged, &outlines()).unwrap_err().to_string();
         assert!(unknown.contains("`C`") && unknown.contains("A-x, A-y, B"), "{unknown}");
+    }
+
+    #[test]
+    fn a_kind_that_asks_every_case_asks_each_once_unless_somebody_says_how_often() {
+        let mut outlines = outlines();
+        outlines[0].cases = 150;
+        let mut asked = Configuration { iterations: None, ..configuration(Vec::new()) };
+        let counts = |configuration: &Configuration| {
+            let plan = Plan::new(configuration, &outlines).unwrap();
+            (0..2).map(|task| plan.models[0].iterations_of(task)).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&asked), [20, 20]);
+        asked.pipeline = Some("kghalubench".to_owned());
+        assert_eq!(counts(&asked), [150, 5]);
+        asked.task_iterations.insert("A-y".to_owned(), 2);
+        assert_eq!(counts(&asked), [150, 2]);
+        // What is stored says the same without the kind.
+        let tasks = Plan::new(&asked, &outlines).unwrap().tasks;
+        let stored = Configuration { pipeline: None, ..with_iterations(asked.clone(), &tasks) };
+        assert_eq!((stored.iterations, counts(&stored)), (Some(150), vec![150, 2]));
+        asked.iterations = Some(3);
+        assert_eq!(counts(&asked), [3, 2]);
     }
 
     #[test]

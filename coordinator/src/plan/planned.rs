@@ -11,7 +11,7 @@ use results::manifest::{Alteration, MANIFEST_VERSION, PackUse, hash};
 use crate::errors::{Result, conflict, internal, invalid};
 use crate::plan::configuration::Configuration;
 use crate::plan::protection;
-use crate::plan::{Plan, outlines};
+use crate::plan::{Plan, outlines, with_iterations};
 
 /// The field of a manifest that names the run whose answers were rejudged. Such a run has no pending dialogues.
 pub(crate) const REJUDGED: &str = "rejudged_from";
@@ -66,6 +66,8 @@ impl Planned {
         let plan = move || {
             let plan =
                 Plan::new(&configuration, &outlines(&pack)).map_err(|error| invalid(error.to_string()))?;
+            // What is stored says how much is asked, whatever the default is later.
+            let configuration = with_iterations(configuration, &plan.tasks);
             Ok(Self { configuration, pack, plan })
         };
         aside::run(plan).await.map_err(internal)?

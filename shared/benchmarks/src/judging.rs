@@ -17,7 +17,10 @@ pub struct Judging {
     pub stages: &'static [Stage],
     /// Numbers that a configuration may choose otherwise.
     pub settings: &'static [Setting],
-    /// Why answers to a task cannot be judged; nothing if they can. Asked before the first prompt, so it looks no further than it must.
+    /// Whether each case of a task is asked once unless a configuration says how often: more cases than a task's default number
+    /// of iterations are then not left out.
+    pub every_case: bool,
+    /// Why answers to a task cannot be judged; nothing if they can. Asked before the first prompt.
     pub refuses: fn(&TaskData) -> Option<String>,
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
@@ -54,6 +57,9 @@ pub struct Stage {
     pub task: fn() -> TaskData,
     /// What it asks about.
     pub about: StageInput,
+    /// Whether something of its own stands in for a question without a verdict. Such a question is not asked again: later words in that
+    /// place would change what was judged with the stand-in.
+    pub stands_in: bool,
 }
 
 /// What a stage asks about.

@@ -27,12 +27,14 @@ pub static FIXTURE: Kind = Kind {
             judge: "taste",
             version: "1",
             task: || questions::choice("liking", "Judge.", &[("GOOD", 1.0), ("BAD", 0.0)], "{{answer}}"),
+            stands_in: false,
             about: StageInput::Answers {
                 reads: &[],
                 questions: |subject, _| vec![vec![("answer", delimited(&subject.answer))]],
             },
         }],
         settings: &[],
+        every_case: false,
         refuses: |_| None,
         conclude: |_, judgements| {
             let missing = NotJudged { stage: "liking", cause: FailureCause::JudgeUnparseable };

@@ -178,7 +178,7 @@ pub(super) mod tests {
             .models
             .iter()
             .map(|spec| {
-                let iterations = spec.iterations.unwrap_or(configuration.iterations);
+                let iterations = spec.iterations.or(configuration.iterations).unwrap();
                 WantedModel { spec, judge: false, dialogues: Some(u64::from(iterations) * 26) }
             })
             .collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::Outcome;
+use rustix::process::Signal;
 
 use super::{configuration, pack, rows, view, with_judge_at, with_skill};
 use crate::harness::server::MODEL;
@@ -194,6 +195,46 @@ fn a_judge_that_nobody_serves_is_named_and_nothing_is_half_scored() {
         let told = data.kgfleet(&["table", &name]).expect(0);
         told.prints(&["is not finished", &format!("In no number: {not} waiting for verdicts")]);
     }
+}
+
+#[test]
+fn an_interrupt_ends_a_benchmark_whose_judge_is_away() {
+    let data = Data::new();
+    let url = format!("http://127.0.0.1:{}/v1", free_port());
+    let text = configuration(&pack(&data, 6, 1), 6, &[1.0], 1.0);
+    let file = data.write("away.toml", with_judge_at(&text, "abstention", "away", &url));
+    let mut running = data.start(&["run", file.to_str().unwrap()]);
+    running.until_it_says("waiting for");
+    running.signal(Signal::INT);
+    // Calls to an unreachable server are retried for many minutes: nobody waits for that.
+    running.finish().expect(130).says(&["wait for a judge that is away", "kgfleet resume"]);
+}
+
+#[test]
+fn a_retry_does_not_change_what_was_judged() {
+    let data = Data::new();
+    let right = configuration(&pack(&data, 20, 1), 20, &[0.9], 1.0);
+    // A writer that often writes no sentence: the plain statement stands in its place.
+    let text = with_skill(&right, "writer", 0.2);
+    let file = data.write("writer.toml", with_skill(&text, "classifier", 0.6));
+    let run = data.kgfleet(&["run", file.to_str().unwrap(), "--json"]);
+    let name = view(&run).run.to_string();
+    let asked = || ["nli", "llm", "expert"].map(|stage| said(&data, &name, stage).len());
+    let (judged, before) = (asked(), rows(&data, &name, "halu-verdicts"));
+    assert!(before.iter().any(|row| row["outcome"] == "aligned"), "{before:?}");
+    data.kgfleet(&["retry", &name]);
+    data.kgfleet(&["resume", &name]);
+    assert_eq!((asked(), rows(&data, &name, "halu-verdicts")), (judged, before));
+}
+
+#[test]
+fn every_question_of_an_assessment_is_asked_unless_somebody_says_how_many() {
+    let data = Data::new();
+    let text = configuration(&pack(&data, 25, 1), 25, &[0.9], 1.0).replace("iterations = 25\n", "");
+    let file = data.write("all.toml", &text);
+    // More than the twenty iterations that other benchmarks have by default.
+    let run = data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0);
+    assert_eq!(rows(&data, view(&run).run.as_str(), "halu")[0]["scored"].as_u64(), Some(25));
 }
 
 #[test]

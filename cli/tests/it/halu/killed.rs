@@ -9,12 +9,9 @@ use std::time::{Duration, Instant};
 use domain::control::{BenchmarkView, RunPhase};
 use rustix::process::Signal;
 
-use super::{configuration, pack, rows, with_skill};
+use super::{STAGES, configuration, pack, rows, with_skill};
 use crate::harness::cluster::Coordinator;
 use crate::harness::{Cluster, Data, free_port};
-
-/// The stages, in order.
-const STAGES: [&str; 7] = ["ask", "facts", "abstain", "similarity", "nli", "llm", "expert"];
 
 /// How long a stage may take to begin, for each thousand questions that models are asked.
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -5,6 +5,7 @@ use domain::control::BenchmarkView;
 
 use crate::harness::{Data, Finished, invented_graph};
 
+mod carried;
 mod fleet;
 mod generating;
 mod judges;
@@ -13,6 +14,9 @@ mod numbers;
 
 /// The roles of judges.
 const ROLES: [&str; 6] = ["writer", "abstention", "embedder", "classifier", "entailment", "expert"];
+
+/// The stages, in order.
+const STAGES: [&str; 7] = ["ask", "facts", "abstain", "similarity", "nli", "llm", "expert"];
 
 /// Draws a pack of so many questions and assessments into the folder; its path.
 fn pack(data: &Data, questions: usize, assessments: usize) -> String {

@@ -68,7 +68,7 @@ fn the_quick_configuration_ends_in_numbers_that_follow_the_skill_of_the_models()
 }
 
 /// A script that knows nothing but the table of verdicts comes to the numbers of all others.
-fn the_tables_follow_from_the_verdicts(data: &Data, name: &str) {
+pub(super) fn the_tables_follow_from_the_verdicts(data: &Data, name: &str) {
     let folder = data.path().join("tables");
     std::fs::create_dir(&folder).unwrap();
     for show in ["halu-verdicts", "halu", "halu-answers", "halu-stages", "halu-rates", "halu-groups"] {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-use super::{ClassChoice, Configuration, Connector, ITERATIONS_DEFAULT, ModelSpec, TaskChoice};
+use super::{ClassChoice, Configuration, Connector, ModelSpec, TaskChoice};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +76,7 @@ pub(crate) fn parse(text: &str) -> Result<Configuration, String> {
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,
         pack: super::core_pack(),
-        iterations: file.iterations.unwrap_or(ITERATIONS_DEFAULT),
+        iterations: file.iterations,
         task_iterations: BTreeMap::new(),
         tasks: file.tasks.into_iter().map(task).collect(),
         models: file.models.into_iter().map(model).collect::<Result<_, _>>()?,
@@ -144,7 +144,7 @@ iterations: 20
     #[test]
     fn the_published_format_is_read_unchanged() {
         let configuration = Configuration::parse(TEXT, "configuration.yml").unwrap();
-        assert_eq!(configuration.iterations, 20);
+        assert_eq!(configuration.iterations, Some(20));
         assert_eq!(configuration.models[0].connector, Connector::Gemini);
         assert_eq!(configuration.models[0].requested(), "models/somebody-001");
         assert_eq!(configuration.tasks[1], TaskChoice::Label("SparqlSyntaxFixingListLcQuad".into()));

@@ -34,6 +34,7 @@ static JUDGING: Judging = Judging {
         }),
     ],
     settings: &[],
+    every_case: false,
     refuses: |_| None,
     conclude: |_, judgements| {
         let mut grade = None;
@@ -48,7 +49,14 @@ static JUDGING: Judging = Judging {
 
 const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<PromptTexts>) -> Stage {
     let task = || (judged_facts::KIND.stages()[0].task)();
-    Stage { name, judge: "judge", version: "1", task, about: StageInput::Answers { reads: &[], questions } }
+    Stage {
+        name,
+        judge: "judge",
+        version: "1",
+        task,
+        stands_in: false,
+        about: StageInput::Answers { reads: &[], questions },
+    }
 }
 
 fn texts(subject: &Subject, part: &str) -> PromptTexts {
@@ -494,6 +502,7 @@ static WITH_CASES: Judging = Judging {
             judge: "judge",
             version: "1",
             task: || (judged_facts::KIND.stages()[0].task)(),
+            stands_in: true,
             about: StageInput::Cases(|case| {
                 let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
                 vec![vec![("fact", fact)]]
@@ -501,6 +510,7 @@ static WITH_CASES: Judging = Judging {
         },
         stage("first", |subject, _| vec![texts(subject, "first")]),
         Stage {
+            stands_in: false,
             about: StageInput::Answers {
                 reads: &["facts"],
                 questions: |subject, _| vec![texts(subject, "second")],
@@ -509,6 +519,7 @@ static WITH_CASES: Judging = Judging {
         },
     ],
     settings: &[],
+    every_case: false,
     refuses: |_| None,
     conclude: |_, judgements| {
         let grade = judgements.number("second", "grade")?;

@@ -25,6 +25,7 @@ pub static KIND: Kind = Kind {
     judging: Some(&Judging {
         stages: &[STATEMENT, SIMILARITY, SUPPORT],
         settings: &[],
+        every_case: false,
         refuses: |_| None,
         conclude,
         metrics,
@@ -47,6 +48,7 @@ const STATEMENT: Stage = Stage {
         let again = "That is no text. Reply with one sentence.";
         questions::text("statement", include_str!("statement.txt"), again)
     },
+    stands_in: true,
     about: StageInput::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
 };
 
@@ -55,6 +57,7 @@ const SIMILARITY: Stage = Stage {
     judge: "embedder",
     version: "1",
     task: || questions::similarity("similarity"),
+    stands_in: false,
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, _| vec![pair(reference(&subject.case), &subject.answer)],
@@ -66,6 +69,7 @@ const SUPPORT: Stage = Stage {
     judge: "classifier",
     version: "1",
     task: || questions::entailment("support"),
+    stands_in: false,
     about: StageInput::Answers {
         reads: &["statement"],
         questions: |subject, judgements| match judgements.number("similarity", "cosine") {

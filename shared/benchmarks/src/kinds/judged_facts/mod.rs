@@ -22,6 +22,7 @@ pub static KIND: Kind = Kind {
     judging: Some(&Judging {
         stages: &[GRADE, REVIEW],
         settings: &[],
+        every_case: false,
         refuses: |_| None,
         conclude,
         metrics,
@@ -38,6 +39,7 @@ const GRADE: Stage = Stage {
         let choices = [("CORRECT", 1.0), ("PARTLY", 0.5), ("INCORRECT", 0.0)];
         questions::choice("grade", SYSTEM, &choices, include_str!("grade.txt"))
     },
+    stands_in: false,
     about: StageInput::Answers { reads: &[], questions: |subject, _| vec![compared(subject)] },
 };
 
@@ -49,6 +51,7 @@ const REVIEW: Stage = Stage {
         let choices = [("ACCEPTABLE", 1.0), ("UNACCEPTABLE", 0.0)];
         questions::choice("review", SYSTEM, &choices, include_str!("review.txt"))
     },
+    stands_in: false,
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, judgements| match judgements.number("grade", "grade") {

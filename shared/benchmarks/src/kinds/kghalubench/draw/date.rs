@@ -1,6 +1,5 @@
 //! Dates of known precision: a year, a month or a day. The state of a graph and the end of a model's training data are such
-//! dates, and tables compare them. The calendar is not checked: `2024-02-31` is taken, because a comparison needs only the
-//! order.
+//! dates, and tables compare them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,19 +28,34 @@ impl FromStr for Date {
     type Err = DateError;
 
     fn from_str(text: &str) -> Result<Self, DateError> {
-        let number = |part: &str, digits: usize, range: std::ops::RangeInclusive<u32>| {
-            part.len() == digits
-                && part.bytes().all(|byte| byte.is_ascii_digit())
-                && part.parse().is_ok_and(|number| range.contains(&number))
+        let number = |part: &str, digits: usize| {
+            let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| part.parse::<u32>().ok()).flatten()
         };
-        let mut parts = text.split('-');
-        let year = parts.next().is_some_and(|year| number(year, 4, 1..=9_999));
-        let month = parts.next().is_none_or(|month| number(month, 2, 1..=12));
-        let day = parts.next().is_none_or(|day| number(day, 2, 1..=31));
-        if year && month && day && parts.next().is_none() {
-            return Ok(Self(text.to_owned()));
-        }
-        Err(DateError(text.to_owned()))
+        let parts: Vec<&str> = text.split('-').collect();
+        let is_date = match parts.as_slice() {
+            [year] => number(year, 4).is_some_and(|year| year > 0),
+            [year, month] => number(year, 4)
+                .zip(number(month, 2))
+                .is_some_and(|(year, month)| year > 0 && (1..=12).contains(&month)),
+            [year, month, day] => {
+                let date = number(year, 4).zip(number(month, 2)).zip(number(day, 2));
+                date.is_some_and(|((year, month), day)| year > 0 && (1..=days_of(year, month)).contains(&day))
+            }
+            _ => false,
+        };
+        if is_date { Ok(Self(text.to_owned())) } else { Err(DateError(text.to_owned())) }
+    }
+}
+
+/// How many days a month has; 0 of a month that there is not.
+fn days_of(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
     }
 }
 
@@ -94,6 +108,15 @@ mod tests {
             ["", "24", "2024-6", "2024-13", "2024-00", "2024-06-32", "2024-06-30-01", "June 2024", "2024-"]
         {
             assert!(text.parse::<Date>().is_err(), "{text}");
+        }
+        // Days that the calendar does not have.
+        for text in
+            ["2024-02-30", "2023-02-29", "1900-02-29", "2024-04-31", "2024-02-31", "2024-06-00", "0000-01"]
+        {
+            assert!(text.parse::<Date>().is_err(), "{text}");
+        }
+        for text in ["2024-02-29", "2000-02-29", "2024-12-31", "2024-04-30"] {
+            assert!(text.parse::<Date>().is_ok(), "{text}");
         }
     }
 }

@@ -66,9 +66,9 @@ fn case(place: usize, question: &Question, another: &Question) -> Result<CaseDat
     })
 }
 
-/// Why a task is no assessment; nothing if it is one, as its parameters and its first case say.
+/// Why a task is no assessment; nothing if it is one.
 pub fn refusal(task: &TaskData) -> Option<String> {
-    let why = match assessment(task, 1) {
+    let why = match assessment_of(task) {
         Ok(assessment) if assessment.questions.is_empty() => "it has no questions".to_owned(),
         Ok(_) => return None,
         Err(error) => error.to_string(),
@@ -81,23 +81,13 @@ pub fn refusal(task: &TaskData) -> Option<String> {
 /// # Errors
 /// The task was not made by [`task`].
 pub fn assessment_of(task: &TaskData) -> Result<Assessment, serde_json::Error> {
-    assessment(task, task.cases.len())
-}
-
-/// The assessment of a task, with so many of its questions.
-fn assessment(task: &TaskData, questions: usize) -> Result<Assessment, serde_json::Error> {
     let parameter = |name: &str| task.parameters.get(name).cloned().unwrap_or_default();
     Ok(Assessment {
         number: serde_json::from_value(parameter("assessment"))?,
         recipe: serde_json::from_value(parameter("recipe"))?,
         snapshot: serde_json::from_value(parameter("snapshot"))?,
         as_of: serde_json::from_value(parameter("as_of"))?,
-        questions: task
-            .cases
-            .iter()
-            .take(questions)
-            .map(|case| question_of(&case.data))
-            .collect::<Result<_, _>>()?,
+        questions: task.cases.iter().map(|case| question_of(&case.data)).collect::<Result<_, _>>()?,
     })
 }
 
@@ -127,6 +117,9 @@ mod tests {
         assert_eq!(refusal(&task), None);
         let without = TaskData { cases: Vec::new(), ..task.clone() };
         assert!(refusal(&without).unwrap().contains("no questions"));
+        let mut damaged = task.clone();
+        damaged.cases[4].data.remove("description");
+        assert!(refusal(&damaged).unwrap().contains("description"));
         let mut other = task.clone();
         other.parameters.clear();
         assert!(refusal(&other).unwrap().contains("no assessment"));

@@ -102,9 +102,8 @@ impl Statements {
     fn name_of(&self, object: &Term) -> Option<String> {
         match object {
             Term::NamedNode(node) => self.text_of(node.as_str(), &self.mapping.label),
-            Term::Literal(literal) if literal.datatype().as_str().ends_with("#dateTime") => {
-                // Of a point in time, people name the day.
-                literal.value().split('T').next().map(str::to_owned)
+            Term::Literal(literal) if is_date(literal.datatype().as_str()) => {
+                Some(as_precise_as_known(literal.value()))
             }
             Term::Literal(literal) => {
                 let foreign = literal.language().is_some_and(|language| language != self.mapping.language);
@@ -151,12 +150,82 @@ pub(crate) fn iri(term: &Term) -> Option<&str> {
     }
 }
 
+/// The datatypes of points in time.
+const DATES: [&str; 4] = ["dateTime", "date", "gYearMonth", "gYear"];
+
+fn is_date(datatype: &str) -> bool {
+    let name = datatype.strip_prefix("http://www.w3.org/2001/XMLSchema#");
+    name.is_some_and(|name| DATES.contains(&name))
+}
+
+/// A point in time as people name it, without time of day and zone, and no more precise than it is known: graphs of Wikidata's shape
+/// write a year as the first moment of it, and a month likewise. Of a first day that is meant, the month or year is true as well.
+fn as_precise_as_known(value: &str) -> String {
+    let (date, time) = value.split_once('T').map_or((value, None), |(date, time)| (date, Some(time)));
+    let date = without_zone(date);
+    if !time.is_some_and(|time| time.starts_with("00:00:00")) {
+        return date.to_owned();
+    }
+    let month = date.strip_suffix("-01").unwrap_or(date);
+    if month.len() == date.len() {
+        return date.to_owned();
+    }
+    month.strip_suffix("-01").unwrap_or(month).to_owned()
+}
+
+/// A date without its time zone, as in `1965Z` or `1965-03-04+01:00`.
+fn without_zone(date: &str) -> &str {
+    let date = date.strip_suffix('Z').unwrap_or(date);
+    match date.char_indices().rev().nth(5) {
+        Some((sign, '+' | '-')) if date[sign..].contains(':') => &date[..sign],
+        _ => date,
+    }
+}
+
 /// The year of an XSD date, which may be before the common era.
 fn year(date: &str) -> Option<i32> {
+    let date = without_zone(date.split('T').next()?);
     let (sign, digits) = match date.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, date),
     };
     let digits = digits.split('-').next()?;
     digits.parse::<i32>().ok().map(|year| sign * year)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_in_time_is_named_as_precisely_as_it_is_known() {
+        for (value, named) in [
+            ("1965-03-04T00:00:00Z", "1965-03-04"),
+            ("1965-03-01T00:00:00Z", "1965-03"),
+            ("1965-01-01T00:00:00Z", "1965"),
+            ("1965-01-01T12:30:00Z", "1965-01-01"),
+            ("-0044-01-01T00:00:00Z", "-0044"),
+            ("1965-03-04+01:00", "1965-03-04"),
+            ("1965-03-04-05:00", "1965-03-04"),
+            ("1965-03Z", "1965-03"),
+            ("1965Z", "1965"),
+            ("1965", "1965"),
+            ("-0044", "-0044"),
+            ("", ""),
+        ] {
+            assert_eq!(as_precise_as_known(value), named, "{value}");
+        }
+        for name in ["dateTime", "date", "gYear", "gYearMonth"] {
+            assert!(is_date(&format!("http://www.w3.org/2001/XMLSchema#{name}")), "{name}");
+        }
+        assert!(!is_date("http://www.w3.org/2001/XMLSchema#gDay") && !is_date("https://x.example/date"));
+    }
+
+    #[test]
+    fn years_are_read_of_every_kind_of_date() {
+        for (date, expected) in [("1965Z", 1965), ("-0044-03-15T00:00:00Z", -44), ("1965-03+01:00", 1965)] {
+            assert_eq!(year(date), Some(expected), "{date}");
+        }
+        assert_eq!(year("unknown"), None);
+    }
 }

@@ -33,6 +33,7 @@ mod windows;
 pub(super) static JUDGING: Judging = Judging {
     stages: &[stages::FACTS, stages::ABSTAIN, stages::SIMILARITY, stages::NLI, stages::LLM, stages::EXPERT],
     settings: &[THRESHOLD, COSINE_SHARE, WINDOW],
+    every_case: true,
     refuses: exercise::refusal,
     conclude,
     metrics,

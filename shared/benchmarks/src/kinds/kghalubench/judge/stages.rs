@@ -17,6 +17,7 @@ pub(super) const FACTS: Stage = Stage {
         let again = "That is no sentence. Reply with one sentence.";
         questions::text("facts", include_str!("fact.txt"), again)
     },
+    stands_in: true,
     about: StageInput::Cases(|case| {
         let Some(question) = question_of(case) else { return Vec::new() };
         statements(&question)
@@ -34,6 +35,7 @@ pub(super) const ABSTAIN: Stage = Stage {
         let choices = [("ANSWERED", 1.0), ("ABSTAINED", 0.0)];
         questions::choice("abstain", SYSTEM, &choices, include_str!("abstain.txt"))
     },
+    stands_in: false,
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, _| {
@@ -53,6 +55,7 @@ pub(super) const SIMILARITY: Stage = Stage {
     judge: "embedder",
     version: "1",
     task: || questions::similarity("similarity"),
+    stands_in: false,
     about: StageInput::Answers {
         reads: &[],
         questions: |subject, judgements| match (
@@ -72,6 +75,7 @@ pub(super) const NLI: Stage = Stage {
     judge: "classifier",
     version: "1",
     task: || questions::entailment("nli"),
+    stands_in: false,
     about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
@@ -94,6 +98,7 @@ pub(super) const LLM: Stage = Stage {
         let choices = [("EXPLICITLY STATED", 1.0), ("NOT MENTIONED", 0.0), ("CONTRADICTED", 0.0)];
         questions::choice("llm", SYSTEM, &choices, include_str!("entailment.txt"))
     },
+    stands_in: false,
     about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
@@ -110,6 +115,7 @@ pub(super) const EXPERT: Stage = Stage {
         let choices = [("EXPERT 1", 1.0), ("EXPERT 2", 0.0)];
         questions::choice("expert", SYSTEM, &choices, include_str!("expert.txt"))
     },
+    stands_in: false,
     about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
