@@ -29,7 +29,7 @@ const ABSTENTION: [&str; 2] = ["ANSWERED", "ABSTAINED"];
 const IGNORANCE: &str = "do not know";
 
 /// Words that say nothing of what a text is about.
-const GRAMMAR: [&str; 8] = ["an", "by", "in", "is", "its", "of", "or", "the"];
+const GRAMMAR: [&str; 9] = ["an", "by", "in", "is", "its", "of", "or", "the", "was"];
 
 /// The answers of a pack, and the replies of judges.
 pub struct WithJudges(pub PackKey);

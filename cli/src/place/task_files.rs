@@ -86,6 +86,8 @@ pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Opti
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
+        edition: None,
+        wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
     }))

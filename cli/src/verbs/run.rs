@@ -99,6 +99,8 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configurat
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
+        edition: None,
+        wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
         name: format!("{model} at {endpoint}"),

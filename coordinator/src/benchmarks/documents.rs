@@ -179,8 +179,8 @@ impl JudgedBenchmark {
         let configuration: Configuration = serde_json::from_value(manifest.configuration.clone())
             .map_err(|error| internal(format!("pipeline {name}: its configuration: {error}")))?;
         let kind = kinds::find(configuration.pipeline.as_deref());
-        let judging = kind.and_then(|kind| kind.judging).ok_or_else(|| {
-            conflict(format!("pipeline {name} is of a kind that this version does not know"))
+        let judging = kind.and_then(|kind| kind.judging_in(configuration.edition)).ok_or_else(|| {
+            conflict(format!("pipeline {name} is of a kind or an edition that this version does not know"))
         })?;
         Ok(Self { name, begun, manifest, configuration, judging })
     }
@@ -219,6 +219,7 @@ impl JudgedBenchmark {
             judging: self.judging,
             judges,
             settings: &self.configuration.settings,
+            wordings: &self.configuration.wordings,
         }
     }
 

@@ -60,6 +60,7 @@ impl Benchmarks {
             models: configuration.models.iter().map(|model| model.label.clone()).collect(),
             judges: configuration.judges.clone(),
             settings: configuration.settings.clone(),
+            wordings: configuration.wordings.clone(),
         };
         Ok(Some(BenchmarkReading { facts, chain, pack }))
     }

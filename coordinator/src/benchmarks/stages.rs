@@ -147,7 +147,9 @@ impl Benchmarks {
             let time = DialogueTime::of(record.started_at, answered, record.ended_at);
             stage.replies = (stage.replies.0 + 1, stage.replies.1 + time.dialogue_s);
             let ruling = match record.outcome {
-                Outcome::Scored { scores, infos } => Ruling::Scored { scores, infos },
+                Outcome::Scored { scores, infos } => {
+                    Ruling::Scored { scores, infos, seconds: time.dialogue_s }
+                }
                 Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),
             };
             stage.verdicts.add(number, ticket, uid, ruling);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use benchmarks::JudgeWordings;
 use domain::Priority;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
@@ -58,6 +59,13 @@ pub struct Configuration {
     /// Numbers of the kind of a judged benchmark that are to be otherwise than by default, such as a threshold.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, f64>,
+    /// Which edition of its kind's own wordings a judged benchmark is asked in. Default: the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition: Option<u32>,
+    /// What the judges of a judged benchmark are asked in other words, by stage: `system`, `first` and `choice`, each with the
+    /// placeholders that the stage fills.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub wordings: JudgeWordings,
     /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<String>,
@@ -202,6 +210,8 @@ impl Configuration {
             let fields = [
                 ("judges", !self.judges.is_empty()),
                 ("settings", !self.settings.is_empty()),
+                ("edition", self.edition.is_some()),
+                ("wordings", !self.wordings.is_empty()),
                 ("reuse", self.reuse.is_some()),
             ];
             if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
@@ -242,6 +252,21 @@ impl Configuration {
                 return wrong(field, format!("is {value}; it must be between {least} and {most}"));
             }
         }
+        if let Some(edition) = self.edition.filter(|_| kind.judging_in(self.edition).is_none()) {
+            let problem = format!("is {edition}; {name} has the editions 1 to {}", kind.edition());
+            return wrong("edition".to_owned(), problem);
+        }
+        for (name, wording) in &self.wordings {
+            let field = format!("wordings.{name}");
+            let Some(stage) = kind.stages().iter().find(|stage| stage.name == name) else {
+                let names: Vec<&str> = kind.stages().iter().map(|stage| stage.name).collect();
+                return wrong(field, format!("is no stage of {}: {}", kind.name, names.join(", ")));
+            };
+            if let Err(unusable) = stage.check_wording(wording) {
+                let kind = unusable.kind.map(|kind| format!(".{kind}")).unwrap_or_default();
+                return wrong(format!("{field}{kind}"), unusable.problem);
+            }
+        }
         let needed = |role: &String| kind.stages().iter().any(|stage| stage.judge == role);
         if let Some(role) = self.judges.keys().find(|role| !needed(role)) {
             return wrong(format!("judges.{role}"), format!("is asked by no stage of {name}"));
@@ -256,8 +281,8 @@ impl Configuration {
 
     /// The same questions without what makes it a judged benchmark.
     pub(crate) fn unjudged(&self) -> Self {
-        let (judges, settings) = (BTreeMap::new(), BTreeMap::new());
-        Self { pipeline: None, judges, settings, reuse: None, ..self.clone() }
+        let (judges, settings, wordings) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { pipeline: None, judges, settings, wordings, edition: None, reuse: None, ..self.clone() }
     }
 
     /// The models that are asked, with their paths in the configuration.

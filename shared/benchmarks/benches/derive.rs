@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use benchmarks::{Asked, Derivation, Ruling, Settings, StageRecords, Subject, kinds};
+use benchmarks::{Asked, Derivation, JudgeWordings, Ruling, Settings, StageRecords, Subject, kinds};
 use domain::{CaseUid, DialogueKey, Infos, ModelSpec, Scores};
 use serde_json::json;
 
@@ -51,7 +51,13 @@ fn main() {
     for kind in kinds::judged() {
         let Some(judging) = kind.judging else { continue };
         let judges = vec![&judge; kind.stages().len()];
-        let derivation = Derivation { pipeline: "p", judging, judges: &judges, settings: &Settings::new() };
+        let derivation = Derivation {
+            pipeline: "p",
+            judging,
+            judges: &judges,
+            settings: &Settings::new(),
+            wordings: &JudgeWordings::new(),
+        };
         let finished = || StageRecords { finished: true, ..StageRecords::default() };
         let mut stages: Vec<StageRecords> = kind.stages().iter().map(|_| finished()).collect();
         let asked = Asked { model: &model, subjects: &subjects, stages: &stages };
@@ -68,7 +74,12 @@ fn main() {
                     let scores = scores.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
                     let uid = CaseUid::read(&case.uid);
                     stages[run.stage].held.insert(uid.clone());
-                    stages[run.stage].verdicts.add(1, 1, uid, Ruling::Scored { scores, infos: Infos::new() });
+                    stages[run.stage].verdicts.add(
+                        1,
+                        1,
+                        uid,
+                        Ruling::Scored { scores, infos: Infos::new(), seconds: 1.0 },
+                    );
                 }
                 stages[run.stage].runs += 1;
             }

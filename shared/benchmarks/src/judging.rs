@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use domain::control::Better;
-use domain::{Ask, CaseUid, DialogueKey, FailureCause, ModelSpec, Scores};
+use domain::{Ask, CaseUid, DialogueKey, FailureCause, ModelSpec, PromptKind, Scores};
 use serde_json::{Map, Value};
 use tasks::families::judge_text;
-use tasks::{CaseData, TaskClass, TaskData};
+use tasks::{CaseData, TaskClass, TaskData, Wording};
 
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
+use crate::wordings::{self, JudgeWordings, UnusableWording};
 
 /// How the answers of a kind are judged.
 pub struct Judging {
@@ -44,6 +45,32 @@ pub struct Setting {
 /// The settings that a configuration chose, by name. What it does not name has its default.
 pub type Settings = BTreeMap<String, f64>;
 
+/// A text of a stage's questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptPlace {
+    /// What is judged: every wording must have this placeholder.
+    Needed(&'static str),
+    /// A wording may leave this placeholder out.
+    Offered(&'static str),
+}
+
+impl PromptPlace {
+    /// The placeholder.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Needed(name) | Self::Offered(name) => name,
+        }
+    }
+
+    /// The placeholder, if every wording must have it.
+    fn needed(self) -> Option<&'static str> {
+        match self {
+            Self::Needed(name) => Some(name),
+            Self::Offered(_) => None,
+        }
+    }
+}
+
 /// A judging stage.
 pub struct Stage {
     /// Its name: part of the names of its runs.
@@ -53,8 +80,11 @@ pub struct Stage {
     /// Version of what is asked and how: it changes with every change of a question's wording or of how a reply is read, and
     /// with it all questions.
     pub version: &'static str,
-    /// The task that its questions are cases of, without cases. Its class says what is asked of the judge.
+    /// The task that its questions are cases of, without cases. Its class says what is asked of the judge. Its wording is what
+    /// holds where a configuration brings none.
     pub task: fn() -> TaskData,
+    /// What stands in its prompts.
+    pub places: &'static [PromptPlace],
     /// What it asks about.
     pub about: StageInput,
     /// Whether something of its own stands in for a question without a verdict. Such a question is not asked again: later words in that
@@ -86,6 +116,45 @@ impl Stage {
     /// Whether all models share its runs.
     pub fn is_shared(&self) -> bool {
         matches!(self.about, StageInput::Cases(_))
+    }
+
+    /// The task that its questions are cases of, in the words of a configuration where it brings some.
+    pub fn task_in(&self, wordings: &JudgeWordings) -> TaskData {
+        let mut task = (self.task)();
+        if let Some(wording) = wordings.get(self.name) {
+            for (kind, template) in wording.templates() {
+                task.wording.insert(kind, template.clone());
+            }
+        }
+        task
+    }
+
+    /// Sees that a wording can be used for its questions: it has no placeholder that nothing stands in, and has those that
+    /// something is judged by.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_wording(&self, wording: &Wording) -> Result<(), UnusableWording> {
+        if self.asks() != Ask::Chat {
+            let problem = format!("is no wording: stage `{}` asks in no words", self.name);
+            return Err(UnusableWording { kind: None, problem });
+        }
+        let own = (self.task)().wording;
+        let places: Vec<&str> = self.places.iter().map(|place| place.name()).collect();
+        let needed: Vec<&str> = self.places.iter().filter_map(|place| place.needed()).collect();
+        wording.templates().try_for_each(|(kind, template)| match (kind, own.get(kind)) {
+            (PromptKind::First, _) => wordings::check_template(kind, template, &places, &needed),
+            // A follow-up is filled with what fills the stage's own one, a system prompt with nothing.
+            (_, Some(own)) => {
+                let known = own.placeholders().unwrap_or_default();
+                wordings::check_template(kind, template, &known, &[])
+            }
+            (PromptKind::System, None) => wordings::check_template(kind, template, &[], &[]),
+            (_, None) => {
+                let problem = format!("is no prompt of stage `{}`", self.name);
+                Err(UnusableWording { kind: Some(kind), problem })
+            }
+        })
     }
 
     /// What is to be asked about an answer, or about the case that it answers.
@@ -125,10 +194,15 @@ pub struct JudgeQuestion {
 }
 
 impl JudgeQuestion {
-    /// Of a stage for a judge.
-    pub fn new(stage: &Stage, judge: &ModelSpec, texts: PromptTexts) -> Self {
+    /// Of a stage for a judge, in the words of a configuration where it brings some.
+    pub fn new(stage: &Stage, wordings: &JudgeWordings, judge: &ModelSpec, texts: PromptTexts) -> Self {
         let named = texts.iter().map(|(name, text)| (*name, text.as_str()));
-        let version = format!("{} {}", stage.name, stage.version);
+        let version = match wordings.get(stage.name) {
+            None => format!("{} {}", stage.name, stage.version),
+            Some(wording) => {
+                format!("{} {} {}", stage.name, stage.version, wordings::fingerprint([wording]))
+            }
+        };
         Self { uid: CaseUid::of(named, &version, judge), texts }
     }
 
@@ -213,7 +287,10 @@ pub fn delimited(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tasks::Template;
+
     use super::*;
+    use crate::kinds;
 
     #[test]
     fn a_text_cannot_end_its_own_place() {
@@ -226,5 +303,63 @@ mod tests {
             assert_eq!((fenced.matches(open).count(), fenced.matches(close).count()), (1, 1), "{fenced}");
             text = fenced;
         }
+    }
+
+    fn wording(templates: &[(PromptKind, &str)]) -> Wording {
+        let mut wording = Wording::default();
+        templates.iter().for_each(|(kind, text)| wording.insert(*kind, Template::new(*text)));
+        wording
+    }
+
+    fn stage_of(kind: &str, name: &str) -> &'static Stage {
+        let kind = kinds::find(Some(kind)).unwrap();
+        kind.stages().iter().find(|stage| stage.name == name).unwrap()
+    }
+
+    #[test]
+    fn the_wordings_of_every_kind_fill_their_own_places() {
+        for stage in kinds::judged().flat_map(|kind| kind.stages()) {
+            if stage.asks() == Ask::Chat {
+                assert_eq!(stage.check_wording(&(stage.task)().wording), Ok(()), "{}", stage.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wording_that_nothing_fills_or_that_judges_nothing_is_refused() {
+        let grade = stage_of("judged-facts", "grade");
+        let problem = |kind, text| grade.check_wording(&wording(&[(kind, text)])).unwrap_err().problem;
+        let first = "Is {{answer}} as good as {{reference}}?";
+        assert_eq!(grade.check_wording(&wording(&[(PromptKind::First, first)])), Ok(()));
+        assert!(
+            problem(PromptKind::First, "Is {{answer}} good?").contains("lacks the placeholder `reference`")
+        );
+        assert!(problem(PromptKind::First, "{{answer}}{{x}}").contains("`x`, which nothing fills; known: "));
+        assert!(problem(PromptKind::First, "{{answer").contains("never closed"));
+        assert!(problem(PromptKind::System, "{{answer}}").contains("there is none"));
+        assert!(problem(PromptKind::Syntax, "").contains("no prompt of stage `grade`"));
+        let long = "x".repeat(wordings::TEMPLATE_CHARS_MAX + 1);
+        assert!(problem(PromptKind::System, &long).contains("20001 characters"));
+        let embedder = stage_of("compared-facts", "similarity").check_wording(&wording(&[]));
+        assert!(embedder.unwrap_err().problem.contains("asks in no words"));
+    }
+
+    #[test]
+    fn other_words_are_another_question_and_leave_the_rest_as_it_is() {
+        let grade = stage_of("judged-facts", "grade");
+        let judge = serde_json::from_value(serde_json::json!({"label": "j", "connector": "simulated"}));
+        let judge = judge.unwrap();
+        let own = wording(&[(PromptKind::System, "Be just.")]);
+        let wordings = JudgeWordings::from([("grade".to_owned(), own)]);
+        let uid = |wordings: &JudgeWordings| {
+            JudgeQuestion::new(grade, wordings, &judge, vec![("answer", "a".to_owned())]).uid
+        };
+        assert_ne!(uid(&wordings), uid(&JudgeWordings::new()));
+        let of_another = JudgeWordings::from([("review".to_owned(), wordings["grade"].clone())]);
+        assert_eq!(uid(&of_another), uid(&JudgeWordings::new()));
+        let (before, after) = ((grade.task)(), grade.task_in(&wordings));
+        assert_eq!(after.wording.get(PromptKind::System).unwrap().as_str(), "Be just.");
+        assert_eq!(after.wording.get(PromptKind::First), before.wording.get(PromptKind::First));
+        assert_eq!((after.class, after.parameters), (before.class, before.parameters));
     }
 }

@@ -16,6 +16,9 @@ pub struct Kind {
     /// rows are tasks. A judged one has a run for each model, so that answers are judged while other models are asked: it is
     /// named by what it asks, has a document of its own, and its rows are stages and results.
     pub judging: Option<&'static Judging>,
+    /// How they are judged in earlier editions, the oldest first: in other words. A configuration that names no edition has the first;
+    /// the one of `judging` is the newest.
+    pub former: &'static [&'static Judging],
     /// Its tables and figures, beside the numbers that lists and pages show of all kinds: its own, or [`results::SHOWING`].
     pub showing: Option<&'static Showing>,
 }
@@ -24,6 +27,20 @@ impl Kind {
     /// What it shows that not every kind does.
     pub fn own_showing(&self) -> Option<&'static Showing> {
         self.showing.filter(|showing| !std::ptr::eq(*showing, &results::SHOWING))
+    }
+
+    /// The number of the newest edition, from 1.
+    pub fn edition(&self) -> u32 {
+        self.former.len() as u32 + 1
+    }
+
+    /// How answers are judged in an edition, the first where none is named; `None` if there is none of this number.
+    pub fn judging_in(&self, edition: Option<u32>) -> Option<&'static Judging> {
+        let edition = edition.unwrap_or(1);
+        if edition == self.edition() {
+            return self.judging;
+        }
+        self.former.get(edition.checked_sub(1)? as usize).copied()
     }
 
     /// The judging stages; none of a kind without judges.

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`kind`] is what a kind says of itself, [`judging`] how its answers are judged, [`kinds`] registers them,
 //! [`names`] names their runs, [`verdicts`] says which verdict of a question counts, [`derive`] which questions are open,
-//! [`report`] what comes out.
+//! [`report`] what comes out. [`wordings`] are what a configuration words otherwise.
 //! [`reading`] is what records say of a benchmark, [`showing`] what its kind makes of that for people; [`results`] is what kinds show that bring nothing of their own.
 
 pub mod derive;
@@ -22,6 +22,7 @@ pub mod showing;
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
 pub mod verdicts;
+pub mod wordings;
 
 pub use derive::{Asked, Derivation, NewRun, StageRecords};
 pub use judging::{JudgeQuestion, Judgements, Judging, Setting, Settings, Stage, StageInput, Subject};
@@ -30,3 +31,4 @@ pub use names::RunName;
 pub use reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
 pub use report::{JudgedDialogue, ModelReport, NotJudged};
 pub use verdicts::{Ruling, Verdicts};
+pub use wordings::JudgeWordings;

@@ -8,6 +8,7 @@ use tasks::TaskData;
 use crate::derive::{Asked, Derivation, StageRecords};
 use crate::judging::{Judgements, Judging, Settings, Stage, Subject};
 use crate::report::JudgedDialogue;
+use crate::wordings::JudgeWordings;
 
 /// A judged benchmark whose records are read one model at a time, so that memory does not grow with the number of models.
 pub trait BenchmarkReader {
@@ -38,6 +39,8 @@ pub struct BenchmarkFacts {
     pub judges: BTreeMap<String, ModelSpec>,
     /// What the configuration chose.
     pub settings: Settings,
+    /// What the configuration words otherwise.
+    pub wordings: JudgeWordings,
 }
 
 impl BenchmarkFacts {
@@ -111,5 +114,6 @@ impl ModelReading {
 }
 
 fn derivation<'a>(facts: &'a BenchmarkFacts, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
-    Derivation { pipeline: &facts.name, judging: facts.judging, judges, settings: &facts.settings }
+    let BenchmarkFacts { name, judging, settings, wordings, .. } = facts;
+    Derivation { pipeline: name, judging, judges, settings, wordings }
 }

@@ -10,7 +10,7 @@ use present::figure::Svg;
 use present::table::{Cell, Table};
 use tasks::TaskData;
 
-use crate::judging::{Judging, Stage, StageInput, delimited};
+use crate::judging::{Judging, PromptPlace, Stage, StageInput, delimited};
 use crate::kind::Kind;
 use crate::questions;
 use crate::reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
@@ -27,6 +27,7 @@ pub static FIXTURE: Kind = Kind {
             judge: "taste",
             version: "1",
             task: || questions::choice("liking", "Judge.", &[("GOOD", 1.0), ("BAD", 0.0)], "{{answer}}"),
+            places: &[PromptPlace::Needed("answer")],
             stands_in: false,
             about: StageInput::Answers {
                 reads: &[],
@@ -44,6 +45,7 @@ pub static FIXTURE: Kind = Kind {
         metrics: |judged| vec![Metric::mean_of("liked", "liked", judged)],
         results: &[("liked", Better::Higher)],
     }),
+    former: &[],
     showing: Some(&Showing {
         title: "the fixture",
         heading: "Fixture of tests",
@@ -95,6 +97,7 @@ impl Default for EmptyReader {
             models: ["m", "n"].map(ModelLabel::from).to_vec(),
             judges: BTreeMap::from([("taste".to_owned(), judge)]),
             settings: Default::default(),
+            wordings: Default::default(),
         })
     }
 }

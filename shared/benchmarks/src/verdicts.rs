@@ -13,6 +13,8 @@ pub enum Ruling {
         scores: Scores,
         /// What explains it.
         infos: Infos,
+        /// How long it took, from the prompt to the last reply.
+        seconds: f64,
     },
     /// It has none: what was said fits nothing, or nothing was said.
     Not(FailureCause),
@@ -23,6 +25,14 @@ impl Ruling {
     pub fn number(&self, score: &str) -> Option<f64> {
         match self {
             Self::Scored { scores, .. } => scores.get(score)?.as_f64(),
+            Self::Not(_) => None,
+        }
+    }
+
+    /// How long the verdict took; `None` where there is none.
+    pub fn seconds(&self) -> Option<f64> {
+        match self {
+            Self::Scored { seconds, .. } => Some(*seconds),
             Self::Not(_) => None,
         }
     }
@@ -78,6 +88,7 @@ mod tests {
         let scored = |grade: f64| Ruling::Scored {
             scores: Scores::from_iter([("grade".to_owned(), grade.into())]),
             infos: Infos::new(),
+            seconds: 1.0,
         };
         let records = [
             (1, 9, Ruling::Not(FailureCause::Timeout)),

@@ -18,7 +18,6 @@ mod labels;
 pub mod names;
 pub mod plot;
 pub mod setups;
-pub mod stats;
 pub mod summaries;
 pub mod tables;
 pub mod view;
@@ -26,3 +25,4 @@ pub mod views;
 pub mod words;
 
 pub use dialogues::Dialogues;
+pub use stats;

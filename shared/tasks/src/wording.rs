@@ -38,6 +38,15 @@ impl Template {
         &self.0
     }
 
+    /// The names of its placeholders, in the order of the text.
+    ///
+    /// # Errors
+    /// One is opened and never closed.
+    pub fn placeholders(&self) -> Result<Vec<&str>, TemplateError> {
+        let opened = self.0.split("{{").skip(1);
+        opened.map(|rest| Ok(rest.split_once("}}").ok_or(TemplateError::Unclosed)?.0.trim())).collect()
+    }
+
     /// The text with every placeholder replaced by the `value` of its name. Values are not searched for placeholders.
     pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, TemplateError> {
         let mut text = String::with_capacity(self.0.len() * 2);
@@ -70,6 +79,11 @@ impl Wording {
     /// The template of a kind.
     pub fn get(&self, kind: PromptKind) -> Option<&Template> {
         self.templates.get(&kind)
+    }
+
+    /// Its templates, by kind.
+    pub fn templates(&self) -> impl Iterator<Item = (PromptKind, &Template)> {
+        self.templates.iter().map(|(kind, template)| (*kind, template))
     }
 
     /// The prompt of a kind.
@@ -112,6 +126,14 @@ mod tests {
             "empty" => Some(""),
             _ => None,
         })
+    }
+
+    #[test]
+    fn placeholders_are_named_in_order() {
+        let named = |text: &str| Template::new(text).placeholders().map(|names| names.join(" "));
+        assert_eq!(named("a {b} {{query}}{{ empty }}{{query}}").unwrap(), "query empty query");
+        assert_eq!(named("none").unwrap(), "");
+        assert_eq!(named("{{open"), Err(TemplateError::Unclosed));
     }
 
     #[test]

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::assessment::{self, Assessment, Recipe, Unfillable};
 use benchmarks::kinds::kghalubench::draw::frequency::{Frequency, Groups};
-use benchmarks::kinds::kghalubench::draw::{Date, exercise};
+use benchmarks::kinds::kghalubench::draw::{Date, exercise, question};
 use domain::TaskLabel;
 use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
+use tasks::Wording;
 
 use super::client::{self, RequestPacing};
 use super::source::GraphInput;
@@ -73,6 +75,10 @@ pub(super) struct Arguments {
     /// When the graph was as it is: YYYY, YYYY-MM or YYYY-MM-DD. Tables compare models' cut-offs with it.
     #[arg(long, value_name = "DATE")]
     as_of: Option<Date>,
+    /// What models are asked in other words than the program's (TOML): `system`, and `first` with the placeholders {{name}},
+    /// {{context}}, {{relation1}}, {{relation2}} and {{relation3}}.
+    #[arg(long, value_name = "FILE")]
+    wording: Option<PathBuf>,
     /// Decides which questions are drawn.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -94,6 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         answer: Duration::from_secs(arguments.patience.into()),
         attempts: arguments.attempts,
     };
+    let wording = arguments.wording.as_deref().map(read_wording).transpose()?;
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
     let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
     let groups = Groups { very_common, common };
@@ -104,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         assessment.as_of.clone_from(&arguments.as_of);
     }
     let source = arguments.source.clone().unwrap_or_else(|| arguments.kg.describe());
-    let parts = lay_out(name, &source, &assessments)?;
+    let parts = lay_out(name, &source, &assessments, wording.as_ref())?;
     let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
 
     let mut out = io::stdout().lock();
@@ -128,11 +135,17 @@ fn as_exit_code(error: Unfillable) -> anyhow::Error {
     }
 }
 
-fn lay_out(name: &str, source: &str, assessments: &[Assessment]) -> anyhow::Result<Parts> {
+fn read_wording(path: &Path) -> anyhow::Result<Wording> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let chosen: Wording = toml::from_str(&text).map_err(|error| usage!("{}: {error}", path.display()))?;
+    question::worded(&chosen).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+fn lay_out(name: &str, source: &str, assessments: &[Assessment], wording: Option<&Wording>) -> anyhow::Result<Parts> {
     let mut parts = Parts::new(name);
     let mut labels = Vec::with_capacity(assessments.len());
     for assessment in assessments {
-        let task = exercise::task(assessment)?;
+        let task = exercise::task(assessment, wording)?;
         labels.push(task.label.clone());
         parts.insert_task(&task).map_err(as_exit)?;
     }

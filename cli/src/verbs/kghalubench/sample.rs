@@ -118,6 +118,10 @@ pub(super) struct AgreementArguments {
     /// The sheets with verdicts of people, as CSV: one for each person.
     #[arg(required = true, value_name = "SHEET")]
     sheets: Vec<PathBuf>,
+    /// A pipeline of kind `kghalubench-baseline` over the same answers (`kgfleet judge`): one chat model alone, compared on the same
+    /// rows.
+    #[arg(long, value_name = "PIPELINE")]
+    baseline: Option<String>,
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
     #[command(flatten)]
@@ -138,6 +142,10 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
         people.push(read.said);
     }
     let mut lines = agreement::compare(&items, &people.concat(), reading.threshold);
+    if let Some(baseline) = &arguments.baseline {
+        let verdicts = arguments.whose.place(baseline)?.baseline()?;
+        lines.extend(agreement::compare_baseline(&reading.found, &items, &people.concat(), &verdicts));
+    }
     lines.extend(agreement::compare_people(&people));
     tables::print(None, &[agreement::table(&lines)], arguments.format, None)?;
     Ok(if is_sound { ExitCode::Success } else { ExitCode::BadInput })

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use benchmarks::BenchmarkReader;
 use benchmarks::kinds::kghalubench::KIND;
+use benchmarks::kinds::kghalubench::show::agreement::BaselineVerdicts;
 use benchmarks::kinds::kghalubench::show::read::{self, Look, ReadPipeline};
+use benchmarks::kinds::kghalubench_baseline;
+use benchmarks::{BenchmarkReader, Kind};
 
 use crate::files::judged::{self, FolderReader};
-use crate::kit::exit_code::usage;
+use crate::kit::exit_code::{explained, usage};
 use crate::place::data_dir::DataDir;
 use crate::place::fetch::Fetched;
 use crate::place::remote::MaybeRemote;
@@ -55,16 +57,28 @@ impl PipelinePlace {
     /// # Errors
     /// There is none; it is of another kind, or cannot be read.
     pub(super) fn read(&self, look: &mut Look<'_>) -> anyhow::Result<ReadPipeline> {
+        read::read(&mut self.reader(&KIND)?, look).map_err(judged::of_showing)
+    }
+
+    /// What one chat model says alone.
+    ///
+    /// # Errors
+    /// There is none of this name; it is of another kind, or cannot be read.
+    pub(super) fn baseline(&self) -> anyhow::Result<BaselineVerdicts> {
+        BaselineVerdicts::read(&mut self.reader(&kghalubench_baseline::KIND)?).map_err(explained)
+    }
+
+    fn reader(&self, wanted: &Kind) -> anyhow::Result<FolderReader> {
         let (name, data_dir): (&str, &Path) = match self {
             Self::Here { name, data_dir } => (name, data_dir),
             Self::Fetched(fetched) => (fetched.name.as_str(), fetched.data_dir()),
         };
-        let mut reader = FolderReader::open(name, data_dir)?
+        let reader = FolderReader::open(name, data_dir)?
             .ok_or_else(|| usage!("there is no pipeline {name} in {}", data_dir.display()))?;
         let (name, kind) = (&reader.facts().name, &reader.facts().kind);
-        if kind != KIND.name {
-            return Err(usage!("pipeline {name} is of kind {kind}; this is for those of {}", KIND.name));
+        if kind != wanted.name {
+            return Err(usage!("pipeline {name} is of kind {kind}; this is for those of {}", wanted.name));
         }
-        read::read(&mut reader, look).map_err(judged::of_showing)
+        Ok(reader)
     }
 }

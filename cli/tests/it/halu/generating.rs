@@ -230,3 +230,35 @@ fn the_bundled_pack_is_what_the_generator_draws_today() {
     let bundled = data.kgfleet(&["pack", "list", "halu-demo", "--json"]).expect(0);
     assert_eq!(drawn.json()["hash"], bundled.json()["hash"], "draw it again into task-data/");
 }
+
+#[test]
+fn a_pack_brings_the_wording_that_it_was_drawn_with() {
+    let data = Data::new();
+    let out = data.path().join("own.kgpack");
+    let out = out.to_str().unwrap();
+    let wording =
+        "system = \"Be brief.\"\nfirst = \"{{name}}? {{relation1}}, {{relation2}}, {{relation3}}.\"\n";
+    let file = data.write("wording.toml", wording);
+    let numbers =
+        ["--out", out, "--questions", "2", "--assessments", "1", "--wording", file.to_str().unwrap()];
+    draw_invented(&data, &numbers);
+    data.kgfleet(&["pack", "verify", out]).expect(0);
+    let folder = data.path().join("unsealed");
+    data.kgfleet(&["pack", "unseal", out, folder.to_str().unwrap()]).expect(0);
+    let mut texts = String::new();
+    for file in ["tasks", "wording"]
+        .iter()
+        .flat_map(|part| std::fs::read_dir(folder.join(part)).into_iter().flatten())
+    {
+        texts += &std::fs::read_to_string(file.unwrap().path()).unwrap_or_default();
+    }
+    assert!(texts.contains("Be brief.") && texts.contains("{{name}}? {{relation1}}"), "{texts}");
+    data.write("wording.toml", wording.replace("{{relation2}}", ""));
+    let mapping = data.path().join("mapping.toml");
+    let graph = data.path().join("graph.ttl");
+    let generate =
+        ["halu", "generate", "--kg", graph.to_str().unwrap(), "--mapping", mapping.to_str().unwrap()];
+    data.kgfleet(&[&generate[..], &numbers].concat())
+        .expect(2)
+        .says(&["wording.toml", "lacks the placeholder `relation2`"]);
+}

@@ -228,6 +228,48 @@ fn a_retry_does_not_change_what_was_judged() {
 }
 
 #[test]
+fn a_wording_of_ones_own_is_asked_in_and_named() {
+    let data = Data::new();
+    let pack = pack(&data, 6, 1);
+    let text = configuration(&pack, 6, &[0.9], 1.0);
+    let file = data.write("own.toml", &text);
+    let own = view(&data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0)).run.to_string();
+    let first = "Own words. {{fact}}\n{{answer}}\nReply with one of these words: EXPLICITLY STATED, NOT MENTIONED, CONTRADICTED";
+    let worded = format!("{text}[wordings.llm]\nfirst = \"\"\"{first}\"\"\"\n");
+    let file = data.write("worded.toml", &worded);
+    let judged = data.kgfleet(&["judge", &own, "--with", file.to_str().unwrap(), "--json"]).expect(0);
+    let name = view(&judged).run.to_string();
+    let (before, after) = (said(&data, &own, "llm"), said(&data, &name, "llm"));
+    assert!(!before.is_empty() && before.keys().all(|prompt| !prompt.starts_with("Own words.")));
+    assert!(after.len() == before.len() && after.keys().all(|prompt| prompt.starts_with("Own words.")));
+    assert!(said(&data, &name, "nli").is_empty(), "nobody else is asked again");
+    data.kgfleet(&["table", &name])
+        .expect(0)
+        .prints(&["Wordings: questions ", "(the program's, but for llm)"]);
+    for (from, to, told) in [
+        ("{{fact}}", "", "lacks the placeholder `fact`"),
+        ("{{fact}}", "{{fact}}{{x}}", "`x`, which nothing fills"),
+        ("wordings.llm", "wordings.nli", "asks in no words"),
+        ("wordings.llm", "wordings.lml", "is no stage of"),
+        ("seed = 1", "seed = 1\nedition = 3", "has the editions 1 to 2"),
+    ] {
+        let file = data.write("wrong.toml", worded.replacen(from, to, 1));
+        data.kgfleet(&["run", file.to_str().unwrap()]).expect(2).says(&[told]);
+    }
+}
+
+#[test]
+fn the_second_edition_asks_in_its_own_words() {
+    let data = Data::new();
+    let text = configuration(&pack(&data, 6, 1), 6, &[0.9], 1.0);
+    let file = data.write("second.toml", text.replace("seed = 1\n", "seed = 1\nedition = 2\n"));
+    let name = view(&data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0)).run.to_string();
+    let asked = said(&data, &name, "abstain");
+    assert!(!asked.is_empty() && asked.keys().all(|prompt| prompt.contains("tries in earnest")));
+    data.kgfleet(&["table", &name]).expect(0).prints(&["Wordings: questions ", "(the program's)"]);
+}
+
+#[test]
 fn every_question_of_an_assessment_is_asked_unless_somebody_says_how_many() {
     let data = Data::new();
     let text = configuration(&pack(&data, 25, 1), 25, &[0.9], 1.0).replace("iterations = 25\n", "");
@@ -235,6 +277,46 @@ fn every_question_of_an_assessment_is_asked_unless_somebody_says_how_many() {
     // More than the twenty iterations that other benchmarks have by default.
     let run = data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0);
     assert_eq!(rows(&data, view(&run).run.as_str(), "halu")[0]["scored"].as_u64(), Some(25));
+}
+
+#[test]
+fn one_judge_alone_is_asked_about_the_same_answers() {
+    let data = Data::new();
+    let text = configuration(&pack(&data, 8, 1), 8, &[0.7], 1.0);
+    let file = data.write("halu.toml", &text);
+    let name = view(&data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0)).run.to_string();
+    let (models, _) = text.split_once("[judges.").unwrap();
+    let judge = |role: &str, label: &str| {
+        format!("[judges.{role}]\nlabel = \"{label}\"\nconnector = \"simulated\"\nskill = 1.0\n")
+    };
+    let judges = ["writer-1", "abstention-1", "baseline"]
+        .map(|label| judge(label.trim_end_matches("-1"), label))
+        .concat();
+    let alone = models.replace("\"kghalubench\"", "\"kghalubench-baseline\"");
+    let file = data.write("alone.toml", format!("{alone}{judges}"));
+    let judged = data.kgfleet(&["judge", &name, "--with", file.to_str().unwrap(), "--json"]).expect(0);
+    let baseline = view(&judged).run.to_string();
+    assert!(said(&data, &baseline, "abstain").is_empty(), "that verdict is taken over");
+    let sheet = data.path().join("sheet.csv");
+    let sheet = sheet.to_str().unwrap();
+    data.kgfleet(&["halu", "sample", &name, "--count", "20", "--out", sheet]).expect(0);
+    let drawn = std::fs::read_to_string(sheet).unwrap();
+    let said = drawn.lines().filter_map(|line| {
+        let (id, rest) = line.split_once(',')?;
+        let verdict = if rest.starts_with("Does") { "stated" } else { "same" };
+        (id.starts_with('h') && id.len() == 17).then(|| format!("{id},{verdict}\n"))
+    });
+    std::fs::write(sheet, format!("id,verdict\n{}", said.collect::<String>())).unwrap();
+    let told =
+        data.kgfleet(&["halu", "agreement", &name, sheet, "--baseline", &baseline, "--format", "json"]);
+    let told = told.expect(0).json();
+    for stage in ["one judge: entity", "one judge: facts"] {
+        let row = told["rows"].as_array().unwrap().iter().find(|row| row["stage"] == stage);
+        assert!(row.is_some_and(|row| row["rows"].as_u64() > Some(0)), "{told}");
+    }
+    data.kgfleet(&["halu", "agreement", &name, sheet, "--baseline", &name])
+        .expect(2)
+        .says(&["is of kind", "kghalubench-baseline"]);
 }
 
 #[test]

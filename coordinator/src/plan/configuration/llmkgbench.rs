@@ -71,6 +71,8 @@ pub(crate) fn parse(text: &str) -> Result<Configuration, String> {
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
+        edition: None,
+        wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
         name: "LLM-KG-Bench configuration".to_owned(),

@@ -11,10 +11,11 @@ use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::judging::{JudgeQuestion, Judgements, Judging, Settings, StageInput, Subject};
+use crate::judging::{JudgeQuestion, Judgements, Judging, PromptTexts, Settings, StageInput, Subject};
 use crate::names::{RunName, SHARED};
 use crate::report::{JudgedDialogue, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};
+use crate::wordings::JudgeWordings;
 
 /// What the sink holds of one stage for one model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,6 +52,8 @@ pub struct Derivation<'a> {
     pub judges: &'a [&'a ModelSpec],
     /// What its configuration chose.
     pub settings: &'a Settings,
+    /// What its configuration words otherwise.
+    pub wordings: &'a JudgeWordings,
 }
 
 /// A run to be created.
@@ -96,7 +99,7 @@ impl Derivation<'_> {
             let StageInput::Cases(questions) = spec.about else { continue };
             let mut seen = HashSet::new();
             let questions = cases.iter().flat_map(questions);
-            let questions = questions.map(|texts| JudgeQuestion::new(spec, self.judges[stage], texts));
+            let questions = questions.map(|texts| self.question(stage, texts));
             let open: Vec<JudgeQuestion> = questions
                 .filter(|question| !held.held.contains(&question.uid) && seen.insert(question.uid.clone()))
                 .collect();
@@ -140,7 +143,7 @@ impl Derivation<'_> {
                 let questions = spec.questions(subject, judgements);
                 let mut rulings = Vec::with_capacity(questions.len());
                 for texts in questions {
-                    let question = JudgeQuestion::new(spec, self.judges[stage], texts);
+                    let question = self.question(stage, texts);
                     match held.verdicts.of(&question.uid) {
                         Some(ruling) => rulings.push(ruling),
                         None => known = false,
@@ -168,13 +171,17 @@ impl Derivation<'_> {
         }
     }
 
+    fn question(&self, stage: usize, texts: PromptTexts) -> JudgeQuestion {
+        JudgeQuestion::new(&self.judging.stages[stage], self.wordings, self.judges[stage], texts)
+    }
+
     fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<JudgeQuestion>) -> NewRun {
         let spec = &self.judging.stages[stage];
         let cases: Vec<CaseData> = open.into_iter().map(JudgeQuestion::into_case).collect();
         NewRun {
             name: RunName::new(self.pipeline, spec.name, model, number),
             stage,
-            task: TaskData { cases, ..(spec.task)() },
+            task: TaskData { cases, ..spec.task_in(self.wordings) },
         }
     }
 
@@ -206,7 +213,7 @@ impl Derivation<'_> {
         for (stage, (spec, held)) in self.judging.stages.iter().zip(stages).enumerate() {
             let mut rulings: Vec<&Ruling> = Vec::new();
             for texts in spec.questions(subject, &judgements) {
-                let question = JudgeQuestion::new(spec, self.judges[stage], texts);
+                let question = self.question(stage, texts);
                 match held.verdicts.of(&question.uid) {
                     Some(ruling) => rulings.push(ruling),
                     None => return Err(spec.name),

@@ -49,14 +49,15 @@ static JUDGING: Judging = Judging {
 
 const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<PromptTexts>) -> Stage {
     let task = || (judged_facts::KIND.stages()[0].task)();
-    Stage {
-        name,
-        judge: "judge",
-        version: "1",
-        task,
-        stands_in: false,
-        about: StageInput::Answers { reads: &[], questions },
-    }
+    let about = StageInput::Answers { reads: &[], questions };
+    Stage { name, judge: "judge", version: "1", task, places: &[], stands_in: false, about }
+}
+
+/// A derivation of a configuration that chooses nothing.
+fn derivation<'a>(judging: &'a Judging, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
+    static SETTINGS: Settings = Settings::new();
+    static WORDINGS: JudgeWordings = JudgeWordings::new();
+    Derivation { pipeline: "p", judging, judges, settings: &SETTINGS, wordings: &WORDINGS }
 }
 
 fn texts(subject: &Subject, part: &str) -> PromptTexts {
@@ -162,9 +163,7 @@ impl Sink {
             serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
         let judges = vec![&judge; JUDGING.stages.len()];
         let (subjects, stages, label) = (self.subjects(model), self.stages(model), MODELS[model].into());
-        let derivation =
-            Derivation { pipeline: "p", judging: &JUDGING, judges: &judges, settings: &Settings::new() };
-        with(&derivation, &Asked { model: &label, subjects: &subjects, stages: &stages })
+        with(&derivation(&JUDGING, &judges), &Asked { model: &label, subjects: &subjects, stages: &stages })
     }
 
     fn new_runs(&self, model: usize) -> Vec<NewRun> {
@@ -210,7 +209,11 @@ fn key(model: usize, slot: usize) -> DialogueKey {
 }
 
 fn grade(grade: f64) -> Ruling {
-    Ruling::Scored { scores: Scores::from_iter([("grade".to_owned(), json!(grade))]), infos: Infos::new() }
+    Ruling::Scored {
+        scores: Scores::from_iter([("grade".to_owned(), json!(grade))]),
+        infos: Infos::new(),
+        seconds: 1.0,
+    }
 }
 
 fn ruling(said: u8) -> Ruling {
@@ -228,7 +231,7 @@ fn graded(sink: &Sink, model: usize, subject: &Subject) -> Option<f64> {
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let said = |stage: usize, part: &str| -> Option<f64> {
         let spec = &JUDGING.stages[stage];
-        let uid = JudgeQuestion::new(spec, &judge, texts(subject, part)).uid;
+        let uid = JudgeQuestion::new(spec, &JudgeWordings::new(), &judge, texts(subject, part)).uid;
         let slug = RunName::new("p", spec.name, &MODELS[model].into(), 1).model;
         let mut found: Vec<_> = sink
             .records
@@ -498,15 +501,12 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
 static WITH_CASES: Judging = Judging {
     stages: &[
         Stage {
-            name: "facts",
-            judge: "judge",
-            version: "1",
-            task: || (judged_facts::KIND.stages()[0].task)(),
             stands_in: true,
             about: StageInput::Cases(|case| {
                 let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
                 vec![vec![("fact", fact)]]
             }),
+            ..stage("facts", |_, _| Vec::new())
         },
         stage("first", |subject, _| vec![texts(subject, "first")]),
         Stage {
@@ -533,8 +533,7 @@ static WITH_CASES: Judging = Judging {
 fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_reads_it() {
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let judges = [&judge; 3];
-    let derivation =
-        Derivation { pipeline: "p", judging: &WITH_CASES, judges: &judges, settings: &Settings::new() };
+    let derivation = derivation(&WITH_CASES, &judges);
     let case = |fact: &str| Map::from_iter([("fact".to_owned(), json!(fact))]);
     let subject = |model: usize, fact: &str| Subject {
         key: key(model, 0),
@@ -571,7 +570,13 @@ fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_
         assert!(names.len() == 1 && names[0].starts_with("p.first."), "{names:?}");
         assert_eq!(standings, [StageProgress::Asking, StageProgress::Open, StageProgress::Waiting]);
     }
-    let first = JudgeQuestion::new(&WITH_CASES.stages[1], &judge, texts(&subject(0, "a"), "first")).uid;
+    let first = JudgeQuestion::new(
+        &WITH_CASES.stages[1],
+        &JudgeWordings::new(),
+        &judge,
+        texts(&subject(0, "a"), "first"),
+    )
+    .uid;
     stages[1].held.insert(first.clone());
     stages[1].verdicts.add(1, 1, first, grade(1.0));
     let (names, standings, outcome) = new_runs(0, &stages);

@@ -7,5 +7,6 @@ pub static KIND: Kind = Kind {
     name: "exact",
     about: "answers to knowledge graph tasks, scored by comparing graphs and query results",
     judging: None,
+    former: &[],
     showing: None,
 };

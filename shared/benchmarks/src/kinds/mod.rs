@@ -7,9 +7,16 @@ pub mod compared_facts;
 pub mod exact;
 pub mod judged_facts;
 pub mod kghalubench;
+pub mod kghalubench_baseline;
 
 /// Every kind; the first is that of configurations that name none.
-static ALL: [&Kind; 4] = [&exact::KIND, &judged_facts::KIND, &compared_facts::KIND, &kghalubench::KIND];
+static ALL: [&Kind; 5] = [
+    &exact::KIND,
+    &judged_facts::KIND,
+    &compared_facts::KIND,
+    &kghalubench::KIND,
+    &kghalubench_baseline::KIND,
+];
 
 /// Kinds that a test added to its process.
 #[cfg(any(test, feature = "test-support"))]
@@ -75,7 +82,7 @@ mod tests {
     use present::table::Cell;
 
     use super::*;
-    use crate::judging::StageInput;
+    use crate::judging::{Stage, StageInput};
     use crate::names::ASK;
     use crate::showing::{Extras, ShownBenchmark};
     use crate::testing::{EmptyReader, FIXTURE};
@@ -148,6 +155,24 @@ mod tests {
     fn a_configuration_without_judges_is_exact_and_cannot_name_it() {
         assert_eq!(find(None).map(|kind| kind.name), Some("exact"));
         assert!(find(Some("exact")).is_none() && find(Some("judged-facts")).is_some());
+    }
+
+    #[test]
+    fn editions_differ_in_words_and_in_nothing_else() {
+        for kind in judged() {
+            assert_eq!(kind.judging_in(Some(kind.edition() + 1)).map(|judging| judging.stages.len()), None);
+            assert!(kind.judging_in(Some(0)).is_none() && kind.judging_in(None).is_some(), "{}", kind.name);
+            for former in kind.former {
+                let names = |stages: &[Stage]| {
+                    stages.iter().map(|stage| (stage.name, stage.judge)).collect::<Vec<_>>()
+                };
+                assert_eq!(names(former.stages), names(kind.stages()), "{}", kind.name);
+                for (before, now) in former.stages.iter().zip(kind.stages()) {
+                    let of = |stage: &Stage| crate::wordings::fingerprint([&(stage.task)().wording]);
+                    assert_eq!(of(before) == of(now), before.version == now.version, "{}", now.name);
+                }
+            }
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 30] = [
+const ORDER: [&str; 31] = [
     "domain",
     "present",
     "costs",
+    "stats",
     "pool",
     "aside",
     "named-files",

@@ -31,7 +31,6 @@ const FOLDERS: [(&str, &[&str]); 4] = [
     (
         "shared/report",
         &[
-            "stats",
             "words.rs",
             "names.rs",
             ".",

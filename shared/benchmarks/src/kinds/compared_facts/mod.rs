@@ -12,7 +12,7 @@ use domain::control::Better;
 use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};
 
-use crate::judging::{Judgements, Judging, Stage, StageInput, Subject, delimited};
+use crate::judging::{Judgements, Judging, PromptPlace, Stage, StageInput, Subject, delimited};
 use crate::kind::Kind;
 use crate::questions::{self, pair};
 use crate::report::{JudgedDialogue, Metric, NotJudged};
@@ -31,6 +31,7 @@ pub static KIND: Kind = Kind {
         metrics,
         results: &[("supported", Better::Higher), ("near", Better::Higher), ("similarity", Better::Higher)],
     }),
+    former: &[],
     showing: Some(&results::SHOWING),
 };
 
@@ -48,6 +49,7 @@ const STATEMENT: Stage = Stage {
         let again = "That is no text. Reply with one sentence.";
         questions::text("statement", include_str!("statement.txt"), again)
     },
+    places: &[PromptPlace::Needed("reference")],
     stands_in: true,
     about: StageInput::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
 };
@@ -57,6 +59,7 @@ const SIMILARITY: Stage = Stage {
     judge: "embedder",
     version: "1",
     task: || questions::similarity("similarity"),
+    places: &[],
     stands_in: false,
     about: StageInput::Answers {
         reads: &[],
@@ -69,6 +72,7 @@ const SUPPORT: Stage = Stage {
     judge: "classifier",
     version: "1",
     task: || questions::entailment("support"),
+    places: &[],
     stands_in: false,
     about: StageInput::Answers {
         reads: &["statement"],

@@ -11,7 +11,13 @@ mod judge;
 pub mod numbers;
 pub mod show;
 
-pub use judge::{THRESHOLD, fate, sentences};
+pub use judge::{THRESHOLD, fact_seconds, fate, sentences};
+
+/// What a kind needs that judges the same answers otherwise.
+pub(super) mod judged_alike {
+    pub(in crate::kinds) use super::judge::stages::{ABSTAIN, FACTS, SYSTEM};
+    pub(in crate::kinds) use super::judge::{JUDGING, edition1, question_of, sentences};
+}
 
 use crate::kind::Kind;
 
@@ -20,5 +26,6 @@ pub static KIND: Kind = Kind {
     name: "kghalubench",
     about: "overviews of entities of a knowledge graph, checked for what is made up",
     judging: Some(&judge::JUDGING),
+    former: &[&judge::edition1::EDITION_1],
     showing: Some(&show::SHOWING),
 };

@@ -82,7 +82,7 @@ pub fn mean_deviations(weights: &Weights, graph_seed: u64, seed: u64) -> (f64, f
             let of = |(place, fate): (usize, &Fate)| {
                 let question = &assessments[index].questions[place];
                 let hard = difficulty.of(index, place, question, *fate == Fate::Hallucinated).unwrap();
-                AnsweredQuestion { fate: *fate, difficulty: hard }
+                AnsweredQuestion { question: place as u32, fate: *fate, difficulty: hard }
             };
             fates.iter().enumerate().map(of).collect()
         };

@@ -1,10 +1,9 @@
 //! Writes an assessment as a task of a pack, and reads it back. A case holds its whole question with description and facts, so
 //! that judges and tables need the pack only and never the graph.
 
-use domain::PromptKind;
 use serde_json::{Map, Value};
 use tasks::families::entity_overview;
-use tasks::{CaseData, TaskData, Template, Wording};
+use tasks::{CaseData, TaskData, Wording};
 
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::question;
@@ -19,15 +18,13 @@ pub fn label(number: u32) -> String {
     format!("{LABEL}-{:02}", number + 1)
 }
 
-/// The task of an assessment, with a case for each question. Its reference, wrong and malformed answers are those of a
+/// The task of an assessment, with a case for each question, in the program's own wording unless [another](question::worded) is
+/// chosen. Its reference, wrong and malformed answers are those of a
 /// simulated model, so that packs can be verified without a real one.
 ///
 /// # Errors
 /// None for an assessment that was drawn: its fields can be written as JSON.
-pub fn task(assessment: &Assessment) -> Result<TaskData, serde_json::Error> {
-    let mut wording = Wording::default();
-    wording.insert(PromptKind::System, Template::new(question::SYSTEM));
-    wording.insert(PromptKind::First, Template::new("{{question}}"));
+pub fn task(assessment: &Assessment, chosen: Option<&Wording>) -> Result<TaskData, serde_json::Error> {
     let Assessment { number, recipe, snapshot, as_of, questions } = assessment;
     let mut parameters = Map::from_iter([
         ("assessment".to_owned(), (*number).into()),
@@ -40,25 +37,35 @@ pub fn task(assessment: &Assessment) -> Result<TaskData, serde_json::Error> {
     let case = |(place, question): (usize, &Question)| {
         // Somebody else to mistake the entity for.
         let another = &questions[(place + 1) % questions.len()];
-        case(place, question, another)
+        case(place, question, another, chosen.is_some())
     };
     Ok(TaskData {
         label: label(*number).as_str().into(),
         class: entity_overview::NAME.to_owned(),
         version: entity_overview::VERSION.to_owned(),
         parameters,
-        wording,
+        wording: chosen.cloned().unwrap_or_else(question::wording),
         cases: questions.iter().enumerate().map(case).collect::<Result<_, _>>()?,
     })
 }
 
-fn case(place: usize, question: &Question, another: &Question) -> Result<CaseData, serde_json::Error> {
+fn case(
+    place: usize,
+    question: &Question,
+    another: &Question,
+    in_parts: bool,
+) -> Result<CaseData, serde_json::Error> {
     let Value::Object(data) = serde_json::to_value(question)? else { return Ok(CaseData::default()) };
     let says = |recall| Some(answer(question, recall, another));
     Ok(CaseData {
         uid: format!("q{:03}", place + 1),
         data,
-        prompt: Map::from_iter([("question".to_owned(), question::text(question).into())]),
+        prompt: if in_parts {
+            let places = question::PLACES.into_iter().zip(question.places());
+            places.map(|(name, text)| (name.to_owned(), text.into())).collect()
+        } else {
+            Map::from_iter([("question".to_owned(), question::text(question).into())])
+        },
         reference_answer: says(Recall::Knows([true; FACTS])),
         wrong_answer: says(Recall::Knows([true, false, place.is_multiple_of(3)])),
         malformed_answer: says(if place.is_multiple_of(2) { Recall::Abstains } else { Recall::Invents }),
@@ -101,6 +108,8 @@ pub fn question_of(data: &Map<String, Value>) -> Result<Question, serde_json::Er
 
 #[cfg(test)]
 mod tests {
+    use domain::PromptKind;
+
     use super::*;
     use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
     use crate::kinds::kghalubench::draw::testing::invented;
@@ -110,9 +119,9 @@ mod tests {
         let mut dump = invented(1);
         let recipe = Recipe { questions: 5, ..Recipe::default() };
         let drawn = draw(&mut dump, recipe, 2).unwrap();
-        assert_eq!(assessment_of(&task(&drawn).unwrap()).unwrap(), drawn);
+        assert_eq!(assessment_of(&task(&drawn, None).unwrap()).unwrap(), drawn);
         let assessment = Assessment { as_of: "2025-06".parse().ok(), ..drawn };
-        let task = task(&assessment).unwrap();
+        let task = task(&assessment, None).unwrap();
         assert_eq!(task.label.as_str(), "KGHalu-03");
         assert_eq!(refusal(&task), None);
         let without = TaskData { cases: Vec::new(), ..task.clone() };
@@ -125,7 +134,8 @@ mod tests {
         assert!(refusal(&other).unwrap().contains("no assessment"));
         for (case, question) in task.cases.iter().zip(&assessment.questions) {
             assert_eq!(&question_of(&case.data).unwrap(), question);
-            let asked = case.prompt["question"].as_str().unwrap();
+            let asked = task.wording.render(PromptKind::First, |place| case.prompt.get(place)?.as_str());
+            let asked = asked.unwrap();
             assert!(
                 asked.contains(&question.name)
                     && question.facts.iter().all(|fact| asked.contains(&fact.relation))

@@ -24,13 +24,14 @@ use crate::questions;
 use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
-mod stages;
+pub(in crate::kinds) mod edition1;
+pub(in crate::kinds) mod stages;
 #[cfg(test)]
 mod tests;
 mod windows;
 
 /// See the text of the module.
-pub(super) static JUDGING: Judging = Judging {
+pub(in crate::kinds) const JUDGING: Judging = Judging {
     stages: &[stages::FACTS, stages::ABSTAIN, stages::SIMILARITY, stages::NLI, stages::LLM, stages::EXPERT],
     settings: &[THRESHOLD, COSINE_SHARE, WINDOW],
     every_case: true,
@@ -56,7 +57,7 @@ pub const COSINE_SHARE: Setting = Setting { name: "cosine_share", default: 0.7, 
 pub const WINDOW: Setting = Setting { name: "classifier_window", default: 1_800.0, range: (0.0, 1e6) };
 
 /// The question of a case; nothing for a case of another class.
-fn question_of(case: &Map<String, Value>) -> Option<Question> {
+pub(in crate::kinds) fn question_of(case: &Map<String, Value>) -> Option<Question> {
     exercise::question_of(case).ok()
 }
 
@@ -176,6 +177,29 @@ fn decisions(answer: &str, judgements: &Judgements<'_>) -> Result<[FactDecision;
         }
     }
     decisions.try_into().map_err(|_| NotJudged { stage: "nli", cause: FailureCause::JudgeUnparseable })
+}
+
+/// How long it took to decide each fact of an aligned answer: what all its filters took, one after the other. Nothing of other
+/// answers.
+pub fn fact_seconds(
+    subject: &Subject,
+    judgements: &Judgements<'_>,
+    fate: &Fate,
+) -> Option<[f64; question::FACTS]> {
+    let Fate::Aligned(facts) = fate else { return None };
+    let seconds = |ruling: Option<&&Ruling>| ruling.and_then(|ruling| ruling.seconds()).unwrap_or(0.0);
+    let (mut llm, mut expert) = (judgements.of("llm").iter(), judgements.of("expert").iter());
+    let mut parts = stages::by_fact(&subject.answer, judgements);
+    Some(facts.map(|fact| {
+        let mut sum: f64 = parts.next().into_iter().flatten().filter_map(|ruling| ruling.seconds()).sum();
+        if fact.by >= Filter::Llm {
+            sum += seconds(llm.next());
+        }
+        if fact.by == Filter::Expert {
+            sum += seconds(expert.next());
+        }
+        sum
+    }))
 }
 
 fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {

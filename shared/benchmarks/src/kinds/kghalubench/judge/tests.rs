@@ -7,12 +7,13 @@ use super::*;
 use crate::judging::{JudgeQuestion as Asked, Settings, Stage};
 use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
 use crate::kinds::kghalubench::draw::testing::invented;
+use crate::wordings::JudgeWordings;
 
 /// The first question of an invented graph as a subject with this answer.
 fn subject(answer: &str) -> (Question, Subject) {
     let mut dump = invented(1);
     let assessment = draw(&mut dump, Recipe { questions: 1, ..Recipe::default() }, 0).unwrap();
-    let task = exercise::task(&assessment).unwrap();
+    let task = exercise::task(&assessment, None).unwrap();
     let question = assessment.questions.into_iter().next().unwrap();
     let key = DialogueKey { model: "m".into(), task: task.label, iteration: 0 };
     let case = task.cases.into_iter().next().unwrap().data;
@@ -21,15 +22,27 @@ fn subject(answer: &str) -> (Question, Subject) {
 }
 
 fn graded(grade: f64) -> Ruling {
-    Ruling::Scored { scores: Scores::from_iter([("grade".to_owned(), grade.into())]), infos: Infos::new() }
+    Ruling::Scored {
+        scores: Scores::from_iter([("grade".to_owned(), grade.into())]),
+        infos: Infos::new(),
+        seconds: 1.0,
+    }
 }
 
 fn cosine(cosine: f64) -> Ruling {
-    Ruling::Scored { scores: Scores::from_iter([("cosine".to_owned(), cosine.into())]), infos: Infos::new() }
+    Ruling::Scored {
+        scores: Scores::from_iter([("cosine".to_owned(), cosine.into())]),
+        infos: Infos::new(),
+        seconds: 1.0,
+    }
 }
 
 fn written(text: &str) -> Ruling {
-    Ruling::Scored { scores: Scores::default(), infos: Infos::from_iter([("text".to_owned(), text.into())]) }
+    Ruling::Scored {
+        scores: Scores::default(),
+        infos: Infos::from_iter([("text".to_owned(), text.into())]),
+        seconds: 1.0,
+    }
 }
 
 fn judgements<'v>(rulings: &'v [(&'static str, Vec<Ruling>)]) -> Judgements<'v> {
@@ -232,7 +245,7 @@ fn a_questions_texts_cannot_leave_their_place() {
     let texts = stages::ABSTAIN.questions(&subject, &Judgements::default());
     let stage = &stages::ABSTAIN;
     let judge = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
-    let question = Asked::new(stage, &judge, texts.into_iter().next().unwrap());
+    let question = Asked::new(stage, &JudgeWordings::new(), &judge, texts.into_iter().next().unwrap());
     let (_, answer) = question.texts.iter().find(|(name, _)| *name == "answer").unwrap();
     assert!(answer.ends_with(">>>>>>>> END OF TEXT 1"), "{answer}");
 }

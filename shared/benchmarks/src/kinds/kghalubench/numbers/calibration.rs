@@ -192,7 +192,8 @@ fn on_scale(weights: Weights, assessments: &[Assessment], observations: &[Observ
         let found = assessments.get(*assessment).and_then(|of| of.questions.get(*question));
         let about_another = *fate == Fate::Hallucinated;
         let hard = found.and_then(|found| difficulty.of(*assessment, *question, found, about_another));
-        let answered = hard.map(|difficulty| AnsweredQuestion { fate: *fate, difficulty });
+        let answered =
+            hard.map(|difficulty| AnsweredQuestion { question: *question as u32, fate: *fate, difficulty });
         by_place.entry((model, *assessment)).or_default().extend(answered);
     }
     match mean_difficulty(by_place.values()) {

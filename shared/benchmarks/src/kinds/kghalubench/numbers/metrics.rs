@@ -2,6 +2,8 @@
 //! the numbers; here they are only counted. Rates of a model are means over its assessments, and [`ModelMetrics::counts`] are
 //! pooled.
 
+use stats::{Interval, TaskValues, ValueRange};
+
 use crate::kinds::kghalubench::draw::question::FACTS;
 use crate::kinds::kghalubench::numbers::difficulty::mean;
 
@@ -72,6 +74,8 @@ impl Fate {
 /// The outcome of a question, with how hard it was for this answer; see [`Difficulty::of`](super::Difficulty::of).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnsweredQuestion {
+    /// Index of the question in its assessment.
+    pub question: u32,
     /// The outcome.
     pub fate: Fate,
     /// In (0, 1).
@@ -89,6 +93,7 @@ pub struct ModelMetrics {
     pub by_assessment: Vec<Counts>,
     /// Outcomes over all assessments.
     pub counts: Counts,
+    pub intervals: RateIntervals,
 }
 
 /// Numbers of outcomes.
@@ -184,7 +189,8 @@ impl ModelMetrics {
         };
         let weighted_accuracies = accuracies.iter().zip(assessments).map(weigh).collect();
         let counts = Counts::of(assessments.iter().flatten().map(|answered| answered.fate));
-        Self { accuracies, weighted_accuracies, by_assessment, counts }
+        let intervals = RateIntervals::of(assessments, mean_difficulty);
+        Self { accuracies, weighted_accuracies, by_assessment, counts, intervals }
     }
 
     /// Mean and standard deviation of the accuracy over assessments.
@@ -236,6 +242,83 @@ impl Spread {
     }
 }
 
+/// A rate, as it is made of single answers: the value of each that counts for it.
+type RateValue = fn(&Fate) -> Option<f64>;
+
+impl Fate {
+    fn one_if(self, counts: bool, holds: bool) -> Option<f64> {
+        (counts && self != Self::NotScored).then_some(if holds { 1.0 } else { 0.0 })
+    }
+
+    /// Of the abstention rate.
+    pub fn abstention(&self) -> Option<f64> {
+        self.one_if(true, *self == Self::Abstained)
+    }
+
+    /// Of Halu_BOK.
+    pub fn breadth_hallucination(&self) -> Option<f64> {
+        self.one_if(*self != Self::Abstained, *self == Self::Hallucinated)
+    }
+
+    /// Of Halu_DOK: the share of its facts that are not stated.
+    pub fn depth_hallucination(&self) -> Option<f64> {
+        match self {
+            Self::Aligned(facts) => {
+                Some(facts.iter().filter(|fact| !fact.correct).count() as f64 / FACTS as f64)
+            }
+            Self::Abstained | Self::Hallucinated | Self::NotScored => None,
+        }
+    }
+}
+
+/// The intervals of a model's numbers, by the method of all tables: each assessment is a task, and each question an exercise. They say
+/// within what the numbers would lie with other questions of these assessments; nothing of how far judges err. `None` of fewer than two
+/// answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateIntervals {
+    pub accuracy: Option<Interval>,
+    /// Of Wa: assessments count by their difficulty relative to the scale, which is taken as known.
+    pub weighted_accuracy: Option<Interval>,
+    pub abstention: Option<Interval>,
+    pub breadth_hallucination: Option<Interval>,
+    pub depth_hallucination: Option<Interval>,
+}
+
+impl RateIntervals {
+    fn of(assessments: &[Vec<AnsweredQuestion>], mean_difficulty: Option<f64>) -> Self {
+        let of = |value: RateValue| interval(assessments, value, |_| Some(1.0)).map(|(interval, _)| interval);
+        let weighted = mean_difficulty.filter(|average| *average > 0.0).and_then(|average| {
+            let relative = |answers: &[AnsweredQuestion]| Some(difficulty(answers)? / average);
+            let (interval, weight) = interval(assessments, Fate::share, relative)?;
+            Some(Interval { low: weight * interval.low, high: weight * interval.high })
+        });
+        Self {
+            accuracy: of(Fate::share),
+            weighted_accuracy: weighted,
+            abstention: of(Fate::abstention),
+            breadth_hallucination: of(Fate::breadth_hallucination),
+            depth_hallucination: of(Fate::depth_hallucination),
+        }
+    }
+}
+
+/// An interval of the mean of assessments by their weights, with the mean weight.
+fn interval(
+    assessments: &[Vec<AnsweredQuestion>],
+    value: RateValue,
+    weight: impl Fn(&[AnsweredQuestion]) -> Option<f64>,
+) -> Option<(Interval, f64)> {
+    let task = |answers: &Vec<AnsweredQuestion>| {
+        let values: Vec<(u32, f64)> =
+            answers.iter().filter_map(|answered| Some((answered.question, value(&answered.fate)?))).collect();
+        (!values.is_empty()).then_some(())?;
+        Some(TaskValues { weight: weight(answers)?, values })
+    };
+    let tasks: Vec<TaskValues> = assessments.iter().filter_map(task).collect();
+    let weight = tasks.iter().map(|task| task.weight).sum::<f64>() / tasks.len().max(1) as f64;
+    stats::estimate(&tasks, ValueRange::SCORE).map(|estimate| (estimate.interval, weight))
+}
+
 /// The mean difficulty of the scored questions, which are those that count for accuracy.
 fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
     let scored: Vec<f64> = answers
@@ -265,11 +348,47 @@ mod tests {
     }
 
     fn alike(fates: &[Fate]) -> Vec<AnsweredQuestion> {
-        fates.iter().map(|fate| AnsweredQuestion { fate: *fate, difficulty: 0.5 }).collect()
+        (0..)
+            .zip(fates)
+            .map(|(question, fate)| AnsweredQuestion { question, fate: *fate, difficulty: 0.5 })
+            .collect()
     }
 
     fn own_scale(assessments: &[Vec<AnsweredQuestion>]) -> ModelMetrics {
         ModelMetrics::of(assessments, mean_difficulty(assessments))
+    }
+
+    #[test]
+    fn intervals_hold_the_numbers_and_narrow_with_more_questions() {
+        let fates = |times: usize| {
+            let one =
+                [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
+            one.into_iter().cycle().take(4 * times).collect::<Vec<_>>()
+        };
+        let metrics = |times: usize| {
+            let assessment = |difficulty| {
+                let answered = (0..).zip(fates(times));
+                answered.map(|(question, fate)| AnsweredQuestion { question, fate, difficulty }).collect()
+            };
+            ModelMetrics::of(&[assessment(0.4), assessment(0.6)], Some(0.5))
+        };
+        let (few, many) = (metrics(2), metrics(50));
+        let numbers = |metrics: &ModelMetrics| {
+            let of = metrics.intervals;
+            [
+                (metrics.accuracy(), of.accuracy),
+                (metrics.weighted_accuracy(), of.weighted_accuracy),
+                (metrics.abstention(), of.abstention),
+                (metrics.breadth_hallucination(), of.breadth_hallucination),
+                (metrics.depth_hallucination(), of.depth_hallucination),
+            ]
+            .map(|(spread, interval)| (spread.unwrap().mean, interval.unwrap()))
+        };
+        for ((mean, wide), (_, narrow)) in numbers(&few).into_iter().zip(numbers(&many)) {
+            assert!(wide.low <= mean + 1e-12 && mean <= wide.high + 1e-12, "{mean} {wide:?}");
+            assert!(2.0 * (narrow.high - narrow.low) < wide.high - wide.low, "{narrow:?} {wide:?}");
+        }
+        assert_eq!(ModelMetrics::of(&[], Some(0.5)).intervals, RateIntervals::default());
     }
 
     #[test]
@@ -300,7 +419,9 @@ mod tests {
 
     #[test]
     fn the_harder_assessment_counts_for_more() {
-        let of = |difficulty| vec![AnsweredQuestion { fate: aligned([true, true, false]), difficulty }; 5];
+        let of = |difficulty| {
+            vec![AnsweredQuestion { question: 0, fate: aligned([true, true, false]), difficulty }; 5]
+        };
         let metrics = own_scale(&[of(0.4), of(0.6)]);
         let weighted: Vec<f64> = metrics.weighted_accuracies.iter().flatten().copied().collect();
         assert!(
@@ -312,7 +433,9 @@ mod tests {
 
     #[test]
     fn models_on_hard_questions_are_compared_with_models_on_easy_ones() {
-        let of = |correct, difficulty| vec![AnsweredQuestion { fate: aligned(correct), difficulty }; 5];
+        let of = |correct, difficulty| {
+            vec![AnsweredQuestion { question: 0, fate: aligned(correct), difficulty }; 5]
+        };
         let (easy, hard) = ([of([true; 3], 0.3)], [of([true, true, false], 0.6)]);
         let average = mean_difficulty(easy.iter().chain(&hard));
         assert!((average.unwrap() - 0.45).abs() < 1e-12);

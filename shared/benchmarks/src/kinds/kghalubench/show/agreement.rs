@@ -5,10 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use domain::{DialogueKey, ServiceError};
 use present::table::{Cell, Table};
 
+use super::found::PipelineNumbers;
 use super::sheet::{Item, PersonVerdict, Stratum};
+use crate::kinds::kghalubench::draw::exercise;
+use crate::kinds::kghalubench::draw::question::FACTS;
 use crate::kinds::kghalubench::numbers::metrics::{Fate, Filter};
+use crate::kinds::kghalubench_baseline;
+use crate::reading::BenchmarkReader;
 
 /// Thresholds of the similarity that are compared with the benchmark's own. The paper measured the last three.
 const THRESHOLDS: [f64; 5] = [0.65, 0.675, 0.70, 0.725, 0.75];
@@ -195,6 +201,78 @@ pub fn compare_people(people: &[Vec<(Item, PersonVerdict)>]) -> Vec<AgreementLin
     lines
 }
 
+/// What one chat model says alone of the answers of a benchmark: whether each is about its entity, and which facts it states. Nothing
+/// of answers without a verdict and of abstentions.
+#[derive(Debug, Default)]
+pub struct BaselineVerdicts(BTreeMap<DialogueKey, (bool, [bool; FACTS])>);
+
+impl BaselineVerdicts {
+    /// Reads a benchmark of the kind [`kghalubench_baseline`](crate::kinds::kghalubench_baseline).
+    ///
+    /// # Errors
+    /// Its records cannot be read.
+    pub fn read(reader: &mut dyn BenchmarkReader) -> Result<Self, ServiceError> {
+        let facts = reader.facts().clone();
+        let mut verdicts = BTreeMap::new();
+        for model in &facts.models {
+            for judged in reader.model(model)?.judged(&facts)? {
+                let said = |name: &str| judged.number(name).map(|number| number > 0.0);
+                let stated = [0, 1, 2].map(|fact| said(&kghalubench_baseline::stated(fact)));
+                if let (Some(aligned), [Some(first), Some(second), Some(third)]) = (said("aligned"), stated) {
+                    verdicts.insert(judged.key, (aligned, [first, second, third]));
+                }
+            }
+        }
+        Ok(Self(verdicts))
+    }
+
+    /// What it says of an item: that the answer is about the entity, or that the fact is stated.
+    fn of(&self, found: &PipelineNumbers, item: &Item) -> Option<bool> {
+        let assessment = found.assessments.get(item.answer.assessment)?;
+        let questions = u32::try_from(assessment.questions.len()).ok()?;
+        let key = DialogueKey {
+            model: found.models.get(item.model)?.model.as_str().into(),
+            task: exercise::label(assessment.number).as_str().into(),
+            iteration: item.answer.repetition * questions + u32::try_from(item.answer.question).ok()?,
+        };
+        let (aligned, stated) = self.0.get(&key)?;
+        match item.fact {
+            None => Some(*aligned),
+            Some(fact) => stated.get(fact).copied(),
+        }
+    }
+}
+
+/// Compares verdicts of people with those of one chat model alone, on the items of a benchmark: the last line of the paper's
+/// Table 2, and the same of facts.
+pub fn compare_baseline(
+    found: &PipelineNumbers,
+    all: &[Item],
+    said: &[(Item, PersonVerdict)],
+    baseline: &BaselineVerdicts,
+) -> Vec<AgreementLine> {
+    let weights = weights(all, said);
+    let line = |stage, yes, is_about: fn(&Item) -> bool, affirms: PersonVerdict| {
+        let mut confusion = Confusion::default();
+        for (item, verdict) in said {
+            if is_about(item)
+                && *verdict != PersonVerdict::Abstained
+                && let Some(judge) = baseline.of(found, item)
+            {
+                let weight = weights.get(&item.stratum).copied().unwrap_or(0.0);
+                confusion.add(weight, judge, *verdict == affirms);
+            }
+        }
+        AgreementLine { stage, yes, threshold: None, confusion }
+    };
+    let entity = |item: &Item| item.fact.is_none();
+    let fact = |item: &Item| item.fact.is_some();
+    vec![
+        line("one judge: entity", "the answer is about the entity", entity, PersonVerdict::Same),
+        line("one judge: facts", "the fact is stated", fact, PersonVerdict::Stated),
+    ]
+}
+
 /// Number of items of the benchmark that one row of each stratum stands for.
 fn weights(all: &[Item], said: &[(Item, PersonVerdict)]) -> BTreeMap<Stratum, f64> {
     let mut rows: BTreeMap<Stratum, f64> = BTreeMap::new();
@@ -302,6 +380,24 @@ mod tests {
         assert_eq!((facts.both, facts.person_only, facts.judge_only), (10.0, 0.0, 2.0));
         assert!(table(&lines).notes.iter().any(|note| note.starts_with("people: ")));
         assert!(compare_people(&[first]).is_empty());
+    }
+
+    #[test]
+    fn one_judge_alone_is_compared_on_the_same_items() {
+        let found = found();
+        let all = items(&found);
+        let said: Vec<_> = all.iter().map(|item| (item.clone(), as_judged(item))).collect();
+        // It takes every answer of the second model for one about its entity, and finds the first fact of each stated.
+        let key = |iteration: u32| DialogueKey {
+            model: "strong-8B".into(),
+            task: if iteration < 4 { "KGHalu-01" } else { "KGHalu-02" }.into(),
+            iteration: iteration % 4,
+        };
+        let verdicts = (0..8).map(|iteration| (key(iteration), (true, [true, false, false]))).collect();
+        let lines = compare_baseline(&found, &all, &said, &BaselineVerdicts(verdicts));
+        let [entity, facts] = [&lines[0], &lines[1]].map(|line| line.confusion);
+        assert_eq!((entity.rows, entity.both, entity.agreement()), (8, 8.0, Some(1.0)));
+        assert_eq!((facts.rows, facts.both, facts.person_only), (24, 8.0, 16.0));
     }
 
     #[test]

@@ -1,8 +1,16 @@
 //! The verdicts of judges on the answers of models, as they were read from a benchmark. No weights are in them, so the same
 //! verdicts give a study for any weights.
 
-use crate::kinds::kghalubench::draw::Assessment;
+use std::collections::BTreeSet;
+
+use tasks::{TaskData, Wording};
+
+use crate::judging::Judging;
+use crate::kinds::kghalubench::draw::question::FACTS;
+use crate::kinds::kghalubench::draw::{Assessment, question};
+use crate::kinds::kghalubench::judge::edition1::EDITION_1;
 use crate::kinds::kghalubench::numbers::metrics::Fate;
+use crate::wordings::{JudgeWordings, fingerprint};
 
 /// What the records of a judged benchmark contain.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +21,55 @@ pub struct PipelineNumbers {
     pub assessments: Vec<Assessment>,
     /// The models under test, with their verdicts.
     pub models: Vec<ModelFound>,
+    /// What was asked in which words.
+    pub wordings: WordingsUsed,
     /// Notes for readers.
     pub remarks: Vec<String>,
+}
+
+/// The wordings of a benchmark, by their fingerprints: results under others are of another question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordingsUsed {
+    /// Of the questions to models under test, with whether they are the program's own; several where packs of several are mixed.
+    pub questions: BTreeSet<(String, bool)>,
+    /// Of the questions to all judges together.
+    pub judges: String,
+    /// The stages whose wording the configuration brings.
+    pub chosen: Vec<String>,
+}
+
+impl WordingsUsed {
+    /// The wordings of the judges; none of questions yet.
+    pub fn of_judges(judging: &Judging, chosen: &JudgeWordings) -> Self {
+        let tasks: Vec<TaskData> = judging.stages.iter().map(|stage| stage.task_in(chosen)).collect();
+        Self {
+            questions: BTreeSet::new(),
+            judges: fingerprint(tasks.iter().map(|task| &task.wording)),
+            chosen: chosen.keys().cloned().collect(),
+        }
+    }
+
+    /// Takes the wording of an assessment into account.
+    pub fn add_questions(&mut self, wording: &Wording) {
+        self.questions.insert((fingerprint([wording]), *wording == question::wording()));
+    }
+
+    /// A note for people, unless all is worded as it is where nobody chooses anything.
+    pub fn told(&self) -> Option<String> {
+        let first = Self::of_judges(&EDITION_1, &JudgeWordings::new());
+        if self.judges == first.judges && self.questions.iter().all(|(_, is_own)| *is_own) {
+            return None;
+        }
+        let of_questions = self.questions.iter().map(|(fingerprint, is_own)| {
+            format!("{fingerprint} ({})", if *is_own { "the program's" } else { "the pack's" })
+        });
+        let questions: Vec<String> = of_questions.collect();
+        let of_judges = match self.chosen.as_slice() {
+            [] => "the program's".to_owned(),
+            chosen => format!("the program's, but for {}", chosen.join(", ")),
+        };
+        Some(format!("Wordings: questions {}; judges {} ({of_judges}).", questions.join(", "), self.judges))
+    }
 }
 
 /// The verdicts on one model.
@@ -41,6 +96,8 @@ pub struct JudgedQuestion {
     pub fate: Fate,
     /// Similarity of the answer and the entity's description, if it was asked for.
     pub similarity: Option<f64>,
+    /// How long it took to decide each fact of an aligned answer, in seconds.
+    pub fact_seconds: Option<[f64; FACTS]>,
 }
 
 /// The replies of one stage about a model.
@@ -88,6 +145,7 @@ pub(crate) mod testing {
                     repetition: 0,
                     fate: fates[place % 4],
                     similarity: (fates[place % 4] != Fate::Abstained).then_some(0.6 + place as f64 / 100.0),
+                    fact_seconds: matches!(fates[place % 4], Fate::Aligned(_)).then_some([0.5, 2.0, 3.5]),
                 })
                 .collect(),
             stages: vec![Replies {
@@ -99,6 +157,6 @@ pub(crate) mod testing {
             }],
         };
         let models = vec![model("weak-1B", weak), model("strong-8B", [aligned([true; 3]); 4])];
-        PipelineNumbers { pipeline: "p".to_owned(), assessments, models, remarks: Vec::new() }
+        PipelineNumbers { pipeline: "p".to_owned(), assessments, models, ..PipelineNumbers::default() }
     }
 }

@@ -43,7 +43,7 @@ fn halves(weights: &Weights) -> [PipelineNumbers; 2] {
             pipeline: name.to_owned(),
             assessments: vec![assessment],
             models: vec![model],
-            remarks: Vec::new(),
+            ..PipelineNumbers::default()
         }
     };
     let (easy, hard) = places.split_at(places.len() / 2);

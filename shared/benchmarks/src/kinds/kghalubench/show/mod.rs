@@ -71,6 +71,20 @@ pub(super) static SHOWING: Showing = Showing {
             table: |numbers| rates::of_groups(&studies(numbers)),
         },
         Show {
+            name: "halu-intervals",
+            about: "KGHaluBench: within what the numbers of every model lie",
+            is_folded: true,
+            is_long: true,
+            table: |numbers| rates::intervals(&studies(numbers)),
+        },
+        Show {
+            name: "halu-times",
+            about: "KGHaluBench: how long facts took, of all models and of each, by the stage that decided",
+            is_folded: true,
+            is_long: true,
+            table: |numbers| tables::times(&studies(numbers)),
+        },
+        Show {
             name: "halu-verdicts",
             about: "KGHaluBench: what became of every answer and of each of its facts, from which all other tables follow",
             is_folded: true,

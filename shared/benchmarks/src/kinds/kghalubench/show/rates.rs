@@ -3,31 +3,51 @@
 use std::collections::BTreeSet;
 
 use present::table::{Cell, Table};
+use stats::Interval;
 
 use crate::kinds::kghalubench::numbers::ModelMetrics;
-use crate::kinds::kghalubench::numbers::metrics::{Counts, Spread};
+use crate::kinds::kghalubench::numbers::metrics::{Counts, RateIntervals, Spread};
 use crate::kinds::kghalubench::show::study::{ModelStudy, Study};
 
 /// A number that is a mean over assessments.
 struct Rate {
     name: &'static str,
     over_assessments: fn(&ModelMetrics) -> Option<Spread>,
+    /// Within what it would lie with other questions.
+    interval: fn(&RateIntervals) -> Option<Interval>,
     /// The same of all answers together; `None` for what is only defined for an assessment.
     pooled: Option<fn(&Counts) -> Option<f64>>,
 }
 
 const RATES: [Rate; 5] = [
-    Rate { name: "accuracy", over_assessments: ModelMetrics::accuracy, pooled: Some(Counts::accuracy) },
-    Rate { name: "Wa", over_assessments: ModelMetrics::weighted_accuracy, pooled: None },
-    Rate { name: "abstained", over_assessments: ModelMetrics::abstention, pooled: Some(Counts::abstention) },
+    Rate {
+        name: "accuracy",
+        over_assessments: ModelMetrics::accuracy,
+        interval: |of| of.accuracy,
+        pooled: Some(Counts::accuracy),
+    },
+    Rate {
+        name: "Wa",
+        over_assessments: ModelMetrics::weighted_accuracy,
+        interval: |of| of.weighted_accuracy,
+        pooled: None,
+    },
+    Rate {
+        name: "abstained",
+        over_assessments: ModelMetrics::abstention,
+        interval: |of| of.abstention,
+        pooled: Some(Counts::abstention),
+    },
     Rate {
         name: "Halu_BOK",
         over_assessments: ModelMetrics::breadth_hallucination,
+        interval: |of| of.breadth_hallucination,
         pooled: Some(Counts::breadth_hallucination),
     },
     Rate {
         name: "Halu_DOK",
         over_assessments: ModelMetrics::depth_hallucination,
+        interval: |of| of.depth_hallucination,
         pooled: Some(Counts::depth_hallucination),
     },
 ];
@@ -60,6 +80,37 @@ pub fn of_models(studies: &[&Study]) -> Table {
         }
     }
     table.notes.push("mean and sd: over assessments. pooled: of all answers together.".to_owned());
+    table
+}
+
+/// Within what every number of every model lies.
+pub fn intervals(studies: &[&Study]) -> Table {
+    let pipeline = (studies.len() > 1).then_some("pipeline");
+    let mut table = Table::default()
+        .left(pipeline)
+        .left(["model", "number"])
+        .right(["mean %", "low %", "high %"])
+        .titled("Intervals of numbers");
+    for study in studies {
+        for model in &study.models {
+            for rate in &RATES {
+                let spread = (rate.over_assessments)(&model.metrics);
+                let interval = (rate.interval)(&model.metrics.intervals);
+                let pipeline = (studies.len() > 1).then(|| Cell::from(study.pipeline.as_str()));
+                table.row(pipeline.into_iter().chain([
+                    Cell::from(model.model.as_str()),
+                    Cell::from(rate.name),
+                    percent(spread.map(|spread| spread.mean)),
+                    percent(interval.map(|interval| interval.low)),
+                    percent(interval.map(|interval| interval.high)),
+                ]));
+            }
+        }
+    }
+    table.notes.push(
+        "low and high: 95 % interval of the mean over assessments, for other questions of these assessments and the same judges."
+            .to_owned(),
+    );
     table
 }
 
@@ -121,6 +172,10 @@ mod tests {
         assert_eq!(table.rows().len(), 10);
         assert_eq!(shown(&table, 0), ["weak-1B", "accuracy", "41.67", "0.00", "41.67"]);
         assert_eq!(shown(&table, 3)[1..], ["Halu_BOK", "33.33", "0.00", "33.33"]);
+        let accuracy = shown(&intervals(&[&study]), 0);
+        assert_eq!(accuracy[..3], ["weak-1B", "accuracy", "41.67"]);
+        let bounds = [3, 4].map(|column: usize| accuracy[column].parse::<f64>().unwrap());
+        assert!(bounds[0] < 41.0 && bounds[1] > 42.0 && bounds[1] < 100.0, "{bounds:?}");
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use domain::DialogueKey;
 
-use super::found::{JudgedQuestion, ModelFound, PipelineNumbers, Replies};
+use super::found::{JudgedQuestion, ModelFound, PipelineNumbers, Replies, WordingsUsed};
 use crate::judging::{Judgements, Subject};
 use crate::kinds::kghalubench::draw::exercise;
 use crate::kinds::kghalubench::numbers::Fate;
-use crate::kinds::kghalubench::{THRESHOLD, fate};
+use crate::kinds::kghalubench::{THRESHOLD, fact_seconds, fate};
 use crate::reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
 use crate::showing::ShowingError;
 
@@ -55,7 +55,11 @@ impl<'f> Reading<'f> {
     fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
-            found: PipelineNumbers { pipeline: facts.name.clone(), ..PipelineNumbers::default() },
+            found: PipelineNumbers {
+                pipeline: facts.name.clone(),
+                wordings: WordingsUsed::of_judges(facts.judging, &facts.wordings),
+                ..PipelineNumbers::default()
+            },
             assessments: BTreeMap::new(),
             protected: false,
             not_scored: BTreeMap::new(),
@@ -92,7 +96,8 @@ impl<'f> Reading<'f> {
             };
             match fate(subject, &judgements) {
                 Ok((fate, similarity)) => {
-                    *answer = JudgedQuestion { fate, similarity, ..*answer };
+                    let fact_seconds = fact_seconds(subject, &judgements, &fate);
+                    *answer = JudgedQuestion { fate, similarity, fact_seconds, ..*answer };
                     look(place, answer, subject, &judgements);
                 }
                 Err(why) => {
@@ -132,6 +137,7 @@ impl<'f> Reading<'f> {
                 let assessment = exercise::assessment_of(task).map_err(|error| {
                     ShowingError::Unusable(format!("task {label} is no assessment of KGHaluBench: {error}"))
                 })?;
+                self.found.wordings.add_questions(&task.wording);
                 self.found.assessments.push(assessment);
                 self.assessments.insert(label.to_owned(), self.found.assessments.len() - 1);
                 self.found.assessments.len() - 1
@@ -141,7 +147,7 @@ impl<'f> Reading<'f> {
         let iteration = key.iteration as usize;
         let repetition = u32::try_from(iteration / questions).unwrap_or(u32::MAX);
         let (question, fate) = (iteration % questions, Fate::NotScored);
-        Ok(JudgedQuestion { assessment, question, repetition, fate, similarity: None })
+        Ok(JudgedQuestion { assessment, question, repetition, fate, similarity: None, fact_seconds: None })
     }
 
     fn finish(mut self) -> ReadPipeline {

@@ -104,7 +104,11 @@ impl AnsweredModel {
                 difficulty.of(answer.assessment, answer.question, question, about_another)
             });
             let Some(hard) = hard else { continue };
-            by_assessment[answer.assessment].push(AnsweredQuestion { fate: answer.fate, difficulty: hard });
+            by_assessment[answer.assessment].push(AnsweredQuestion {
+                question: answer.question as u32,
+                fate: answer.fate,
+                difficulty: hard,
+            });
             points.extend(answer.fate.share().map(|share| (hard, share)));
         }
         Self { by_assessment, points }

@@ -7,11 +7,12 @@ use domain::control::Better;
 use domain::ranking::{Contender, ranked};
 
 use super::about::{AboutModel, ModelFacts};
-use super::found::{ModelFound, PipelineNumbers, Replies};
+use super::found::{JudgedQuestion, ModelFound, PipelineNumbers, Replies};
 use super::scale::{AnsweredModel, CommonScale, knows, unknown};
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::draw::frequency::Frequency;
-use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate};
+use crate::kinds::kghalubench::draw::question::FACTS;
+use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate, Filter};
 use crate::kinds::kghalubench::numbers::{ModelMetrics, Weights, rank};
 
 /// The group of a type, in words.
@@ -63,6 +64,65 @@ pub struct ModelStudy {
     pub points: Vec<(f64, f64)>,
     /// The replies of each stage.
     pub stages: Vec<Replies>,
+    pub fact_times: FactTimes,
+}
+
+/// How long it took to decide facts, by the filter that decided: what all filters before it took included (paper, Table 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FactTimes {
+    facts: [u32; Filter::ALL.len()],
+    seconds: [f64; Filter::ALL.len()],
+}
+
+impl FactTimes {
+    /// Of the facts of these answers.
+    fn of<'a>(answers: impl IntoIterator<Item = &'a JudgedQuestion>) -> Self {
+        let mut times = Self::default();
+        for answer in answers {
+            let (Fate::Aligned(facts), Some(seconds)) = (&answer.fate, answer.fact_seconds) else { continue };
+            for (fact, seconds) in facts.iter().zip(seconds) {
+                times.facts[fact.by as usize] += 1;
+                times.seconds[fact.by as usize] += seconds;
+            }
+        }
+        times
+    }
+
+    /// Both together.
+    pub fn and(mut self, other: &Self) -> Self {
+        for place in 0..Filter::ALL.len() {
+            self.facts[place] += other.facts[place];
+            self.seconds[place] += other.seconds[place];
+        }
+        self
+    }
+
+    /// Facts that a filter decided.
+    pub fn facts(&self, filter: Filter) -> u32 {
+        self.facts[filter as usize]
+    }
+
+    /// All facts.
+    pub fn all_facts(&self) -> u32 {
+        self.facts.iter().sum()
+    }
+
+    /// Mean seconds of the facts that a filter decided.
+    pub fn decided_by(&self, filter: Filter) -> Option<f64> {
+        let facts = self.facts[filter as usize];
+        (facts > 0).then(|| self.seconds[filter as usize] / f64::from(facts))
+    }
+
+    /// Mean seconds of all facts.
+    pub fn per_fact(&self) -> Option<f64> {
+        let facts = self.all_facts();
+        (facts > 0).then(|| self.seconds.iter().sum::<f64>() / f64::from(facts))
+    }
+
+    /// Mean seconds of a question, whose facts are decided one after the other.
+    pub fn per_question(&self) -> Option<f64> {
+        self.per_fact().map(|seconds| seconds * FACTS as f64)
+    }
 }
 
 /// The questions about entities of one type.
@@ -96,6 +156,7 @@ impl Study {
         let models: Vec<ModelStudy> = found.models.iter().map(study).collect();
         let all: Vec<(f64, f64)> = models.iter().flat_map(|model| model.points.iter().copied()).collect();
         let mut notes = found.remarks.clone();
+        notes.extend(found.wordings.told());
         let fingerprint = weights.fingerprint().unwrap_or_default();
         notes.push(format!(
             "Wa: accuracy weighted by difficulty, under weights {fingerprint} ({}); {}.",
@@ -174,6 +235,7 @@ impl ModelStudy {
             metrics: ModelMetrics::of(&answered.by_assessment, scale.mean_difficulty()),
             points: answered.points,
             stages: found.stages.clone(),
+            fact_times: FactTimes::of(&found.answers),
         }
     }
 }

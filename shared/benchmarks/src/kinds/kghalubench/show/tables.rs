@@ -6,7 +6,7 @@ use present::table::{Cell, Table, TopPlace};
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
 use crate::kinds::kghalubench::show::found::Replies;
-use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, frequency_words};
+use crate::kinds::kghalubench::show::study::{FactTimes, ModelStudy, OrderedBy, Study, frequency_words};
 
 /// One row per model, best weighted accuracy first: the paper's main table, with the spread over assessments. Without weights of
 /// the graph, accuracy orders models, and no Wa is marked as the best. Models that have too little of their plan to be ranked
@@ -197,6 +197,37 @@ pub fn stages(studies: &[&Study]) -> Table {
     table
 }
 
+/// How long facts took to decide, of all models and of each, by the filter that decided: the paper's Table 3.
+pub fn times(studies: &[&Study]) -> Table {
+    let mut table = new(studies, "Time of facts", &[]);
+    table = table.left(["decided by"]).right(["facts", "share %", "seconds per fact"]);
+    table.notes.push(
+        "seconds: from the prompt of the first filter to the reply of the one that decides, one after the other. share: of the facts of \
+         answers about the entity."
+            .to_owned(),
+    );
+    for study in studies {
+        let all = study.models.iter().fold(FactTimes::default(), |times, model| times.and(&model.fact_times));
+        if let (Some(fact), Some(question)) = (all.per_fact(), all.per_question()) {
+            let whose = if studies.len() > 1 { format!("{}: ", study.pipeline) } else { String::new() };
+            table.notes.push(format!("{whose}{fact:.3} s per fact, {question:.3} s per question."));
+        }
+        let of_models = study.models.iter().map(|model| (model.model.as_str(), model.fact_times));
+        for (model, times) in [("all models", all)].into_iter().chain(of_models) {
+            for filter in Filter::ALL {
+                let cells = [
+                    Cell::from(filter.stage()),
+                    Cell::Count(u64::from(times.facts(filter))),
+                    percent(share(times.facts(filter), times.all_facts()), None),
+                    Cell::number(times.decided_by(filter), 3),
+                ];
+                row(&mut table, studies, study, model, cells);
+            }
+        }
+    }
+    table
+}
+
 /// The types of entities that questions are about.
 pub fn types(studies: &[&Study]) -> Table {
     let mut table = Table::default()
@@ -363,6 +394,10 @@ mod tests {
         let stages = stages(&[&study()]);
         // Twelve replies about each model; a third of 3 * (4 + 8) facts.
         assert_eq!(shown(&stages, 0), ["nli", "judge", "24", "0.250", "12", "33.33"]);
+        let times = times(&[&study()]);
+        assert_eq!(shown(&times, 0), ["all models", "nli", "12", "33.33", "0.500"]);
+        assert_eq!(shown(&times, 5), ["weak-1B", "expert", "4", "33.33", "3.500"]);
+        assert_eq!(times.notes[1], "2.000 s per fact, 6.000 s per question.");
         let types = types(&[&study()]);
         assert!(types.rows().iter().all(|row| row[4].value().is_some()));
     }
