@@ -14,6 +14,8 @@ pub mod prefixes;
 pub mod query;
 pub mod rdfxml;
 pub mod scan;
+pub mod sorted;
+pub mod stream;
 mod syntax_error;
 pub mod tolerant;
 

@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable)
 /// Refuses documents whose entities expand too far. Ontology editors declare namespaces as entities, so they cannot be
 /// refused altogether. An entity whose value refers to no other entity expands in proportion to its references, which are
 /// counted here.
-fn refuse_entity_bombs(text: &str) -> Result<(), SyntaxError> {
+pub(crate) fn refuse_entity_bombs(text: &str) -> Result<(), SyntaxError> {
     const KEYWORD: &[u8] = b"<!ENTITY";
     let bytes = text.as_bytes();
     let mut longest = 0;

@@ -16,6 +16,8 @@
 //! | [`kubernetes_api`] | a stand-in for the API of Kubernetes, whose controllers the test plays | `kubernetes-api` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
 //! | [`invented_graph`] | a knowledge graph to draw questions from, of a seed | `invented-graph` |
+//! | [`wikidata_graph`] | a knowledge graph in Wikidata's shape, of any size | `invented-graph` |
+//! | [`sparql_endpoint`] | a SPARQL endpoint that can refuse requests | `sparql-endpoint` |
 //! | [`gated_model`] | a model in the process whose answers the test holds back | `gated-model` |
 //! | [`played_worker`] | a worker that makes its records by hand | `played-worker` |
 //! | [`failing_coordinator`] | a coordinator with a queue, whose failures are switched on and off | `failing-coordinator` |
@@ -58,9 +60,13 @@ pub mod sentinel;
 #[cfg(feature = "sim-server")]
 pub mod sim_server;
 pub mod skip;
+#[cfg(feature = "sparql-endpoint")]
+pub mod sparql_endpoint;
 #[cfg(feature = "terminal")]
 pub mod terminal;
 pub mod waiting;
+#[cfg(feature = "invented-graph")]
+pub mod wikidata_graph;
 
 pub use ports::free_port;
 pub use published::Conformance;

@@ -1,7 +1,7 @@
-//! Sends queries to a SPARQL endpoint: one at a time, with retries, and none twice.
+//! Sends requests to public servers: one at a time, with retries, and none twice.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::{GraphError, Select};
@@ -19,8 +19,11 @@ use crate::kit::exit_code::Exit;
 /// The user agent, as operators of public endpoints ask for.
 const AGENT: &str = concat!("kgfleet/", env!("CARGO_PKG_VERSION"), " (KGHaluBench question generator)");
 
-/// Attempts for one query, unless the command line says otherwise.
+/// Attempts for one request, unless the command line says otherwise.
 pub(super) const ATTEMPTS: u32 = 6;
+
+/// Maximum number of attempts for one request.
+pub(super) const ATTEMPTS_MAX: i64 = 100;
 
 /// Seconds for one answer, unless the command line says otherwise.
 pub(super) const ANSWER_SECONDS: u32 = 90;
@@ -31,52 +34,94 @@ const WAIT_SECONDS_MAX: u64 = 60;
 /// Maximum size of an answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Limits on one query.
+/// Limits on one request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestPacing {
     /// How long one answer may take.
     pub answer: Duration,
     /// Attempts, at least 1.
     pub attempts: u32,
+    /// From one request to the next.
+    pub pause: Duration,
 }
 
-/// A client that stores answers in a folder, so that an interrupted generation continues where it was.
+/// A client that stores answers in a folder, so that what was interrupted continues where it was.
 pub struct PoliteClient {
     runtime: Runtime,
-    http: Client,
-    url: Url,
+    http: HttpClient,
+    agent: String,
     cache: PathBuf,
     patience: RequestPacing,
+    /// When the last request was sent.
+    last: Option<Instant>,
+}
+
+/// A request: a query that is posted, or else an address that is read.
+#[derive(Clone, Copy)]
+struct PoliteRequest<'a> {
+    url: &'a Url,
+    query: Option<&'a str>,
+    /// Says what is wrong with an answer that is not complete. Servers that give up cut the answer off, or send HTML, and still
+    /// report success.
+    whole: fn(&str) -> Result<(), String>,
 }
 
 impl PoliteClient {
-    /// A client of the endpoint at `url`.
-    pub fn new(url: &str, cache: &Path, patience: RequestPacing) -> anyhow::Result<Self> {
-        let url = models::http::parse_endpoint(url).map_err(Exit::usage)?;
+    /// A client that keeps answers in the folder `cache`, and names whom to contact.
+    pub fn new(cache: &Path, patience: RequestPacing, contact: Option<&str>) -> anyhow::Result<Self> {
         std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let http = HttpClient::new().for_url(&url)?;
-        Ok(Self { runtime, http, url, cache: cache.to_owned(), patience })
+        let agent = contact.map_or_else(|| AGENT.to_owned(), |contact| format!("{AGENT} {contact}"));
+        Ok(Self { runtime, http: HttpClient::new(), agent, cache: cache.to_owned(), patience, last: None })
     }
 
-    /// The file of the answer to a query.
-    fn place(&self, query: &str) -> PathBuf {
+    /// What is at an address; `None` if the server says that there is nothing.
+    pub fn get(
+        &mut self,
+        url: &Url,
+        whole: fn(&str) -> Result<(), String>,
+    ) -> Result<Option<String>, GraphError> {
+        let text = self.answer(PoliteRequest { url, query: None, whole })?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    /// The answer to a request, from the folder or from the server. That there is nothing is kept as an empty answer.
+    fn answer(&mut self, request: PoliteRequest<'_>) -> Result<String, GraphError> {
+        let place = self.place(&request);
+        if let Ok(known) = std::fs::read_to_string(&place) {
+            return Ok(known);
+        }
+        let http = self.http.for_url(request.url).map_err(|error| GraphError::Endpoint(error.to_string()))?;
+        if let Some(last) = self.last {
+            std::thread::sleep(self.patience.pause.saturating_sub(last.elapsed()));
+        }
+        let text = self.runtime.block_on(self.fetch(&http, &request));
+        self.last = Some(Instant::now());
+        let text = text?;
+        // Replaced whole: half an answer is never taken for one.
+        results::files::replace_shared(&place, text.as_bytes())
+            .map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
+        Ok(text)
+    }
+
+    /// The file of the answer to a request.
+    fn place(&self, request: &PoliteRequest<'_>) -> PathBuf {
         let mut hasher = Sha256::new();
-        hasher.update(self.url.as_str());
+        hasher.update(request.url.as_str());
         hasher.update([0]);
-        hasher.update(query);
+        hasher.update(request.query.unwrap_or_default());
         self.cache.join(format!("{}.json", domain::text::hex(hasher.finalize())))
     }
 
-    async fn fetch(&self, query: &str) -> Result<String, GraphError> {
+    async fn fetch(&self, http: &Client, request: &PoliteRequest<'_>) -> Result<String, GraphError> {
         let longest = Duration::from_secs(WAIT_SECONDS_MAX);
         let mut backoff = Backoff::new(Duration::from_secs(1), longest).at_least_half();
         let mut last = String::new();
         let attempts = self.patience.attempts;
         for attempt in 1..=attempts {
-            let wait = match self.attempt(query).await {
+            let wait = match self.attempt(http, request).await {
                 Ok(text) => return Ok(text),
-                Err(Refused { reason, again: Again::Never }) => return Err(self.failed(&reason)),
+                Err(Refused { reason, again: Again::Never }) => return Err(self.failed(request, &reason)),
                 Err(Refused { reason, again: Again::After(wait) }) => {
                     last = reason;
                     wait.map_or_else(|| backoff.next_delay(), |wait| wait.min(longest))
@@ -87,27 +132,29 @@ impl PoliteClient {
             }
         }
         let asked = if attempts == 1 { "asked once".to_owned() } else { format!("asked {attempts} times") };
-        Err(self.failed(&format!("{last} ({asked})")))
+        Err(self.failed(request, &format!("{last} ({asked})")))
     }
 
-    async fn attempt(&self, query: &str) -> Result<String, Refused> {
-        let sent = self
-            .http
-            .post(self.url.clone())
-            .timeout(self.patience.answer)
-            .header(USER_AGENT, AGENT)
-            .header(ACCEPT, "application/sparql-results+json")
-            .header(CONTENT_TYPE, "application/sparql-query")
-            .body(query.to_owned())
-            .send()
-            .await;
+    async fn attempt(&self, http: &Client, request: &PoliteRequest<'_>) -> Result<String, Refused> {
+        let sent = match request.query {
+            Some(query) => http
+                .post(request.url.clone())
+                .header(ACCEPT, "application/sparql-results+json")
+                .header(CONTENT_TYPE, "application/sparql-query")
+                .body(query.to_owned()),
+            None => http.get(request.url.clone()).header(ACCEPT, "application/json"),
+        };
+        let sent = sent.timeout(self.patience.answer).header(USER_AGENT, &self.agent).send().await;
         let response =
             sent.map_err(|error| Refused::later(domain::text::with_causes(&error.without_url()), None))?;
         let status = response.status();
+        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let wait = wait.map(Duration::from_secs);
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            let wait =
-                response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            return Err(Refused::later(format!("it answers {status}"), wait.map(Duration::from_secs)));
+            return Err(Refused::later(format!("it answers {status}"), wait));
+        }
+        if status == StatusCode::NOT_FOUND && request.query.is_none() {
+            return Ok(String::new());
         }
         if !status.is_success() {
             let words: String = match redirect_place(&response) {
@@ -122,28 +169,19 @@ impl PoliteClient {
         }
         let text = bounded(response).await?;
         // Kept answers are never asked for again.
-        match serde_json::from_str::<Whole>(&text) {
-            Ok(_) => Ok(text),
-            Err(error) => {
-                Err(Refused::later(format!("its answer is no SPARQL result in JSON: {error}"), None))
-            }
+        match (request.whole)(&text) {
+            Ok(()) => Ok(text),
+            Err(reason) => Err(Refused::later(reason, wait)),
         }
     }
 
-    fn failed(&self, reason: &str) -> GraphError {
+    fn failed(&self, request: &PoliteRequest<'_>, reason: &str) -> GraphError {
         GraphError::Endpoint(format!(
             "{}: {reason}. What was answered before is kept in {}",
-            self.url,
+            request.url,
             self.cache.display()
         ))
     }
-}
-
-/// A complete answer. Servers that give up cut the answer off, or send HTML, and still report success.
-#[derive(serde::Deserialize)]
-struct Whole {
-    #[serde(rename = "results")]
-    _results: serde::de::IgnoredAny,
 }
 
 /// An attempt without an answer.
@@ -183,17 +221,36 @@ async fn bounded(mut response: Response) -> Result<String, Refused> {
         .map_err(|_| Refused { reason: "its answer is not UTF-8".to_owned(), again: Again::Never })
 }
 
-impl Select for PoliteClient {
+/// Sends queries to a SPARQL endpoint.
+pub struct PoliteEndpoint {
+    client: PoliteClient,
+    url: Url,
+}
+
+impl PoliteEndpoint {
+    /// The endpoint at `url`.
+    pub fn new(url: &str, client: PoliteClient) -> anyhow::Result<Self> {
+        Ok(Self { client, url: models::http::parse_endpoint(url).map_err(Exit::usage)? })
+    }
+}
+
+impl Select for PoliteEndpoint {
     fn select(&mut self, query: &str) -> Result<String, GraphError> {
-        let place = self.place(query);
-        if let Ok(known) = std::fs::read_to_string(&place) {
-            return Ok(known);
-        }
-        let text = self.runtime.block_on(self.fetch(query))?;
-        // Replaced whole: half an answer is never taken for one.
-        results::files::replace_shared(&place, text.as_bytes())
-            .map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
-        Ok(text)
+        self.client.answer(PoliteRequest { url: &self.url, query: Some(query), whole })
+    }
+}
+
+/// A complete answer.
+#[derive(serde::Deserialize)]
+struct Whole {
+    #[serde(rename = "results")]
+    _results: serde::de::IgnoredAny,
+}
+
+fn whole(text: &str) -> Result<(), String> {
+    match serde_json::from_str::<Whole>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("its answer is no SPARQL result in JSON: {error}")),
     }
 }
 
@@ -215,8 +272,9 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let folder = tempfile::tempdir().unwrap();
-        let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3 };
-        let mut client = PoliteClient::new(&url, folder.path(), patience).unwrap();
+        let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3, pause: Duration::ZERO };
+        let client = PoliteClient::new(folder.path(), patience, None).unwrap();
+        let mut client = PoliteEndpoint::new(&url, client).unwrap();
         let error = client.select("ASK {}").unwrap_err().to_string();
         asked.join().unwrap();
         assert!(

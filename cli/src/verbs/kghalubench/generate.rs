@@ -1,6 +1,6 @@
 //! `kgfleet halu generate`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::assessment::{self, Assessment, Recipe, Unfillable};
 use benchmarks::kinds::kghalubench::draw::frequency::{Frequency, Groups};
-use benchmarks::kinds::kghalubench::draw::{Date, exercise, question};
+use benchmarks::kinds::kghalubench::draw::{Date, GraphError, Statistics, exercise, question};
 use domain::TaskLabel;
 use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
@@ -27,9 +27,6 @@ const ASSESSMENTS_MAX: i64 = 100;
 /// Maximum number of entities of a draw, because an endpoint is asked for all of them at once.
 const BATCH_MAX: i64 = 1_000;
 
-/// Maximum number of attempts for one query.
-const ATTEMPTS_MAX: i64 = 100;
-
 /// Draw assessments from a knowledge graph and seal them as a pack: a task for each assessment, a case for each question.
 ///
 /// The same graph, mapping, seed and numbers give the same questions.
@@ -38,23 +35,25 @@ const ATTEMPTS_MAX: i64 = 100;
 /// all that a question needs; 3 a file cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), or the address of a SPARQL endpoint.
+    /// The knowledge graph: an RDF document (.nt .nq .ttl .trig .rdf .xml .owl, each also with .gz, .bz2 or .zst, or .jsonld), or the
+    /// address of a SPARQL endpoint.
     #[arg(long, value_name = "GRAPH")]
     kg: GraphInput,
-    /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML).
+    /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML), or `wikidata`.
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
     /// What the graph is, in words, for the provenance of the pack. Default: the name of the file, or the address.
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
-    /// Where answers of an endpoint are kept: nothing is asked twice, also after an interruption.
+    /// Where answers of an endpoint are kept, so that nothing is asked twice, also after an interruption, and what a large document
+    /// is sorted into.
     #[arg(long, default_value = "halu-cache", value_name = "DIR")]
     cache: PathBuf,
     /// Seconds that an endpoint may take for one answer.
     #[arg(long, default_value_t = client::ANSWER_SECONDS, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     patience: u32,
     /// Attempts for one query to an endpoint.
-    #[arg(long, default_value_t = client::ATTEMPTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ATTEMPTS_MAX))]
+    #[arg(long, default_value_t = client::ATTEMPTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=client::ATTEMPTS_MAX))]
     attempts: u32,
     /// Questions of an assessment.
     #[arg(long, default_value_t = 150, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=QUESTIONS_MAX))]
@@ -66,6 +65,9 @@ pub(super) struct Arguments {
     /// rare types.
     #[arg(long, default_value_t = Recipe::default().batch, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX))]
     batch: u32,
+    /// Ask about no entity in two assessments.
+    #[arg(long)]
+    distinct: bool,
     /// Percent of all entities whose types, the most frequent ones, are very common.
     #[arg(long, default_value_t = Groups::default().very_common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     very_common: u8,
@@ -99,14 +101,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let patience = RequestPacing {
         answer: Duration::from_secs(arguments.patience.into()),
         attempts: arguments.attempts,
+        // One query is long enough to be the pause for the next.
+        pause: Duration::ZERO,
     };
     let wording = arguments.wording.as_deref().map(read_wording).transpose()?;
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
-    let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
+    let Arguments { questions, seed, batch, distinct, very_common, common, .. } = *arguments;
     let groups = Groups { very_common, common };
-    let recipe = Recipe { questions, seed, batch, groups, ..Recipe::default() };
-    let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
-    let mut assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
+    let recipe = Recipe { questions, seed, batch, distinct, groups, ..Recipe::default() };
+    let drawn = assessment::draw_all(graph.as_mut(), recipe, arguments.assessments);
+    let mut assessments = drawn.map_err(as_exit_code)?;
     for assessment in &mut assessments {
         assessment.as_of.clone_from(&arguments.as_of);
     }
@@ -118,7 +122,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         let tasks: Vec<&TaskLabel> = pack.tasks().iter().map(|task| &task.label).collect();
         let snapshot = assessments.first().map(|assessment| assessment.snapshot.as_str());
-        let object = json!({ "hash": pack.hash(), "snapshot": snapshot, "tasks": tasks, "questions": arguments.questions });
+        let object = json!({
+            "hash": pack.hash(),
+            "snapshot": snapshot,
+            "tasks": tasks,
+            "questions": arguments.questions,
+            "entities": entities(&assessments),
+            "missing_statistics": missing_statistics(&assessments),
+        });
         writeln!(out, "{object}")?;
     } else {
         print(&assessments, &mut out)?;
@@ -126,11 +137,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// The exit code of an error: an endpoint that does not answer is a failure of infrastructure, everything else a usage
+/// The exit code of an error: an endpoint that does not answer, or an index that cannot be read, is a failure of infrastructure, everything else a usage
 /// error.
 fn as_exit_code(error: Unfillable) -> anyhow::Error {
     match error {
-        Unfillable::Graph(benchmarks::kinds::kghalubench::draw::GraphError::Endpoint(_)) => error.into(),
+        Unfillable::Graph(GraphError::Endpoint(_) | GraphError::Index(_)) => error.into(),
         error => Exit::usage(error),
     }
 }
@@ -151,13 +162,17 @@ fn lay_out(name: &str, source: &str, assessments: &[Assessment], wording: Option
     }
     let snapshot = assessments.first().map_or("", |assessment| assessment.snapshot.as_str());
     let questions: usize = assessments.iter().map(|assessment| assessment.questions.len()).sum();
+    let lacking = match missing_statistics(assessments).as_slice() {
+        [] => String::new(),
+        missing => format!(" The graph has no {}.", missing.join(", ")),
+    };
     let header = Header {
         name: name.to_owned(),
         version: "1".to_owned(),
         // The graph's own: a document does not say it.
         licence: "NOASSERTION".to_owned(),
         description: format!("{} assessments of KGHaluBench, {questions} questions.", assessments.len()),
-        provenance: format!("Drawn from {source}, state {snapshot}."),
+        provenance: format!("Drawn from {source}, state {snapshot}.{lacking}"),
         // Equal questions make an equal pack, so the text is not random; no other graph has it.
         canary: format!("kgfleet-halu {snapshot}"),
         protected: false,
@@ -184,5 +199,29 @@ fn print(assessments: &[Assessment], out: &mut dyn Write) -> io::Result<()> {
         row.extend(groups.map(|group| counts.get(&group).copied().unwrap_or(0).to_string()));
         table.row(row);
     }
-    table.write(out)
+    table.write(out)?;
+    let questions: usize = assessments.iter().map(|assessment| assessment.questions.len()).sum();
+    writeln!(out, "{questions} questions about {} entities", entities(assessments))?;
+    match missing_statistics(assessments).as_slice() {
+        [] => Ok(()),
+        missing => writeln!(
+            out,
+            "the graph has no {}: difficulties are estimated without, and the pack says so",
+            missing.join(", ")
+        ),
+    }
+}
+
+/// How many entities are asked about.
+fn entities(assessments: &[Assessment]) -> usize {
+    let questions = assessments.iter().flat_map(|assessment| &assessment.questions);
+    questions.map(|question| &question.entity).collect::<BTreeSet<_>>().len()
+}
+
+/// The statistics that no entity has.
+fn missing_statistics(assessments: &[Assessment]) -> Vec<&'static str> {
+    let questions = || assessments.iter().flat_map(|assessment| &assessment.questions);
+    let is_missing =
+        |place: &usize| questions().all(|question| question.statistics.counts()[*place].is_none());
+    (0..Statistics::NAMES.len()).filter(is_missing).map(|place| Statistics::NAMES[place]).collect()
 }

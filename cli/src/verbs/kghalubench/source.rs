@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, anyhow};
-use benchmarks::kinds::kghalubench::draw::{Dump, Endpoint, KnowledgeGraph, Mapping};
-use rdf::RdfFormat;
+use anyhow::Context;
+use benchmarks::kinds::kghalubench::draw::{Endpoint, KnowledgeGraph, Mapping};
 
-use super::client::{PoliteClient, RequestPacing};
-use crate::kit::exit_code::{Exit, usage};
+use super::client::{PoliteClient, PoliteEndpoint, RequestPacing};
+use super::document;
+use crate::kit::exit_code::usage;
 
 /// A knowledge graph to draw questions from.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl FromStr for GraphInput {
 }
 
 impl GraphInput {
-    /// Reads the graph. What an endpoint answers is kept in the folder `cache`.
+    /// Reads the graph. What an endpoint answers, and what a large document is sorted into, is kept in the folder `cache`.
     pub fn open(
         &self,
         mapping: Option<&Path>,
@@ -41,19 +41,16 @@ impl GraphInput {
     ) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
         match (self, mapping) {
             (_, None) => Err(usage!(
-                "{}: say with --mapping FILE where the graph keeps types, labels, descriptions and statistics",
+                "{}: say with --mapping FILE where the graph keeps types, labels and descriptions (docs/kghalubench.md explains \
+                 the keys), or --mapping wikidata",
                 self.describe()
             )),
             (Self::Endpoint(url), Some(mapping)) => {
-                let client = PoliteClient::new(url, cache, patience)?;
+                let client = PoliteEndpoint::new(url, PoliteClient::new(cache, patience, None)?)?;
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
             }
             (Self::Document(path), Some(mapping)) => {
-                let format = format_of(path).map_err(Exit::usage)?;
-                let mapping = read_mapping(mapping)?;
-                let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-                let dump = Dump::parse(&bytes, format, mapping);
-                Ok(Box::new(dump.map_err(|error| usage!("{}: {error}", path.display()))?))
+                Ok(Box::new(document::open(path, read_mapping(mapping)?, cache)?))
             }
         }
     }
@@ -70,17 +67,10 @@ impl GraphInput {
 }
 
 fn read_mapping(path: &Path) -> anyhow::Result<Mapping> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let name = path.to_str().unwrap_or_default();
+    let text = match (Mapping::named(name), path.exists()) {
+        (Some(known), false) => known.to_owned(),
+        _ => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+    };
     Mapping::from_toml(&text).map_err(|error| usage!("{}: {error}", path.display()))
-}
-
-fn format_of(path: &Path) -> anyhow::Result<RdfFormat> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension {
-        "ttl" => Ok(RdfFormat::Turtle),
-        "nt" => Ok(RdfFormat::NTriples),
-        "jsonld" => Ok(RdfFormat::JsonLd),
-        "rdf" => Ok(RdfFormat::RdfXml),
-        _ => Err(anyhow!("{}: an RDF document ends with .ttl, .nt, .jsonld or .rdf", path.display())),
-    }
 }

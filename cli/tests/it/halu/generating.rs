@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
+
+use ::harness::sparql_endpoint::{SparqlEngine, SparqlServer};
+use ::harness::wikidata_graph::{self, WikidataShape};
+
 use super::draw_invented;
 use crate::harness::{Data, Finished};
 
@@ -92,7 +97,7 @@ fn a_graph_that_lacks_what_a_question_needs_says_what() {
     for (missing, lacks) in [
         (" e:about ", "without a description"),
         (" e:room ", "with fewer than three valid relations"),
-        (" e:sources ", "without complete statistics"),
+        (" e:views ", "without a number for the statistic page_views"),
     ] {
         assert!(GRAPH.contains(missing));
         // Said in words that the mapping does not know, or not at all.
@@ -101,12 +106,214 @@ fn a_graph_that_lacks_what_a_question_needs_says_what() {
                 .replace(" e:room \"3\" ;", "")
                 .replace(" e:room \"4\" ;", "")
                 .replace(" e:room \"5\" ;", ""),
+            // Of a statistic that no entity has nothing is expected, see below.
+            " e:views " => GRAPH.replace(missing, " e:unknown ") + "e:d e:views 4 .",
             _ => GRAPH.replace(missing, " e:unknown "),
         };
         let graph = data.write("poor.ttl", graph);
         generate(&data, &graph, &mapping, "1").expect(2).says(&["0 of 1 questions", lacks]);
     }
     assert!(!data.path().join("museum.kgpack").exists());
+}
+
+#[test]
+fn only_the_statistics_that_a_graph_has_are_needed() {
+    let data = Data::new();
+    let whole = data.write("museum.toml", MAPPING);
+    let (head, _) = MAPPING.split_once("[statistics]").unwrap();
+    let without = data.write("without.toml", head);
+    let words = ["e:views", "e:links", "e:ids", "e:tokens", "e:sources"];
+    let bare = words.iter().fold(GRAPH.to_owned(), |graph, word| graph.replace(word, "e:unknown"));
+    let all = vec!["page_views", "site_links", "external_ids", "page_tokens", "references"];
+    for (graph, mapping, missing) in [
+        (GRAPH.to_owned(), &whole, vec![]),
+        (GRAPH.replace("e:sources", "e:unknown"), &whole, vec!["references"]),
+        (bare, &whole, all.clone()),
+        (GRAPH.to_owned(), &without, all),
+    ] {
+        let graph = data.write("graph.ttl", graph);
+        let drawn = generate(&data, &graph, mapping, "2").expect(0);
+        assert_eq!(drawn.json()["missing_statistics"], serde_json::json!(missing));
+        let pack = data.path().join("museum.kgpack");
+        let shown = data.kgfleet(&["pack", "list", pack.to_str().unwrap(), "--json"]).expect(0).stdout;
+        assert_eq!(shown.contains("The graph has no"), !missing.is_empty(), "{shown}");
+    }
+}
+
+/// A graph of Wikidata's shape as N-Triples.
+fn shaped(entities: u64) -> String {
+    let mut text = Vec::new();
+    let shape = WikidataShape { entities, seed: 2, has_statistics: true };
+    wikidata_graph::write(shape, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The questions that are drawn from a graph of Wikidata's shape, and the command's own words.
+fn questions_of(data: &Data, graph: &str, more: &[&str]) -> (String, Finished) {
+    let (cache, out) = (data.path().join("cache"), data.path().join("drawn.kgpack"));
+    let files = [&cache, &out].map(|path| path.to_str().unwrap().to_owned());
+    let numbers = ["--questions", "8", "--assessments", "2", "--json"];
+    let arguments = [
+        "halu",
+        "generate",
+        "--kg",
+        graph,
+        "--mapping",
+        "wikidata",
+        "--cache",
+        &files[0],
+        "--out",
+        &files[1],
+    ];
+    let drawn = data.kgfleet(&[&arguments[..], &numbers, more].concat()).expect(0);
+    let cases = (1..=2).flat_map(|task| (1..=8).map(move |case| format!("KGHalu-{task:02}/q{case:03}")));
+    let show = |case: String| {
+        let shown = data.kgfleet(&["pack", "show", &files[1], &case]).expect(0).stdout;
+        // The parameters name the document.
+        shown.lines().filter(|line| !line.starts_with("parameters")).collect::<Vec<_>>().join("\n")
+    };
+    (cases.map(show).collect(), drawn)
+}
+
+#[test]
+fn a_document_is_drawn_from_in_every_syntax_and_compression() {
+    let data = Data::new();
+    let lines = shaped(300);
+    let (expected, _) = questions_of(&data, data.write("graph.nt", &lines).to_str().unwrap(), &[]);
+    let graph = rdf::Graph::parse(&lines, rdf::RdfFormat::NTriples, None).unwrap();
+    let xml = graph.serialize(rdf::RdfFormat::RdfXml, graph.prefixes());
+    let quads = lines.replace(" .\n", " <http://e/graph> .\n");
+    let trig = format!("<http://e/graph> {{ {lines} }}");
+    let gzip = |bytes: &[u8]| {
+        // Two members, as parallel tools write them.
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let member = |bytes: &[u8]| {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut out, bytes).unwrap();
+            out.finish().unwrap()
+        };
+        [member(first), member(second)].concat()
+    };
+    let bzip2 = |bytes: &[u8]| {
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let member = |bytes: &[u8]| {
+            let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            std::io::Write::write_all(&mut out, bytes).unwrap();
+            out.finish().unwrap()
+        };
+        [member(first), member(second)].concat()
+    };
+    for (name, bytes) in [
+        ("a.nq", quads.clone().into_bytes()),
+        ("a.trig", trig.into_bytes()),
+        ("a.nt.gz", gzip(lines.as_bytes())),
+        ("a.nq.bz2", bzip2(quads.as_bytes())),
+        ("a.xml.zst", zstd::encode_all(xml.as_bytes(), 1).unwrap()),
+    ] {
+        let path = data.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let (questions, drawn) = questions_of(&data, path.to_str().unwrap(), &[]);
+        assert_eq!(questions, expected, "{name}");
+        drawn.says(&["sorting", name, "once"]);
+        // The second time it is there.
+        let (_, again) = questions_of(&data, path.to_str().unwrap(), &[]);
+        assert!(!again.stderr.contains("sorting"), "{}", again.stderr);
+    }
+    let cut = data.path().join("cut.nt.gz");
+    let bytes = gzip(lines.as_bytes());
+    std::fs::write(&cut, &bytes[..bytes.len() - 20]).unwrap();
+    let out = data.path().join("cut.kgpack");
+    let arguments = [
+        "halu",
+        "generate",
+        "--kg",
+        cut.to_str().unwrap(),
+        "--mapping",
+        "wikidata",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    data.kgfleet(&arguments).expect(3).says(&["cut.nt.gz"]);
+    let wrong = data.write("broken.nt.zst", "no frame");
+    let arguments = [
+        "halu",
+        "generate",
+        "--kg",
+        wrong.to_str().unwrap(),
+        "--mapping",
+        "wikidata",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    data.kgfleet(&arguments).expect(3).says(&["broken.nt.zst"]);
+    let unknown = data.write("graph.hdt", "x");
+    let arguments = [
+        "halu",
+        "generate",
+        "--kg",
+        unknown.to_str().unwrap(),
+        "--mapping",
+        "wikidata",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    data.kgfleet(&arguments).expect(2).says(&["graph.hdt", ".nt .nq .ttl .trig", ".bz2"]);
+}
+
+#[test]
+fn a_command_that_is_killed_while_it_sorts_leaves_nothing_that_hurts() {
+    let data = Data::new();
+    let lines = shaped(20_000);
+    let path = data.path().join("graph.nt.zst");
+    std::fs::write(&path, zstd::encode_all(lines.as_bytes(), 1).unwrap()).unwrap();
+    let cache = data.path().join("cache");
+    let out = data.path().join("never.kgpack");
+    let [graph, folder, pack] = [&path, &cache, &out].map(|path| path.to_str().unwrap());
+    let arguments =
+        ["halu", "generate", "--kg", graph, "--mapping", "wikidata", "--cache", folder, "--out", pack];
+    let mut running = data.start(&arguments);
+    running.until_it_says("sorting");
+    running.signal(Signal::KILL);
+    running.finish();
+    let endings = |ending: &str| {
+        let entries = std::fs::read_dir(&cache).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(ending)).count()
+    };
+    let (questions, _) = questions_of(&data, path.to_str().unwrap(), &[]);
+    assert_eq!((endings(".part"), endings(".triples")), (0, 1));
+    // A file that was damaged since is noticed and made again.
+    let mut kept = std::fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.path());
+    let sorted = kept.find(|path| path.extension().is_some_and(|ending| ending == "triples")).unwrap();
+    let bytes = std::fs::read(&sorted).unwrap();
+    std::fs::write(&sorted, &bytes[..bytes.len() / 2]).unwrap();
+    let (again, drawn) = questions_of(&data, path.to_str().unwrap(), &[]);
+    assert_eq!(again, questions);
+    drawn.says(&["it is made again"]);
+}
+
+#[test]
+fn an_endpoint_that_refuses_every_seventh_request_draws_what_its_dump_draws() {
+    let data = Data::new();
+    let lines = shaped(400);
+    let (expected, _) = questions_of(&data, data.write("graph.nt", &lines).to_str().unwrap(), &[]);
+    let graph = rdf::Graph::parse(&lines, rdf::RdfFormat::NTriples, None).unwrap();
+    let server = SparqlServer::start(SparqlEngine::new(&graph), 7);
+    let (questions, _) = questions_of(&data, &server.url(), &[]);
+    assert_eq!(questions, expected);
+    let asked = server.asked();
+    // All answers are kept.
+    let (again, _) = questions_of(&data, &server.url(), &[]);
+    assert_eq!((again, server.asked()), (expected, asked));
+}
+
+#[test]
+fn assessments_about_distinct_entities_say_how_many_there_are() {
+    let data = Data::new();
+    let path = data.write("graph.nt", shaped(60));
+    let (_, shared) = questions_of(&data, path.to_str().unwrap(), &[]);
+    let (_, distinct) = questions_of(&data, path.to_str().unwrap(), &["--distinct"]);
+    assert!(shared.json()["entities"].as_u64().unwrap() <= 16);
+    assert_eq!(distinct.json()["entities"], 16);
 }
 
 /// Asks an endpoint, keeping answers in a folder of this name.

@@ -6,6 +6,7 @@ use domain::control::BenchmarkView;
 use crate::harness::{Data, Finished, invented_graph};
 
 mod carried;
+mod fetching;
 mod fleet;
 mod generating;
 mod judges;

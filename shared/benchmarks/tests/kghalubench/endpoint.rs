@@ -1,57 +1,46 @@
-//! The queries of an [`Endpoint`], answered by a SPARQL engine over an invented graph: what comes back is what a dump of
-//! that graph says.
+//! The queries of an [`Endpoint`], answered by a SPARQL engine: what comes back is what a dump of the same graph says, whether it
+//! lies in memory or in a sorted file.
 
-use benchmarks::kinds::kghalubench::draw::assessment::{Recipe, draw};
+use std::fs::File;
+
+use benchmarks::kinds::kghalubench::draw::assessment::{Assessment, Recipe, draw_all};
 use benchmarks::kinds::kghalubench::draw::graph::KnowledgeGraph;
 use benchmarks::kinds::kghalubench::draw::mapping::Numbered;
-use benchmarks::kinds::kghalubench::draw::{Endpoint, GraphError, Mapping, Select};
+use benchmarks::kinds::kghalubench::draw::{
+    DocumentHash, Dump, Endpoint, GraphError, Mapping, Question, Select,
+};
 use harness::invented_graph::{MAPPING, turtle};
-use rdf::{Dialect, Graph, PrefixTable, QueryGraph, QueryLimits, RdfFormat, Value};
-use serde_json::{Map, json};
+use harness::sparql_endpoint::SparqlEngine;
+use harness::wikidata_graph::{self, WikidataShape};
+use rdf::sorted::{SortedTriples, SortedWriter};
+use rdf::stream::{StreamFormat, read_triples};
+use rdf::{Graph, NamedOrBlankNode, RdfFormat};
 
 use crate::invented::invented;
 
-/// An engine in place of a server.
-struct Engine {
-    graph: QueryGraph,
+/// An engine in place of a server, that cuts long lists as some endpoints do.
+struct Cutting {
+    engine: SparqlEngine,
+    rows_max: usize,
     asked: usize,
 }
 
-impl Engine {
-    fn new(turtle: &str) -> Self {
-        Self {
-            graph: QueryGraph::from_graph(&Graph::parse(turtle, RdfFormat::Turtle, None).unwrap()),
-            asked: 0,
-        }
+impl Cutting {
+    fn new(document: &str, format: RdfFormat) -> Self {
+        let graph = Graph::parse(document, format, None).unwrap();
+        Self { engine: SparqlEngine::new(&graph), rows_max: usize::MAX, asked: 0 }
     }
 }
 
-fn term(value: Value) -> serde_json::Value {
-    match value {
-        Value::Iri(iri) => json!({"type": "uri", "value": iri}),
-        Value::Literal { lexical, language: Some(language), .. } => {
-            json!({"type": "literal", "value": lexical, "xml:lang": language})
-        }
-        Value::Literal { lexical, datatype, .. } => {
-            json!({"type": "literal", "value": lexical, "datatype": datatype})
-        }
-        Value::Blank(label) => json!({"type": "bnode", "value": label}),
-    }
-}
-
-impl Select for &mut Engine {
+impl Select for &mut Cutting {
     fn select(&mut self, query: &str) -> Result<String, GraphError> {
         self.asked += 1;
-        let prepared = rdf::prepare(query, &PrefixTable::default(), Dialect::Standard)
-            .map_err(|error| GraphError::Endpoint(format!("{error}: {query}")))?;
-        let limits = QueryLimits { deadline: None, ..QueryLimits::default() };
-        let solutions = prepared.execute(&self.graph, &limits).unwrap();
-        let row = |cells: Vec<Option<Value>>| {
-            let named = solutions.variables.iter().cloned().zip(cells);
-            named.filter_map(|(name, cell)| Some((name, term(cell?)))).collect::<Map<_, _>>()
-        };
-        let bindings: Vec<Map<_, _>> = solutions.rows.iter().cloned().map(row).collect();
-        Ok(json!({"head": {"vars": solutions.variables}, "results": {"bindings": bindings}}).to_string())
+        let text = self.engine.answer(query).map_err(GraphError::Endpoint)?;
+        let mut answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+        if query.starts_with("SELECT ?entity") {
+            answer["results"]["bindings"].as_array_mut().unwrap().truncate(self.rows_max);
+        }
+        Ok(answer.to_string())
     }
 }
 
@@ -59,15 +48,46 @@ fn mapping() -> Mapping {
     Mapping::from_toml(MAPPING).unwrap()
 }
 
+fn wikidata() -> Mapping {
+    Mapping::from_toml(Mapping::named("wikidata").unwrap()).unwrap()
+}
+
+/// A graph of Wikidata's shape.
+fn shaped(has_statistics: bool) -> String {
+    let mut text = Vec::new();
+    wikidata_graph::write(WikidataShape { entities: 600, seed: 4, has_statistics }, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// A document sorted into a file.
+fn sorted(document: &str, format: StreamFormat, mapping: Mapping) -> Dump {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sorted");
+    let mut writer = SortedWriter::new(folder.path());
+    read_triples(&mut document.as_bytes(), format, &mut |subject, property, object| match subject {
+        NamedOrBlankNode::NamedNode(subject) => writer.add(subject.as_str(), property.as_str(), object),
+        NamedOrBlankNode::BlankNode(_) => Ok(()),
+    })
+    .unwrap();
+    writer.finish(&mut File::create(&path).unwrap()).unwrap();
+    let mut hash = DocumentHash::new(document.len() as u64);
+    hash.update(document.as_bytes());
+    Dump::open(SortedTriples::open(&path).unwrap(), hash, mapping).unwrap()
+}
+
+fn questions(graph: &mut dyn KnowledgeGraph) -> Vec<Question> {
+    let recipe = Recipe { questions: 30, ..Recipe::default() };
+    let assessments = draw_all(graph, recipe, 2).unwrap();
+    assessments.into_iter().flat_map(|assessment| assessment.questions).collect()
+}
+
 #[test]
 fn an_endpoint_and_a_dump_of_one_graph_agree() {
-    let (mut engine, mut dump) = (Engine::new(&turtle(3)), invented(3));
+    let (mut engine, mut dump) = (Cutting::new(&turtle(3), RdfFormat::Turtle), invented(3));
     let mut endpoint = Endpoint::new(&mut engine, mapping());
-    let mut types = endpoint.types().unwrap();
-    types.sort_by(|a, b| a.id.cmp(&b.id));
-    assert_eq!(types, dump.types().unwrap());
+    assert_eq!(endpoint.types().unwrap(), dump.types().unwrap());
     let drawn = endpoint.draw(5, 4).unwrap();
-    assert_eq!(drawn.len(), 4);
+    assert_eq!(drawn, dump.draw(5, 4).unwrap());
     for candidate in drawn {
         let entity = endpoint.entity(&candidate.id).unwrap();
         assert!(entity.is_some());
@@ -77,19 +97,94 @@ fn an_endpoint_and_a_dump_of_one_graph_agree() {
 }
 
 #[test]
-fn entities_can_be_drawn_by_number() {
+fn memory_file_and_endpoint_draw_the_same_questions() {
+    // Among them are items of two types, dates that nobody knows, labels in two languages.
+    for has_statistics in [true, false] {
+        let text = shaped(has_statistics);
+        let mut memory = Dump::parse(text.as_bytes(), RdfFormat::NTriples, wikidata()).unwrap();
+        let mut file = sorted(&text, StreamFormat::Lines, wikidata());
+        assert_eq!(file.snapshot(), memory.snapshot());
+        let expected = questions(&mut memory);
+        assert_eq!(questions(&mut file), expected);
+        // An endpoint that cuts its answers is asked for parts.
+        for (rows_max, parts) in [(usize::MAX, 0), (100, 12)] {
+            let mut engine = Cutting { rows_max, ..Cutting::new(&text, RdfFormat::NTriples) };
+            assert_eq!(questions(&mut Endpoint::new(&mut engine, wikidata())), expected);
+            // Statistics, types and the list once, then statements, labels and kinds of relations for each draw.
+            assert!(engine.asked <= 8 + parts + 3 * 2 * 30 * 3, "{} queries", engine.asked);
+        }
+        let known = expected[0].statistics.counts().map(|count| count.is_some());
+        assert_eq!(known, [has_statistics, has_statistics, true, true, has_statistics, true, has_statistics]);
+        for question in &expected {
+            // Neither identifiers nor files, addresses or categories are asked for, nor anything in another language.
+            let asked = question.facts.iter().flat_map(|fact| fact.objects.iter().chain([&fact.relation]));
+            for words in asked.chain([&question.name, &question.description]) {
+                for foreign in ["VIAF", "Freebase", "image", "website", "Commons", "deutsch", "ist eine"] {
+                    assert!(!words.contains(foreign), "{words}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn entities_can_be_drawn_by_number_and_a_dump_agrees() {
     let graph = turtle(3);
-    let mut engine = Engine::new(&graph);
+    let mut engine = Cutting::new(&graph, RdfFormat::Turtle);
     let numbered = Numbered { prefix: "https://world.example/entity/Q".to_owned(), largest: 9_999 };
     let mapping = Mapping { numbered: Some(numbered), ..mapping() };
     let mut endpoint = Endpoint::new(&mut engine, mapping.clone());
     let recipe = Recipe { questions: 6, ..Recipe::default() };
-    let first = draw(&mut endpoint, recipe, 0).unwrap();
-    assert_eq!(first.questions.len(), 6);
-    // Types once, and a few queries for each draw.
-    assert!(engine.asked <= 1 + 3 * 12, "{} queries", engine.asked);
-    let mut again = Engine::new(&graph);
-    assert_eq!(draw(&mut Endpoint::new(&mut again, mapping), recipe, 0).unwrap(), first);
+    let draw = |graph: &mut dyn KnowledgeGraph| -> Vec<Assessment> { draw_all(graph, recipe, 1).unwrap() };
+    let first = draw(&mut endpoint);
+    assert_eq!(first[0].questions.len(), 6);
+    // Statistics and types once, and a few queries for each draw.
+    assert!(engine.asked <= 8 + 3 * 12, "{} queries", engine.asked);
+    let mut again = Cutting::new(&graph, RdfFormat::Turtle);
+    assert_eq!(draw(&mut Endpoint::new(&mut again, mapping.clone())), first);
+    let mut dump = Dump::parse(graph.as_bytes(), RdfFormat::Turtle, mapping).unwrap();
+    assert_eq!(draw(&mut dump)[0].questions, first[0].questions);
+}
+
+/// Paintings of which every one has a long description, a long text among its facts, and blank nodes.
+fn hostile() -> String {
+    let long = "Many words. ".repeat(5_500);
+    let mut text = String::from(
+        "@prefix e: <http://e/> . @prefix l: <http://www.w3.org/2000/01/rdf-schema#> .\n\
+         e:Painting l:label \"painting\" . e:artist l:label \"artist\" . e:year l:label \"year\" .\n\
+         e:room l:label \"room\" . e:text l:label \"text\" .\n",
+    );
+    for number in 0..20 {
+        text.push_str(&format!(
+            "e:p{number} e:type e:Painting, [] ; l:label \"Painting {number}\" ; e:about \"\"\"{long}\"\"\" ;\n\
+             e:artist \"Ada\", [ e:part [] ] ; e:year 19{number:02} ; e:room \"{number}\", [] ; e:text \"\"\"{long}\"\"\" .\n\
+             [] e:type e:Painting ; l:label \"a painting without a name of its own\" ; e:about \"x\" .\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn long_literals_and_blank_nodes_are_no_questions() {
+    let mapping = Mapping::from_toml(
+        "type = \"http://e/type\"\nlabel = \"http://www.w3.org/2000/01/rdf-schema#label\"\ndescription = \"http://e/about\"\n",
+    )
+    .unwrap();
+    let text = hostile();
+    let mut memory = Dump::parse(text.as_bytes(), RdfFormat::Turtle, mapping.clone()).unwrap();
+    let recipe = Recipe { questions: 20, ..Recipe::default() };
+    let drawn = draw_all(&mut memory, recipe, 1).unwrap();
+    let mut file = sorted(&text, StreamFormat::Terse, mapping.clone());
+    assert_eq!(draw_all(&mut file, recipe, 1).unwrap(), drawn);
+    let mut engine = Cutting::new(&text, RdfFormat::Turtle);
+    let listed = draw_all(&mut Endpoint::new(&mut engine, mapping), recipe, 1).unwrap();
+    assert_eq!(listed[0].questions, drawn[0].questions);
+    for question in &drawn[0].questions {
+        assert!(question.description.ends_with("words.") && question.description.len() <= 6_000);
+        assert!(question.facts.iter().all(|fact| fact.relation != "text" && fact.objects.len() == 1));
+        // Two of its six statements lead to blank nodes: they count.
+        assert_eq!(question.statistics.statements, Some(6));
+    }
 }
 
 #[test]

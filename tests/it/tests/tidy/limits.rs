@@ -234,6 +234,43 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
         ],
     ),
     ("docs/testing.md", "breaks a promise. {} seeds;", &[(SIMULATION, &["const SEEDS: u64 ="], Count)]),
+    (
+        "docs/kghalubench.md",
+        "| `.jsonld` | JSON-LD, up to {} MiB |",
+        &[("shared/rdf/src/graph.rs", &["const DOCUMENT_BYTES_MAX: usize ="], MiB)],
+    ),
+    (
+        "docs/kghalubench.md",
+        "A document of up to {} MiB that is not compressed is read into memory.",
+        &[("cli/src/verbs/kghalubench/document.rs", &["const IN_MEMORY_BYTES_MAX: u64 ="], MiB)],
+    ),
+    (
+        "docs/kghalubench.md",
+        "lists them once, {} by a query;",
+        &[(
+            "shared/benchmarks/src/kinds/kghalubench/draw/endpoint.rs",
+            &["const LISTED_ENTITIES_MAX: u64 ="],
+            Count,
+        )],
+    ),
+    (
+        "docs/kghalubench.md",
+        "Of a text of more than {} characters the first sentences are taken",
+        &[(
+            "shared/benchmarks/src/kinds/kghalubench/draw/statements.rs",
+            &["const DESCRIPTION_CHARS_MAX: usize ="],
+            Count,
+        )],
+    ),
+    (
+        "docs/kghalubench.md",
+        "Objects of more than {} characters are texts that no overview repeats",
+        &[(
+            "shared/benchmarks/src/kinds/kghalubench/draw/statements.rs",
+            &["const OBJECT_CHARS_MAX: usize ="],
+            Count,
+        )],
+    ),
 ];
 
 /// The value of an expression of the code: whole numbers, products, shifts, and durations, which become milliseconds.

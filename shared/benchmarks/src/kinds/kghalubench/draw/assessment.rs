@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::draw::frequency::{self, Frequency, Groups};
-use crate::kinds::kghalubench::draw::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph};
+use crate::kinds::kghalubench::draw::graph::{
+    Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics,
+};
 use crate::kinds::kghalubench::draw::question::{self, FACTS, Question};
 
 /// How assessments are drawn.
@@ -25,9 +27,17 @@ pub struct Recipe {
     pub batch: u32,
     /// Draws for one question, after which the graph counts as too small.
     pub draws_max: u32,
+    /// Whether no entity is asked about by two assessments.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub distinct: bool,
     /// The bounds by which types are common or rare.
     #[serde(default, skip_serializing_if = "is_default")]
     pub groups: Groups,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_default(groups: &Groups) -> bool {
@@ -36,7 +46,7 @@ fn is_default(groups: &Groups) -> bool {
 
 impl Default for Recipe {
     fn default() -> Self {
-        Self { questions: 150, seed: 1, batch: 5, draws_max: 200, groups: Groups::default() }
+        Self { questions: 150, seed: 1, batch: 5, draws_max: 200, distinct: false, groups: Groups::default() }
     }
 }
 
@@ -58,17 +68,15 @@ pub struct Assessment {
 /// How many entities were skipped, by reason; each entity counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Their type is not valid.
-    pub invalid_type: u64,
-    /// This assessment asks about them already.
+    /// This assessment asks about them already, or another one that must not share entities with it.
     pub repeated: u64,
-    /// The source drew them, and has no data about them.
+    /// The source has no label of them, or no data about them any more.
     pub gone: u64,
     /// Fewer than three valid relations.
     pub few_facts: u64,
     pub no_description: u64,
-    /// A statistic is missing.
-    pub no_statistics: u64,
+    /// Each statistic that they lack and others have, in the order of [`Statistics::NAMES`].
+    pub no_statistic: [u64; Statistics::NAMES.len()],
 }
 
 /// The entities that were skipped so far.
@@ -80,7 +88,7 @@ struct Passing {
 
 impl Passing {
     /// Counts an entity, unless it was counted before.
-    fn note(&mut self, entity: &str, reason: Reason) {
+    fn note(&mut self, entity: &str, reason: impl FnOnce(&mut PassedOver) -> &mut u64) {
         if self.seen.insert(entity.to_owned()) {
             *reason(&mut self.over) += 1;
         }
@@ -90,19 +98,19 @@ impl Passing {
 impl fmt::Display for PassedOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reasons = [
-            (self.invalid_type, "of a type that is not valid"),
             (self.few_facts, "with fewer than three valid relations"),
             (self.no_description, "without a description"),
-            (self.no_statistics, "without complete statistics"),
             (self.repeated, "asked about before"),
-            (self.gone, "no longer in the source"),
+            (self.gone, "without a label"),
         ];
-        let mut first = true;
-        for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
-            write!(f, "{}{count} {reason}", if first { "" } else { ", " })?;
-            first = false;
-        }
-        if first { f.write_str("no entity was drawn") } else { Ok(()) }
+        let reasons = reasons.map(|(count, reason)| (count, reason.to_owned())).into_iter();
+        let statistics = self.no_statistic.iter().zip(Statistics::NAMES);
+        let statistics =
+            statistics.map(|(count, name)| (*count, format!("without a number for the statistic {name}")));
+        let all = reasons.chain(statistics).filter(|(count, _)| *count > 0);
+        let all: Vec<String> = all.map(|(count, reason)| format!("{count} {reason}")).collect();
+        f.write_str(if all.is_empty() { "no entity was drawn" } else { "" })?;
+        f.write_str(&all.join(", "))
     }
 }
 
@@ -116,7 +124,9 @@ pub enum Unfillable {
     /// The graph has too few usable entities.
     #[error(
         "the knowledge graph gives {filled} of {wanted} questions: {draws} draws in a row found no further entity \
-         (passed over: {passed_over}). Ask for fewer questions, or add what is missing to the graph or its mapping"
+         (passed over: {passed_over}). Ask for fewer questions, or add what is missing to the graph or its mapping: \
+         docs/kghalubench.md says what each key of a mapping is for, and `kgfleet halu fetch` reads texts and statistics of \
+         Wikidata's entities"
     )]
     TooPoor {
         /// Questions that were found.
@@ -130,20 +140,51 @@ pub enum Unfillable {
     },
 }
 
-/// Draws the assessment of this number.
+/// Draws the first assessments of a recipe.
+///
+/// # Errors
+/// The source cannot be read, or has too few usable entities.
+pub fn draw_all(
+    graph: &mut dyn KnowledgeGraph,
+    recipe: Recipe,
+    assessments: u32,
+) -> Result<Vec<Assessment>, Unfillable> {
+    let (mut drawn, mut asked) = (Vec::new(), BTreeSet::new());
+    for number in 0..assessments {
+        let assessment = draw_beside(graph, recipe, number, &asked)?;
+        if recipe.distinct {
+            asked.extend(assessment.questions.iter().map(|question| question.entity.clone()));
+        }
+        drawn.push(assessment);
+    }
+    Ok(drawn)
+}
+
+/// Draws the assessment of this number, without regard to others.
 ///
 /// # Errors
 /// The source cannot be read, or has too few usable entities.
 pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Result<Assessment, Unfillable> {
+    draw_beside(graph, recipe, number, &BTreeSet::new())
+}
+
+/// Draws an assessment that asks about none of these entities.
+fn draw_beside(
+    graph: &mut dyn KnowledgeGraph,
+    recipe: Recipe,
+    number: u32,
+    others: &BTreeSet<String>,
+) -> Result<Assessment, Unfillable> {
     let groups = frequency::group(&graph.types()?, recipe.groups);
     let mut random = SplitMix64::new(SplitMix64::mix(recipe.seed) ^ u64::from(number));
     let mut questions: Vec<Question> = Vec::with_capacity(recipe.questions as usize);
     let mut passing = Passing::default();
+    let mut asked = others.clone();
     while questions.len() < recipe.questions as usize {
         let mut found = None;
         for _ in 0..recipe.draws_max {
             let batch = graph.draw(random.next_u64(), recipe.batch as usize)?;
-            found = first_usable(graph, &groups, batch, &questions, &mut random, &mut passing)?;
+            found = first_usable(graph, &groups, batch, &asked, &mut random, &mut passing)?;
             if found.is_some() {
                 break;
             }
@@ -156,6 +197,7 @@ pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Resu
                 passed_over: passing.over,
             });
         };
+        asked.insert(question.entity.clone());
         questions.push(question);
     }
     Ok(Assessment { number, recipe, snapshot: graph.snapshot(), as_of: None, questions })
@@ -166,21 +208,18 @@ fn first_usable(
     graph: &mut dyn KnowledgeGraph,
     groups: &BTreeMap<String, Frequency>,
     batch: Vec<Candidate>,
-    asked: &[Question],
+    asked: &BTreeSet<String>,
     random: &mut SplitMix64,
     passing: &mut Passing,
 ) -> Result<Option<Question>, GraphError> {
-    let mut ordered = Vec::with_capacity(batch.len());
-    for candidate in batch {
-        match groups.get(&candidate.type_id) {
-            Some(frequency) => ordered.push((*frequency, candidate)),
-            None => passing.note(&candidate.id, |over| &mut over.invalid_type),
-        }
-    }
+    let mut ordered: Vec<(Frequency, Candidate)> = batch
+        .into_iter()
+        .filter_map(|candidate| Some((*groups.get(&candidate.type_id)?, candidate)))
+        .collect();
     // Stable: within a group the order of the draw remains.
     ordered.sort_by_key(|(frequency, _)| *frequency);
     for (frequency, candidate) in ordered {
-        if asked.iter().any(|question| question.entity == candidate.id) {
+        if asked.contains(&candidate.id) {
             passing.note(&candidate.id, |over| &mut over.repeated);
             continue;
         }
@@ -190,21 +229,40 @@ fn first_usable(
         };
         match ask(entity, frequency, random) {
             Ok(question) => return Ok(Some(question)),
-            Err(reason) => passing.note(&candidate.id, reason),
+            Err(lack) => passing.note(&candidate.id, |over| lack.counter(over)),
         }
     }
     Ok(None)
 }
 
-/// The field of [`PassedOver`] that counts a reason.
-type Reason = fn(&mut PassedOver) -> &mut u64;
+/// What an entity lacks.
+enum Lack {
+    Facts,
+    Description,
+    /// The statistic of this name.
+    Statistic(&'static str),
+}
 
-fn ask(entity: Entity, frequency: Frequency, random: &mut SplitMix64) -> Result<Question, Reason> {
+impl Lack {
+    /// The field that counts it.
+    fn counter(self, over: &mut PassedOver) -> &mut u64 {
+        match self {
+            Self::Facts => &mut over.few_facts,
+            Self::Description => &mut over.no_description,
+            Self::Statistic(name) => {
+                let place = Statistics::NAMES.iter().position(|known| *known == name);
+                &mut over.no_statistic[place.unwrap_or_default()]
+            }
+        }
+    }
+}
+
+fn ask(entity: Entity, frequency: Frequency, random: &mut SplitMix64) -> Result<Question, Lack> {
     let context = question::context(&entity);
-    let facts = three(entity.facts, random).ok_or::<Reason>(|over| &mut over.few_facts)?;
+    let facts = three(entity.facts, random).ok_or(Lack::Facts)?;
     let description = entity.description.filter(|text| !text.trim().is_empty());
-    let description = description.ok_or::<Reason>(|over| &mut over.no_description)?;
-    let statistics = entity.statistics.ok_or::<Reason>(|over| &mut over.no_statistics)?;
+    let description = description.ok_or(Lack::Description)?;
+    let statistics = entity.statistics.map_err(Lack::Statistic)?;
     Ok(Question {
         entity: entity.id,
         name: entity.name,
@@ -237,7 +295,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::kinds::kghalubench::draw::graph::{Statistics, TypeCount};
+    use crate::kinds::kghalubench::draw::graph::TypeCount;
 
     /// `entities` of one type, each made by a function of its number.
     struct Fixed {
@@ -276,7 +334,7 @@ mod tests {
                 lifespan: None,
                 facts: ["a", "b", "c", "d"].map(fact).to_vec(),
                 description: Some("a thing".to_owned()),
-                statistics: Some(Statistics::default()),
+                statistics: Ok(Statistics::default()),
             };
             (self.make)(number, &mut entity);
             Ok(Some(entity))
@@ -315,6 +373,26 @@ mod tests {
     }
 
     #[test]
+    fn assessments_can_be_about_distinct_entities() {
+        let mut graph = Fixed { entities: 60, make: |_, _| () };
+        let recipe = Recipe { questions: 20, ..Recipe::default() };
+        let entities = |assessments: &[Assessment]| {
+            let questions = assessments.iter().flat_map(|assessment| &assessment.questions);
+            questions.map(|question| question.entity.clone()).collect::<BTreeSet<_>>().len()
+        };
+        let shared = draw_all(&mut graph, recipe, 3).unwrap();
+        assert!(entities(&shared) < 60);
+        assert_eq!(shared[1], draw(&mut graph, recipe, 1).unwrap());
+        let distinct = Recipe { distinct: true, ..recipe };
+        let drawn = draw_all(&mut graph, distinct, 3).unwrap();
+        assert_eq!(entities(&drawn), 60);
+        // The first one has nothing to avoid.
+        assert_eq!(drawn[0].questions, shared[0].questions);
+        let message = draw_all(&mut graph, distinct, 4).unwrap_err().to_string();
+        assert!(message.contains("0 of 20") && message.contains("60 asked about before"), "{message}");
+    }
+
+    #[test]
     fn a_poor_graph_is_told_what_it_lacks() {
         let message = too_poor(|_, entity| entity.description = None);
         assert!(
@@ -324,8 +402,8 @@ mod tests {
         );
         let message = too_poor(|_, entity| entity.facts.truncate(2));
         assert!(message.contains("fewer than three valid relations"), "{message}");
-        let message = too_poor(|_, entity| entity.statistics = None);
-        assert!(message.contains("without complete statistics"), "{message}");
+        let message = too_poor(|_, entity| entity.statistics = Err("references"));
+        assert!(message.contains("without a number for the statistic references"), "{message}");
         // Some are usable, but not enough.
         let message = too_poor(|number, entity| {
             if number >= 20 {

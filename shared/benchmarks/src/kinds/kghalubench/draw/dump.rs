@@ -1,93 +1,87 @@
-//! A knowledge graph from an RDF document, held in memory as a whole. [`Endpoint`](super::Endpoint) is for graphs that are too
-//! large for that.
+//! A knowledge graph from an RDF document: a small one is held in memory, a large one lies in a sorted file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use domain::seed::SplitMix64;
-use rdf::{Graph, NamedOrBlankNode, RdfFormat};
+use rdf::sorted::SortedTriples;
+use rdf::{Graph, RdfFormat};
 use sha2::{Digest, Sha256};
 
 use crate::kinds::kghalubench::draw::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
 use crate::kinds::kghalubench::draw::mapping::Mapping;
-use crate::kinds::kghalubench::draw::statements::{Statements, iri};
+use crate::kinds::kghalubench::draw::roster::{Roster, RosterBuilder, drawn_numbers};
+use crate::kinds::kghalubench::draw::statements::{Mentioned, Statements, iri, is_valid_type};
+use crate::kinds::kghalubench::draw::store::{
+    StatementStore, StatementsInFile, StatementsInMemory, VisitedStatement,
+};
 
-/// A graph in memory; see [`KnowledgeGraph`].
+/// A document as a source of entities; see [`KnowledgeGraph`].
 #[derive(Debug)]
 pub struct Dump {
     snapshot: String,
-    statements: Statements,
-    /// The entities with their types, by IRI.
-    entities: Vec<Candidate>,
-    types: Vec<TypeCount>,
+    mapping: Arc<Mapping>,
+    store: Box<dyn StatementStore>,
+    roster: Roster,
 }
 
 impl Dump {
-    /// Reads a document.
+    /// Reads a document into memory.
     ///
     /// # Errors
     /// It is no RDF in that format, or has no entity of a valid type.
     pub fn parse(bytes: &[u8], format: RdfFormat, mapping: Mapping) -> Result<Self, GraphError> {
         let graph = Graph::parse_bytes(bytes, format, None)?;
-        let snapshot = snapshot(bytes, &mapping);
-        let mut statements = Statements::new(mapping);
-        for triple in graph.iter() {
-            // Blank nodes have no name to ask about.
-            if let NamedOrBlankNode::NamedNode(subject) = &triple.subject {
-                statements.add(subject.as_str(), triple.predicate.as_str(), triple.object.clone());
-            }
-        }
-        let mut dump = Self { snapshot, statements, entities: Vec::new(), types: Vec::new() };
-        dump.find_entities()?;
-        Ok(dump)
+        let mut document = DocumentHash::new(bytes.len() as u64);
+        document.update(bytes);
+        Self::of_store(Box::new(StatementsInMemory::new(&graph)), document, mapping)
     }
 
-    /// Finds the entities. An entity with several valid types gets the rarest of them, because it is the most specific;
-    /// equally rare ones are ordered by IRI.
-    fn find_entities(&mut self) -> Result<(), GraphError> {
-        let mut with_type: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut all_types: Vec<(&str, Vec<&str>)> = Vec::new();
-        let mapping = &self.statements.mapping;
-        for (subject, statements) in &self.statements.by_subject {
-            let types = statements.iter().filter(|(property, _)| *property == mapping.type_property);
-            let types: BTreeSet<&str> = types.filter_map(|(_, object)| iri(object)).collect();
-            for id in &types {
-                *with_type.entry(id).or_default() += 1;
+    /// Takes a document whose triples were sorted into a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the document has no entity of a valid type.
+    pub fn open(sorted: SortedTriples, document: DocumentHash, mapping: Mapping) -> Result<Self, GraphError> {
+        Self::of_store(Box::new(StatementsInFile(sorted)), document, mapping)
+    }
+
+    fn of_store(
+        mut store: Box<dyn StatementStore>,
+        document: DocumentHash,
+        mapping: Mapping,
+    ) -> Result<Self, GraphError> {
+        let snapshot = document.with(&mapping);
+        let mut builder = RosterBuilder::default();
+        let mut used = BTreeSet::new();
+        store.visit(&mut |VisitedStatement { place, subject, property, object }| {
+            if property == mapping.type_property {
+                if let Some(type_id) = object {
+                    builder.add(place, subject, type_id);
+                }
+            } else if let Some((_, named)) = mapping.statistics.iter().find(|(_, named)| *named == property) {
+                used.insert(named.clone());
             }
-            if !types.is_empty() {
-                all_types.push((subject, types.into_iter().collect()));
-            }
-        }
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut entities = Vec::with_capacity(all_types.len());
-        for (subject, types) in all_types {
-            let rarest = |types: &mut dyn Iterator<Item = &str>| {
-                types.min_by_key(|id| with_type.get(id).copied().unwrap_or(0)).map(str::to_owned)
-            };
-            let valid = rarest(&mut types.iter().copied().filter(|id| self.statements.is_valid_type(id)));
-            let Some(type_id) = valid.clone().or_else(|| rarest(&mut types.iter().copied())) else {
-                continue;
-            };
-            if valid.is_some()
-                && let Some((id, _)) = with_type.get_key_value(type_id.as_str())
-            {
-                *counts.entry(id).or_default() += 1;
-            }
-            entities.push(Candidate { id: subject.to_owned(), type_id });
-        }
-        if counts.is_empty() {
+        })?;
+        let mapping = mapping.with_statistics(|property| Ok(used.contains(property)))?;
+        let roster = builder.finish(|id| {
+            let labels = store.of(id, Some(&[&mapping.label]))?;
+            Ok(is_valid_type(&mapping, id, labels.iter().map(|(_, label)| label)))
+        })?;
+        if roster.is_empty() {
             let wanted =
                 if mapping.types.is_empty() { "types with a label" } else { "the types of the mapping" };
             return Err(GraphError::Empty(format!(
                 "of {} entities with a <{}>, none has one of {wanted}",
-                entities.len(),
+                roster.all(),
                 mapping.type_property
             )));
         }
-        let types =
-            counts.into_iter().map(|(id, entities)| TypeCount { id: id.to_owned(), entities }).collect();
-        self.types = types;
-        self.entities = entities;
-        Ok(())
+        Ok(Self { snapshot, mapping: Arc::new(mapping), store, roster })
+    }
+
+    /// The type of an entity that counts, of its statements.
+    fn type_of(&self, statements: &[(String, rdf::Term)]) -> Option<String> {
+        let types = statements.iter().filter(|(property, _)| *property == self.mapping.type_property);
+        self.roster.valid.rarest(types.filter_map(|(_, object)| iri(object))).map(str::to_owned)
     }
 }
 
@@ -97,28 +91,78 @@ impl KnowledgeGraph for Dump {
     }
 
     fn types(&mut self) -> Result<Vec<TypeCount>, GraphError> {
-        Ok(self.types.clone())
+        Ok(match self.mapping.numbered {
+            // As an endpoint counts them that cannot list its entities.
+            Some(_) => self.roster.valid.counts(),
+            None => self.roster.types(),
+        })
     }
 
     fn draw(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
-        let mut random = SplitMix64::new(seed);
-        let entities = self.entities.len() as u64;
-        Ok((0..size).map(|_| self.entities[(random.next_u64() % entities) as usize].clone()).collect())
+        let Some(numbered) = &self.mapping.numbered else {
+            let drawn = self.roster.draw(seed, size).into_iter();
+            let candidate = |(place, type_id): (u64, &str)| {
+                Ok(Candidate { id: self.store.subject_at(place)?, type_id: type_id.to_owned() })
+            };
+            return drawn.map(candidate).collect();
+        };
+        let mut candidates = Vec::with_capacity(size);
+        for id in drawn_numbers(numbered, seed, size) {
+            let types = self.store.of(&id, Some(&[&self.mapping.type_property]))?;
+            if let Some(type_id) = self.type_of(&types) {
+                candidates.push(Candidate { id, type_id });
+            }
+            if candidates.len() == size {
+                break;
+            }
+        }
+        Ok(candidates)
     }
 
     fn entity(&mut self, id: &str) -> Result<Option<Entity>, GraphError> {
-        let place = self.entities.binary_search_by(|candidate| candidate.id.as_str().cmp(id));
-        let Ok(place) = place else { return Ok(None) };
-        Ok(self.statements.entity(id, &self.entities[place].type_id))
+        let own = self.store.of(id, None)?;
+        let Some(type_id) = self.type_of(&own) else { return Ok(None) };
+        let mut statements = Statements::new(Arc::clone(&self.mapping));
+        for (property, object) in own {
+            statements.add(id, &property, object);
+        }
+        let Mentioned { named, relations } = statements.mentioned(id, &type_id);
+        let kind = self.mapping.property_types.as_ref().map(|types| types.property.as_str());
+        for mentioned in named.union(&relations).filter(|mentioned| *mentioned != id) {
+            let kind = kind.filter(|_| relations.contains(mentioned));
+            let only: Vec<&str> = kind.into_iter().chain([self.mapping.label.as_str()]).collect();
+            for (property, object) in self.store.of(mentioned, Some(&only))? {
+                statements.add(mentioned, &property, object);
+            }
+        }
+        Ok(statements.entity(id, &type_id))
     }
 }
 
-/// Hash of the document and of the mapping, because another mapping gives other questions.
-fn snapshot(bytes: &[u8], mapping: &Mapping) -> String {
-    let mut hasher = Sha256::new();
-    hasher.update((bytes.len() as u64).to_le_bytes());
-    hasher.update(bytes);
-    // A mapping that was read from TOML can be written as TOML.
-    hasher.update(toml::to_string(mapping).unwrap_or_default());
-    domain::text::hex(hasher.finalize())
+/// Identifies a document by its length and its bytes.
+#[derive(Clone)]
+pub struct DocumentHash(Sha256);
+
+impl DocumentHash {
+    /// Of a document of so many bytes, which follow.
+    pub fn new(length: u64) -> Self {
+        Self(Sha256::new_with_prefix(length.to_le_bytes()))
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// In hexadecimal digits.
+    pub fn name(&self) -> String {
+        domain::text::hex(self.0.clone().finalize())
+    }
+
+    /// With the mapping, because another one gives other questions.
+    fn with(mut self, mapping: &Mapping) -> String {
+        // A mapping that was read from TOML can be written as TOML.
+        self.0.update(toml::to_string(mapping).unwrap_or_default());
+        domain::text::hex(self.0.finalize())
+    }
 }

@@ -2,15 +2,16 @@
 //! provides the HTTP client with its cache and retries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use domain::seed::SplitMix64;
-use rdf::{Literal, NamedNode, Term};
+use rdf::{BlankNode, Literal, NamedNode, Term};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::kinds::kghalubench::draw::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
-use crate::kinds::kghalubench::draw::mapping::Mapping;
-use crate::kinds::kghalubench::draw::statements::{Statements, iri};
+use crate::kinds::kghalubench::draw::mapping::{Mapping, Numbered};
+use crate::kinds::kghalubench::draw::roster::{Roster, RosterBuilder, ValidTypes, drawn_numbers};
+use crate::kinds::kghalubench::draw::statements::{Statements, iri, is_valid_type};
 
 /// Sends a SELECT query; returns the answer in the SPARQL 1.1 Query Results JSON Format.
 pub trait Select {
@@ -24,14 +25,17 @@ pub trait Select {
 /// Maximum number of IRIs in one query, so that endpoints accept its length.
 const IRIS_MAX: usize = 200;
 
-/// Numbers drawn for each wanted entity, because some numbers have no entity.
-const NUMBERS_PER_ENTITY: usize = 8;
+/// Entities that are listed by one query. Their list has some 50 MB as JSON.
+const LISTED_ENTITIES_MAX: u64 = 200_000;
 
 /// An endpoint as a source of entities; see [`KnowledgeGraph`].
 pub struct Endpoint<S> {
     client: S,
-    mapping: Mapping,
-    types: Option<Vec<TypeCount>>,
+    mapping: Arc<Mapping>,
+    /// The valid types with the number of entities that have each, once counted.
+    counted: Option<Arc<ValidTypes>>,
+    /// All entities, once listed.
+    listed: Option<EntityList>,
     /// Entities of the last draw, with their types.
     drawn: Vec<Candidate>,
     /// Statements about the entities of the last draw, once read.
@@ -40,12 +44,27 @@ pub struct Endpoint<S> {
     answers: Sha256,
 }
 
+/// All entities of valid types, sorted.
+struct EntityList {
+    ids: Vec<String>,
+    roster: Roster,
+}
+
 impl<S: Select> Endpoint<S> {
     /// No request is sent yet.
     pub fn new(client: S, mapping: Mapping) -> Self {
-        Self { client, mapping, types: None, drawn: Vec::new(), read: None, answers: Sha256::new() }
+        Self {
+            client,
+            mapping: Arc::new(mapping),
+            counted: None,
+            listed: None,
+            drawn: Vec::new(),
+            read: None,
+            answers: Sha256::new(),
+        }
     }
 
+    /// The rows of an answer, in an order of their own, none twice.
     fn ask(&mut self, query: &str) -> Result<Vec<Row>, GraphError> {
         let text = self.client.select(query)?;
         let answer: Answer = serde_json::from_str(&text).map_err(|error| {
@@ -54,14 +73,46 @@ impl<S: Select> Endpoint<S> {
         let mut rows = answer.results.bindings;
         // Endpoints give rows in any order.
         rows.sort();
-        self.answers.update(format!("{rows:?}"));
+        rows.dedup();
+        for row in &rows {
+            self.answers.update(format!("{row:?}"));
+        }
         Ok(rows)
     }
 
+    /// The objects of a property of these subjects.
+    fn objects_of(&mut self, ids: &[String], property: &str) -> Result<Vec<(String, Term)>, GraphError> {
+        let property = angled(property)?;
+        let mut found = Vec::new();
+        for some in ids.chunks(IRIS_MAX) {
+            let rows =
+                self.ask(&format!("SELECT ?s ?o WHERE {{ {} ?s {property} ?o }}", values("s", some)?))?;
+            found
+                .extend(rows.iter().filter_map(|row| Some((row.iri_of("s")?.to_owned(), row.term_of("o")?))));
+        }
+        Ok(found)
+    }
+
+    /// Looks once at which types and which statistics the graph has.
+    fn valid_types(&mut self) -> Result<Arc<ValidTypes>, GraphError> {
+        if let Some(counted) = &self.counted {
+            return Ok(Arc::clone(counted));
+        }
+        let mapping = Mapping::clone(&self.mapping);
+        self.mapping = Arc::new(mapping.with_statistics(|property| {
+            let query = format!("SELECT ?s WHERE {{ ?s {} ?o }} LIMIT 1", angled(property)?);
+            Ok(!self.ask(&query)?.is_empty())
+        })?);
+        let counted = Arc::new(ValidTypes::new(self.counted_types()?));
+        self.counted = Some(Arc::clone(&counted));
+        Ok(counted)
+    }
+
     fn counted_types(&mut self) -> Result<Vec<TypeCount>, GraphError> {
-        let property = angled(&self.mapping.type_property)?;
-        let valid = match self.mapping.types.as_slice() {
-            [] => format!("FILTER EXISTS {{ ?type {} ?label }}", angled(&self.mapping.label)?),
+        let mapping = Arc::clone(&self.mapping);
+        let property = angled(&mapping.type_property)?;
+        let valid = match mapping.types.as_slice() {
+            [] => String::new(),
             types => values("type", types)?,
         };
         let rows = self.ask(&format!(
@@ -72,7 +123,17 @@ impl<S: Select> Endpoint<S> {
                 (row.get("type")?.iri()?.to_owned(), row.get("entities")?.value.parse().ok()?);
             Some(TypeCount { id, entities }).filter(|count| count.entities > 0)
         };
-        let types: Vec<TypeCount> = rows.iter().filter_map(count).collect();
+        let mut types: Vec<TypeCount> = rows.iter().filter_map(count).collect();
+        if mapping.types.is_empty() {
+            let ids: Vec<String> = types.iter().map(|count| count.id.clone()).collect();
+            let mut labels: BTreeMap<String, Vec<Term>> = BTreeMap::new();
+            for (id, label) in self.objects_of(&ids, &mapping.label)? {
+                labels.entry(id).or_default().push(label);
+            }
+            types.retain(|count| {
+                is_valid_type(&mapping, &count.id, labels.get(&count.id).into_iter().flatten())
+            });
+        }
         if types.is_empty() {
             return Err(GraphError::Empty(
                 "the endpoint counts no entities of the mapping's types".to_owned(),
@@ -81,92 +142,147 @@ impl<S: Select> Endpoint<S> {
         Ok(types)
     }
 
-    /// Draws entities by their position in the order of IRIs.
-    fn draw_sorted(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
-        let types = self.types()?;
-        let total: u64 = types.iter().map(|count| count.entities).sum();
-        let ids: Vec<String> = types.into_iter().map(|count| count.id).collect();
-        let (property, valid) = (angled(&self.mapping.type_property)?, values("type", &ids)?);
-        let mut random = SplitMix64::new(seed);
-        let mut place = || {
-            let place = random.next_u64() % total.max(1);
-            let sorted =
-                format!("{valid} ?entity {property} ?type }} ORDER BY ?entity ?type LIMIT 1 OFFSET {place}");
-            format!("{{ SELECT ?entity ?type WHERE {{ {sorted} }}")
+    /// All entities, listed once.
+    fn entities(&mut self) -> Result<&EntityList, GraphError> {
+        let list = match self.listed.take() {
+            Some(list) => list,
+            None => self.list()?,
         };
-        let places: Vec<String> = (0..size).map(|_| place()).collect();
-        let rows = self.ask(&format!("SELECT ?entity ?type WHERE {{ {} }}", places.join(" UNION ")))?;
-        Ok(rows.iter().filter_map(Row::candidate).collect())
+        Ok(self.listed.insert(list))
+    }
+
+    fn list(&mut self) -> Result<EntityList, GraphError> {
+        let counts = self.valid_types()?.counts();
+        let mut pairs = Vec::new();
+        for some in together(counts) {
+            let ids: Vec<String> = some.iter().map(|count| count.id.clone()).collect();
+            let expected: u64 = some.iter().map(|count| count.entities).sum();
+            self.list_some(&values("type", &ids)?, expected, &mut pairs)?;
+        }
+        pairs.sort();
+        let (mut ids, mut builder) = (Vec::<String>::new(), RosterBuilder::default());
+        for (entity, type_id) in pairs {
+            if ids.last() != Some(&entity) {
+                ids.push(entity);
+            }
+            if let Some(last) = ids.last() {
+                builder.add(ids.len() as u64 - 1, last, &type_id);
+            }
+        }
+        // No others were listed.
+        let roster = builder.finish(|_| Ok(true))?;
+        if roster.is_empty() {
+            return Err(GraphError::Empty("the endpoint counts entities and lists none".to_owned()));
+        }
+        Ok(EntityList { ids, roster })
+    }
+
+    /// Lists the entities of some types: by one query, or in parts where they are too many or the endpoint cuts its answers.
+    fn list_some(
+        &mut self,
+        types: &str,
+        expected: u64,
+        pairs: &mut Vec<(String, String)>,
+    ) -> Result<(), GraphError> {
+        let property = angled(&self.mapping.type_property)?;
+        let pattern = format!("{types} ?entity {property} ?type");
+        if expected <= LISTED_ENTITIES_MAX {
+            let rows = self.ask(&format!("SELECT ?entity ?type WHERE {{ {pattern} }}"))?;
+            if rows.len() as u64 >= expected {
+                pairs.extend(rows.iter().filter_map(Row::pair));
+                return Ok(());
+            }
+        }
+        let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+        loop {
+            // The last entity comes again, because a part may end between two of its types.
+            let from = seen.last().map_or("", |(last, _)| last.as_str());
+            let filter = format!("FILTER(ISIRI(?entity) && STR(?entity) >= \"{from}\")");
+            let rows = self.ask(&format!(
+                "SELECT ?entity ?type WHERE {{ {pattern} {filter} }} \
+                 ORDER BY STR(?entity) STR(?type) LIMIT {LISTED_ENTITIES_MAX}"
+            ))?;
+            let before = seen.len();
+            seen.extend(rows.iter().filter_map(Row::pair));
+            if seen.len() == before {
+                pairs.extend(seen);
+                return Ok(());
+            }
+        }
     }
 
     /// Draws entities by their number.
     fn draw_numbered(
         &mut self,
-        prefix: &str,
-        largest: u64,
+        numbered: &Numbered,
         seed: u64,
         size: usize,
     ) -> Result<Vec<Candidate>, GraphError> {
-        let mut random = SplitMix64::new(seed);
-        let mut number = || format!("{prefix}{}", 1 + random.next_u64() % largest.max(1));
-        let ids: Vec<String> = (0..size * NUMBERS_PER_ENTITY).map(|_| number()).collect();
-        let property = angled(&self.mapping.type_property)?;
-        let rows = self.ask(&format!(
-            "SELECT ?entity ?type WHERE {{ {} ?entity {property} ?type }}",
-            values("entity", &ids)?
-        ))?;
-        let types = self.types()?;
-        let frequency: BTreeMap<&str, u64> =
-            types.iter().map(|count| (count.id.as_str(), count.entities)).collect();
-        let mut candidates: Vec<Candidate> = rows.iter().filter_map(Row::candidate).collect();
-        // Of several types the rarest valid one counts; those that are not valid come last.
-        candidates
-            .sort_by_key(|candidate| frequency.get(candidate.type_id.as_str()).copied().unwrap_or(u64::MAX));
-        let mut seen = BTreeSet::new();
-        candidates.retain(|candidate| seen.insert(candidate.id.clone()));
-        // In the order of the draw, which is random.
-        candidates.sort_by_key(|candidate| ids.iter().position(|id| *id == candidate.id));
-        candidates.truncate(size);
-        Ok(candidates)
+        let ids = drawn_numbers(numbered, seed, size);
+        let property = self.mapping.type_property.clone();
+        let mut types: BTreeMap<String, Vec<Term>> = BTreeMap::new();
+        for (id, type_id) in self.objects_of(&ids, &property)? {
+            types.entry(id).or_default().push(type_id);
+        }
+        let valid = self.valid_types()?;
+        let candidate = |id: String| {
+            let own = types.get(&id)?.iter().filter_map(iri);
+            Some(Candidate { type_id: valid.rarest(own)?.to_owned(), id })
+        };
+        Ok(ids.into_iter().filter_map(candidate).take(size).collect())
     }
 
     /// Reads the statements about all entities of the last draw, in as few queries as possible.
     fn read_drawn(&mut self) -> Result<(), GraphError> {
-        let mut statements = Statements::new(self.mapping.clone());
-        let ids: Vec<String> = self.drawn.iter().map(|candidate| candidate.id.clone()).collect();
-        let rows = self.ask(&format!("SELECT ?s ?p ?o WHERE {{ {} ?s ?p ?o }}", values("s", &ids)?))?;
-        let mut unnamed: BTreeSet<String> =
-            self.drawn.iter().map(|candidate| candidate.type_id.clone()).collect();
-        for row in &rows {
-            let (Some(subject), Some(property), Some(object)) =
-                (row.iri_of("s"), row.iri_of("p"), row.term_of("o"))
-            else {
-                continue;
-            };
-            unnamed.insert(self.mapping.labelled_relation(property));
-            unnamed.extend(iri(&object).map(str::to_owned));
-            statements.add(subject, property, object);
-        }
-        let label = angled(&self.mapping.label)?;
-        let unnamed: Vec<String> = unnamed.into_iter().collect();
-        for some in unnamed.chunks(IRIS_MAX) {
-            let rows = self.ask(&format!("SELECT ?s ?o WHERE {{ {} ?s {label} ?o }}", values("s", some)?))?;
+        let mut statements = Statements::new(Arc::clone(&self.mapping));
+        let ids: BTreeSet<String> = self.drawn.iter().map(|candidate| candidate.id.clone()).collect();
+        let asked: Vec<String> = ids.iter().cloned().collect();
+        for some in asked.chunks(IRIS_MAX) {
+            let rows = self.ask(&format!("SELECT ?s ?p ?o WHERE {{ {} ?s ?p ?o }}", values("s", some)?))?;
             for row in &rows {
-                if let (Some(subject), Some(object)) = (row.iri_of("s"), row.term_of("o")) {
-                    let known = statements.by_subject.get(subject).is_some_and(|known| {
-                        known
-                            .iter()
-                            .any(|(property, term)| *property == self.mapping.label && *term == object)
-                    });
-                    if !known {
-                        statements.add(subject, &self.mapping.label, object);
-                    }
+                if let (Some(subject), Some(property), Some(object)) =
+                    (row.iri_of("s"), row.iri_of("p"), row.term_of("o"))
+                {
+                    statements.add(subject, property, object);
                 }
+            }
+        }
+        let (mut named, mut relations) = (BTreeSet::new(), BTreeSet::new());
+        for candidate in &self.drawn {
+            let mentioned = statements.mentioned(&candidate.id, &candidate.type_id);
+            named.extend(mentioned.named);
+            relations.extend(mentioned.relations);
+        }
+        let mapping = Arc::clone(&self.mapping);
+        let kind = mapping.property_types.as_ref().map(|types| (&types.property, relations.clone()));
+        named.append(&mut relations);
+        // Of the entities themselves everything is known.
+        for (property, of) in [(&mapping.label, named)].into_iter().chain(kind) {
+            let unknown: Vec<String> = of.difference(&ids).cloned().collect();
+            for (subject, object) in self.objects_of(&unknown, property)? {
+                statements.add(&subject, property, object);
             }
         }
         self.read = Some(statements);
         Ok(())
     }
+}
+
+/// Types in groups that are listed by one query each.
+fn together(counts: Vec<TypeCount>) -> Vec<Vec<TypeCount>> {
+    let mut groups: Vec<Vec<TypeCount>> = Vec::new();
+    let mut entities = 0;
+    for count in counts {
+        entities += count.entities;
+        match groups.last_mut() {
+            Some(group) if entities <= LISTED_ENTITIES_MAX && group.len() < IRIS_MAX => group.push(count),
+            _ => {
+                entities = count.entities;
+                groups.push(vec![count]);
+            }
+        }
+    }
+    groups
 }
 
 impl<S: Select> KnowledgeGraph for Endpoint<S> {
@@ -176,19 +292,24 @@ impl<S: Select> KnowledgeGraph for Endpoint<S> {
     }
 
     fn types(&mut self) -> Result<Vec<TypeCount>, GraphError> {
-        if let Some(types) = &self.types {
-            return Ok(types.clone());
+        match self.mapping.numbered {
+            Some(_) => Ok(self.valid_types()?.counts()),
+            None => Ok(self.entities()?.roster.types()),
         }
-        let types = self.counted_types()?;
-        self.types = Some(types.clone());
-        Ok(types)
     }
 
     fn draw(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
         self.read = None;
         self.drawn = match self.mapping.numbered.clone() {
-            Some(numbered) => self.draw_numbered(&numbered.prefix, numbered.largest, seed, size)?,
-            None => self.draw_sorted(seed, size)?,
+            Some(numbered) => self.draw_numbered(&numbered, seed, size)?,
+            None => {
+                let list = self.entities()?;
+                let candidate = |(place, type_id): (u64, &str)| {
+                    let id = list.ids.get(usize::try_from(place).ok()?)?.clone();
+                    Some(Candidate { id, type_id: type_id.to_owned() })
+                };
+                list.roster.draw(seed, size).into_iter().filter_map(candidate).collect()
+            }
         };
         Ok(self.drawn.clone())
     }
@@ -249,9 +370,11 @@ impl Bound {
         (self.kind == "uri").then_some(self.value.as_str())
     }
 
-    /// The value as an RDF term; `None` for a blank node, and for anything else that is not a term.
+    /// The value as an RDF term; `None` for anything that is not one.
     fn term(&self) -> Option<Term> {
         match (self.kind.as_str(), &self.language, &self.datatype) {
+            // What it is called says nothing, and endpoints call blank nodes as they like.
+            ("bnode", _, _) => Some(BlankNode::new(&self.value).unwrap_or_default().into()),
             ("uri", _, _) => Some(NamedNode::new(&self.value).ok()?.into()),
             ("literal" | "typed-literal", Some(language), _) => {
                 Some(Literal::new_language_tagged_literal(&self.value, language).ok()?.into())
@@ -280,8 +403,8 @@ impl Row {
         self.get(variable)?.term()
     }
 
-    fn candidate(&self) -> Option<Candidate> {
-        let (id, type_id) = (self.iri_of("entity")?.to_owned(), self.iri_of("type")?.to_owned());
-        Some(Candidate { id, type_id })
+    /// An entity and its type.
+    fn pair(&self) -> Option<(String, String)> {
+        Some((self.iri_of("entity")?.to_owned(), self.iri_of("type")?.to_owned()))
     }
 }

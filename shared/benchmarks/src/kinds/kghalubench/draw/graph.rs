@@ -3,18 +3,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A source of entities. [`Dump`](super::Dump) answers from memory, [`Endpoint`](super::Endpoint) by queries to a server.
+/// A source of entities. [`Dump`](super::Dump) answers from a document, [`Endpoint`](super::Endpoint) by queries to a server.
 pub trait KnowledgeGraph {
     /// Identifies the state of the graph: equal snapshots give equal assessments. A SHA-256 in hexadecimal digits.
     fn snapshot(&self) -> String;
 
-    /// The valid types with the number of their entities, in any order.
+    /// The valid types with the number of their entities, in any order. An entity counts once, for the type of its
+    /// [`Candidate`]; where entities are drawn by number and never listed, it counts for every type that it has.
     ///
     /// # Errors
     /// The source cannot be read.
     fn types(&mut self) -> Result<Vec<TypeCount>, GraphError>;
 
-    /// Draws `size` entities at random; the same seed gives the same entities. Entities may repeat between draws.
+    /// Draws `size` entities of valid types at random, fewer where numbers have none; the same seed gives the same entities. An
+    /// entity may come twice.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -40,6 +42,9 @@ pub enum GraphError {
     /// The graph has nothing that the mapping describes.
     #[error("the knowledge graph has no entity of a valid type: {0}")]
     Empty(String),
+    /// The file that a large document was sorted into cannot be used.
+    #[error("the index of the knowledge graph: {0}")]
+    Index(String),
     /// A remote source did not answer as it should.
     #[error("the knowledge graph's endpoint: {0}")]
     Endpoint(String),
@@ -59,7 +64,7 @@ pub struct TypeCount {
 pub struct Candidate {
     /// Its IRI.
     pub id: String,
-    /// IRI of its type, which may be invalid.
+    /// IRI of its type: of several valid ones the rarest.
     pub type_id: String,
 }
 
@@ -80,8 +85,8 @@ pub struct Entity {
     pub facts: Vec<Fact>,
     /// A text about it.
     pub description: Option<String>,
-    /// `None` if one of them is missing.
-    pub statistics: Option<Statistics>,
+    /// The name of one if the graph has it of other entities and not of this one.
+    pub statistics: Result<Statistics, &'static str>,
 }
 
 /// Years of birth and death.
@@ -104,22 +109,29 @@ pub struct Fact {
     pub objects: Vec<String>,
 }
 
-/// How well known an entity is: counts (paper, 3.1.3).
+/// How well known an entity is: counts (paper, 3.1.3). `None` is what the graph does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    pub page_views: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_views: Option<u64>,
     /// Links from pages of other entities.
-    pub site_links: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_links: Option<u64>,
     /// Neighbours in the graph.
-    pub linked_entities: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked_entities: Option<u64>,
     /// Identifiers in other databases.
-    pub external_ids: u64,
-    pub page_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_ids: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_tokens: Option<u64>,
     /// Pairs of a relation and an object.
-    pub statements: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u64>,
     /// Sources of its statements.
-    pub references: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<u64>,
 }
 
 impl Statistics {
@@ -134,8 +146,15 @@ impl Statistics {
         "references",
     ];
 
+    /// Of counts in the order of [`Statistics::NAMES`].
+    pub fn of_counts(counts: [Option<u64>; 7]) -> Self {
+        let [page_views, site_links, linked_entities, external_ids, page_tokens, statements, references] =
+            counts;
+        Self { page_views, site_links, linked_entities, external_ids, page_tokens, statements, references }
+    }
+
     /// The counts, in the order of [`Statistics::NAMES`].
-    pub fn counts(&self) -> [u64; 7] {
+    pub fn counts(&self) -> [Option<u64>; 7] {
         [
             self.page_views,
             self.site_links,
@@ -147,8 +166,8 @@ impl Statistics {
         ]
     }
 
-    /// ln(1 + count) of each.
-    pub fn logarithms(&self) -> [f64; 7] {
-        self.counts().map(|count| (count as f64).ln_1p())
+    /// ln(1 + count) of each that is known.
+    pub fn logarithms(&self) -> [Option<f64>; 7] {
+        self.counts().map(|count| count.map(|count| (count as f64).ln_1p()))
     }
 }

@@ -1,8 +1,9 @@
 //! Which properties of an RDF graph hold which part of an entity. Graphs differ in this, so whoever draws questions from one
-//! writes a mapping for it as TOML.
+//! writes a mapping for it as TOML. docs/kghalubench.md explains every key.
 
 use std::collections::BTreeMap;
 
+use rdf::NamedNode;
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::kghalubench::draw::graph::{GraphError, Statistics};
@@ -39,10 +40,12 @@ pub struct Mapping {
     pub ignored: Vec<String>,
     /// Where labels of relations are, if not at the relation itself.
     pub relation_labels: Option<RelationLabels>,
-    /// For endpoints with too many entities to sort them: entities are drawn by number.
+    /// For graphs that say of each property what kind of objects it has.
+    pub property_types: Option<PropertyTypes>,
+    /// For endpoints with too many entities to list them: entities are drawn by number.
     pub numbered: Option<Numbered>,
-    /// Property of each statistic, by name. `linked_entities` and `statements` are counted in the graph if they are not
-    /// listed.
+    /// Property of each statistic, by name. Those that the graph does not have may be left out; some can be
+    /// [counted](Mapping::is_counted).
     #[serde(default)]
     pub statistics: BTreeMap<String, String>,
 }
@@ -56,6 +59,19 @@ pub struct RelationLabels {
     pub stated: String,
     /// Prefix of the IRIs with labels.
     pub labelled: String,
+}
+
+/// What kinds of objects make a relation a fact to ask for. The kind is stated of the IRI that has the relation's label.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PropertyTypes {
+    /// Property from a relation to its kind.
+    pub property: String,
+    /// Kinds of relations that can be asked for. All others, and relations without a kind, are not.
+    pub facts: Vec<String>,
+    /// Kinds of relations that identify the entity elsewhere: they are counted as `external_ids`.
+    #[serde(default)]
+    pub identifiers: Vec<String>,
 }
 
 /// Entities whose IRIs end with a number, as Wikidata's do.
@@ -72,18 +88,23 @@ fn english() -> String {
     "en".to_owned()
 }
 
-/// Statistics that can be counted in the graph itself.
-const COUNTED: [&str; 2] = ["linked_entities", "statements"];
+/// The mapping of Wikidata's graph.
+const WIKIDATA: &str = include_str!("wikidata.toml");
 
 impl Mapping {
     /// Reads a mapping.
     ///
     /// # Errors
-    /// The text is no mapping, or names statistics that do not exist or leaves some out.
+    /// The text is no mapping, or names statistics that do not exist, or properties that are no IRIs.
     pub fn from_toml(text: &str) -> Result<Self, GraphError> {
         let mapping: Self = toml::from_str(text).map_err(|error| GraphError::Mapping(error.to_string()))?;
         mapping.check()?;
         Ok(mapping)
+    }
+
+    /// The mapping that comes with the program under a name.
+    pub fn named(name: &str) -> Option<&'static str> {
+        (name == "wikidata").then_some(WIKIDATA)
     }
 
     fn check(&self) -> Result<(), GraphError> {
@@ -94,15 +115,49 @@ impl Mapping {
                 "there is no statistic \"{unknown}\"; there are {known}"
             )));
         }
-        let missing = |name: &&&str| !COUNTED.contains(*name) && !self.statistics.contains_key(**name);
-        let missing: Vec<&str> = Statistics::NAMES.iter().filter(missing).copied().collect();
-        if missing.is_empty() {
-            return Ok(());
+        let keys = [
+            ("type", Some(&self.type_property)),
+            ("label", Some(&self.label)),
+            ("description", Some(&self.description)),
+            ("born", self.born.as_ref()),
+            ("died", self.died.as_ref()),
+            ("property_types.property", self.property_types.as_ref().map(|types| &types.property)),
+        ];
+        let keys = keys.into_iter().filter_map(|(key, iri)| Some((key.to_owned(), iri?)));
+        let statistics = self.statistics.iter().map(|(name, iri)| (format!("statistics.{name}"), iri));
+        let types = self.types.iter().map(|iri| ("types".to_owned(), iri));
+        for (key, iri) in keys.chain(statistics).chain(types) {
+            if let Err(error) = NamedNode::new(iri) {
+                return Err(GraphError::Mapping(format!(
+                    "`{key}` must be a full IRI, and \"{iri}\" is none: {error}"
+                )));
+            }
         }
-        Err(GraphError::Mapping(format!(
-            "[statistics] does not say where these stand: {}",
-            missing.join(", ")
-        )))
+        Ok(())
+    }
+
+    /// The mapping without the statistics for which this does not hold: those of properties that the graph does not use.
+    pub(crate) fn with_statistics(
+        mut self,
+        mut is_used: impl FnMut(&str) -> Result<bool, GraphError>,
+    ) -> Result<Self, GraphError> {
+        let mut used = BTreeMap::new();
+        for (name, property) in self.statistics {
+            if is_used(&property)? {
+                used.insert(name, property);
+            }
+        }
+        self.statistics = used;
+        Ok(self)
+    }
+
+    /// Whether a statistic is counted in the graph itself, if the mapping names no property of it.
+    pub(crate) fn is_counted(&self, statistic: &str) -> bool {
+        match statistic {
+            "linked_entities" | "statements" => true,
+            "external_ids" => self.property_types.as_ref().is_some_and(|types| !types.identifiers.is_empty()),
+            _ => false,
+        }
     }
 
     /// Whether a property has a role in the mapping, such as label or type, and so states no fact.
@@ -113,7 +168,7 @@ impl Mapping {
             || self.statistics.values().any(|named| named == property)
     }
 
-    /// Whether questions about entities of a type may ask for a relation.
+    /// Whether questions about entities of a type may ask for a relation, as far as its name decides it.
     pub(crate) fn is_valid_relation(&self, type_id: &str, relation: &str) -> bool {
         if self.is_structural(relation) || self.ignored.iter().any(|ignored| ignored == relation) {
             return false;
@@ -140,20 +195,31 @@ label = "http://e/label"
 description = "http://e/description"
 [statistics]
 page_views = "http://e/views"
-site_links = "http://e/links"
-external_ids = "http://e/ids"
-page_tokens = "http://e/tokens"
-references = "http://e/references"
 "#;
 
     #[test]
-    fn statistics_are_complete_and_known() {
+    fn what_cannot_be_used_is_named() {
         assert_eq!(Mapping::from_toml(MINIMAL).unwrap().language, "en");
-        let error = Mapping::from_toml(&MINIMAL.replace("page_views", "page_view")).unwrap_err().to_string();
-        assert!(error.contains("\"page_view\"") && error.contains("page_views"), "{error}");
-        let error = Mapping::from_toml(&MINIMAL.replace("references = \"http://e/references\"\n", ""));
-        assert!(error.unwrap_err().to_string().contains("references"));
-        let error = Mapping::from_toml(&format!("typ = 1\n{MINIMAL}")).unwrap_err().to_string();
-        assert!(error.contains("typ"), "{error}");
+        for (from, to, named) in [
+            ("page_views", "page_view", "\"page_view\""),
+            ("type =", "typ =", "typ"),
+            ("label = \"http://e/label\"\n", "", "label"),
+            ("\"http://e/views\"", "\"e:views with spaces\"", "statistics.page_views"),
+            ("\"http://e/type\"", "\"type\"", "`type` must be a full IRI"),
+        ] {
+            let error = Mapping::from_toml(&MINIMAL.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_mapping_of_wikidata_can_be_read() {
+        let mapping = Mapping::from_toml(Mapping::named("wikidata").unwrap()).unwrap();
+        assert!(mapping.types.len() > 50 && mapping.is_counted("external_ids"));
+        assert_eq!(
+            mapping.labelled_relation("http://www.wikidata.org/prop/direct/P19"),
+            "http://www.wikidata.org/entity/P19"
+        );
+        assert_eq!(Mapping::named("other"), None);
     }
 }

@@ -1,23 +1,26 @@
 //! Which questions are asked about a knowledge graph, and how they are worded.
 //!
 //! [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF, [`endpoint`] from a SPARQL endpoint,
-//! [`assessment`] draws questions, [`question`] words them, [`exercise`] makes a task of them.
+//! [`fetched`] makes one of what Wikimedia answers, [`assessment`] draws questions, [`question`] words them, [`exercise`] makes a task of them.
 
 pub mod assessment;
 mod date;
 pub mod dump;
 pub mod endpoint;
 pub mod exercise;
+pub mod fetched;
 pub mod frequency;
 pub mod graph;
 pub mod mapping;
 pub mod question;
+mod roster;
 pub mod simulated;
 mod statements;
+mod store;
 
 pub use assessment::{Assessment, Recipe, Unfillable};
 pub use date::{Date, DateError};
-pub use dump::Dump;
+pub use dump::{DocumentHash, Dump};
 pub use endpoint::{Endpoint, Select};
 pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
 pub use mapping::Mapping;

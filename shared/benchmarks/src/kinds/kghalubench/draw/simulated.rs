@@ -76,7 +76,10 @@ pub fn answer(question: &Question, recall: Recall, another: &Question) -> String
 /// How well known an entity is; approximately standard normal for entities of the invented graph.
 fn fame(question: &Question) -> f64 {
     let [page_views, site_links, ..] = question.statistics.logarithms();
-    f64::midpoint((page_views - 9.0) / 1.6, (site_links - 3.5) / 1.1)
+    // What the graph does not have says nothing about fame.
+    let above =
+        |logarithm: Option<f64>, middle: f64, slope: f64| logarithm.map_or(0.0, |x| (x - middle) / slope);
+    f64::midpoint(above(page_views, 9.0, 1.6), above(site_links, 3.5, 1.1))
 }
 
 /// How hard a relation is for every model, from -1.5 to 1.5.

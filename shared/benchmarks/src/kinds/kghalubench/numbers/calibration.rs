@@ -226,7 +226,8 @@ fn score(fate: Fate) -> f64 {
 /// Fits the share of points to the standardised logarithms of the statistics by coordinate descent, weights not below 0. The
 /// largest weight is 1.
 fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
-    let rows: Vec<[f64; 7]> = training.iter().map(|judged| judged.question.statistics.logarithms()).collect();
+    let rows: Vec<[Option<f64>; 7]> =
+        training.iter().map(|judged| judged.question.statistics.logarithms()).collect();
     let count = rows.len().max(1) as f64;
     let scores: Vec<f64> = training.iter().map(|judged| score(judged.fate)).collect();
     let mean_score = mean(scores.iter()).unwrap_or(0.0);
@@ -258,15 +259,17 @@ fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// A column less its mean, divided by its standard deviation, and that deviation. A constant column is all 0.
-fn standardised(rows: &[[f64; 7]], column: usize) -> (Vec<f64>, f64) {
-    let values: Vec<f64> = rows.iter().map(|row| row[column]).collect();
+/// A column less its mean, divided by its standard deviation, and that deviation. A constant column is all 0, and so is what a
+/// graph does not have.
+fn standardised(rows: &[[Option<f64>; 7]], column: usize) -> (Vec<f64>, f64) {
+    let values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
     let mean = mean(values.iter()).unwrap_or(0.0);
     let variance =
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
     let deviation = variance.sqrt();
     let divisor = if deviation > 0.0 { deviation } else { 1.0 };
-    (values.iter().map(|value| (value - mean) / divisor).collect(), deviation)
+    let standardised = |row: &[Option<f64>; 7]| row[column].map_or(0.0, |value| (value - mean) / divisor);
+    (rows.iter().map(standardised).collect(), deviation)
 }
 
 fn type_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {

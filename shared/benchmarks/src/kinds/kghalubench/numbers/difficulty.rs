@@ -10,11 +10,13 @@ use crate::kinds::kghalubench::numbers::weights::{DifficultyScale, Weights};
 /// Weight of a type or relation for which none is known.
 const UNKNOWN: f64 = 0.5;
 
-/// How well known an entity is: the weighted sum of its statistics.
+/// How well known an entity is: the weighted sum of its statistics. One that the graph does not have weighs nothing.
 fn relevance(weights: &Weights, statistics: &Statistics) -> f64 {
     let logarithms = statistics.logarithms();
     let named = Statistics::NAMES.iter().zip(logarithms);
-    named.map(|(name, value)| weights.statistics.get(*name).copied().unwrap_or(0.0) * value).sum()
+    named
+        .filter_map(|(name, value)| Some(weights.statistics.get(*name).copied().unwrap_or(0.0) * value?))
+        .sum()
 }
 
 fn type_weight(weights: &Weights, type_id: &str) -> f64 {
@@ -165,7 +167,7 @@ mod tests {
             frequency: Frequency::Common,
             facts: relations.map(fact),
             description: "d".to_owned(),
-            statistics: Statistics { page_views, ..Statistics::default() },
+            statistics: Statistics { page_views: Some(page_views), ..Statistics::default() },
         }
     }
 
