@@ -43,6 +43,23 @@ impl Graph {
         Ok(Self::from_parsed(triples, prefixes))
     }
 
+    /// [`Graph::parse`] of Turtle that may use these prefixes undeclared.
+    ///
+    /// # Errors
+    /// As of [`Graph::parse`].
+    pub fn parse_turtle_with(text: &str, prefixes: &PrefixTable) -> Result<Self, SyntaxError> {
+        if text.len() > DOCUMENT_BYTES_MAX {
+            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
+        }
+        let mut parser = TurtleParser::new();
+        for (prefix, namespace) in prefixes.iter() {
+            // A namespace that is not an IRI cannot be declared; a name that uses it is then an error of its own.
+            parser = parser.clone().with_prefix(prefix, namespace).unwrap_or(parser);
+        }
+        let (triples, prefixes) = parsed_turtle(parser, text, BASE_IRI)?;
+        Ok(Self::from_parsed(triples, prefixes))
+    }
+
     /// [`Graph::parse`] for bytes, which must be UTF-8.
     ///
     /// # Errors
@@ -127,10 +144,16 @@ impl<'a> IntoIterator for &'a Graph {
 }
 
 fn parse_turtle(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
-    let mut parser = TurtleParser::new()
-        .with_base_iri(base)
-        .map_err(|error| bad_base(base, error))?
-        .for_slice(text.as_bytes());
+    parsed_turtle(TurtleParser::new(), text, base)
+}
+
+fn parsed_turtle(
+    parser: TurtleParser,
+    text: &str,
+    base: &str,
+) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
+    let mut parser =
+        parser.with_base_iri(base).map_err(|error| bad_base(base, error))?.for_slice(text.as_bytes());
     let mut triples = Vec::new();
     for triple in parser.by_ref() {
         triples.push(triple.map_err(|error| terse_error(text, &error, "Turtle"))?);
@@ -205,6 +228,17 @@ mod tests {
         let subjects: Vec<_> = graph.iter().map(|triple| triple.subject.to_string()).collect();
         assert_eq!(subjects[0], "<http://e/b>");
         assert_eq!(graph.prefixes().get("e"), Some("http://e/"));
+    }
+
+    #[test]
+    fn given_prefixes_need_no_declaration_and_move_no_place() {
+        let mut prefixes = PrefixTable::new();
+        prefixes.insert("e", "http://e/");
+        let graph = Graph::parse_turtle_with("e:a e:p <b> .", &prefixes).unwrap();
+        assert_eq!(graph.triples[0].to_string(), format!("<http://e/a> <http://e/p> <{BASE_IRI}b>"));
+        let own = Graph::parse_turtle_with("@prefix e: <http://f/> . e:a e:p e:b .", &prefixes).unwrap();
+        assert!(own.triples[0].to_string().contains("http://f/a"), "what a document declares wins");
+        assert_eq!(Graph::parse_turtle_with("e:a e:p\n f:b .", &prefixes).unwrap_err().line, Some(1));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod format;
 pub mod graph;
 mod jsonld;
 pub mod literal;
+pub mod matching;
 pub mod normal;
 pub mod prefixes;
 pub mod query;
@@ -18,6 +19,7 @@ pub mod sorted;
 pub mod stream;
 mod syntax_error;
 pub mod tolerant;
+pub mod value;
 
 pub use cache::{ContentHash, GraphCache, LoadedGraph};
 pub use format::RdfFormat;
@@ -27,7 +29,7 @@ pub use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 pub use prefixes::PrefixTable;
 pub use query::{
     Dialect, ExecutionError, PreparedQuery, QueryAnswer, QueryGraph, QueryLimits, QuerySyntaxError,
-    Solutions, TimeBudget, Value, iri_suffix, prepare, query_iris,
+    Solutions, TimeBudget, Value, iri_suffix, prepare, query_iris, tick,
 };
 pub use scan::{ScanFinding, ScanLimits};
 pub use syntax_error::SyntaxError;

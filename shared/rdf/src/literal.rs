@@ -21,6 +21,47 @@ const INTEGER_TYPES: [&str; 13] = [
     "unsignedByte",
 ];
 
+/// The name of a datatype of XML Schema.
+pub(crate) fn local_name(datatype: &str) -> Option<&str> {
+    datatype.strip_prefix(XSD)
+}
+
+/// A number or a truth value as text by its value, whatever its form and datatype: `2.50`, `2.5` and `25e-1` are the same. Whole
+/// numbers and decimals keep all their digits. `None` for other literals.
+pub fn value_text(lexical: &str, datatype: &str) -> Option<String> {
+    if local_name(datatype) == Some("boolean") {
+        return Some(rdflib_lexical(lexical, datatype).into_owned());
+    }
+    numeric_text(lexical, datatype)
+}
+
+/// [`value_text`] of numbers only.
+pub fn numeric_text(lexical: &str, datatype: &str) -> Option<String> {
+    if !is_numeric(datatype) {
+        return None;
+    }
+    if lexical.contains(['e', 'E']) || datatype.ends_with("double") || datatype.ends_with("float") {
+        // The sum turns a negative zero into zero.
+        let value = lexical.parse::<f64>().ok().filter(|value| value.is_finite());
+        return value.map(|value| (value + 0.0).to_string());
+    }
+    let (sign, digits) = match lexical.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", lexical.strip_prefix('+').unwrap_or(lexical)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let (whole, part) = (whole.trim_start_matches('0'), part.trim_end_matches('0'));
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Some(match part {
+        "" if whole == "0" => "0".to_owned(),
+        "" => format!("{sign}{whole}"),
+        part => format!("{sign}{whole}.{part}"),
+    })
+}
+
 /// Whether SPARQL treats a datatype as numeric.
 pub fn is_numeric(datatype: &str) -> bool {
     datatype.strip_prefix(XSD).is_some_and(|local| {
@@ -103,6 +144,23 @@ mod tests {
         ] {
             assert_eq!(python_float(value), expected);
         }
+    }
+
+    #[test]
+    fn numbers_are_the_same_by_their_value() {
+        for (lexical, local, expected) in [
+            ("2.50", "decimal", "2.5"),
+            ("2.5E0", "double", "2.5"),
+            ("007", "integer", "7"),
+            ("-0.0", "decimal", "0"),
+            ("+.5", "decimal", "0.5"),
+            ("12345678901234567890123", "integer", "12345678901234567890123"),
+            ("1", "boolean", "true"),
+        ] {
+            assert_eq!(value_text(lexical, &format!("{XSD}{local}")).as_deref(), Some(expected), "{lexical}");
+        }
+        let none = |lexical, local: &str| value_text(lexical, &format!("{XSD}{local}"));
+        assert_eq!((none("x", "integer"), none("5", "string"), none("inf", "double")), (None, None, None));
     }
 
     #[test]

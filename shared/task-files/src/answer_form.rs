@@ -17,6 +17,19 @@ pub(crate) fn in_form(body: &str, rule: &AnswerRule) -> String {
     }
 }
 
+/// The body of an answer that [`in_form`] made.
+pub(crate) fn body_of<'a>(answer: &'a str, rule: &AnswerRule) -> &'a str {
+    let answer =
+        rule.after.as_deref().and_then(|marker| answer.strip_prefix(marker)).unwrap_or(answer).trim();
+    match rule.take {
+        AnswerPart::Block | AnswerPart::LastBlock => {
+            let inside = answer.split_once('\n').and_then(|(_, rest)| rest.rsplit_once("\n```"));
+            inside.map_or(answer, |(body, _)| body)
+        }
+        AnswerPart::Text | AnswerPart::Line | AnswerPart::Json => answer,
+    }
+}
+
 /// A body as a fenced code block.
 pub(crate) fn written_answer(body: &str, language: &str) -> String {
     format!("```{language}\n{}\n```", body.trim_matches('\n'))

@@ -8,7 +8,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
 use serde_json::Value;
 use tasks::families::declared::pattern;
-use tasks::families::declared::spec::{AnswerRule, CheckRule, CheckSpec};
+use tasks::families::declared::spec::{AnswerRule, Assertion, CheckRule, CheckSpec};
 
 use crate::context::FileContext;
 use crate::keys;
@@ -28,14 +28,39 @@ pub(crate) enum ExpectedSource<'a> {
     Text(String),
     Query(&'a str),
     QueryField(&'a str),
+    /// The graphs that shapes must tell apart.
+    Telling(TellingFields<'a>),
+}
+
+/// The fields of a case with the graphs that shapes must tell apart.
+pub(crate) struct TellingFields<'a> {
+    pub(crate) accept: &'a str,
+    pub(crate) reject: &'a str,
+    pub(crate) focus: Option<&'a str>,
+    /// Shapes that are right.
+    pub(crate) reference: &'a str,
 }
 
 impl ExpectedSource<'_> {
-    /// The field of a case that holds it.
+    /// The field of a case that holds it, or that an answer of full score does.
     pub(crate) fn field(&self) -> Option<&str> {
         match self {
             Self::Field(field) | Self::QueryField(field) => Some(field),
+            Self::Telling(fields) => Some(fields.reference),
             Self::Text(_) | Self::Query(_) => None,
+        }
+    }
+
+    /// All fields that give the answer away.
+    pub(crate) fn fields(&self) -> Vec<&str> {
+        match self {
+            Self::Telling(fields) => {
+                [Some(fields.reference), Some(fields.accept), Some(fields.reject), fields.focus]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+            _ => self.field().into_iter().collect(),
         }
     }
 }
@@ -78,7 +103,7 @@ fn bad_name(name: &str, earlier: &[DeclaredCheck<'_>]) -> Option<String> {
     if name.is_empty() || name.len() > 60 || !name.chars().all(good) {
         return Some(format!("the name `{name}` of a check may have 1 to 60 letters, digits and `-_`"));
     }
-    let own = ["score", "readable", "mean", "max", "last"].contains(&name)
+    let own = ["score", "readable", "mean", "max", "last", "file"].contains(&name)
         || name.chars().all(|c| c.is_ascii_digit());
     let part = |whole: &str, name: &str| name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('_'));
     let taken = earlier
@@ -111,7 +136,7 @@ fn check<'a>(
             );
         }
     }
-    let rule = rule(section, &kind, mistakes)?;
+    let rule = rule(section, &kind, context)?;
     if !rule.reads(answer.read_as) {
         let reading = serde_json::to_value(answer.read_as).ok();
         let reading = reading.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -119,11 +144,21 @@ fn check<'a>(
         mistakes.at(&kind.place, format!("{message}: say what it reads in `answer.as`"));
     }
     let gate = section.flag("gate");
-    let source = source(section, context);
+    let source = match &rule {
+        CheckRule::Shapes => Some(ExpectedSource::Telling(telling_fields(section))),
+        CheckRule::Conforms { shapes: None, .. } => {
+            section.text("shapes_field").map(|field| ExpectedSource::Field(field.value))
+        }
+        _ => source(section, context),
+    };
     match (&source, rule.expects()) {
+        (None, true) if matches!(rule, CheckRule::Conforms { .. }) => {
+            mistakes
+                .at(&section.place, "the check `conforms` needs one of: shapes, shapes_file, shapes_field");
+        }
         (None, true) => mistakes.at(&section.place, format!("the check `{}` needs `expect`", kind.value)),
         (Some(_), false) => mistakes
-            .at(&section.place_of("expect"), format!("`{}` expects nothing but `matches`", kind.value)),
+            .at(&section.place_of("expect"), format!("`{}` expects nothing but its own keys", kind.value)),
         _ => {}
     }
     let spec = CheckSpec {
@@ -136,7 +171,63 @@ fn check<'a>(
     Some(DeclaredCheck { spec, source, place: section.place.clone() })
 }
 
-fn rule(section: &FileSection<'_>, kind: &Placed<&str>, mistakes: &MistakeList<'_>) -> Option<CheckRule> {
+fn telling_fields<'a>(section: &FileSection<'a>) -> TellingFields<'a> {
+    let field = |key: &str| section.text(key).map(|field| field.value);
+    TellingFields {
+        accept: field("accept").unwrap_or("accept"),
+        reject: field("reject").unwrap_or("reject"),
+        focus: field("focus"),
+        reference: field("reference").unwrap_or("shapes"),
+    }
+}
+
+/// The text of a key, or of the file that its twin names.
+fn text_or_file(section: &FileSection<'_>, key: &str, context: &FileContext<'_>) -> Option<Placed<String>> {
+    if let Some(text) = section.text(key) {
+        return Some(Placed { value: text.value.to_owned(), place: text.place });
+    }
+    let file = section.text(&format!("{key}_file"))?;
+    match (context.read_text)(file.value) {
+        Ok(value) => Some(Placed { value, place: file.place }),
+        Err(message) => {
+            context.mistakes.at(&file.place, message);
+            None
+        }
+    }
+}
+
+/// The queries of an `assert`, with names that can be parts of scores.
+fn assertions(section: &FileSection<'_>, mistakes: &MistakeList<'_>) -> Vec<Assertion> {
+    let mut ask = Vec::new();
+    for (name, query) in section.texts_by_name("ask") {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if name.is_empty() || name.len() > 60 || !name.chars().all(good) {
+            let message = format!("the name `{name}` of a query may have 1 to 60 letters, digits and `-`");
+            mistakes.at(&query.place, message);
+        }
+        ask.push(Assertion { name: name.to_owned(), query: query.value.to_owned() });
+    }
+    if ask.is_empty() {
+        mistakes.at(&section.place, "the check `assert` needs queries: `ask.NAME = \"ASK { ... }\"`");
+    }
+    ask
+}
+
+/// Properties in full.
+fn properties(section: &FileSection<'_>, context: &FileContext<'_>) -> Vec<String> {
+    let full = |name: &str| {
+        let known =
+            name.split_once(':').and_then(|(prefix, local)| Some((context.prefixes.get(prefix)?, local)));
+        known.map_or_else(
+            || name.trim_matches(['<', '>']).to_owned(),
+            |(namespace, local)| format!("{namespace}{local}"),
+        )
+    };
+    section.texts("ignore").into_iter().map(|name| full(name.value)).collect()
+}
+
+fn rule(section: &FileSection<'_>, kind: &Placed<&str>, context: &FileContext<'_>) -> Option<CheckRule> {
+    let mistakes = context.mistakes;
     let number = |key: &str| section.number(key).map_or(0.0, |number| number.value);
     Some(match kind.value {
         "exact" => CheckRule::Exact,
@@ -171,6 +262,27 @@ fn rule(section: &FileSection<'_>, kind: &Placed<&str>, mistakes: &MistakeList<'
         "rows" => CheckRule::Rows {
             compare: section.text("compare").and_then(|compare| word(compare.value)).unwrap_or_default(),
         },
+        "schema" => {
+            let Some(schema) = text_or_file(section, "schema", context) else {
+                mistakes.at(&section.place, "the check `schema` needs one of: schema, schema_file");
+                return None;
+            };
+            CheckRule::Schema { schema: schema.value }
+        }
+        "graph" => CheckRule::Graph {
+            literals: section.text("literals").and_then(|text| word(text.value)).unwrap_or_default(),
+            blank: section.text("blank").and_then(|text| word(text.value)).unwrap_or_default(),
+            ignore: properties(section, context),
+        },
+        "assert" => {
+            CheckRule::Assert { ask: assertions(section, mistakes), with_graph: section.flag("with_graph") }
+        }
+        "conforms" => CheckRule::Conforms {
+            shapes: text_or_file(section, "shapes", context).map(|shapes| shapes.value),
+            by: section.text("by").and_then(|by| word(by.value)).unwrap_or_default(),
+        },
+        "shapes" => CheckRule::Shapes,
+        "similar" => CheckRule::Similar,
         _ => return None,
     })
 }

@@ -216,7 +216,9 @@ fn whole_file(
                 .at(&label.place, format!("the label `{}` is taken by the task in line {line}", label.value));
         }
     }
-    let context = FileContext { mistakes, graphs: &graphs, prefixes: &prefixes, limits: &limits, read_text };
+    let seed = file.whole("seed").map_or(0, |seed| seed.value as u64);
+    let context =
+        FileContext { mistakes, graphs: &graphs, prefixes: &prefixes, limits: &limits, seed, read_text };
     let mut results = ReferenceResults::default();
     let tasks: Vec<Option<CompiledTask>> =
         sections.iter().map(|task| declaration::compile(task, &context, &mut results)).collect();

@@ -15,6 +15,8 @@ pub(crate) struct FileContext<'a> {
     pub(crate) graphs: &'a [(String, Rc<FileGraph>)],
     pub(crate) prefixes: &'a PrefixTable,
     pub(crate) limits: &'a EvaluationLimits,
+    /// Of what is drawn.
+    pub(crate) seed: u64,
     /// Reads a file beside the task file.
     pub(crate) read_text: &'a dyn Fn(&str) -> Result<String, String>,
 }

@@ -4,24 +4,26 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use domain::TaskLabel;
-use rdf::RdfFormat;
+use rdf::{Graph, PrefixTable, RdfFormat};
 use serde_json::{Map, Value};
-use tasks::families::declared::spec::{AnswerReading, AnswerRule, DeclaredSpec};
-use tasks::families::declared::{BEST, LAST, ONE, VERSION};
-use tasks::{CaseData, TaskData};
+use tasks::families::declared::spec::{AnswerReading, AnswerRule, CheckRule, DeclaredSpec};
+use tasks::families::declared::{BEST, LAST, ONE, VERSION, check_expected};
+use tasks::{CaseData, CaseError, TaskData};
 
 use crate::answer_form::{in_form, written_answer};
 use crate::cases::{self, DeclaredRow};
-use crate::check::{self, DeclaredCheck, ExpectedSource, word};
+use crate::check::{self, DeclaredCheck, ExpectedSource, TellingFields, word};
 use crate::compiled_task::{CompiledTask, KnownAnswer};
 use crate::context::FileContext;
 use crate::expected::{self, ReferenceResults};
+use crate::few_shot;
 use crate::field_path::plain;
 use crate::graphs::FileGraph;
 use crate::mistake::{MistakeList, hint};
 use crate::presets;
+use crate::shown::ShownRule;
 use crate::table::FileSection;
-use crate::wording;
+use crate::wording::{self, PromptMaterial};
 
 /// Most answers of a dialogue.
 const ROUNDS_MAX: usize = 5;
@@ -45,7 +47,9 @@ pub(crate) fn compile(
         share.value
     });
     let graph = file_graph(&task, context);
-    let rows = cases::of_task(&task, context.read_text, mistakes);
+    let mut rows = cases::of_task(&task, context.read_text, mistakes);
+    let shots = few_shot::of_task(&task, &mut rows, context);
+    let shown = ShownRule::of_task(&task, mistakes);
     if rows.is_empty() && !task.has("cases") {
         mistakes
             .at(&task.place, "the task has no cases: write `[[task.case]]` or name a file in `cases.file`");
@@ -55,10 +59,13 @@ pub(crate) fn compile(
     }
     let hidden: HashSet<&str> = {
         let revealed = task.texts("reveal");
-        let expected = checks.iter().filter_map(|check| check.source.as_ref()?.field());
+        // Shapes that an answer must keep give nothing away.
+        let telling = checks.iter().filter(|check| !matches!(check.spec.rule, CheckRule::Conforms { .. }));
+        let expected = telling.filter_map(|check| check.source.as_ref()).flat_map(ExpectedSource::fields);
         expected.filter(|field| !revealed.iter().any(|shown| shown.value == *field)).collect()
     };
     let templates = wording::templates(&task, context);
+    let material = PromptMaterial { hidden: &hidden, shown: &shown, shots: &shots };
     for template in &templates {
         wording::check_names(template, &rows, &hidden, &checks, mistakes);
     }
@@ -75,7 +82,14 @@ pub(crate) fn compile(
             .iter()
             .map(|(prefix, namespace)| (prefix.to_owned(), namespace.to_owned()))
             .collect(),
+        content: rounds > 1
+            && task.section("follow_up").is_some_and(|follow_up| follow_up.text("content").is_some()),
     };
+    for check in checks.iter().filter(|check| check.source.is_none()) {
+        if let Err(error) = check_expected(&check.spec, None, context.prefixes) {
+            mistakes.at(&check.place, format!("the check `{}`: {}", check.spec.name, reason(error)));
+        }
+    }
     let mut compiled = Vec::with_capacity(rows.len());
     // Graphs of cases live as long as results are looked up by them.
     let mut of_cases = Vec::new();
@@ -88,12 +102,24 @@ pub(crate) fn compile(
             }
             None => graph.clone().map(|(_, graph)| graph),
         };
+        let part = match case_graph.as_ref().map(|graph| shown.judged(graph, row)) {
+            None | Some(Ok(None)) => None,
+            Some(Ok(Some(part))) => {
+                of_cases.push(Rc::new(part));
+                of_cases.last().cloned()
+            }
+            Some(Err(message)) => {
+                mistakes.at(&row.place, format!("case `{}`: {message}", row.id));
+                continue;
+            }
+        };
+        let (is_part, case_graph) = (part.is_some(), part.or(case_graph));
         let mut data = Map::new();
         match (&case_graph, &graph) {
-            (Some(_), Some((name, _))) => {
+            (Some(_), Some((name, _))) if !is_part => {
                 data.insert("graphName".into(), name.as_str().into());
             }
-            (Some(of_case), None) => {
+            (Some(of_case), _) => {
                 data.insert("graphTurtle".into(), of_case.document.as_str().into());
             }
             (None, _) => {}
@@ -102,8 +128,14 @@ pub(crate) fn compile(
             "expected".into(),
             expected_of(row, &checks, case_graph.as_deref(), context, results).into(),
         );
-        let prompt = wording::prompts_of(row, &templates, &hidden, case_graph.as_deref(), context);
-        let reference = reference_answer(row, &checks, &data, &spec.answer);
+        let mut prompt = wording::prompts_of(row, &templates, &material, case_graph.as_deref(), context);
+        let reference = match prompt.shift_remove("wrap") {
+            Some(wrap) => {
+                data.insert("wrap".into(), wrap);
+                None
+            }
+            None => reference_answer(row, &checks, &data, &spec.answer, context.prefixes),
+        };
         compiled.push(CaseData {
             uid: row.id.clone(),
             data,
@@ -277,7 +309,12 @@ fn expected_of(
             ExpectedSource::Text(text) => expected::of_value(rule, &text.as_str().into()),
             ExpectedSource::Query(query) => run(query),
             ExpectedSource::QueryField(name) => field(name).and_then(|query| run(&plain(query))),
+            ExpectedSource::Telling(fields) => telling_graphs(row, fields),
         };
+        let value = value.and_then(|value| match check_expected(spec, Some(&value), context.prefixes) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(reason(error)),
+        });
         let value = value.and_then(|value| match value.as_array() {
             Some(items) if items.is_empty() && !spec.empty_ok => {
                 Err("the expected list is empty, so saying nothing would be right; `empty_ok = true` if so"
@@ -299,14 +336,55 @@ fn expected_of(
     all
 }
 
+/// Why a check cannot be used; what was not readable is named by the place of the mistake.
+fn reason(error: CaseError) -> String {
+    match error {
+        CaseError::Reference { message, .. } => message,
+        other => other.to_string(),
+    }
+}
+
+/// The graphs of a case that shapes must tell apart.
+fn telling_graphs(row: &DeclaredRow, fields: &TellingFields<'_>) -> Result<Value, String> {
+    let field = |name: &str| row.fields.get(name).ok_or_else(|| format!("the case has no field `{name}`"));
+    let accept = match field(fields.accept)? {
+        Value::Array(graphs) => Value::Array(graphs.clone()),
+        one => Value::Array(vec![one.clone()]),
+    };
+    let reject = field(fields.reject)?;
+    if reject.get("file").is_some() {
+        return Err("a rejected graph cannot be called `file`".to_owned());
+    }
+    let mut graphs = Map::new();
+    graphs.insert("accept".to_owned(), accept);
+    graphs.insert("reject".to_owned(), reject.clone());
+    if let Some(focus) = fields.focus {
+        graphs.insert("focus".to_owned(), field(focus)?.clone());
+    }
+    Ok(Value::Object(graphs))
+}
+
+/// A list whose records are texts, as a list of records.
+fn records(expected: &Value) -> Value {
+    let Some(items) = expected.as_array() else { return expected.clone() };
+    let record = |item: &Value| {
+        let read = item.as_str().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+        read.map_or_else(|| item.clone(), Value::Object)
+    };
+    items.iter().map(record).collect()
+}
+
 /// An answer that gives every check what it expects, if one can be written.
 fn reference_answer(
     row: &DeclaredRow,
     checks: &[DeclaredCheck<'_>],
     data: &Map<String, Value>,
     rule: &AnswerRule,
+    prefixes: &PrefixTable,
 ) -> Option<String> {
-    let expecting = |check: &&DeclaredCheck<'_>| check.spec.rule.expects();
+    let expecting = |check: &&DeclaredCheck<'_>| {
+        check.spec.rule.expects() && !matches!(check.spec.rule, CheckRule::Conforms { .. })
+    };
     let first = checks.iter().find(expecting)?;
     let expected = data.get("expected")?.get(&first.spec.name)?;
     let body = match (rule.read_as, &first.source) {
@@ -317,8 +395,18 @@ fn reference_answer(
             none if none.is_empty() => "none".to_owned(),
             items => items.join("\n"),
         },
-        (AnswerReading::Json, _) => expected.to_string(),
-        (AnswerReading::Text | AnswerReading::Number, _) => plain(expected),
+        (AnswerReading::Json, _) => records(expected).to_string(),
+        (AnswerReading::Shapes, Some(ExpectedSource::Telling(fields))) => {
+            plain(row.fields.get(fields.reference)?)
+        }
+        (AnswerReading::Shapes, _) => return None,
+        (AnswerReading::JsonLd | AnswerReading::Xml | AnswerReading::Nt, _)
+            if matches!(first.spec.rule, CheckRule::Graph { .. }) =>
+        {
+            let graph = Graph::parse_turtle_with(&plain(expected), prefixes).ok()?;
+            graph.serialize(rule.read_as.rdf_format()?, prefixes)
+        }
+        _ => plain(expected),
     };
     Some(in_form(&body, rule))
 }

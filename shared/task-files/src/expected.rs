@@ -102,7 +102,11 @@ pub(crate) fn of_value(rule: &CheckRule, value: &Value) -> Result<Value, String>
             Err("`rows` expects the result of a query: `expect.query_field` or `expect.query`".to_owned())
         }
         CheckRule::List { .. } => match value {
-            Value::Array(_) => Ok(value.clone()),
+            // A record is kept as text, because packs take some tables for the names of entries.
+            Value::Array(items) => Ok(items
+                .iter()
+                .map(|item| if item.is_object() { item.to_string().into() } else { item.clone() })
+                .collect()),
             // A cell of a table holds a list as lines.
             Value::String(text) => {
                 Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect())
@@ -123,7 +127,14 @@ pub(crate) fn of_value(rule: &CheckRule, value: &Value) -> Result<Value, String>
             }
             Err(format!("`{text}` is none of the choices: {}", choices.join(", ")))
         }
-        CheckRule::Exact | CheckRule::Text | CheckRule::Pattern { .. } => match value {
+        CheckRule::Graph { .. } | CheckRule::Conforms { .. } => match value {
+            Value::String(_) => Ok(value.clone()),
+            _ => Err("it is no document in Turtle".to_owned()),
+        },
+        CheckRule::Shapes | CheckRule::Schema { .. } | CheckRule::Assert { .. } => {
+            Err(format!("`{}` expects no value of its own", rule.kind()))
+        }
+        CheckRule::Exact | CheckRule::Text | CheckRule::Pattern { .. } | CheckRule::Similar => match value {
             Value::Array(_) | Value::Object(_) => Err("it is no text".to_owned()),
             value if plain(value).trim().is_empty() => {
                 Err("it is empty, and an empty answer is never right".to_owned())

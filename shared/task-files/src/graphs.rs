@@ -54,17 +54,24 @@ impl FileGraph {
 
     /// The graph in Turtle, as prompts show it, with the prefixes that it uses.
     pub(crate) fn shown(&self) -> Rc<str> {
-        let show = || {
-            let plain = self.graph.serialize(RdfFormat::NTriples, &PrefixTable::new());
-            let mut used = PrefixTable::new();
-            for (prefix, namespace) in
-                self.prefixes.iter().filter(|(_, namespace)| plain.contains(&format!("<{namespace}")))
-            {
-                used.insert(prefix, namespace);
-            }
-            self.graph.serialize(RdfFormat::Turtle, &used).trim_end().into()
-        };
-        Rc::clone(self.shown.get_or_init(show))
+        Rc::clone(self.shown.get_or_init(|| self.written(&self.graph, RdfFormat::Turtle)))
+    }
+
+    /// Its triples.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// A part of it in a format, with the prefixes that it uses.
+    pub(crate) fn written(&self, part: &Graph, format: RdfFormat) -> Rc<str> {
+        let plain = part.serialize(RdfFormat::NTriples, &PrefixTable::new());
+        let mut used = PrefixTable::new();
+        for (prefix, namespace) in
+            self.prefixes.iter().filter(|(_, namespace)| plain.contains(&format!("<{namespace}")))
+        {
+            used.insert(prefix, namespace);
+        }
+        part.serialize(format, &used).trim_end().into()
     }
 
     /// The same triples in another order: a result that differs on it depends on the order.

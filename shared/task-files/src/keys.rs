@@ -51,6 +51,7 @@ pub const FILE: &[Key] = &[
     key("licence", Shape::Text, "Licence of the content, as an SPDX expression."),
     key("canary", Shape::Text, "A random text that appears nowhere else. `kgfleet task new` draws one."),
     key("protected", Shape::Flag, "Whether texts may leave this machine only encrypted or redacted."),
+    key("seed", Shape::Whole, "Seed of what is drawn, such as examples. Default: 0."),
     key("repeats", Shape::Whole, "How often each case is asked. Default: 1."),
     key("prefixes", Shape::TextByName, "Prefixes that graphs, queries and answers may use undeclared."),
     key("graphs", Shape::TableByName(GRAPH), "Graphs by name, on which queries run."),
@@ -87,6 +88,8 @@ pub const TASK: &[Key] = &[
     key("about", Shape::Text, "What the task measures, in a sentence."),
     key("graph", Shape::Text, "The graph of this file on which queries run."),
     key("graph_field", Shape::Text, "The field of a case that holds its graph in Turtle."),
+    key("shown", Shape::Table(SHOWN), "What prompts show of the graph."),
+    key("few_shot", Shape::Table(FEW_SHOT), "Examples, which templates have as `shots`."),
     key("cases", Shape::Table(CASES), "The file with the cases."),
     key("case", Shape::Rows, "Cases written here."),
     key("system", Shape::Text, "Template of the text above the conversation."),
@@ -101,6 +104,25 @@ pub const TASK: &[Key] = &[
     key("follow_up", Shape::Table(FOLLOW_UP), "What is sent after an answer with a finding."),
     key("reveal", Shape::Texts, "Fields that checks expect and prompts may show all the same."),
     key("test", Shape::Tables(TEST), "Answers of known score."),
+];
+
+const SHOWN: &[Key] = &[
+    key(
+        "as",
+        Shape::Word(&["turtle", "jsonld", "xml", "nt", "schema"]),
+        "The form; `schema` counts properties by class. Default: turtle.",
+    ),
+    key("around", Shape::Text, "The field with the IRI of a node; only what lies around it is shown."),
+    key("hops", Shape::Whole, "How far that reaches. Default: 2."),
+    key("triples_max", Shape::Whole, "Most triples of it. Default: 200."),
+    key("judged", Shape::Flag, "Whether queries run on this part only."),
+];
+
+const FEW_SHOT: &[Key] = &[
+    key("n", Shape::Whole, "How many, 1 to 50. Default: 3."),
+    key("file", Shape::Text, "A file of rows: JSONL, JSON, CSV, TSV or YAML."),
+    key("from_cases", Shape::Flag, "Whether they are cases, which are then not asked."),
+    key("pick", Shape::Word(&["first", "seeded"]), "Which rows. Default: first."),
 ];
 
 const CASES: &[Key] = &[
@@ -128,10 +150,16 @@ const ANSWER: &[Key] = &[
     key("after", Shape::Text, "Only the text behind the last such marker counts."),
     key(
         "as",
-        Shape::Word(&["text", "number", "list", "json", "sparql"]),
+        Shape::Word(&["text", "number", "list", "json", "turtle", "jsonld", "xml", "nt", "sparql", "shapes"]),
         "What it is read as. Default: text.",
     ),
     key("one", Shape::Flag, "Whether a second block is a finding."),
+    key(
+        "wrap",
+        Shape::Text,
+        "Template of a document in which `{{ answer }}` stands for the part that counts; the whole is read.",
+    ),
+    key("wrap_file", Shape::Text, "File with that template."),
 ];
 
 /// The keys that checks of every kind have.
@@ -165,10 +193,40 @@ pub const CHECK: &[Key] = &[
         Shape::Word(&["rows", "cells"]),
         "Of `rows`: rows, or one set of all cells. Default: rows.",
     ),
+    key("schema", Shape::Text, "Of `schema`: a JSON Schema of the keywords that version 1 has."),
+    key("schema_file", Shape::Text, "Of `schema`: the file with it."),
+    key(
+        "literals",
+        Shape::Word(&["value", "exact"]),
+        "Of `graph`: whether 2.50 is 2.5, or texts must be the same. Default: value.",
+    ),
+    key(
+        "blank",
+        Shape::Word(&["mapped", "equal"]),
+        "Of `graph`: whether each blank node stands for one of the other graph, or for any. Default: mapped.",
+    ),
+    key("ignore", Shape::Texts, "Of `graph`: properties that are left out, in full or with a prefix."),
+    key("ask", Shape::TextByName, "Of `assert`: ASK queries by name, which must hold of the answer."),
+    key("with_graph", Shape::Flag, "Of `assert`: whether queries see the graph of the case too."),
+    key("shapes", Shape::Text, "Of `conforms`: SHACL shapes in Turtle, the same for all cases."),
+    key("shapes_file", Shape::Text, "Of `conforms`: the file with them."),
+    key("shapes_field", Shape::Text, "Of `conforms`: the field of a case that holds them."),
+    key(
+        "by",
+        Shape::Word(&["graph", "node"]),
+        "Of `conforms`: 1 or 0, or the share of the nodes that shapes are about. Default: graph.",
+    ),
+    key("accept", Shape::Text, "Of `shapes`: the field with the graphs to accept, a list. Default: accept."),
+    key("reject", Shape::Text, "Of `shapes`: the field with the graphs to reject, by name. Default: reject."),
+    key("focus", Shape::Text, "Of `shapes`: the field with the IRI of the node that must be reported."),
+    key("reference", Shape::Text, "Of `shapes`: the field with shapes that are right. Default: shapes."),
 ];
 
 /// The kinds of checks.
-pub const KINDS: &[&str] = &["exact", "text", "pattern", "number", "choice", "list", "rows"];
+pub const KINDS: &[&str] = &[
+    "exact", "text", "pattern", "number", "choice", "list", "rows", "schema", "graph", "assert", "conforms",
+    "shapes", "similar",
+];
 
 /// The keys that only this kind of check has.
 pub fn of_kind(kind: &str) -> &'static [&'static str] {
@@ -178,6 +236,11 @@ pub fn of_kind(kind: &str) -> &'static [&'static str] {
         "choice" => &["choices"],
         "list" => &["items", "ordered", "partial"],
         "rows" => &["compare"],
+        "schema" => &["schema", "schema_file"],
+        "graph" => &["literals", "blank", "ignore"],
+        "assert" => &["ask", "with_graph"],
+        "conforms" => &["shapes", "shapes_file", "shapes_field", "by"],
+        "shapes" => &["accept", "reject", "focus", "reference"],
         _ => &[],
     }
 }
@@ -194,6 +257,7 @@ const FOLLOW_UP: &[Key] = &[
     key("structure", Shape::Text, "When the part that counts is not there."),
     key("syntax", Shape::Text, "When it cannot be read."),
     key("empty-result", Shape::Text, "When it leads to nothing where something is expected."),
+    key("content", Shape::Text, "When it can be read and is not right. Without these words nothing is sent."),
 ];
 
 const TEST: &[Key] = &[

@@ -3,7 +3,7 @@
 //! A file names its tasks, the data of their cases, the wording of their prompts and the checks that judge answers. Compiling
 //! it ([`compile`]) reads the file ([`table`], by the keys of [`keys`]), completes each task from its preset ([`presets`]),
 //! reads the rows of its data ([`rows`]), runs the reference queries ([`expected`]), words the prompts ([`prompts`]) and proves
-//! the cases with answers of known score ([`proof`]). What comes out is a [`packs::Pack`]; the rest of the program never sees
+//! the cases with answers of known score ([`proof`]) and with answers that lack a part ([`mutants`]). What comes out is a [`packs::Pack`]; the rest of the program never sees
 //! an author's file.
 //!
 //! Everything is a function of the file and its data: the same bytes give the same pack. A mistake names its place
@@ -17,15 +17,18 @@ pub mod compiled_task;
 mod context;
 mod declaration;
 mod expected;
+mod few_shot;
 mod field_path;
 mod graphs;
 pub mod keys;
 pub mod mistake;
+mod mutants;
 pub mod presets;
 mod prompts;
 pub mod proof;
 mod rows;
 pub mod schema;
+mod shown;
 pub mod skeleton;
 mod table;
 mod wording;

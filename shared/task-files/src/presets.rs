@@ -17,7 +17,7 @@ pub struct Preset {
 }
 
 /// All presets.
-pub const ALL: [Preset; 4] = [
+pub const ALL: [Preset; 9] = [
     Preset {
         name: "text-to-sparql",
         about: "write a query that answers a question; judged by what it finds",
@@ -41,6 +41,36 @@ pub const ALL: [Preset; 4] = [
         about: "find records in a text",
         needs: &["text", "records"],
         text: include_str!("presets/json-records.toml"),
+    },
+    Preset {
+        name: "choose",
+        about: "answer a question with yes or no, or with one of other words",
+        needs: &["question", "answer"],
+        text: include_str!("presets/choose.toml"),
+    },
+    Preset {
+        name: "extract-graph",
+        about: "write the facts of a text as a graph",
+        needs: &["text", "vocabulary", "facts"],
+        text: include_str!("presets/extract-graph.toml"),
+    },
+    Preset {
+        name: "fix-rdf",
+        about: "correct a Turtle document that cannot be parsed",
+        needs: &["broken", "repaired"],
+        text: include_str!("presets/fix-rdf.toml"),
+    },
+    Preset {
+        name: "conform",
+        about: "change a graph so that it has given SHACL shapes",
+        needs: &["broken", "shapes", "repaired"],
+        text: include_str!("presets/conform.toml"),
+    },
+    Preset {
+        name: "write-shapes",
+        about: "write SHACL shapes for requirements; judged by the graphs that they tell apart",
+        needs: &["requirement", "shapes", "accept", "reject"],
+        text: include_str!("presets/write-shapes.toml"),
     },
 ];
 

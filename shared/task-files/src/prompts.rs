@@ -21,14 +21,16 @@ const NESTING_MAX: usize = 64;
 const PROMPT_BYTES_MAX: usize = 1 << 20;
 
 /// The functions that templates may call.
-const FUNCTIONS: [&str; 3] = ["graph", "prefixes", "fence"];
+const FUNCTIONS: [&str; 4] = ["graph", "prefixes", "fence", "schema"];
 
 /// What a template may see of a case.
 pub(crate) struct PromptInput<'a> {
     /// The fields that prompts may show.
     pub(crate) fields: &'a Map<String, Value>,
-    /// The graph in Turtle; empty if the case has none.
+    /// The graph as it is shown; empty if the case has none.
     pub(crate) graph: Rc<str>,
+    /// Which classes of it have which properties.
+    pub(crate) schema: &'a dyn Fn() -> String,
     pub(crate) prefixes: &'a PrefixTable,
 }
 
@@ -55,6 +57,10 @@ pub(crate) fn fill(template: &str, input: &PromptInput<'_>) -> Result<String, St
     // Values of functions must outlive the template, so they own what they give.
     let (graph, prefixes): (Arc<str>, PrefixTable) = (Arc::from(&*input.graph), input.prefixes.clone());
     environment.add_function("graph", move || TemplateValue::from(&graph));
+    if template.contains("schema") {
+        let schema: Arc<str> = (input.schema)().into();
+        environment.add_function("schema", move || TemplateValue::from(&schema));
+    }
     environment.add_function("prefixes", move |language: &str| -> Result<String, Error> {
         let line = |(prefix, namespace): (&str, &str)| match language {
             "sparql" => Ok(format!("PREFIX {prefix}: <{namespace}>")),
@@ -130,6 +136,7 @@ mod tests {
         let input = PromptInput {
             fields: fields.as_object().unwrap(),
             graph: ":a :b :c .".into(),
+            schema: &|| ":C :p :D 1".to_owned(),
             prefixes: &prefixes,
         };
         fill(template, &input)
@@ -142,6 +149,7 @@ mod tests {
             "Who? a, b\n```turtle\n:a :b :c .\n```"
         );
         assert_eq!(filled("{{ prefixes(\"sparql\") }}").unwrap(), "PREFIX : <http://e/>");
+        assert_eq!(filled("{{ schema() }}").unwrap(), ":C :p :D 1");
         assert_eq!(filled("{{ \"<b>\" }}").unwrap(), "<b>", "nothing is escaped");
         assert_eq!(
             names_of("{{ question }}{% for n in names %}{{ n }}{% endfor %}{{ graph() }}").unwrap(),

@@ -9,11 +9,18 @@ use serde_json::Value;
 use tasks::families::declared::spec::{AnswerReading, AnswerRule, DeclaredSpec};
 use tasks::{Effort, Exercise, Task, TaskData};
 
-use crate::answer_form::in_form;
+use crate::answer_form::{body_of, in_form};
 use crate::compiled_task::CompiledTask;
+use crate::mutants;
 
 /// How far a score may lie from the stated one.
 const TOLERANCE: f64 = 5e-7;
+
+/// Most mutants of a task that are judged.
+const MUTANTS_MAX: usize = 1_000;
+
+/// Most mutants that a note names.
+const MUTANTS_NAMED_MAX: usize = 8;
 
 /// What was proven of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +31,10 @@ pub struct Proof {
     pub references: usize,
     pub tests_passed: usize,
     pub tests: usize,
+    /// Reference answers with one part less that were judged.
+    pub mutants: usize,
+    /// Those of them that still score 1.
+    pub mutants_right: usize,
     /// The longest prompt, in characters.
     pub prompt_chars: usize,
     /// What failed: with the line in the file where one is known.
@@ -37,21 +48,30 @@ fn malformed(rule: &AnswerRule) -> &'static str {
     match rule.read_as {
         // A list has to have a letter or a digit to be one.
         AnswerReading::Text | AnswerReading::List => "...",
-        AnswerReading::Number | AnswerReading::Json | AnswerReading::Sparql => "I do not know.",
+        AnswerReading::Xml => "<I do not know.",
+        _ => "I do not know.",
     }
 }
 
 /// Bodies that are hardly ever right, tried in this order.
-fn unlikely(rule: &AnswerRule) -> [&'static str; 3] {
+fn unlikely(rule: &AnswerRule) -> &'static [&'static str] {
     match rule.read_as {
-        AnswerReading::Sparql => [
+        AnswerReading::Sparql => &[
             "SELECT ?s WHERE { ?s ?p ?o }",
             "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }",
             "ASK { FILTER(false) }",
         ],
-        AnswerReading::Number => ["0", "-1", "123456789"],
-        AnswerReading::Json => ["[\"nothing of this\"]", "[{\"nothing\": \"of this\"}]", "{}"],
-        AnswerReading::Text | AnswerReading::List => ["nothing of this", "no", "yes"],
+        AnswerReading::Number => &["0", "-1", "123456789"],
+        AnswerReading::Turtle | AnswerReading::Nt => {
+            &["<http://example.org/nothing> <http://example.org/of> <http://example.org/this> ."]
+        }
+        AnswerReading::JsonLd => {
+            &["{}", "{\"@id\": \"http://example.org/nothing\", \"http://example.org/of\": \"this\"}"]
+        }
+        AnswerReading::Xml => &["<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"/>"],
+        AnswerReading::Shapes => &["[] a <http://www.w3.org/ns/shacl#NodeShape> ."],
+        AnswerReading::Json => &["[\"nothing of this\"]", "[{\"nothing\": \"of this\"}]", "{}"],
+        AnswerReading::Text | AnswerReading::List => &["nothing of this", "no", "yes"],
     }
 }
 
@@ -70,7 +90,8 @@ pub(crate) fn complete(compiled: &mut CompiledTask, pack: &Pack) -> Result<(), P
             let right = of_tests().find(|test| score(&test.answer) >= 1.0);
             case.reference_answer = right.map(|test| test.answer.clone()).or(case.reference_answer.take());
         }
-        let in_form = unlikely(&spec.answer).map(|body| in_form(body, &spec.answer));
+        let in_form =
+            unlikely(&spec.answer).iter().map(|body| in_form(body, &spec.answer)).collect::<Vec<_>>();
         let of_others = references.iter().cycle().skip(number + 1).take(references.len().min(8));
         let tests = of_tests().map(|test| &test.answer);
         let mut wrong = tests.chain(of_others).chain(&in_form);
@@ -142,6 +163,7 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
         }
     }
     notes(compiled, &mut proof);
+    mutate(compiled, &task, &effort, &mut proof);
     Ok(proof)
 }
 
@@ -184,4 +206,41 @@ fn notes(compiled: &CompiledTask, proof: &mut Proof) {
             "{unknown} cases have no answer that is known to score 1; a `[[task.test]]` states one"
         ));
     }
+}
+
+/// Judges reference answers that lack a part, and notes which of them are still right: what they lack is not measured.
+fn mutate(compiled: &CompiledTask, task: &Task, effort: &Effort, proof: &mut Proof) {
+    let Some(spec) = spec(&compiled.data) else { return };
+    let mut prefixes = rdf::PrefixTable::new();
+    spec.prefixes.iter().for_each(|(prefix, namespace)| prefixes.insert(prefix, namespace));
+    let mut right = Vec::new();
+    for (number, case) in compiled.data.cases.iter().enumerate() {
+        let Some(reference) = &case.reference_answer else { continue };
+        let exercise = task.cases()[number].exercise();
+        if score_of(&**exercise, reference, effort, "score") < 1.0 {
+            continue;
+        }
+        for mutant in mutants::of(body_of(reference, &spec.answer), spec.answer.read_as, &prefixes) {
+            if proof.mutants == MUTANTS_MAX {
+                break;
+            }
+            proof.mutants += 1;
+            if score_of(&**exercise, &in_form(&mutant.body, &spec.answer), effort, "score") >= 1.0 {
+                right.push(format!("`{}`: {}", case.uid, mutant.without));
+            }
+        }
+    }
+    proof.mutants_right = right.len();
+    if right.is_empty() {
+        return;
+    }
+    let more = right.len().saturating_sub(MUTANTS_NAMED_MAX);
+    right.truncate(MUTANTS_NAMED_MAX);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    proof.notes.push(format!(
+        "{} of {} reference answers with one part less score 1, so these parts are not measured: {}{more}",
+        proof.mutants_right,
+        proof.mutants,
+        right.join("; ")
+    ));
 }

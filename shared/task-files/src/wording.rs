@@ -3,17 +3,19 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 use domain::PromptKind;
 use serde_json::{Map, Value};
 use tasks::{Template, Wording};
 
 use crate::cases::DeclaredRow;
-use crate::check::{DeclaredCheck, ExpectedSource};
+use crate::check::DeclaredCheck;
 use crate::context::FileContext;
 use crate::graphs::FileGraph;
 use crate::mistake::MistakeList;
 use crate::prompts::{self, PromptInput};
+use crate::shown::{self, ShownRule};
 use crate::table::FileSection;
 
 /// Words of follow-ups that a file does not word itself.
@@ -22,6 +24,19 @@ const SYNTAX: &str =
     "Your answer cannot be read: {{finding.message}} Please send the whole answer again, corrected.";
 const EMPTY_RESULT: &str = "Your answer leads to an empty result, and something is expected. Please send the whole answer again, \
      corrected.";
+
+/// The name of the document around the part of an answer that counts, and of that part in it.
+const WRAP: &str = "wrap";
+const ANSWER: &str = "answer";
+
+/// The name of the examples.
+const SHOTS: &str = "shots";
+
+/// Names beside the fields of a case.
+const KNOWN: [&str; 3] = ["id", "range", SHOTS];
+
+/// Sent only where a file words it, so that nobody counts on rounds that it does not mean.
+const CONTENT: &str = "{{finding.message}} Please send the whole answer again.";
 
 /// A template with the name under which a case keeps what it becomes.
 pub(crate) struct NamedTemplate {
@@ -50,7 +65,30 @@ pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Ve
             context.mistakes.at(&task.place, "the task has no `prompt`");
         }
     }
+    found.extend(wrap(task, context));
     found
+}
+
+/// The document around the part of an answer that counts.
+fn wrap(task: &FileSection<'_>, context: &FileContext<'_>) -> Option<NamedTemplate> {
+    let answer = task.section("answer")?;
+    let (text, place) = match (answer.text("wrap"), answer.text("wrap_file")) {
+        (Some(text), _) => (text.value.to_owned(), text.place),
+        (None, file) => {
+            let file = file?;
+            match (context.read_text)(file.value) {
+                Ok(text) => (text, file.place),
+                Err(message) => {
+                    context.mistakes.at(&file.place, message);
+                    return None;
+                }
+            }
+        }
+    };
+    if prompts::names_of(&text).is_ok_and(|names| !names.iter().any(|name| name == ANSWER)) {
+        context.mistakes.at(&place, "`wrap` does not say where the answer stands: `{{ answer }}`");
+    }
+    Some(NamedTemplate { name: WRAP, text, place })
 }
 
 pub(crate) fn check_names(
@@ -67,10 +105,15 @@ pub(crate) fn check_names(
     let Some(first) = rows.first() else { return };
     let fields: Vec<String> = first.fields.keys().cloned().collect();
     for name in names {
-        if hidden.contains(name.as_str()) {
-            let by = checks
-                .iter()
-                .find(|check| check.source.as_ref().and_then(ExpectedSource::field) == Some(&name));
+        if template.name == WRAP {
+            // No model sees it, so it may have what checks expect.
+            if name != ANSWER && !rows.iter().any(|row| row.fields.contains_key(&name)) {
+                mistakes.at(&template.place, prompts::unknown_name(&name, &fields));
+            }
+        } else if hidden.contains(name.as_str()) {
+            let by = checks.iter().find(|check| {
+                check.source.as_ref().is_some_and(|source| source.fields().contains(&name.as_str()))
+            });
             let by = by.map_or("", |check| check.spec.name.as_str());
             mistakes.at(
                 &template.place,
@@ -80,27 +123,51 @@ pub(crate) fn check_names(
                     template.name
                 ),
             );
-        } else if !rows.iter().any(|row| row.fields.contains_key(&name)) && name != "id" && name != "range" {
+        } else if !rows.iter().any(|row| row.fields.contains_key(&name)) && !KNOWN.contains(&name.as_str()) {
             mistakes.at(&template.place, prompts::unknown_name(&name, &fields));
         }
     }
 }
 
+/// What the prompts of a task are made of, beside the fields of a case.
+pub(crate) struct PromptMaterial<'a> {
+    /// Fields that give the answer away.
+    pub(crate) hidden: &'a HashSet<&'a str>,
+    pub(crate) shown: &'a ShownRule,
+    /// Examples.
+    pub(crate) shots: &'a [Value],
+}
+
 pub(crate) fn prompts_of(
     row: &DeclaredRow,
     templates: &[NamedTemplate],
-    hidden: &HashSet<&str>,
+    material: &PromptMaterial<'_>,
     graph: Option<&FileGraph>,
     context: &FileContext<'_>,
 ) -> Map<String, Value> {
+    let hidden = material.hidden;
     let mut fields = row.fields.clone();
     fields.retain(|name, _| !hidden.contains(name.as_str()));
     fields.insert("id".to_owned(), row.id.as_str().into());
+    if !material.shots.is_empty() {
+        fields.insert(SHOTS.to_owned(), material.shots.into());
+    }
     let prefixes = graph.map_or(context.prefixes, |graph| &graph.prefixes);
-    let shown = graph.map_or_else(|| "".into(), FileGraph::shown);
-    let input = PromptInput { fields: &fields, graph: shown, prefixes };
+    let shown: Rc<str> = match graph.map(|graph| material.shown.text(graph, row)) {
+        None => "".into(),
+        Some(Ok(shown)) => shown,
+        Some(Err(message)) => {
+            context.mistakes.at(&row.place, format!("case `{}`: {message}", row.id));
+            return Map::new();
+        }
+    };
+    let schema = || graph.map_or_else(String::new, |graph| shown::schema(graph.graph(), &graph.prefixes));
+    let mut of_wrap = row.fields.clone();
+    of_wrap.insert(ANSWER.to_owned(), "{{answer}}".into());
     let mut filled = Map::new();
     for template in templates {
+        let fields = if template.name == WRAP { &of_wrap } else { &fields };
+        let input = PromptInput { fields, graph: Rc::clone(&shown), schema: &schema, prefixes };
         match prompts::fill(&template.text, &input) {
             Ok(text) => {
                 filled.insert(template.name.to_owned(), text.into());
@@ -129,6 +196,7 @@ pub(crate) fn wording(task: &FileSection<'_>, rounds: usize, mistakes: &MistakeL
             (PromptKind::Structure, "structure", STRUCTURE),
             (PromptKind::Syntax, "syntax", SYNTAX),
             (PromptKind::EmptyResult, "empty-result", EMPTY_RESULT),
+            (PromptKind::Content, "content", CONTENT),
         ] {
             let said = said(key);
             let template = Template::new(said.as_ref().map_or(usual, |said| said.value));

@@ -90,6 +90,190 @@ fn the_example_scores_what_it_says_and_no_hundredth_more() {
 }
 
 #[test]
+fn the_examples_with_graphs_and_shapes_score_what_they_say_and_no_hundredth_more() {
+    for (file, tests, stated) in [
+        (
+            "parcel-facts.toml",
+            2,
+            vec![
+                "score = 1\n",
+                "score = 0.6166667",
+                "graph = 0.6666667",
+                "rules = 0.5",
+                "graph_recall = 0.625",
+            ],
+        ),
+        ("loan-shapes.toml", 1, vec!["score = 0.6\n", "shapes_accept = 1", "shapes_reject = 0.6"]),
+    ] {
+        let text = std::fs::read_to_string(testdata(file)).unwrap();
+        let compiled = Ground::new(&[]).compiled(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let proofs = compiled.prove().unwrap();
+        let proof = &proofs[0];
+        assert_eq!(
+            (proof.tests_passed, proof.references, &proof.failures),
+            (tests, 1, &vec![]),
+            "{file}: {proof:?}"
+        );
+        assert!(packs::verify(&compiled.pack).is_clean(), "{file}");
+        for stated in stated {
+            let (name, value) = stated.trim().split_once(" = ").unwrap();
+            let changed = format!(
+                "{name} = {}{}",
+                value.parse::<f64>().unwrap() - 0.01,
+                if stated.ends_with('\n') { "\n" } else { "" }
+            );
+            assert!(text.contains(stated), "{file} says {stated}");
+            let changed =
+                Ground::new(&[]).compiled(&text.replacen(stated, &changed, 1)).unwrap().prove().unwrap();
+            assert_eq!(changed[0].failures.len(), 1, "{file}: {stated}");
+        }
+    }
+}
+
+#[test]
+fn a_proof_shows_which_parts_of_an_answer_are_not_measured() {
+    let proofs = compile(&testdata("loan-shapes.toml")).unwrap().prove().unwrap();
+    assert_eq!((proofs[0].mutants, proofs[0].mutants_right), (9, 4), "{:?}", proofs[0].notes);
+    assert_eq!(
+        proofs[0].notes,
+        [
+            "4 of 9 reference answers with one part less score 1, so these parts are not measured: `loan`: :item sh:minCount 1; \
+          `loan`: :due sh:maxCount 1; `loan`: :fee sh:maxCount 1; `loan`: :fee sh:datatype xsd:decimal"
+        ]
+    );
+    let proofs = compile(&testdata("lab-questions.toml")).unwrap().prove().unwrap();
+    assert_eq!((proofs[0].mutants, proofs[0].mutants_right), (1, 0), "{:?}", proofs[0].notes);
+}
+
+#[test]
+fn every_preset_makes_a_task_whose_reference_answers_score_1() {
+    let ground = Ground::new(&[]);
+    for preset in &task_files::presets::ALL {
+        let value = |field: &str| match field {
+            "sparql" => "'SELECT ?x { ?x a :C }'",
+            "answers" => "['a', 'b']",
+            "answer" => "'yes'",
+            "records" => "[{ a = 1 }, { a = 2 }]",
+            "facts" | "repaired" => "':a :p 1 ; :q 2 .'",
+            "broken" => "':a :p 1 .'",
+            "shapes" => "':S sh:targetSubjectsOf :p ; sh:property [ sh:path :q ; sh:minCount 1 ] .'",
+            "accept" => "[':a :p 1 ; :q 2 .']",
+            "reject" => "{ none = ':a :p 1 .' }",
+            _ => "'some words'",
+        };
+        let fields: String =
+            preset.needs.iter().map(|field| format!("{field} = {}\n", value(field))).collect();
+        let text = format!(
+            "task_file = 1\nname = 'p'\nprefixes = {{ '' = 'http://e/' }}\ngraphs.g.text = ':x a :C .'\n[[task]]\nlabel = 't'\n\
+             like = '{}'\ngraph = 'g'\n[[task.case]]\nid = 'a'\n{fields}",
+            preset.name
+        );
+        let compiled = ground.compiled(&text).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+        let proofs = compiled.prove().unwrap();
+        assert_eq!((proofs[0].references, &proofs[0].failures), (1, &vec![]), "{}", preset.name);
+    }
+}
+
+#[test]
+fn mistakes_in_checks_over_documents_are_told_with_their_place() {
+    let ground = Ground::new(&[("s.json", "{\"$ref\": \"#/x\"}")]);
+    let task = |read_as: &str, check: &str, fields: &str| {
+        format!(
+            "task_file = 1\nname = 's'\n[[task]]\nlabel = 'w'\nprompt = 'x'\nanswer.as = '{read_as}'\n[[task.check]]\n{check}\n\
+             [[task.case]]\nid = 'a'\n{fields}\n"
+        )
+    };
+    for (text, expected) in [
+        (
+            task("turtle", "kind = 'graph'\nexpect.field = 'g'", "g = ':a'"),
+            "10:1: case `a`, `g`: Parser error at line 1",
+        ),
+        (
+            task("json", "kind = 'schema'\nschema_file = 's.json'", ""),
+            "7:1: the check `schema`: version 1 has no `$ref` in schemas",
+        ),
+        (task("json", "kind = 'schema'", ""), "7:1: the check `schema` needs one of: schema, schema_file"),
+        (
+            task("turtle", "kind = 'assert'\nask.a = 'SELECT * {}'", ""),
+            "7:1: the check `assert`: `a`: it is no ASK",
+        ),
+        (task("turtle", "kind = 'assert'", ""), "7:1: the check `assert` needs queries"),
+        (
+            task("turtle", "kind = 'conforms'", ""),
+            "7:1: the check `conforms` needs one of: shapes, shapes_file, shapes_field",
+        ),
+        (
+            task("turtle", "kind = 'conforms'\nshapes = '[] sh:sparql [] .'", ""),
+            "7:1: the check `conforms`: `sh:sparql` is not SHACL Core",
+        ),
+        (task("shapes", "kind = 'shapes'", ""), "9:1: case `a`, `shapes`: the case has no field `accept`"),
+        (
+            task("turtle", "kind = 'graph'\nby = 'node'\nexpect.field = 'g'", "g = ''"),
+            "9:6: `by` is no key of `graph`, which has: literals, blank, ignore",
+        ),
+        (
+            task("text", "kind = 'conforms'\nshapes = ''", ""),
+            "8:8: the check `conforms` cannot judge answers that are read as `text`: say what it reads in `answer.as`",
+        ),
+        (
+            task("jsonld", "kind = 'graph'\nexpect.field = 'g'", "g = ''")
+                .replace("answer.as", "answer.wrap = '{}'\nanswer.as"),
+            "6:15: `wrap` does not say where the answer stands: `{{ answer }}`",
+        ),
+    ] {
+        let refused = ground.refused(&text);
+        assert!(refused.starts_with(expected), "{text}\n--- expected\n{expected}\n--- found\n{refused}");
+    }
+}
+
+#[test]
+fn examples_are_no_cases_and_prompts_show_the_part_around_a_node() {
+    let ground = Ground::new(&[("shots.jsonl", "{\"question\": \"One?\", \"answer\": \"uno\"}\n")]);
+    let cases: String = ["a", "b", "c"]
+        .iter()
+        .map(|id| {
+            format!("[[task.case]]\nid = '{id}'\nquestion = 'Q{id}?'\nanswer = 'A{id}'\nnode = ':{id}'\n")
+        })
+        .collect();
+    let task = |keys: &str| {
+        format!(
+            "task_file = 1\nname = 's'\nprefixes = {{ '' = 'http://e/' }}\ngraphs.g.text = ':a :p :b . :b :p :c . :c :p :d .'\n\
+             [[task]]\nlabel = 'w'\nlike = 'answer-word'\ngraph = 'g'\n{keys}\n\
+             prompt = '{{% for shot in shots %}}{{{{ shot.question }}}}{{{{ shot.answer }}}} {{% endfor %}}{{{{ question }}}} {{{{ graph() }}}}'\n{cases}"
+        )
+    };
+    let prompts = |keys: &str| -> Vec<String> {
+        let compiled = ground.compiled(&task(keys)).unwrap_or_else(|error| panic!("{error}"));
+        let cases = &compiled.tasks[0].data.cases;
+        cases.iter().map(|case| case.prompt["prompt"].as_str().unwrap().to_owned()).collect()
+    };
+    let own =
+        prompts("few_shot = { n = 1, from_cases = true }\nshown = { as = 'nt', around = 'node', hops = 1 }");
+    assert_eq!(own.len(), 2, "an example is no case");
+    let line = |s: &str, o: &str| format!("<http://e/{s}> <http://e/p> <http://e/{o}> .");
+    assert_eq!(own[0], format!("Qa?Aa Qb? {}\n{}", line("a", "b"), line("b", "c")));
+    assert!(prompts("few_shot.file = 'shots.jsonl'")[0].starts_with("One?uno Qa? "));
+    assert_eq!(
+        prompts("few_shot = { n = 1, from_cases = true, pick = 'seeded' }"),
+        prompts("few_shot = { n = 1, from_cases = true, pick = 'seeded' }"),
+        "what is drawn depends on the file only"
+    );
+    for (keys, expected) in [
+        ("few_shot = { n = 3, from_cases = true }", "with 3 examples from 3 cases, no case is left"),
+        ("few_shot = { n = 1 }", "`few_shot` needs one of: file, from_cases = true"),
+        ("few_shot = { n = 0, from_cases = true }", "`n` is 0; it must be between 1 and 50"),
+        ("shown = { hops = 1 }", "`hops` needs `around`, the field of a node"),
+        (
+            "shown = { around = 'nodes' }",
+            "case `a`: there is no `nodes`, the node around which the graph is shown",
+        ),
+    ] {
+        let refused = ground.refused(&task(keys));
+        assert!(refused.contains(expected), "{keys}: {refused}");
+    }
+}
+
+#[test]
 fn data_may_lie_deep_in_rows_of_any_format() {
     let ground = Ground::new(&[
         (

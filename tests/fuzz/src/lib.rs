@@ -4,9 +4,11 @@
 //!
 //! `fuzz/` wraps them for libFuzzer and contains the corpus; the tests of this crate replay it on every change.
 
+mod declared;
 mod documents;
 mod logs;
 
+pub use declared::{shapes, task_file};
 pub use documents::{evaluator_protocol, fences, result_files, sparql, sse, turtle, wire};
 pub use logs::log_frames;
 
@@ -14,7 +16,7 @@ pub use logs::log_frames;
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("log_frames", log_frames),
     ("wire", wire),
     ("result_files", result_files),
@@ -23,4 +25,6 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("evaluator_protocol", evaluator_protocol),
     ("turtle", turtle),
     ("sparql", sparql),
+    ("shapes", shapes),
+    ("task_file", task_file),
 ];

@@ -12,7 +12,8 @@ use crate::kit::output::printable;
 /// Check a task file without asking a model: its keys, data, queries and prompts, and that answers of known score get it.
 ///
 /// The reference answer of each case must score 1 and one that cannot be read 0; the tests of the file must score what
-/// they say. All mistakes are told at once, each with its line.
+/// they say. Reference answers with one part less are judged too; those that still score 1 are noted, because they show what
+/// is not measured. All mistakes are told at once, each with its line.
 ///
 /// Exit codes: 0 it can be run; 1 an answer does not score what it should; 2 it cannot be used.
 #[derive(Debug, clap::Args)]
@@ -92,7 +93,7 @@ fn report(compiled: &CompiledFile, proofs: &[Proof]) -> serde_json::Value {
             failures.map(|(line, message)| json!({"line": line.unwrap_or(task.line), "message": message}));
         json!({
             "label": proof.label, "cases": proof.cases, "references": proof.references, "tests": proof.tests,
-            "testsPassed": proof.tests_passed, "promptChars": proof.prompt_chars,
+            "testsPassed": proof.tests_passed, "mutants": proof.mutants, "mutantsRight": proof.mutants_right, "promptChars": proof.prompt_chars,
             "failures": failures.collect::<Vec<_>>(), "notes": proof.notes,
         })
     };

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::execute::ExecutionError;
+
 /// Ticks between two readings of the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
 const TICKS_PER_CHECK: u32 = 1024;
 
@@ -60,6 +62,14 @@ impl TimeBudget {
         Self { end: processor_time().checked_add(time) }
     }
 
+    /// Does other work than a query within what is left of it. The work ticks at every step.
+    ///
+    /// # Errors
+    /// [`ExecutionError::TimedOut`] if the work was cut off.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, ExecutionError> {
+        with_time(self.left(), work).map_err(|OutOfTime| ExecutionError::TimedOut)
+    }
+
     /// What is left of it; nothing once it is used up. `None` means no limit.
     pub fn left(&self) -> Option<Duration> {
         self.end.map(|end| end.saturating_sub(processor_time()))
@@ -87,8 +97,9 @@ pub(super) fn with_time<T>(time: Option<Duration>, work: impl FnOnce() -> T) -> 
     })
 }
 
-/// Counts a tick; unwinds to [`with_time`] if the time is over.
-pub(super) fn tick() {
+/// Counts a tick; unwinds to [`with_time`] if the time is over. Long work beside queries calls it too, within
+/// [`TimeBudget::run`].
+pub fn tick() {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);
     if ticks.is_multiple_of(TICKS_PER_CHECK) {
@@ -157,6 +168,8 @@ mod tests {
         assert!(budget.left() <= Some(time));
         assert_eq!(with_time(budget.left(), endless), Err(OutOfTime));
         assert_eq!(budget.left(), Some(Duration::ZERO), "the next query finds nothing left");
+        assert_eq!(budget.run(endless), Err(ExecutionError::TimedOut));
+        assert_eq!(TimeBudget::begin(Duration::MAX).run(|| 7), Ok(7));
         assert_eq!(TimeBudget::begin(Duration::MAX).left(), None);
     }
 

@@ -44,26 +44,8 @@ impl QueryGraph {
     /// Indexes a graph. Literals take rdflib's lexical form (`"01"` and `"1"` are the same integer).
     pub fn from_graph(graph: &Graph) -> Self {
         let mut index = Index::default();
-        let mut triples = Vec::with_capacity(graph.len());
-        for triple in graph {
-            triples.push([
-                index.number(Term::from(triple.subject.clone())),
-                index.number(Term::from(triple.predicate.clone())),
-                index.number(triple.object.clone()),
-            ]);
-        }
-        let sorted = |order: [usize; 3]| {
-            let mut list: Vec<[u32; 3]> =
-                triples.iter().map(|triple| order.map(|position| triple[position])).collect();
-            list.sort_unstable();
-            list.dedup();
-            list
-        };
-        index.by_subject = sorted([0, 1, 2]);
-        index.by_predicate = sorted([1, 2, 0]);
-        index.by_object = sorted([2, 0, 1]);
-        index.terms.shrink_to_fit();
-        index.values = index.terms.iter().cloned().map(ExpressionTerm::from).collect();
+        let triples = index.numbered(graph, |term| term);
+        index.sort(&triples);
         Self { inner: Arc::new(index) }
     }
 
@@ -77,6 +59,58 @@ impl QueryGraph {
         self.inner.by_subject.is_empty()
     }
 
+    /// The triples that match a pattern, by the numbers of their terms, in the order of an index. Each is a tick of the clock.
+    pub fn matching(
+        &self,
+        subject: Option<u32>,
+        predicate: Option<u32>,
+        object: Option<u32>,
+    ) -> impl Iterator<Item = [u32; 3]> {
+        tick();
+        let (rows, columns) = self.inner.lookup(subject, predicate, object);
+        rows.iter().map(move |row| {
+            tick();
+            in_order(*row, columns)
+        })
+    }
+
+    /// A term by its number, which came from this graph.
+    ///
+    /// # Panics
+    /// The graph has no such number.
+    pub fn term(&self, number: u32) -> &Term {
+        &self.inner.terms[number as usize]
+    }
+
+    /// The number of a term; `None` if it stands in no triple.
+    pub fn number_of(&self, term: &Term) -> Option<u32> {
+        self.inner.numbers.get(&normal(term.clone())).copied()
+    }
+
+    /// [`number_of`](Self::number_of) an IRI.
+    pub fn number_of_iri(&self, iri: &str) -> Option<u32> {
+        self.inner.numbers.get(&Term::from(oxrdf::NamedNode::new_unchecked(iri))).copied()
+    }
+
+    /// This graph and another one as one. Blank nodes of the other one are none of this.
+    pub fn joined(&self, other: &Graph) -> Self {
+        let mut index = Index {
+            terms: self.inner.terms.clone(),
+            numbers: self.inner.numbers.clone(),
+            ..Index::default()
+        };
+        let mut triples: Vec<[u32; 3]> = self.inner.by_subject.clone();
+        let apart = |term: Term| match term {
+            Term::BlankNode(node) => {
+                oxrdf::BlankNode::new_unchecked(format!("other-{}", node.as_str())).into()
+            }
+            term => term,
+        };
+        triples.extend(index.numbered(other, apart));
+        index.sort(&triples);
+        Self { inner: Arc::new(index) }
+    }
+
     /// The graph as a dataset for the evaluator.
     pub(super) fn dataset(&self) -> IndexedDataset<'_> {
         IndexedDataset { index: &self.inner }
@@ -84,6 +118,35 @@ impl QueryGraph {
 }
 
 impl Index {
+    /// The triples of a graph by the numbers of their terms.
+    fn numbered(&mut self, graph: &Graph, named: impl Fn(Term) -> Term) -> Vec<[u32; 3]> {
+        let mut triples = Vec::with_capacity(graph.len());
+        for triple in graph {
+            triples.push([
+                self.number(named(Term::from(triple.subject.clone()))),
+                self.number(Term::from(triple.predicate.clone())),
+                self.number(named(triple.object.clone())),
+            ]);
+        }
+        triples
+    }
+
+    /// Sorts the triples in each order, and reads the value of each term.
+    fn sort(&mut self, triples: &[[u32; 3]]) {
+        let sorted = |order: [usize; 3]| {
+            let mut list: Vec<[u32; 3]> =
+                triples.iter().map(|triple| order.map(|position| triple[position])).collect();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        self.by_subject = sorted(BY_SUBJECT);
+        self.by_predicate = sorted(BY_PREDICATE);
+        self.by_object = sorted(BY_OBJECT);
+        self.terms.shrink_to_fit();
+        self.values = self.terms.iter().cloned().map(ExpressionTerm::from).collect();
+    }
+
     fn number(&mut self, term: Term) -> u32 {
         let term = normal(term);
         if let Some(number) = self.numbers.get(&term) {
@@ -145,6 +208,15 @@ const BY_SUBJECT: Columns = [0, 1, 2];
 const BY_PREDICATE: Columns = [1, 2, 0];
 const BY_OBJECT: Columns = [2, 0, 1];
 
+/// An entry of an index as subject, predicate, object.
+fn in_order(row: [u32; 3], columns: Columns) -> [u32; 3] {
+    let mut triple = [0; 3];
+    for (place, number) in columns.iter().zip(row) {
+        triple[*place] = number;
+    }
+    triple
+}
+
 impl Index {
     /// The range of triples that match a pattern, and the order in which they form one range.
     fn lookup(&self, s: Option<u32>, p: Option<u32>, o: Option<u32>) -> (&[[u32; 3]], Columns) {
@@ -193,11 +265,7 @@ impl<'a> QueryableDataset<'a> for IndexedDataset<'a> {
         tick();
         rows.iter().map(move |row| {
             tick();
-            let mut triple = [0; 3];
-            for (place, number) in columns.iter().zip(row) {
-                triple[*place] = *number;
-            }
-            let [subject, predicate, object] = triple.map(QueryTerm::Known);
+            let [subject, predicate, object] = in_order(*row, columns).map(QueryTerm::Known);
             Ok(InternalQuad { subject, predicate, object, graph_name: None })
         })
     }
@@ -264,6 +332,24 @@ mod tests {
             expected.retain(|t| s.is_none_or(|s| s == t.0) && p.is_none_or(|p| p == t.1) && o.is_none_or(|o| o == t.2));
             prop_assert_eq!(found, expected.len());
         }
+    }
+
+    #[test]
+    fn graphs_are_joined_and_their_blank_nodes_stay_apart() {
+        let parse = |text: &str| Graph::parse(text, RdfFormat::Turtle, None).unwrap();
+        let (one, other) = (parse("<http://a> <http://p> [] ."), parse("[] <http://p> <http://a> ."));
+        let joined = QueryGraph::from_graph(&one).joined(&other);
+        let predicate = joined.number_of_iri("http://p");
+        let ends: Vec<String> = joined
+            .matching(None, predicate, None)
+            .flat_map(|[subject, _, object]| [subject, object].map(|node| joined.term(node).to_string()))
+            .collect();
+        assert_eq!(
+            (ends.len(), ends.iter().collect::<std::collections::BTreeSet<_>>().len()),
+            (4, 3),
+            "{ends:?}"
+        );
+        assert_eq!(joined.number_of_iri("http://q"), None);
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod text2sparql;
 pub mod turtle_errors;
 pub mod turtle_sample;
 
+mod brackets;
 mod case_fields;
 mod first_word;
 mod overlap;

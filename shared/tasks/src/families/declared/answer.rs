@@ -2,14 +2,17 @@
 //! program: an answer that cannot be read becomes an [`UnreadableAnswer`], which scores 0 and says what to mend.
 
 use rdf::scan::{self, ScanFinding, ScanLimits};
-use rdf::{Dialect, PrefixTable, PreparedQuery};
+use rdf::{Dialect, Graph, PrefixTable, PreparedQuery, SyntaxError};
 use serde_json::Value;
+use shacl::ShaclShapes;
 
 use domain::PromptKind;
 
+use super::checks::shapes_of;
 use super::spec::{AnswerPart, AnswerReading, AnswerRule};
 use super::words;
 use crate::exercise::{Effort, EvaluationStage, Limit};
+use crate::families::brackets::bracket_depth;
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::strip;
 
@@ -21,6 +24,8 @@ pub(super) enum ReadAnswer {
     List(Vec<String>),
     Json(Value),
     Query(PreparedQuery),
+    Graph(Graph),
+    Shapes(ShaclShapes),
 }
 
 /// Why an answer cannot be read.
@@ -86,11 +91,22 @@ fn json_part(answer: &str) -> Result<&str, String> {
     text.ok_or_else(|| "The answer has no JSON list or object.".to_owned())
 }
 
+/// What stands for the part that counts in the document around it.
+const WRAPPED: &str = "{{answer}}";
+
+/// What an answer is read with: the document of its case that stands around the part that counts, if there is one, and the
+/// prefixes that it may use undeclared.
+#[derive(Clone, Copy)]
+pub(super) struct ReadingAids<'a> {
+    pub(super) wrap: Option<&'a str>,
+    pub(super) prefixes: &'a PrefixTable,
+}
+
 /// Reads an answer by the rule of its task. The infos get the part that counts.
 pub(super) fn read(
     answer: &str,
     rule: &AnswerRule,
-    prefixes: &PrefixTable,
+    aids: ReadingAids<'_>,
     effort: &Effort,
 ) -> Result<(ReadAnswer, String), UnreadableAnswer> {
     let refused = |kind, message: &str, part: Option<&str>| UnreadableAnswer {
@@ -135,7 +151,7 @@ pub(super) fn read(
         }
         AnswerReading::Sparql => {
             check_nesting(part, effort).map_err(|limit| syntax(limit.message().to_owned()))?;
-            let query = rdf::prepare(part, prefixes, Dialect::Standard).map_err(|error| {
+            let query = rdf::prepare(part, aids.prefixes, Dialect::Standard).map_err(|error| {
                 syntax(match &error.limit {
                     Some(finding) => limit_of(finding).message().to_owned(),
                     None => error.message,
@@ -143,8 +159,52 @@ pub(super) fn read(
             })?;
             ReadAnswer::Query(query)
         }
+        AnswerReading::Shapes => {
+            if bracket_depth(part) > effort.limits.nesting_max {
+                return Err(syntax(Limit::Nesting.message().to_owned()));
+            }
+            ReadAnswer::Shapes(shapes_of(part, aids.prefixes).map_err(syntax)?)
+        }
+        AnswerReading::Turtle | AnswerReading::JsonLd | AnswerReading::Xml | AnswerReading::Nt => {
+            ReadAnswer::Graph(graph(part, rule.read_as, aids, effort).map_err(syntax)?)
+        }
     };
     Ok((read, part.to_owned()))
+}
+
+/// The graph of a part, within the document around it.
+fn graph(
+    part: &str,
+    reading: AnswerReading,
+    aids: ReadingAids<'_>,
+    effort: &Effort,
+) -> Result<Graph, String> {
+    let wrapped = match aids.wrap {
+        // A part that is JSON of its own cannot end what stands around it.
+        Some(_) if reading == AnswerReading::JsonLd && !part.is_empty() => {
+            let value: Value = serde_json::from_str(part).map_err(|error| error.to_string())?;
+            Some(value.to_string())
+        }
+        Some(_) => Some(part.to_owned()),
+        None => None,
+    };
+    let document = match (aids.wrap, &wrapped) {
+        (Some(around), Some(inner)) => around.replacen(WRAPPED, inner, 1),
+        _ => part.to_owned(),
+    };
+    if bracket_depth(&document) > effort.limits.nesting_max {
+        return Err(Limit::Nesting.message().to_owned());
+    }
+    let told = |error: SyntaxError| match &error.limit {
+        Some(finding) => limit_of(finding).message().to_owned(),
+        None => error.to_string(),
+    };
+    match reading.rdf_format() {
+        None | Some(rdf::RdfFormat::Turtle) => {
+            Graph::parse_turtle_with(&document, aids.prefixes).map_err(told)
+        }
+        Some(format) => Graph::parse(&document, format, None).map_err(told),
+    }
 }
 
 fn check_nesting(text: &str, effort: &Effort) -> Result<(), Limit> {
@@ -190,7 +250,8 @@ mod tests {
     }
 
     fn read_by(rule: &AnswerRule, answer: &str) -> Result<(ReadAnswer, String), UnreadableAnswer> {
-        read(answer, rule, &PrefixTable::new(), &Effort::full(EvaluationLimits::default()))
+        let aids = ReadingAids { wrap: None, prefixes: &PrefixTable::new() };
+        read(answer, rule, aids, &Effort::full(EvaluationLimits::default()))
     }
 
     #[test]
@@ -234,10 +295,12 @@ mod tests {
             stage,
         };
         let text = rule(AnswerPart::Text, AnswerReading::Text);
-        let long = read(&"x".repeat(101), &text, &PrefixTable::new(), &effort(EvaluationStage::Full));
+        let prefixes = PrefixTable::new();
+        let aids = ReadingAids { wrap: None, prefixes: &prefixes };
+        let long = read(&"x".repeat(101), &text, aids, &effort(EvaluationStage::Full));
         assert_eq!(long.unwrap_err().message, Limit::Size.message());
         let stage = EvaluationStage::WithoutParsing(Limit::Memory);
-        let unparsed = read("x", &text, &PrefixTable::new(), &effort(stage));
+        let unparsed = read("x", &text, aids, &effort(stage));
         assert_eq!(unparsed.unwrap_err().message, Limit::Memory.message());
         let deep = "[".repeat(100_000);
         assert_eq!(

@@ -9,10 +9,10 @@
 //! over the checks in their order, and 0 if a check that is a gate is not passed in full. Other scores are `readable` (1 or
 //! 0), the main score of each check under its name, and its further ones as `NAME_part`.
 //!
-//! All queries of a judgement share the processor time that the pack's limits allow one query.
+//! All queries, comparisons of graphs and validations of a judgement share the processor time that the pack's limits allow one query.
 //!
 //! Fields of a case: `expected`, an object with what each check expects by its name; `graphTurtle` or `graphName`, the graph
-//! on which queries run. The prompt of a case is stored with it, as `prompt`: [`task`](crate::task) fills it in. The
+//! on which queries run; `wrap`, a document in which `{{answer}}` stands for the part of an answer that counts. The prompt of a case is stored with it, as `prompt`: [`task`](crate::task) fills it in. The
 //! placeholders of the follow-ups are `answer`, the part of the answer that counts, and `finding.message`.
 
 use std::sync::{Arc, OnceLock};
@@ -33,10 +33,10 @@ mod checks;
 pub mod spec;
 mod words;
 
-use answer::{ReadAnswer, UnreadableAnswer};
+use answer::{ReadAnswer, ReadingAids, UnreadableAnswer};
 use checks::{CaseCheck, CheckScores, CheckSetting};
 pub use checks::{EXPECTED_COLUMNS_MAX, ResultTable, pattern};
-use spec::DeclaredSpec;
+use spec::{CheckSpec, DeclaredSpec};
 
 /// The class of tasks with one answer.
 pub const ONE: &str = "Declared";
@@ -70,7 +70,12 @@ const fn several(
     headline: &'static [&'static str],
 ) -> ClassSpec {
     ClassSpec {
-        follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::EmptyResult],
+        follow_ups: &[
+            PromptKind::Structure,
+            PromptKind::Syntax,
+            PromptKind::EmptyResult,
+            PromptKind::Content,
+        ],
         ..ClassSpec::new(names, headline, AnswerForm::Text, READ)
     }
 }
@@ -80,6 +85,8 @@ struct DeclaredCase {
     spec: DeclaredSpec,
     checks: Vec<CaseCheck>,
     prefixes: PrefixTable,
+    /// The document around the part of an answer that counts.
+    wrap: Option<String>,
     graph: Option<CaseGraphLater>,
     rounds: Option<usize>,
 }
@@ -111,17 +118,17 @@ impl DeclaredCase {
             .map_err(|error| CaseError::Reference { field: "parameters", message: error.to_string() })?;
         let nothing = Map::new();
         let expected = input.data.get("expected").and_then(Value::as_object).unwrap_or(&nothing);
-        let checks =
-            spec.checks.iter().map(|check| CaseCheck::read(check.clone(), expected.get(&check.name)));
-        let checks = checks.collect::<Result<Vec<_>, _>>()?;
         let mut prefixes = PrefixTable::new();
         for (prefix, namespace) in &spec.prefixes {
             prefixes.insert(prefix, namespace);
         }
+        let read = |check: &CheckSpec| CaseCheck::read(check.clone(), expected.get(&check.name), &prefixes);
+        let checks = spec.checks.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let wrap = input.data.get("wrap").and_then(Value::as_str).map(str::to_owned);
         let graph = case_graph::of_case(input.data, library)?;
         let deferred = graph.as_ref().is_some_and(CaseGraph::is_deferred);
         let rounds = (input.class != ONE).then_some(spec.rounds);
-        let case = Self { spec, checks, prefixes, graph: graph.map(CaseGraphLater::new), rounds };
+        let case = Self { spec, checks, prefixes, wrap, graph: graph.map(CaseGraphLater::new), rounds };
         if !deferred {
             case.prepare()?;
         }
@@ -161,9 +168,24 @@ impl DeclaredCase {
             scores.push(judged);
         }
         let empty = scores.iter().any(|scores| scores.empty);
-        let follow_up =
-            empty.then(|| follow_up(PromptKind::EmptyResult, "The answer leads to an empty result.", part));
+        let follow_up = if empty {
+            Some(follow_up(PromptKind::EmptyResult, "The answer leads to an empty result.", part))
+        } else {
+            self.content_finding(&scores).map(|message| follow_up(PromptKind::Content, &message, part))
+        };
         self.verdict(true, scores, infos, follow_up)
+    }
+
+    /// What a follow-up tells of an answer that is not right: scores, and nothing of what is expected.
+    fn content_finding(&self, scores: &[CheckScores]) -> Option<String> {
+        let checked = || self.checks.iter().zip(scores);
+        if !self.spec.content || checked().all(|(_, scores)| scores.main >= 1.0) {
+            return None;
+        }
+        let one =
+            |(check, scores): (&CaseCheck, &CheckScores)| format!("{} {:.2}", check.spec.name, scores.main);
+        let told: Vec<String> = checked().map(one).collect();
+        Some(format!("The answer is not right yet. Scores, of 1: {}.", told.join(", ")))
     }
 
     fn verdict(
@@ -196,6 +218,18 @@ impl DeclaredCase {
     }
 }
 
+/// Whether a check can be used with what a case expects of it.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_expected(
+    spec: &CheckSpec,
+    expected: Option<&Value>,
+    prefixes: &PrefixTable,
+) -> Result<(), CaseError> {
+    CaseCheck::read(spec.clone(), expected, prefixes).map(|_| ())
+}
+
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -226,12 +260,14 @@ impl Exercise for DeclaredCase {
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let (graph, prefixes) = self.ground();
-        match answer::read(answer, &self.spec.answer, &prefixes, effort) {
+        let aids = ReadingAids { wrap: self.wrap.as_deref(), prefixes: &prefixes };
+        match answer::read(answer, &self.spec.answer, aids, effort) {
             Err(finding) => self.refuse(finding),
             Ok((read, part)) => {
                 let budget = TimeBudget::begin(effort.limits.query_time);
                 let graph = graph.map(|loaded| &loaded.graph);
-                self.compare(&read, &part, &CheckSetting { graph, prefixes: &prefixes, effort, budget })
+                let bench = CheckSetting { graph, prefixes: &prefixes, effort, part: &part, budget };
+                self.compare(&read, &part, &bench)
             }
         }
     }

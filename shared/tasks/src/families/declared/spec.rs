@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use rdf::RdfFormat;
 use serde::{Deserialize, Serialize};
 
 /// How answers are read and judged.
@@ -21,6 +22,9 @@ pub struct DeclaredSpec {
     /// Prefixes that answers may use undeclared.
     #[serde(default)]
     pub prefixes: BTreeMap<String, String>,
+    /// Whether an answer that can be read and is not right gets a follow-up.
+    #[serde(default)]
+    pub content: bool,
 }
 
 /// Which part of an answer counts, and what it is read as.
@@ -67,7 +71,28 @@ pub enum AnswerReading {
     /// One item a line, or a JSON list.
     List,
     Json,
+    /// A graph in one of four syntaxes.
+    Turtle,
+    #[serde(rename = "jsonld")]
+    JsonLd,
+    Xml,
+    Nt,
     Sparql,
+    /// SHACL shapes in Turtle.
+    Shapes,
+}
+
+impl AnswerReading {
+    /// The syntax of a graph.
+    pub fn rdf_format(self) -> Option<RdfFormat> {
+        match self {
+            Self::Turtle => Some(RdfFormat::Turtle),
+            Self::JsonLd => Some(RdfFormat::JsonLd),
+            Self::Xml => Some(RdfFormat::RdfXml),
+            Self::Nt => Some(RdfFormat::NTriples),
+            Self::Text | Self::Number | Self::List | Self::Json | Self::Sparql | Self::Shapes => None,
+        }
+    }
 }
 
 /// One check of a task.
@@ -105,6 +130,18 @@ pub enum CheckRule {
     List { items: ItemKind, ordered: bool, partial: bool },
     /// The rows that a query finds.
     Rows { compare: RowComparison },
+    /// A subset of JSON Schema, as text.
+    Schema { schema: String },
+    /// The triples of a graph, whatever the names of blank nodes.
+    Graph { literals: LiteralComparison, blank: BlankComparison, ignore: Vec<String> },
+    /// Queries that must hold of the graph of the answer, with that of the case if so said.
+    Assert { ask: Vec<Assertion>, with_graph: bool },
+    /// SHACL shapes that the graph of the answer must have: those given here, or those that each case expects.
+    Conforms { shapes: Option<String>, by: ConformityMeasure },
+    /// SHACL shapes, judged by the graphs that they accept and reject.
+    Shapes,
+    /// A text, by its likeness to the expected one.
+    Similar,
 }
 
 impl CheckRule {
@@ -118,6 +155,12 @@ impl CheckRule {
             Self::Choice { .. } => "choice",
             Self::List { .. } => "list",
             Self::Rows { .. } => "rows",
+            Self::Schema { .. } => "schema",
+            Self::Graph { .. } => "graph",
+            Self::Assert { .. } => "assert",
+            Self::Conforms { .. } => "conforms",
+            Self::Shapes => "shapes",
+            Self::Similar => "similar",
         }
     }
 
@@ -130,12 +173,22 @@ impl CheckRule {
             Self::Number { .. } => reading == AnswerReading::Number,
             Self::List { .. } => matches!(reading, AnswerReading::List | AnswerReading::Json),
             Self::Rows { .. } => reading == AnswerReading::Sparql,
+            Self::Schema { .. } => reading == AnswerReading::Json,
+            Self::Graph { .. } | Self::Assert { .. } | Self::Conforms { .. } => {
+                reading.rdf_format().is_some()
+            }
+            Self::Shapes => reading == AnswerReading::Shapes,
+            Self::Similar => true,
         }
     }
 
     /// Whether each case says what it expects.
     pub fn expects(&self) -> bool {
-        !matches!(self, Self::Pattern { .. })
+        match self {
+            Self::Pattern { .. } | Self::Schema { .. } | Self::Assert { .. } => false,
+            Self::Conforms { shapes, .. } => shapes.is_none(),
+            _ => true,
+        }
     }
 }
 
@@ -163,4 +216,47 @@ pub enum RowComparison {
     Rows,
     /// As one set of all cells.
     Cells,
+}
+
+/// How literals of two graphs are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LiteralComparison {
+    /// `2.50` is `2.5`.
+    #[default]
+    Value,
+    /// The same text and datatype.
+    Exact,
+}
+
+/// How blank nodes of two graphs are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlankComparison {
+    /// Each stands for one of the other graph, such that most triples are the same.
+    #[default]
+    Mapped,
+    /// Any is the same as any other.
+    Equal,
+}
+
+/// A query that must hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assertion {
+    /// The name of its score, behind that of the check.
+    pub name: String,
+    /// An ASK query.
+    pub query: String,
+}
+
+/// How conformity is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConformityMeasure {
+    /// 1 or 0.
+    #[default]
+    Graph,
+    /// The share of the nodes that shapes are about that have no violation.
+    Node,
 }

@@ -181,3 +181,243 @@ fn packs_from_elsewhere_are_refused_where_they_cannot_be_used() {
         assert!(single("text", rule.clone(), expected).is_err(), "{rule}");
     }
 }
+
+const SHAPES: &str = "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> . \
+    :S sh:targetClass :Loan ; sh:property [ sh:path :item ; sh:minCount 1 ; sh:maxCount 1 ] .";
+
+/// The checks over graphs, shapes and documents, with what each expects, a right answer and a wrong one.
+fn checks_over_documents() -> Vec<(&'static str, Value, Value, &'static str, &'static str)> {
+    let telling = json!({
+        "accept": ["@prefix : <http://e/> . :l a :Loan ; :item :saw ."],
+        "reject": {"none": "@prefix : <http://e/> . :l a :Loan .", "two": "@prefix : <http://e/> . :l a :Loan ; :item :saw, :axe ."},
+        "focus": "http://e/l",
+    });
+    let ask = json!([
+        {"name": "item", "query": "ASK { ?l <http://e/item> ?i }"},
+        {"name": "nothing-else", "query": "ASK { FILTER NOT EXISTS { ?s ?p ?o FILTER (?p != <http://e/item>) } }"},
+    ]);
+    let graph = json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []});
+    vec![
+        (
+            "turtle",
+            graph.clone(),
+            json!("<http://e/l> <http://e/fee> [ <http://e/is> 2.5 ] ."),
+            "<http://e/l> <http://e/fee> _:x . _:x <http://e/is> 2.50 .",
+            "<http://e/l> <http://e/fee> 2.5 .",
+        ),
+        (
+            "nt",
+            graph.clone(),
+            json!("<http://e/l> <http://e/item> <http://e/saw> ."),
+            "<http://e/l> <http://e/item> <http://e/saw> .",
+            "<http://e/l> <http://e/item> <http://e/axe> .",
+        ),
+        (
+            "jsonld",
+            graph.clone(),
+            json!("<http://e/l> <http://e/item> 'saw' ."),
+            r#"{"@id": "http://e/l", "http://e/item": "saw"}"#,
+            r#"{"@id": "http://e/l"}"#,
+        ),
+        (
+            "xml",
+            graph,
+            json!("<http://e/l> <http://e/item> 'saw' ."),
+            r#"<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><r:Description r:about="http://e/l"><e:item>saw</e:item></r:Description></r:RDF>"#,
+            r#"<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>"#,
+        ),
+        (
+            "turtle",
+            json!({"kind": "assert", "ask": ask, "with_graph": false}),
+            json!(null),
+            "<http://e/l> <http://e/item> <http://e/saw> .",
+            "# nothing at all",
+        ),
+        (
+            "turtle",
+            json!({"kind": "conforms", "shapes": null, "by": "graph"}),
+            json!(SHAPES),
+            "<http://e/l> a <http://e/Loan> ; <http://e/item> <http://e/saw> .",
+            "<http://e/l> a <http://e/Loan> .",
+        ),
+        (
+            "turtle",
+            json!({"kind": "conforms", "shapes": SHAPES, "by": "node"}),
+            json!(null),
+            "<http://e/l> a <http://e/Loan> ; <http://e/item> <http://e/saw> .",
+            "<http://e/l> a <http://e/Loan> .",
+        ),
+        (
+            "shapes",
+            json!({"kind": "shapes"}),
+            telling,
+            SHAPES,
+            "[] a <http://www.w3.org/ns/shacl#NodeShape> .",
+        ),
+        (
+            "json",
+            json!({"kind": "schema", "schema": r#"{"type": "object", "required": ["item"]}"#}),
+            json!(null),
+            r#"{"item": 1}"#,
+            "{}",
+        ),
+        ("text", json!({"kind": "similar"}), json!("saw"), "saw", "1"),
+    ]
+}
+
+#[test]
+fn every_check_over_documents_tells_right_answers_from_wrong_ones() {
+    for (read_as, rule, expected, right, wrong) in checks_over_documents() {
+        let case = single(read_as, rule.clone(), expected).unwrap_or_else(|error| panic!("{rule}: {error}"));
+        assert_eq!(score(&*case, right), 1.0, "{rule}: {right} {:?}", case.judge(right, &full()));
+        assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong} {:?}", case.judge(wrong, &full()));
+        let names = |answer: &str| case.judge(answer, &full()).scores.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(right), names("\0"), "an answer that cannot be read has the same scores");
+    }
+}
+
+#[test]
+fn hostile_documents_score_nothing_and_end() {
+    let deep = format!("{}{}", "[ <http://e/p> ".repeat(10_000), "]".repeat(10_000));
+    let bomb =
+        "<!DOCTYPE r [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">]><r>&b;</r>";
+    let recursive = "@prefix sh: <http://www.w3.org/ns/shacl#> . <http://e/S> sh:node <http://e/S> .";
+    let sparql = "@prefix sh: <http://www.w3.org/ns/shacl#> . <http://e/S> sh:sparql [ sh:select 'SELECT $this {}' ] .";
+    let remote = "{\"@context\": \"http://example.org/context\", \"@id\": \"http://e/l\"}";
+    let hostile = [
+        "",
+        "```",
+        "<",
+        "{",
+        "[",
+        "\0",
+        deep.as_str(),
+        bomb,
+        recursive,
+        sparql,
+        remote,
+        &"[".repeat(100_000),
+        &"(".repeat(100_000),
+        &"<a".repeat(50_000),
+    ];
+    for (read_as, rule, expected, ..) in checks_over_documents() {
+        let case = single(read_as, rule.clone(), expected).unwrap();
+        for answer in hostile {
+            let of_text = rule["kind"] == "similar";
+            let scored = score(&*case, answer);
+            assert!(scored == 0.0 || of_text && scored < 0.5, "{rule}: {answer:.40} {scored}");
+        }
+    }
+    let told = |answer: &str| {
+        let case = single("shapes", json!({"kind": "shapes"}), checks_over_documents().remove(7).2).unwrap();
+        case.judge(answer, &full()).infos["finding"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(told(recursive).contains("refers to itself"), "{}", told(recursive));
+    assert!(told(sparql).contains("`sh:sparql` is not SHACL Core"), "{}", told(sparql));
+}
+
+#[test]
+fn limits_leave_nothing_of_what_they_stopped() {
+    let stage = EvaluationStage::WithoutExecution(Limit::CpuTime);
+    let effort = Effort { limits: EvaluationLimits::default(), stage };
+    for (read_as, rule, expected, right, _) in checks_over_documents() {
+        let case = single(read_as, rule.clone(), expected).unwrap();
+        let score = case.judge(right, &effort).scores["it"].as_f64().unwrap();
+        let ground = rule["kind"] == "graph" && !right.contains("_:");
+        let kept = ground || rule["kind"] == "schema" || rule["kind"] == "similar";
+        assert_eq!(score, f64::from(u8::from(kept)), "{rule}: {right}");
+    }
+    let graph = json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []});
+    let pairs = |names: std::ops::Range<u32>| -> String {
+        let all = names.clone().flat_map(|a| names.clone().map(move |b| (a, b)));
+        all.map(|(a, b)| format!("_:n{a} <http://e/p> _:n{b} . ")).collect()
+    };
+    let case = single("turtle", graph, json!(pairs(0..120))).unwrap();
+    let limits =
+        EvaluationLimits { query_time: std::time::Duration::from_millis(1), ..EvaluationLimits::default() };
+    let verdict = case.judge(&pairs(1..120), &Effort::full(limits));
+    assert_eq!(
+        (&verdict.scores["it"], &verdict.infos["it_error"]),
+        (&json!(0.0), &json!("A time out occurred"))
+    );
+}
+
+#[test]
+fn shapes_that_accept_or_reject_everything_are_worth_nothing() {
+    let case = single("shapes", json!({"kind": "shapes"}), checks_over_documents().remove(7).2).unwrap();
+    let prefixes = "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> . ";
+    let judged = |shapes: &str| case.judge(&format!("{prefixes}{shapes}"), &full());
+    let all = judged(":S sh:targetClass :Loan ; sh:property [ sh:path :never ; sh:minCount 1 ] .");
+    assert_eq!((&all.scores["score"], &all.scores["it_reject"]), (&json!(0.0), &json!(1.0)));
+    let half = judged(":S sh:targetClass :Loan ; sh:property [ sh:path :item ; sh:minCount 1 ] .");
+    assert_eq!((&half.scores["score"], &half.infos["it_wrong"]), (&json!(0.5), &json!(["two"])));
+    let elsewhere = judged(
+        ":S sh:targetClass :Loan ; sh:property [ sh:path :item ; sh:maxCount 1 ; sh:minCount 1 ] .\
+         :T sh:targetObjectsOf :item ; sh:class :Tool .",
+    );
+    assert_eq!(elsewhere.scores["it_accept"], 0.0);
+}
+
+#[test]
+fn a_document_of_the_case_stands_around_the_answer() {
+    let parameters = json!({
+        "answer": {"as": "jsonld"}, "rounds": 1,
+        "checks": [{"name": "it", "weight": 1.0, "rule": {"kind": "graph", "literals": "exact", "blank": "mapped", "ignore": []}}],
+    });
+    let data = json!({
+        "wrap": r#"{"@context": {{answer}}, "@id": "http://e/a", "label": "x"}"#,
+        "expected": {"it": "<http://e/a> <http://e/label> 'x' ."},
+    });
+    let case = case(ONE, parameters, data).unwrap();
+    assert_eq!(score(&*case, r#"{"label": "http://e/label"}"#), 1.0);
+    assert_eq!(score(&*case, r#"{"label": "http://e/other"}"#), 0.0);
+    let breaking_out = r#"{}, "http://e/label": "x", "@context": {}"#;
+    assert_eq!(score(&*case, breaking_out), 0.0, "an answer cannot end what stands around it");
+}
+
+#[test]
+fn an_answer_that_is_not_right_is_told_its_scores_where_the_file_wants_it() {
+    let parameters = |content: bool| {
+        json!({
+            "answer": {"as": "turtle"}, "rounds": 2, "content": content,
+            "checks": [{"name": "it", "weight": 1.0, "rule": {"kind": "graph", "literals": "value", "blank": "equal", "ignore": []}}],
+        })
+    };
+    let data = json!({"expected": {"it": "<http://e/a> <http://e/p> 1, 2 ."}});
+    let told = |content: bool, answer: &str| {
+        let case = case(BEST, parameters(content), data.clone()).unwrap();
+        case.judge(answer, &full())
+            .follow_up
+            .map(|asked| (asked.kind, asked.fields["finding.message"].clone()))
+    };
+    let half = "<http://e/a> <http://e/p> 1 .";
+    let message = "The answer is not right yet. Scores, of 1: it 0.67.".to_owned();
+    assert_eq!(told(true, half), Some((PromptKind::Content, message)));
+    assert_eq!(told(false, half), None);
+    assert_eq!(told(true, "<http://e/a> <http://e/p> 1, 2 ."), None);
+}
+
+#[test]
+fn checks_over_documents_are_refused_where_they_cannot_be_used() {
+    for (rule, expected) in [
+        (json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []}), json!("oops")),
+        (
+            json!({"kind": "assert", "ask": [{"name": "a", "query": "SELECT * {}"}], "with_graph": false}),
+            json!(null),
+        ),
+        (
+            json!({"kind": "assert", "ask": [{"name": "a", "query": "ASK {"}], "with_graph": false}),
+            json!(null),
+        ),
+        (json!({"kind": "conforms", "shapes": "oops", "by": "graph"}), json!(null)),
+        (json!({"kind": "conforms", "shapes": null, "by": "graph"}), json!(null)),
+        (json!({"kind": "shapes"}), json!({"accept": [], "reject": {}})),
+        (
+            json!({"kind": "shapes"}),
+            json!({"accept": ["<http://e/a> a <http://e/b> ."], "reject": {"x": "oops"}}),
+        ),
+        (json!({"kind": "schema", "schema": "{\"$ref\": \"x\"}"}), json!(null)),
+    ] {
+        assert!(single("turtle", rule.clone(), expected).is_err(), "{rule}");
+    }
+}

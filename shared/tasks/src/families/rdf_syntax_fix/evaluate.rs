@@ -5,6 +5,7 @@ use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
 
 use super::{RdfSyntaxFix, similarity};
 use crate::exercise::{Effort, EvaluationStage, FollowUp, Limit, Verdict};
+use crate::families::brackets::bracket_depth;
 use crate::families::overlap::Overlap;
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::{splitlines, strip};
@@ -126,21 +127,6 @@ impl RdfSyntaxFix {
         let expected: Vec<&str> = self.expected.lines.iter().map(String::as_str).collect();
         unified_diff(&expected, &splitlines(document))
     }
-}
-
-/// The nesting of brackets. Brackets in literals count too: no honest document has hundreds of them there, and brackets
-/// that are missed do no harm, because the parsers keep stacks of their own.
-fn bracket_depth(document: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in document.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }
 
 /// Lengths are counted in code points, as Python counts them.

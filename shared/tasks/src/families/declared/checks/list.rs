@@ -84,7 +84,10 @@ mod tests {
         assert_eq!(scores(&["b", "a", "c"], &["a", "b", "c"], true, true).main, two_thirds);
         assert_eq!(scores(&["a", "b", "c"], &["a", "b", "c"], true, true).main, 1.0);
         let partly = scores(&["a", "x"], &["a", "b"], false, false);
-        assert_eq!((partly.main, partly.parts), (0.0, vec![("precision", 0.5), ("recall", 0.5)]));
+        assert_eq!(
+            (partly.main, partly.parts),
+            (0.0, vec![("precision".into(), 0.5), ("recall".into(), 0.5)])
+        );
         assert!(scores(&[], &["a"], false, true).empty);
     }
 
@@ -94,7 +97,7 @@ mod tests {
         let found = ["1".to_owned(), "one".to_owned()];
         assert_eq!(
             compare(&found, &["1".to_owned()], rule, &PrefixTable::new()).parts[0],
-            ("precision", 0.5)
+            ("precision".into(), 0.5)
         );
         let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
         let rule = ListRule { items: ItemKind::Text, ordered: true, partial: true, empty_ok: false };

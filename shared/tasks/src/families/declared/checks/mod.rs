@@ -1,20 +1,31 @@
 //! The checks of declared tasks. Each gives a main score and further ones, all from 0 to 1.
 
-use rdf::{PrefixTable, QueryGraph, QueryLimits, TimeBudget};
+use rdf::{Graph, PrefixTable, QueryGraph, QueryLimits, TimeBudget};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
+use shacl::ShaclShapes;
 
 use super::answer::ReadAnswer;
 use super::spec::{CheckRule, CheckSpec};
 use super::words;
 use crate::exercise::{CaseError, Effort, EvaluationStage};
 use crate::families::first_word;
+use crate::text::difflib;
 
+mod asserted;
+mod conformity;
+mod graph;
+mod json_schema;
 mod list;
 mod rows;
 mod scores;
 
+use asserted::ReadyAssertion;
+use conformity::TellingGraphs;
+pub(super) use conformity::shapes_of;
+use graph::GraphRule;
+use json_schema::JsonSchema;
 use list::ListRule;
 pub use rows::{EXPECTED_COLUMNS_MAX, ResultTable};
 pub(super) use scores::CheckScores;
@@ -34,6 +45,11 @@ enum ExpectedAnswer {
     List(Vec<String>),
     Table(ResultTable),
     Pattern(Regex),
+    Graph(Graph),
+    Asserted(Vec<ReadyAssertion>),
+    Schema(JsonSchema),
+    Shapes(ShaclShapes),
+    Telling(TellingGraphs),
 }
 
 /// Where and how long an answer may be judged.
@@ -41,6 +57,8 @@ pub(super) struct CheckSetting<'a> {
     pub(super) graph: Option<&'a QueryGraph>,
     pub(super) prefixes: &'a PrefixTable,
     pub(super) effort: &'a Effort,
+    /// The part of the answer that counts, as it was written.
+    pub(super) part: &'a str,
     /// The processor time of all queries of the judgement.
     pub(super) budget: TimeBudget,
 }
@@ -50,11 +68,17 @@ impl CaseCheck {
     ///
     /// # Errors
     /// It is missing, or of the wrong type.
-    pub(super) fn read(spec: CheckSpec, expected: Option<&Value>) -> Result<Self, CaseError> {
+    pub(super) fn read(
+        spec: CheckSpec,
+        expected: Option<&Value>,
+        prefixes: &PrefixTable,
+    ) -> Result<Self, CaseError> {
         let wrong = |expected| CaseError::Field { field: "expected", expected };
         let text = || expected.and_then(Value::as_str).map(str::to_owned);
+        let unusable =
+            |message: &str| CaseError::Reference { field: "expected", message: message.to_owned() };
         let expected = match &spec.rule {
-            CheckRule::Exact | CheckRule::Text | CheckRule::Choice { .. } => {
+            CheckRule::Exact | CheckRule::Text | CheckRule::Choice { .. } | CheckRule::Similar => {
                 ExpectedAnswer::Text(text().ok_or_else(|| wrong("text"))?)
             }
             CheckRule::Pattern { matches } => ExpectedAnswer::Pattern(pattern(matches)?),
@@ -69,6 +93,21 @@ impl CaseCheck {
             CheckRule::Rows { .. } => {
                 let table = expected.and_then(|expected| ResultTable::deserialize(expected).ok());
                 ExpectedAnswer::Table(table.ok_or_else(|| wrong("result with columns and rows"))?)
+            }
+            CheckRule::Schema { schema } => ExpectedAnswer::Schema(JsonSchema::read(schema)?),
+            CheckRule::Graph { .. } => {
+                let document = text().ok_or_else(|| wrong("graph in Turtle"))?;
+                let graph = Graph::parse_turtle_with(&document, prefixes);
+                ExpectedAnswer::Graph(graph.map_err(|error| unusable(&error.to_string()))?)
+            }
+            CheckRule::Assert { ask, .. } => ExpectedAnswer::Asserted(asserted::read(ask, prefixes)?),
+            CheckRule::Conforms { shapes, .. } => {
+                let document = shapes.clone().or_else(text).ok_or_else(|| wrong("shapes in Turtle"))?;
+                ExpectedAnswer::Shapes(shapes_of(&document, prefixes).map_err(|message| unusable(&message))?)
+            }
+            CheckRule::Shapes => {
+                let graphs = expected.ok_or_else(|| wrong("`accept` and `reject`"))?;
+                ExpectedAnswer::Telling(TellingGraphs::read(graphs, prefixes)?)
             }
         };
         Ok(Self { spec, expected })
@@ -126,6 +165,35 @@ impl CaseCheck {
                     }
                 }
             }
+            (
+                CheckRule::Graph { literals, blank, ignore },
+                ExpectedAnswer::Graph(expected),
+                ReadAnswer::Graph(found),
+            ) => {
+                let rule = GraphRule { literals: *literals, blank: *blank, ignore, empty_ok };
+                graph::compare(found, expected, rule, bench)
+            }
+            (
+                CheckRule::Assert { with_graph, .. },
+                ExpectedAnswer::Asserted(asked),
+                ReadAnswer::Graph(found),
+            ) => asserted::judge(found, asked, *with_graph, bench),
+            (CheckRule::Conforms { by, .. }, ExpectedAnswer::Shapes(shapes), ReadAnswer::Graph(found)) => {
+                conformity::conforms(found, shapes, *by, bench)
+            }
+            (CheckRule::Shapes, ExpectedAnswer::Telling(graphs), ReadAnswer::Shapes(shapes)) => {
+                conformity::tell_apart(shapes, graphs, bench)
+            }
+            (CheckRule::Schema { .. }, ExpectedAnswer::Schema(schema), ReadAnswer::Json(value)) => {
+                let violated = schema.violated_by(value);
+                let mut scores = CheckScores::of(violated.is_none());
+                scores.info("violated", violated);
+                scores
+            }
+            (CheckRule::Similar, ExpectedAnswer::Text(expected), _) => CheckScores {
+                main: difflib::ratio(bench.part.trim(), expected.trim()),
+                ..CheckScores::default()
+            },
             // A pack whose checks do not fit its answers is refused when it is compiled; from elsewhere it scores nothing.
             _ => CheckScores::default(),
         }
@@ -133,8 +201,12 @@ impl CaseCheck {
 
     /// The scores of an answer that cannot be read: the same names, and nothing.
     pub(super) fn unreadable(&self) -> CheckScores {
-        match self.spec.rule {
-            CheckRule::List { .. } | CheckRule::Rows { .. } => CheckScores::of_shares([0.0; 3]),
+        match (&self.spec.rule, &self.expected) {
+            (CheckRule::List { .. } | CheckRule::Rows { .. } | CheckRule::Graph { .. }, _) => {
+                CheckScores::of_shares([0.0; 3])
+            }
+            (CheckRule::Shapes, _) => conformity::of_telling(0.0, 0.0),
+            (_, ExpectedAnswer::Asserted(asked)) => asserted::nothing(asked),
             _ => CheckScores::default(),
         }
     }

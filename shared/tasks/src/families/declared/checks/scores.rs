@@ -1,5 +1,6 @@
 //! The scores of one check, and how precision, recall and F1 of two sets are computed for the checks that compare sets.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use domain::Infos;
@@ -9,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::families::declared) struct CheckScores {
     pub(in crate::families::declared) main: f64,
-    pub(in crate::families::declared) parts: Vec<(&'static str, f64)>,
+    pub(in crate::families::declared) parts: Vec<(Cow<'static, str>, f64)>,
     pub(in crate::families::declared) infos: Infos,
     /// Whether the answer says nothing where something is expected.
     pub(in crate::families::declared) empty: bool,
@@ -21,7 +22,11 @@ impl CheckScores {
     }
 
     pub(super) fn of_shares([precision, recall, f1]: [f64; 3]) -> Self {
-        Self { main: f1, parts: vec![("precision", precision), ("recall", recall)], ..Self::default() }
+        Self {
+            main: f1,
+            parts: vec![("precision".into(), precision), ("recall".into(), recall)],
+            ..Self::default()
+        }
     }
 
     pub(super) fn info(&mut self, name: &str, value: impl Into<Value>) {
