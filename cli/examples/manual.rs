@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {
-    let folder = std::env::args_os().nth(1).ok_or_else(|| std::io::Error::other("give the folder for the pages"))?;
+    let folder =
+        std::env::args_os().nth(1).ok_or_else(|| std::io::Error::other("give the folder for the pages"))?;
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(&folder)?;
     clap_mangen::generate_to(cli::command_line(), folder)

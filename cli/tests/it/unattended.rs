@@ -79,6 +79,9 @@ impl PlacedServer {
     }
 }
 
+/// The name of a Job, and how its server ended.
+type Ended = (String, Finished);
+
 /// Scheduler, kubelets and Job controller.
 struct UnattendedNight<'a> {
     cluster: &'a Cluster,
@@ -89,7 +92,7 @@ struct UnattendedNight<'a> {
     /// Servers that have not ended, by the name of the Job.
     there: BTreeMap<String, PlacedServer>,
     ended: BTreeSet<String>,
-    ends: (mpsc::Sender<(String, Finished)>, mpsc::Receiver<(String, Finished)>),
+    ends: (mpsc::Sender<Ended>, mpsc::Receiver<Ended>),
 }
 
 impl UnattendedNight<'_> {
@@ -191,8 +194,7 @@ fn thirty_one_pools_end_unattended_on_two_nodes() {
     for (number, (model, gpus)) in models.iter().enumerate() {
         kubernetes.objects().put("cronjobs", pool_of(number, model, *gpus));
     }
-    let simulator =
-        Server::with(SimConfig::new(models.keys().map(|model| ModelConfig::new(model)).collect()));
+    let simulator = Server::with(SimConfig::new(models.keys().map(ModelConfig::new).collect()));
     let coordinator = cluster.coordinator();
     let gpus = (GPUS_PER_NODE * NODES as u32).to_string();
     let more = ["--gpus", &gpus, "--gpus-per-node", &GPUS_PER_NODE.to_string()];

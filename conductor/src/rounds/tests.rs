@@ -507,8 +507,8 @@ fn a_server_leaves_what_it_was_and_did() {
         why: String::new(),
     };
     let outcome = ground.look(1_205);
-    assert_eq!(outcome.ended, [left.clone()]);
-    assert_eq!(ground.look(1_215).ended, [left.clone()], "until coordinators have it");
+    assert_eq!(outcome.ended, std::slice::from_ref(&left));
+    assert_eq!(ground.look(1_215).ended, std::slice::from_ref(&left), "until coordinators have it");
     ground.rounds.note_stored(&outcome.ended);
     assert_eq!(ground.look(1_225).ended, []);
     let hours = outcome.rows[0].gpu_hours;

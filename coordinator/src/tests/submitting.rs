@@ -27,7 +27,7 @@ async fn a_run_that_two_coordinators_are_sent_at_once_is_one() {
         let (mine, whole) = interrupted(polls, one.submit(submission(1)), between).await;
         let run = mine.unwrap().run;
         assert_eq!(theirs.as_ref(), Some(&run), "after {polls} polls");
-        assert_eq!(runs_in(&ground).await, [run.clone()], "after {polls} polls");
+        assert_eq!(runs_in(&ground).await, std::slice::from_ref(&run), "after {polls} polls");
         two.tend().await.unwrap();
         let asked = extending::finish(&one, &run, &mut Worker::new("w")).await;
         assert_eq!(asked.len(), DIALOGUES, "after {polls} polls");
@@ -45,7 +45,7 @@ async fn who_dies_over_a_submission_leaves_one_run_to_who_is_sent_it_next() {
         let whole = killed_after(polls, one.submit(submission(1))).await;
         drop(one);
         let run = two.submit(submission(1)).await.unwrap().run;
-        assert_eq!(runs_in(&ground).await, [run.clone()], "after {polls} polls");
+        assert_eq!(runs_in(&ground).await, std::slice::from_ref(&run), "after {polls} polls");
         let asked = extending::finish(&two, &run, &mut Worker::new("w")).await;
         assert_eq!(asked.len(), DIALOGUES, "after {polls} polls");
         if whole {
@@ -91,7 +91,7 @@ async fn a_judged_benchmark_that_two_coordinators_are_sent_at_once_is_one_with_e
         two.tend().await.unwrap();
         for coordinator in [&one, &two] {
             let listed = coordinator.list().await.unwrap().into_iter().map(|view| view.run);
-            assert_eq!(listed.collect::<Vec<_>>(), [name.clone()], "after {polls} polls");
+            assert_eq!(listed.collect::<Vec<_>>(), std::slice::from_ref(&name), "after {polls} polls");
         }
         if whole {
             return;

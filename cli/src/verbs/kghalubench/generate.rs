@@ -152,7 +152,12 @@ fn read_wording(path: &Path) -> anyhow::Result<Wording> {
     question::worded(&chosen).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
-fn lay_out(name: &str, source: &str, assessments: &[Assessment], wording: Option<&Wording>) -> anyhow::Result<Parts> {
+fn lay_out(
+    name: &str,
+    source: &str,
+    assessments: &[Assessment],
+    wording: Option<&Wording>,
+) -> anyhow::Result<Parts> {
     let mut parts = Parts::new(name);
     let mut labels = Vec::with_capacity(assessments.len());
     for assessment in assessments {

@@ -47,7 +47,7 @@ fn serve(mut stream: TcpStream, number: usize, refused_every: usize) {
     assert!(agent.is_some_and(|agent| agent.ends_with("me@museum.example")), "{headers:?}");
     let (status, body) = if !number.is_multiple_of(refused_every) {
         answer(first.split(' ').nth(1).unwrap())
-    } else if number % 2 == 0 {
+    } else if number.is_multiple_of(2) {
         ("429 Too Many Requests", Value::Null)
     } else {
         (

@@ -1,7 +1,8 @@
+use domain::pools::ServerEnd;
 use proptest::prelude::*;
 
 use super::*;
-use crate::failures::{Failures, ServerEnd};
+use crate::failures::Failures;
 use crate::view::{Limits, Needs, Pool};
 
 const MINUTE: Duration = Duration::from_secs(60);

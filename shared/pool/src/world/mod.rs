@@ -6,13 +6,14 @@ mod mishaps;
 
 use std::time::Duration;
 
+use domain::pools::ServerEnd;
 use domain::seed::SplitMix64;
 
 use self::cluster::FreeNodes;
 pub use self::cluster::Placing;
 pub use self::mishaps::{Eviction, Mishaps, Pause, SecondRun, Tenant};
 use crate::decide::{Act, Wait, decide};
-use crate::failures::{Failures, NextTry, ServerEnd};
+use crate::failures::{Failures, NextTry};
 use crate::view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 
 /// How often a conductor decides.

@@ -74,7 +74,7 @@ pub fn compare(
             .collect()
     };
     let (a, b) = (values(groups.0), values(groups.1));
-    let mean = crate::stats::describe::mean;
+    let mean = stats::describe::mean;
     GroupComparison {
         n: (a.len(), b.len()),
         means: (mean(&a), mean(&b)),
