@@ -28,8 +28,8 @@ pub use normal::{NormalForm, normal_lines, normal_text};
 pub use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 pub use prefixes::PrefixTable;
 pub use query::{
-    Dialect, ExecutionError, PreparedQuery, QueryAnswer, QueryGraph, QueryLimits, QuerySyntaxError,
-    Solutions, TimeBudget, Value, iri_suffix, prepare, query_iris, tick,
+    Dialect, ExecutionError, OutOfTime, PreparedQuery, QueryAnswer, QueryGraph, QueryLimits,
+    QuerySyntaxError, Solutions, TimeBudget, Value, iri_suffix, prepare, query_iris, tick,
 };
 pub use scan::{ScanFinding, ScanLimits};
 pub use syntax_error::SyntaxError;

@@ -8,12 +8,14 @@
 //! of any severity is a violation.
 
 mod constraint;
+mod error;
 mod path;
 mod shapes;
 mod terms;
 mod validation;
 
-pub use shapes::{ShaclShapes, ShapesError};
+pub use error::ShapesError;
+pub use shapes::ShaclShapes;
 pub use validation::{ShapeViolation, ValidationReport, validate};
 
 #[cfg(test)]

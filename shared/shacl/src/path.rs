@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rdf::{QueryGraph, Term};
 
-use crate::shapes::{NESTING_MAX, ShapesError};
+use crate::error::{NESTING_MAX, ShapesError};
 use crate::terms::ShapesGraph;
 
 /// A path from a focus node to its values.

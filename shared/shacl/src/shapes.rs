@@ -7,14 +7,9 @@ use rdf::{Graph, QueryGraph, Term};
 use regex::{Regex, RegexBuilder};
 
 use crate::constraint::{Constraint, NodeKinds};
+use crate::error::{NESTING_MAX, SHAPES_MAX, ShapesError};
 use crate::path::ShapePath;
 use crate::terms::{ShapesGraph, rdf_type, rdfs_class, sh, subclass};
-
-/// Deepest nesting of shapes within shapes, and of paths within paths.
-pub(crate) const NESTING_MAX: usize = 64;
-
-/// Most shapes of a graph.
-const SHAPES_MAX: usize = 10_000;
 
 /// Maximum size of a compiled regular expression, in bytes.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -58,26 +53,6 @@ const PARAMETERS: [&str; 32] = [
     "targetSubjectsOf",
     "targetObjectsOf",
 ];
-
-/// Why a graph of shapes cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ShapesError {
-    #[error("the shape {shape} {problem}")]
-    IllFormed {
-        /// The shape, as N-Triples write its name.
-        shape: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    #[error("`sh:{0}` is not SHACL Core")]
-    BeyondCore(&'static str),
-    #[error("the shape {0} refers to itself")]
-    Recursive(String),
-    #[error("shapes nest deeper than {NESTING_MAX} levels")]
-    TooDeep,
-    #[error("there are more than {SHAPES_MAX} shapes")]
-    TooMany,
-}
 
 /// Shapes of a graph, ready to be used.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rdf::{QueryGraph, Term};
 
-use crate::shapes::ShapesError;
+use crate::error::ShapesError;
 
 const SH: &str = "http://www.w3.org/ns/shacl#";
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";

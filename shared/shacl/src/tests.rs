@@ -240,7 +240,7 @@ fn hostile_shapes_end() {
     .unwrap();
     let data = QueryGraph::from_graph(&graph(&ring));
     let budget = TimeBudget::begin(std::time::Duration::from_millis(50));
-    assert_eq!(budget.run(|| validate(&all, &data).targets), Err(rdf::ExecutionError::TimedOut));
+    assert_eq!(budget.run(|| validate(&all, &data).targets), Err(rdf::OutOfTime));
 }
 
 proptest! {

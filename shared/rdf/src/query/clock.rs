@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::execute::ExecutionError;
-
 /// Ticks between two readings of the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
 const TICKS_PER_CHECK: u32 = 1024;
 
@@ -65,9 +63,9 @@ impl TimeBudget {
     /// Does other work than a query within what is left of it. The work ticks at every step.
     ///
     /// # Errors
-    /// [`ExecutionError::TimedOut`] if the work was cut off.
-    pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, ExecutionError> {
-        with_time(self.left(), work).map_err(|OutOfTime| ExecutionError::TimedOut)
+    /// The work was cut off.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, OutOfTime> {
+        with_time(self.left(), work)
     }
 
     /// What is left of it; nothing once it is used up. `None` means no limit.
@@ -76,9 +74,10 @@ impl TimeBudget {
     }
 }
 
-/// The time limit was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OutOfTime;
+/// The time limit was reached. The message is that of the published records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("A time out occurred")]
+pub struct OutOfTime;
 
 /// Runs `work` on this thread until it is done or has used up its processor time. `None` means no limit.
 ///
@@ -168,7 +167,7 @@ mod tests {
         assert!(budget.left() <= Some(time));
         assert_eq!(with_time(budget.left(), endless), Err(OutOfTime));
         assert_eq!(budget.left(), Some(Duration::ZERO), "the next query finds nothing left");
-        assert_eq!(budget.run(endless), Err(ExecutionError::TimedOut));
+        assert_eq!(budget.run(endless), Err(OutOfTime));
         assert_eq!(TimeBudget::begin(Duration::MAX).run(|| 7), Ok(7));
         assert_eq!(TimeBudget::begin(Duration::MAX).left(), None);
     }

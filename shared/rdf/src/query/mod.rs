@@ -14,7 +14,7 @@ mod standard;
 mod tests;
 pub mod tokens;
 
-pub use clock::{TimeBudget, tick};
+pub use clock::{OutOfTime, TimeBudget, tick};
 pub use dialect::Dialect;
 pub use execute::UNKNOWN_FUNCTIONS_MAX;
 pub use execute::{ExecutionError, QueryAnswer, QueryGraph, QueryLimits, Solutions, Value};

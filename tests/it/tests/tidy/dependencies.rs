@@ -15,6 +15,7 @@ const ORDER: [&str; 31] = [
     "proto",
     "service-kit",
     "rdf",
+    "shacl",
     "tasks",
     "results",
     "packs",

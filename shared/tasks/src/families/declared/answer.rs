@@ -8,7 +8,7 @@ use shacl::ShaclShapes;
 
 use domain::PromptKind;
 
-use super::checks::shapes_of;
+use super::shapes_text::shapes_of;
 use super::spec::{AnswerPart, AnswerReading, AnswerRule};
 use super::words;
 use crate::exercise::{Effort, EvaluationStage, Limit};

@@ -30,6 +30,7 @@ use crate::wording::Fields;
 
 mod answer;
 mod checks;
+mod shapes_text;
 pub mod spec;
 mod words;
 

@@ -60,18 +60,6 @@ fn named(
     graphs.iter().map(|(name, value)| Ok((name.clone(), read(value, &format!("reject `{name}`"))?))).collect()
 }
 
-/// Reads shapes in Turtle.
-///
-/// # Errors
-/// They cannot be used; the message says why.
-pub(in crate::families::declared) fn shapes_of(
-    text: &str,
-    prefixes: &PrefixTable,
-) -> Result<ShaclShapes, String> {
-    let graph = Graph::parse_turtle_with(text, prefixes).map_err(|error| error.to_string())?;
-    ShaclShapes::read(&graph).map_err(|error| error.to_string())
-}
-
 fn validated(
     shapes: &ShaclShapes,
     graph: &QueryGraph,

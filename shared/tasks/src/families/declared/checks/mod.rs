@@ -7,6 +7,7 @@ use serde_json::Value;
 use shacl::ShaclShapes;
 
 use super::answer::ReadAnswer;
+use super::shapes_text::shapes_of;
 use super::spec::{CheckRule, CheckSpec};
 use super::words;
 use crate::exercise::{CaseError, Effort, EvaluationStage};
@@ -23,7 +24,6 @@ mod scores;
 
 use asserted::ReadyAssertion;
 use conformity::TellingGraphs;
-pub(super) use conformity::shapes_of;
 use graph::GraphRule;
 use json_schema::JsonSchema;
 use list::ListRule;
