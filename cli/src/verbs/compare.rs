@@ -6,7 +6,7 @@ use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
-use report::stats::Estimate;
+use stats::Estimate;
 use report::tables::comparison::{self, Compared};
 use report::words;
 

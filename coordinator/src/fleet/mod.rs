@@ -20,9 +20,11 @@ pub(crate) mod workers;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use domain::pools::PoolStates;
+
 use crate::benchmarks::Benchmarks;
-use crate::errors::Result;
-use crate::fleet::pools::KnownPools;
+use crate::errors::{Result, internal};
+use crate::fleet::pools::{KnownPools, POOLS_FRESH};
 use crate::fleet::reservations::SuspectReservations;
 use crate::fleet::share::FairShares;
 use crate::fleet::snapshot::BacklogReading;
@@ -98,5 +100,14 @@ impl Fleet {
         let mut workers = self.statuses.read(entries);
         workers.pools = KnownPools::of(&pools);
         Ok(workers)
+    }
+
+    /// Takes what a conductor tells.
+    ///
+    /// # Errors
+    /// It is too much; the queue cannot be reached.
+    pub(crate) async fn note_pools(&self, states: &PoolStates) -> Result<()> {
+        let info = serde_json::to_vec(states).map_err(internal)?;
+        self.health.note_queue(self.queue.raw().note_pools(&states.release, &info, POOLS_FRESH).await)
     }
 }

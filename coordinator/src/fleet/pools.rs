@@ -9,8 +9,6 @@ use domain::ModelSpec;
 use domain::pools::{PoolState, PoolStates, ServerStage};
 use queue::PoolsEntry;
 
-use crate::errors::{Result, internal};
-use crate::fleet::Fleet;
 use crate::fleet::matching::Unserved;
 
 /// For how long it counts what a conductor has told. It tells it in each of its rounds, every ten seconds.
@@ -64,17 +62,6 @@ impl KnownPools {
 fn is_named(spec: &ModelSpec) -> bool {
     use domain::Connector::{OpenaiCompatible, Simulated};
     matches!(spec.connector, OpenaiCompatible | Simulated) && spec.endpoint.is_none()
-}
-
-impl Fleet {
-    /// Takes what a conductor tells.
-    ///
-    /// # Errors
-    /// It is too much; the queue cannot be reached.
-    pub(crate) async fn note_pools(&self, states: &PoolStates) -> Result<()> {
-        let info = serde_json::to_vec(states).map_err(internal)?;
-        self.health.note_queue(self.queue.raw().note_pools(&states.release, &info, POOLS_FRESH).await)
-    }
 }
 
 #[cfg(test)]

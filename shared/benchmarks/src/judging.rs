@@ -290,7 +290,7 @@ mod tests {
     use tasks::Template;
 
     use super::*;
-    use crate::kinds;
+    use crate::{kind, kinds};
 
     #[test]
     fn a_text_cannot_end_its_own_place() {
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_wordings_of_every_kind_fill_their_own_places() {
-        for stage in kinds::judged().flat_map(|kind| kind.stages()) {
+        for stage in kinds::judged().flat_map(kind::Kind::stages) {
             if stage.asks() == Ask::Chat {
                 assert_eq!(stage.check_wording(&(stage.task)().wording), Ok(()), "{}", stage.name);
             }

@@ -25,4 +25,3 @@ pub mod views;
 pub mod words;
 
 pub use dialogues::Dialogues;
-pub use stats;

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use report::stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 use serde_json::Value;
+use stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 
 /// What `testdata/intervals.py` made.
 const INTERVALS: &str = include_str!("../testdata/intervals.json");

@@ -2,7 +2,7 @@
 
 use report::Dialogues;
 use report::analysis::cells::totals;
-use report::stats::Estimate;
+use stats::Estimate;
 use report::words;
 use serde_json::{Value, json};
 

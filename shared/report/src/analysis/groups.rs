@@ -4,7 +4,7 @@
 use domain::glob::Glob;
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
-use crate::stats::{TTest, effect, welch};
+use stats::{TTest, effect, welch};
 
 /// A named set of tasks, such as those that show a graph in Turtle.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use crate::analysis::cells::statistics;
 use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
-use crate::stats::{Interval, Summary};
 use crate::summaries::CellStatistics;
+use stats::{Interval, Summary};
 
 /// See [`of_task`].
 pub static PLOT: Plot = Plot {

@@ -5,7 +5,7 @@ use domain::ranking::Bounds;
 use maud::{Markup, html};
 use present::table::printable;
 
-use crate::stats::Interval;
+use stats::Interval;
 
 /// Steps between marks of the axis, of which the first is taken that gives at most [`MARKS_MAX`].
 const STEPS: [f64; 3] = [0.05, 0.1, 0.2];

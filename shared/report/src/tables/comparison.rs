@@ -4,7 +4,7 @@ use present::table::{Cell, Table};
 
 use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
-use crate::stats::Estimate;
+use stats::Estimate;
 
 /// A comparison with the names of both sides, first and second.
 pub struct Compared<'a> {

@@ -4,8 +4,8 @@ use present::table::{Cell, Table};
 
 use crate::analysis::groups::{TaskGroup, compare, is_there};
 use crate::dialogues::Dialogues;
-use crate::stats::holm;
 use crate::view::{View, ViewError, ViewOptions};
+use stats::holm;
 
 /// The groups that are compared if none are named.
 const USUAL: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];

@@ -7,9 +7,9 @@ use crate::analysis::placing::{self, PlacedColumn};
 use crate::analysis::ranks::ranks;
 use crate::analysis::spending::spending;
 use crate::dialogues::Dialogues;
-use crate::stats::Interval;
 use crate::view::View;
 use crate::views::costs;
+use stats::Interval;
 
 /// See [`by_task`].
 pub static VIEW: View = View {
