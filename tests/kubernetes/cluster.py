@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
 
 import api as kubernetes
 import image

@@ -1,5 +1,7 @@
 """What is tried: functions in the order of their modules, each with what is expected as its first line. They give what was seen."""
 
+from fleet import Failed
+
 STEPS = {}
 
 
@@ -16,8 +18,6 @@ def on_own_nodes(function):
 
 
 def expect(condition, seen):
-    from fleet import Failed
-
     if not condition:
         raise Failed(seen)
 

@@ -1,6 +1,6 @@
 """Servers that fail, and what becomes of the others."""
 
-from fleet import benchmark, ended, exits, pool, pools
+from fleet import Failed, benchmark, ended, exits, pool, pools
 from steps import expect, on_own_nodes, step
 from steps.working import placed
 
@@ -14,11 +14,11 @@ def evict(fleet, pod):
 
 def working(fleet, name="a", more=5):
     """A server of the pool serves: there are so many records more."""
-    had = 0
     try:
         had = fleet.status()["scored"]
-    except Exception:  # noqa: BLE001 the run is not there yet
-        pass
+    except Failed:
+        # The run is not there yet.
+        had = 0
     fleet.until("there are records", lambda: fleet.status()["scored"] >= had + more, 240)
     return fleet.servers(name)
 
