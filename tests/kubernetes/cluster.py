@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import api as kubernetes
 import image
@@ -236,6 +237,7 @@ class Node:
         self.name = f"node-{index}"
         self.link = f"kgt{index}"
         self.address = f"10.244.{index}.1"
+        self.health = 20251 + 10 * index
         self.folder = cluster.folder / self.name
         self.run = pathlib.Path(f"/run/kgt-{self.name}")
         self.socket = self.run / "containerd.sock"
@@ -292,7 +294,7 @@ conf_dir = "{self.folder}/cni"
             "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "port": 20250 + 10 * self.index,
             "address": self.address,
-            "healthzPort": 20251 + 10 * self.index,
+            "healthzPort": self.health,
             "readOnlyPort": 0,
             "serializeImagePulls": False,
             "makeIPTablesUtilChains": False,
@@ -319,12 +321,24 @@ conf_dir = "{self.folder}/cni"
     def start(self):
         self.cluster.start("containerd", ["--config", self.folder / "containerd.toml"], name=f"{self.name}/containerd")
         patiently(f"containerd of {self.name} does not answer", lambda: self.ctr("version", check=False).returncode == 0)
-        self.cluster.start(
-            "kubelet",
-            ["--config", self.folder / "kubelet.json", "--kubeconfig", self.cluster.kubeconfig, "--hostname-override", self.name],
-            ["--root-dir", self.folder / "kubelet", "--node-ip", self.address, "--cert-dir", self.folder / "certificates"],
-            name=f"{self.name}/kubelet",
-        )
+        # Containerd answers before its part for kubelets does, and a kubelet that comes too early ends.
+        patiently(f"the kubelet of {self.name} is not well", self.kubelet_is_well)
+
+    def kubelet_is_well(self):
+        """Whether the kubelet says so; one that has ended, or is not there yet, is started."""
+        pid = self.folder / "kubelet.pid"
+        if not pid.exists() or not alive(int(pid.read_text())):
+            self.cluster.start(
+                "kubelet",
+                ["--config", self.folder / "kubelet.json", "--kubeconfig", self.cluster.kubeconfig, "--hostname-override", self.name],
+                ["--root-dir", self.folder / "kubelet", "--node-ip", self.address, "--cert-dir", self.folder / "certificates"],
+                name=f"{self.name}/kubelet",
+            )
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/healthz", timeout=5):
+                return True
+        except OSError:
+            return False
 
     def ctr(self, *arguments, **options):
         return call("ctr", "--address", self.socket, "--namespace", "k8s.io", *arguments, **options)
