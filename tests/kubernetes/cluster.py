@@ -297,6 +297,9 @@ conf_dir = "{self.folder}/cni"
             "healthzPort": self.health,
             "readOnlyPort": 0,
             "serializeImagePulls": False,
+            # No image can be fetched again, however full the disk is.
+            "imageGCHighThresholdPercent": 100,
+            "imageGCLowThresholdPercent": 99,
             "makeIPTablesUtilChains": False,
             "syncFrequency": "10s",
             # A kubelet removes logs that it does not know.
