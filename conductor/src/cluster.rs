@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::objects::{BatchJob, CronJob, ServerPod};
+use crate::objects::{BatchJob, CronJob, POOL_LABEL, ServerPod};
 
 /// The objects of the pools of one release.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,8 @@ pub struct ClusterState {
 }
 
 impl ClusterState {
-    /// Reads a list of objects of all three kinds, as `kubectl get -o json` prints it; others are passed over.
+    /// Reads a list of objects of all three kinds, as `kubectl get -o json` prints it; others are passed over, and CronJobs that are
+    /// no pools.
     ///
     /// # Errors
     /// It is no list, or an object of it is not of its kind.
@@ -25,7 +26,9 @@ impl ClusterState {
         let mut state = Self::default();
         for item in items {
             match item["kind"].as_str() {
-                Some("CronJob") => state.cron_jobs.push(serde_json::from_value(item)?),
+                Some("CronJob") if item["metadata"]["labels"][POOL_LABEL].is_string() => {
+                    state.cron_jobs.push(serde_json::from_value(item)?);
+                }
                 Some("Job") => state.jobs.push(serde_json::from_value(item)?),
                 Some("Pod") => state.pods.push(serde_json::from_value(item)?),
                 _ => {}
@@ -60,4 +63,25 @@ pub trait PoolCluster: Send + Sync {
 
     /// Deletes a Job with its pods, if it is the one with this `uid`.
     async fn delete(&self, job: &str, uid: &str) -> Result<(), ClusterError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_what_kubectl_lists_only_cron_jobs_of_pools_are_pools() {
+        let cron_job = |name: &str, labels: Value| json!({"kind": "CronJob", "metadata": {"name": name, "uid": name, "labels": labels}, "spec": {"jobTemplate": {}}});
+        let list = json!({"items": [
+            cron_job("bench-a", json!({POOL_LABEL: "a"})),
+            // It signs certificates.
+            cron_job("bench-certificates", json!({"app.kubernetes.io/component": "secrets"})),
+            {"kind": "Service", "metadata": {"name": "bench-coordinator"}},
+        ]});
+        let state = ClusterState::of_list(list).unwrap();
+        let names: Vec<&str> = state.cron_jobs.iter().map(|job| job.metadata.name.as_str()).collect();
+        assert_eq!(names, ["bench-a"]);
+    }
 }

@@ -229,9 +229,11 @@ fn gpus_of(container: &Value) -> Option<u32> {
     of("requests").or_else(|| of("limits")).and_then(|gpus| u32::try_from(gpus).ok())
 }
 
-/// The first 16 digits of the hash of a template.
+/// The first 16 digits of the hash of a template. Kubernetes and kubectl write the same template in different orders.
 fn short_hash(template: &Value) -> String {
-    let digest = Sha256::digest(template.to_string());
+    let mut sorted = template.clone();
+    sorted.sort_all_objects();
+    let digest = Sha256::digest(sorted.to_string());
     domain::text::hex(&digest[..8])
 }
 
@@ -283,6 +285,9 @@ mod tests {
         // The same template has the same hash, whatever the estimate says.
         let sooner = PoolTemplate::read(&cron_job(&R1.replace("1200", "600"), |_| {})).unwrap();
         assert_eq!(sooner.hash, template.hash);
+        // So it has as kubectl writes it, in another order.
+        let sorted = PoolTemplate::read(&cron_job(R1, Value::sort_all_objects)).unwrap();
+        assert_eq!(sorted.hash, template.hash);
         let other = PoolTemplate::read(&cron_job(R1, |value| {
             value["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] = json!(60);
         }));

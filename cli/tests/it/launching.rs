@@ -143,7 +143,9 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
             "kind": "Job", "metadata": {"name": "bench-small-1", "uid": "1", "labels": labels},
             "status": {"startTime": "2026-01-01T00:00:00Z", "conditions": [condition]},
         },
-        {"kind": "CronJob", "metadata": {"name": "other"}},
+        {"kind": "CronJob", "metadata": {"name": "other", "labels": {"kgfleet/pool": "other"}}},
+        // It signs certificates, and is no pool.
+        {"kind": "CronJob", "metadata": {"name": "bench-certificates"}},
     ]});
     data.write("kubectl.says", list.to_string());
     let prices = repository().join("deploy/costs/prices.toml");
@@ -155,9 +157,10 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
             "4.0 GPU-hours",
             "small failed: PodFailurePolicy: Container worker for pod bench/x failed with exit code 2",
             "kgfleet launch --retry small",
-            "no pool: other: the label kgfleet/pool is missing",
+            "no pool: other: the annotation kgfleet/estimate",
         ]);
     let told = data.kgfleet(&[&status[..], &["--json"]].concat()).expect(UNSATISFIED).json();
+    assert_eq!(told["problems"].as_array().map(Vec::len), Some(1), "{told}");
     assert_eq!((&told["pools"][0]["is_given_up"], &told["gpu_hours"]), (&json!(true), &json!(4.0)));
     assert!(calls(&data, "kubectl")[0].starts_with("get\ncronjobs.batch,jobs.batch,pods\n--selector\n"));
     let retry = |pool: &str| {
