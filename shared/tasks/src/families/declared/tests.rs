@@ -228,7 +228,7 @@ fn checks_over_documents() -> Vec<(&'static str, Value, Value, &'static str, &'s
         ),
         (
             "turtle",
-            json!({"kind": "assert", "ask": ask, "with_graph": false}),
+            json!({"kind": "assert", "ask": ask, "withGraph": false}),
             json!(null),
             "<http://e/l> <http://e/item> <http://e/saw> .",
             "# nothing at all",
@@ -402,11 +402,11 @@ fn checks_over_documents_are_refused_where_they_cannot_be_used() {
     for (rule, expected) in [
         (json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []}), json!("oops")),
         (
-            json!({"kind": "assert", "ask": [{"name": "a", "query": "SELECT * {}"}], "with_graph": false}),
+            json!({"kind": "assert", "ask": [{"name": "a", "query": "SELECT * {}"}], "withGraph": false}),
             json!(null),
         ),
         (
-            json!({"kind": "assert", "ask": [{"name": "a", "query": "ASK {"}], "with_graph": false}),
+            json!({"kind": "assert", "ask": [{"name": "a", "query": "ASK {"}], "withGraph": false}),
             json!(null),
         ),
         (json!({"kind": "conforms", "shapes": "oops", "by": "graph"}), json!(null)),
