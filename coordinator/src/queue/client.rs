@@ -152,6 +152,9 @@ impl QueueClient {
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
         let (status, is_ours) = self.found_or_built(run, unused, gives_way).await?;
+        // Once more, now that nothing is acknowledged in a generation of before: what was since the first reading would be handed
+        // out again.
+        self.loaded.follow(run).await?;
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());

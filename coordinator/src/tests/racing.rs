@@ -139,6 +139,32 @@ async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
     }
 }
 
+#[tokio::test]
+async fn what_is_acknowledged_while_a_run_is_extended_is_not_asked_again() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let run = one.submit(submission(1)).await.unwrap().run;
+        two.tend().await.unwrap();
+        let mut worker = Worker::new("w");
+        worker.exchange(&two, 50).await;
+        let grant = worker.held[0].clone();
+        let key = keys(&grant)[0].clone();
+        let mut receipts = None;
+        let deliver = async { receipts = two.deliver(vec![scored(&grant.lease, &key)]).await.ok() };
+        let (extended, whole) = interrupted(polls, one.extend(&run, extending::more()), deliver).await;
+        extended.unwrap();
+        let mut asked = Vec::new();
+        Worker::new("v").work_off(&one, &mut asked).await;
+        if receipts.is_some_and(|receipts| receipts == [Receipt::Stored]) {
+            assert!(!asked.contains(&key), "after {polls} polls");
+        }
+        if whole {
+            return;
+        }
+    }
+}
+
 /// Rounds of tending after which a run must be finished.
 const ROUNDS_MAX: usize = 20;
 
