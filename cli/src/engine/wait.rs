@@ -79,10 +79,15 @@ pub async fn wait(
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
     let (mut replies, mut moved) = (0, Instant::now());
+    // Whether the user ended it while a judge was away: that is an interrupt, and no failure to ask.
+    let mut interrupted = false;
     loop {
         tokio::select! {
             ended = &mut working => {
                 ended??;
+                if interrupted {
+                    return Ok(Vec::new());
+                }
                 let in_words = |why: String| format!("could not be asked: {why}");
                 return Ok(told.into_iter().map(in_words).collect());
             }
@@ -109,6 +114,7 @@ pub async fn wait(
             // What is in flight would wait for them for as long as calls are retried.
             if !judges.out_of_reach().await.is_empty() {
                 say("dropping the dialogues in flight: they wait for a judge that is away");
+                interrupted = true;
                 stopper.at_least(Stop::Abort);
             }
         }
