@@ -110,7 +110,8 @@ mod tests {
     fn what_servers_have_shown_is_written_into_the_table_and_read_from_it() {
         let shipped = Sizes::read(None).unwrap();
         let slow = usage(SMALL, 45, 3_600);
-        let short = ServerUsage { ended_at: slow.loaded_at.unwrap(), ..usage(SMALL, 1, 5) };
+        let short = usage(SMALL, 1, 5);
+        let short = ServerUsage { ended_at: short.loaded_at.unwrap(), ..short };
         let never = ServerUsage { loaded_at: None, ..usage(SMALL, 9, 0) };
         let ended =
             [usage(SMALL, 4, 7_200), usage(SMALL, 6, 7_200), slow, short, never, usage("org/x", 1, 9)];

@@ -56,7 +56,6 @@ pub struct FetchedItem {
 
 #[derive(Deserialize)]
 struct Answer {
-    #[serde(default)]
     entities: BTreeMap<String, Described>,
 }
 
