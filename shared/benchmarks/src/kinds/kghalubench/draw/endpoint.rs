@@ -98,12 +98,13 @@ impl<S: Select> Endpoint<S> {
         if let Some(counted) = &self.counted {
             return Ok(Arc::clone(counted));
         }
+        // First, because without an entity nothing else matters.
+        let counted = Arc::new(ValidTypes::new(self.counted_types()?));
         let mapping = Mapping::clone(&self.mapping);
         self.mapping = Arc::new(mapping.with_statistics(|property| {
             let query = format!("SELECT ?s WHERE {{ ?s {} ?o }} LIMIT 1", angled(property)?);
             Ok(!self.ask(&query)?.is_empty())
         })?);
-        let counted = Arc::new(ValidTypes::new(self.counted_types()?));
         self.counted = Some(Arc::clone(&counted));
         Ok(counted)
     }
