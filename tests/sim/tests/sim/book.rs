@@ -44,6 +44,7 @@ pub struct Kept {
     pub run: RunId,
     pub key: DialogueKey,
     pub id: RecordId,
+    pub generation: u64,
     pub at: u64,
 }
 
@@ -90,9 +91,10 @@ impl Book {
         let mut pages = self.0.lock().unwrap();
         for (delivery, receipt) in deliveries.iter().zip(receipts) {
             if *receipt == Receipt::Stored {
-                let id = RecordHead::parse(&delivery.json).unwrap().attempt.id;
+                let attempt = RecordHead::parse(&delivery.json).unwrap().attempt;
+                let (id, generation) = (attempt.id, attempt.generation);
                 let (run, key) = (delivery.run.clone(), delivery.key.clone());
-                let kept = Kept { run: run.clone(), key: key.clone(), id, at };
+                let kept = Kept { run: run.clone(), key: key.clone(), id, generation, at };
                 pages.kept.entry((run, key)).or_default().push(kept);
             }
         }

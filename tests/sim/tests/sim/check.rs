@@ -189,8 +189,11 @@ async fn sound(fleet: &FleetInTurn, run: &RunId) {
     let told = book.told();
     let removals: Vec<&Told> =
         told.iter().filter(|told| told.asked == Asked::Remove && of(&told.name, run)).collect();
+    let removed = fleet.sink.removed_generation(run).await.unwrap();
     for kept in book.kept().iter().filter(|kept| kept.run == *run) {
-        let was_removed = removals.iter().any(|removal| removal.ended > kept.at);
+        // What is derived while its benchmark is removed goes a moment later, with what it was told until then.
+        let was_derived_meanwhile = !removals.is_empty() && kept.generation <= removed;
+        let was_removed = was_derived_meanwhile || removals.iter().any(|removal| removal.ended > kept.at);
         if !was_removed && !ids.contains(&kept.id) {
             book.broken(format!("the record of {} of run {run} was acknowledged and is lost", kept.key));
         }
