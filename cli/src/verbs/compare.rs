@@ -6,9 +6,9 @@ use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
-use stats::Estimate;
 use report::tables::comparison::{self, Compared};
 use report::words;
+use stats::Estimate;
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};
