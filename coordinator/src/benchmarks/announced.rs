@@ -54,12 +54,20 @@ impl Benchmarks {
         if let Some(AnnouncedRun { run }) = known.content
             && passed_over != Some(&run)
         {
-            if self.store.manifest(&run).await?.is_none() {
+            // A run that is damaged cannot answer, which whoever looks again finds out.
+            let look_again = Announcement::LookAgain(Some(run.clone()));
+            let Some(manifest) = self.health.apart(&run, self.store.manifest(&run).await)? else {
+                return Ok(look_again);
+            };
+            if manifest.is_none() {
                 if !self.store.sink.is_removed(&run).await? {
                     return Ok(Announcement::Create(run));
                 }
-            } else if !self.store.state(&run).await?.is_some_and(|state| state.phase.is_over()) {
-                return Ok(Announcement::LookAgain(Some(run)));
+            } else {
+                let state = self.health.apart(&run, self.store.state(&run).await)?.flatten();
+                if !state.is_some_and(|state| state.phase.is_over()) {
+                    return Ok(look_again);
+                }
             }
         }
         let announced = AnnouncedRun { run: manifest.run.clone() };
