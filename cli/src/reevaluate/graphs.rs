@@ -61,10 +61,8 @@ pub fn library(
 
 fn format_of(name: &str) -> Option<RdfFormat> {
     match Path::new(name).extension()?.to_str()? {
-        "ttl" => Some(RdfFormat::Turtle),
-        "nt" => Some(RdfFormat::NTriples),
-        "jsonld" | "json" => Some(RdfFormat::JsonLd),
-        "rdf" | "owl" | "xml" => Some(RdfFormat::RdfXml),
-        _ => None,
+        // Published graphs in JSON are JSON-LD.
+        "json" => Some(RdfFormat::JsonLd),
+        ending => RdfFormat::of_ending(ending),
     }
 }

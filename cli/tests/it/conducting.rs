@@ -24,10 +24,15 @@ pub fn account(folder: &Path) -> PathBuf {
 
 /// A pool of one GPU that serves a model of its name.
 pub fn pool(name: &str) -> Value {
-    let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
     let estimate = json!({
         "gpus": 1, "parts": 1, "servers": 1, "load_seconds": 5, "dialogues_per_second": 10, "dialogues": 8,
     });
+    pool_of(name, name, 1, &estimate)
+}
+
+/// A pool that serves a model by servers of so many parts.
+pub fn pool_of(name: &str, model: &str, parts: u32, estimate: &Value) -> Value {
+    let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
     json!({
         "metadata": {
             "name": format!("bench-{name}"), "uid": format!("cron-{name}"), "labels": labels,
@@ -35,8 +40,8 @@ pub fn pool(name: &str) -> Value {
         },
         "spec": {"suspend": true, "schedule": "0 0 1 1 *", "jobTemplate": {
             "metadata": {"labels": labels},
-            "spec": {"completions": 1, "parallelism": 1, "template": {"spec": {"containers": [
-                {"name": "worker", "args": ["worker", "--model", name, "--until-done", "--leave-surplus"]},
+            "spec": {"completions": parts, "parallelism": parts, "template": {"spec": {"containers": [
+                {"name": "worker", "args": ["worker", "--model", model, "--until-done", "--leave-surplus"]},
             ]}}},
         }},
     })

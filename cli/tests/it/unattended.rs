@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use vllm_sim::{ModelConfig, SimConfig};
 
-use crate::conducting::{account, conductor};
+use crate::conducting::{account, conductor, pool_of};
 use crate::harness::cluster::Coordinator;
 use crate::harness::{Cluster, Finished, NT_TASK, Server, wait_until};
 use harness::kubernetes_api::KubernetesServer;
@@ -45,24 +45,12 @@ fn models() -> BTreeMap<String, u32> {
 }
 
 /// A pool of a model, whose servers take as many nodes as they have to.
-fn pool_of(number: usize, model: &str, gpus: u32) -> Value {
+fn numbered_pool(number: usize, model: &str, gpus: u32) -> Value {
     let (name, parts) = (format!("m{number:02}"), gpus.div_ceil(GPUS_PER_NODE));
-    let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
     let estimate = json!({
         "gpus": gpus / parts, "parts": parts, "servers": 1, "load_seconds": 5, "dialogues_per_second": 1,
     });
-    json!({
-        "metadata": {
-            "name": format!("bench-{name}"), "uid": format!("cron-{name}"), "labels": labels,
-            "annotations": {"kgfleet/estimate": estimate.to_string()},
-        },
-        "spec": {"suspend": true, "schedule": "0 0 1 1 *", "jobTemplate": {
-            "metadata": {"labels": labels},
-            "spec": {"completions": parts, "parallelism": parts, "template": {"spec": {"containers": [
-                {"name": "worker", "args": ["worker", "--model", model, "--until-done", "--leave-surplus"]},
-            ]}}},
-        }},
-    })
+    pool_of(&name, model, parts, &estimate)
 }
 
 /// A server on its way to nodes, or on them.
@@ -192,7 +180,7 @@ fn thirty_one_pools_end_unattended_on_two_nodes() {
     assert_eq!(models.len(), 31, "the open models of the paper's matrix");
     let (kubernetes, account) = (KubernetesServer::start(), account(cluster.data.path()));
     for (number, (model, gpus)) in models.iter().enumerate() {
-        kubernetes.objects().put("cronjobs", pool_of(number, model, *gpus));
+        kubernetes.objects().put("cronjobs", numbered_pool(number, model, *gpus));
     }
     let simulator = Server::with(SimConfig::new(models.keys().map(ModelConfig::new).collect()));
     let coordinator = cluster.coordinator();

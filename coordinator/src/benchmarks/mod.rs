@@ -5,9 +5,10 @@
 //! between two steps the next one continues. Two coordinators that derive at once agree on names, and the sink accepts a run
 //! name only once.
 //!
-//! `submit` proposes and begins runs and benchmarks, `announced` says which run answers a submission, `documents` is what the sink keeps, `summary` what came out as it is kept
-//! there, `stages` reads what the runs came to, `ask` looks after the runs of the models under test, `derive` creates what is
-//! missing, `verbs` does what people ask for; `reading` hands it to reports, `copy` to other machines.
+//! `submit` proposes and begins runs and benchmarks, `announced` says which run answers a submission, `documents` is what the
+//! sink keeps, `summary` what came out as it is kept there, `stages` reads what the runs came to, `ask` looks after the runs of
+//! the models under test, `derive` creates what is missing, `verbs` does what people ask for; `reading` hands it to reports,
+//! `copy` to other machines.
 
 mod announced;
 pub(crate) mod ask;

@@ -30,6 +30,17 @@ impl RdfFormat {
         }
     }
 
+    /// The format of documents whose names have this ending, without its point.
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        match ending {
+            "ttl" => Some(Self::Turtle),
+            "nt" => Some(Self::NTriples),
+            "jsonld" => Some(Self::JsonLd),
+            "rdf" | "xml" | "owl" => Some(Self::RdfXml),
+            _ => None,
+        }
+    }
+
     /// The language label of a Markdown fence around a document: `turtle`, `json`, `xml` or `ntriples`.
     pub fn media_label(self) -> &'static str {
         match self {

@@ -58,15 +58,8 @@ pub(super) fn open(path: &Path, mapping: Mapping, cache: &Path) -> anyhow::Resul
     let (ending, compression) = kind_of(path).unwrap_or(("", Compression::None));
     let mut file = named_files::open(path).with_context(|| path.display().to_string())?;
     let length = file.metadata()?.len();
-    let in_memory = match ending {
-        "ttl" => Some(RdfFormat::Turtle),
-        "nt" => Some(RdfFormat::NTriples),
-        "rdf" | "xml" | "owl" => Some(RdfFormat::RdfXml),
-        "jsonld" => Some(RdfFormat::JsonLd),
-        _ => None,
-    };
     let of_document = |error: &dyn std::fmt::Display| usage!("{}: {error}", path.display());
-    if let Some(format) = in_memory
+    if let Some(format) = RdfFormat::of_ending(ending)
         && compression == Compression::None
         && (length <= IN_MEMORY_BYTES_MAX || format == RdfFormat::JsonLd)
     {
