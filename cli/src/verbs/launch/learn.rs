@@ -2,6 +2,7 @@
 //! figures stays as it is, comments and order too.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -64,7 +65,8 @@ pub fn write(
             file.display()
         ));
     }
-    std::fs::write(file, text)
+    // It may be a table that a person wrote: a full disk or a kill leaves the one of before.
+    results::files::replace(file, |mut table| table.write_all(text.as_bytes()).map(|()| table))
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(Exit::usage)
 }
