@@ -267,7 +267,7 @@ impl Tending {
             known.end_as(over.phase);
         }
         if let Some(queued) = queued.filter(|_| over.phase.is_over()) {
-            self.queue.set_state(&queued.at, queued.state, over).await?;
+            self.queue.set_state_of(queued, over).await?;
         }
         Ok(())
     }

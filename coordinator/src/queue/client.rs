@@ -17,7 +17,7 @@ use domain::{DialogueKey, ErrorCode, ServiceError, machine};
 use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
 use queue::{NewUnit, QueueStore, Reap, RunRef, RunState, RunStatus, UnitId};
 
-use crate::errors::{Result, internal, is_out_of_step, not_found, of_queue};
+use crate::errors::{Result, is_out_of_step, not_found};
 use crate::health::Health;
 use crate::metrics;
 use crate::options::CoordinatorOptions;
@@ -33,6 +33,10 @@ use crate::records::store::{RunStateFile, Store};
 /// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
 /// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
 const CLAIMS_MAX: u32 = 8;
+
+/// How often queue and log are reconciled for one call before its caller has to come again. Each time, another coordinator has
+/// built the queue anew meanwhile.
+const RECONCILED_MAX: u32 = 4;
 
 /// Who stands in the history of a run for what its coordinators found by themselves.
 const COORDINATOR: &str = "coordinator";
@@ -79,7 +83,7 @@ impl QueueClient {
         }
     }
 
-    /// Calls the queue for a run. If the queue has lost the run, or was rebuilt, reconciles them and repeats the call once.
+    /// Calls the queue for a run. If the queue has lost the run, or was rebuilt, reconciles them and repeats the call.
     pub(crate) async fn call<T, F>(
         &self,
         run: &Arc<Run>,
@@ -88,16 +92,18 @@ impl QueueClient {
     where
         F: Future<Output = queue::Result<T>>,
     {
-        let at = self.at(run).await?;
-        let generation = at.generation;
-        match call(Arc::clone(&self.raw), at).await {
-            Err(error) if is_out_of_step(&error) => {
-                tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
-                let at = self.join(run, Some(generation)).await?;
-                self.health.note_queue(call(Arc::clone(&self.raw), at).await)
+        let mut at = self.at(run).await?;
+        for _ in 0..RECONCILED_MAX {
+            let generation = at.generation;
+            match call(Arc::clone(&self.raw), at).await {
+                Err(error) if is_out_of_step(&error) => {
+                    tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
+                    at = self.join(run, Some(generation)).await?;
+                }
+                result => return self.health.note_queue(result),
             }
-            result => self.health.note_queue(result),
         }
+        self.health.note_queue(call(Arc::clone(&self.raw), at).await)
     }
 
     /// Checks that a run without state exists. If not, it is forgotten, so that no record of it is acknowledged.
@@ -146,20 +152,35 @@ impl QueueClient {
         self.loaded.expect_same(run).await?;
         // First read records of others: answered dialogues are not handed out again, whatever the queue says.
         self.loaded.follow(run).await?;
-        let state = match self.store.state(run.id()).await? {
-            Some(state) => state,
-            // If the run was removed, its queue must not be rebuilt.
-            None => self.expect(run).await.map(|()| RunStateFile::default())?,
-        };
-        let (status, is_ours) = self.found_or_built(run, unused, gives_way).await?;
-        // Once more, now that nothing is acknowledged in a generation of before: what was since the first reading would be handed
-        // out again.
-        self.loaded.follow(run).await?;
-        self.set_state(&status.at, status.state, &state).await?;
-        run.set_phase(state.phase);
-        run.set_at(status.at.clone());
-        self.signal.touch();
-        Ok(Joined { at: status.at, is_ours })
+        let mut built = false;
+        for _ in 0..RECONCILED_MAX {
+            let state = match self.store.state(run.id()).await? {
+                Some(state) => state,
+                // If the run was removed, its queue must not be rebuilt.
+                None => self.expect(run).await.map(|()| RunStateFile::default())?,
+            };
+            let (status, is_ours) = self.found_or_built(run, unused, gives_way).await?;
+            built |= is_ours;
+            // Once more, now that nothing is acknowledged in a generation of before: what was since the first reading would be
+            // handed out again.
+            self.loaded.follow(run).await?;
+            match self.tell(&status.at, status.state, &state).await {
+                // Another coordinator has built it anew since it was found.
+                Err(error) if is_out_of_step(&error) => continue,
+                told => self.health.note_queue(told)?,
+            }
+            run.set_phase(state.phase);
+            run.set_at(status.at.clone());
+            self.signal.touch();
+            return Ok(Joined { at: status.at, is_ours: built });
+        }
+        Err(self.busy(run))
+    }
+
+    /// What a caller hears who has to come again.
+    fn busy(&self, run: &Run) -> ServiceError {
+        let message = format!("run {}: other coordinators are building its queue", run.id());
+        ServiceError::new(ErrorCode::Unavailable, message)
     }
 
     /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first; and whether that
@@ -237,21 +258,42 @@ impl QueueClient {
             }
             return Ok((status, is_ours));
         }
-        let message = format!("run {}: other coordinators are building its queue", run.id());
-        Err(ServiceError::new(ErrorCode::Unavailable, message))
+        Err(self.busy(run))
     }
 
-    /// Sets the queue's state to that in the sink.
-    pub(crate) async fn set_state(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> Result<()> {
+    /// Sets the queue's state to that in the sink, if the queue in this generation has another one. Who joins a later generation
+    /// tells it what is in the sink by then.
+    pub(crate) async fn set_state(
+        &self,
+        run: &Arc<Run>,
+        at: &RunRef,
+        from: RunState,
+        file: &RunStateFile,
+    ) -> Result<()> {
+        match self.tell(at, from, file).await {
+            Err(error) if is_out_of_step(&error) => self.join(run, Some(at.generation)).await.map(drop),
+            told => self.health.note_queue(told),
+        }
+    }
+
+    /// The same of a run that need not be loaded. Whoever has built its queue anew since has told it what is in the sink.
+    pub(crate) async fn set_state_of(&self, queued: &RunStatus, file: &RunStateFile) -> Result<()> {
+        match self.tell(&queued.at, queued.state, file).await {
+            Err(error) if is_out_of_step(&error) => Ok(()),
+            told => self.health.note_queue(told),
+        }
+    }
+
+    async fn tell(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> queue::Result<()> {
         let to = file.queue_state();
         if from == to {
             return Ok(());
         }
         if !from.may_become(to) {
             // Every state may become active, and active every other one.
-            self.health.note_queue(self.raw.set_state(at, RunState::Active).await)?;
+            self.raw.set_state(at, RunState::Active).await?;
         }
-        self.health.note_queue(self.raw.set_state(at, to).await).map(|_| ())
+        self.raw.set_state(at, to).await.map(drop)
     }
 
     /// Commits every record that counts and adds the units of the plan that the queue lacks.
@@ -260,25 +302,22 @@ impl QueueClient {
         if run.is_filled() {
             return Ok(());
         }
-        let at = self.at(run).await?;
-        let in_step = |error: queue::Error| {
-            if is_out_of_step(&error) {
-                run.set_filled_no_more();
-            }
-            of_queue(&error)
-        };
+        self.call(run, |_, at| self.fill_generation(run, at)).await?
+    }
+
+    /// The same in one generation. What fails inside is no fault of the queue.
+    async fn fill_generation(&self, run: &Arc<Run>, at: RunRef) -> queue::Result<Result<()>> {
         let mut from = Some(0);
         while let Some(first) = from {
             let (commits, next) = run.winners(first, COMMITS_PER_CALL_MAX);
             if !commits.is_empty() {
-                self.raw.commit(&at, &commits).await.map_err(in_step)?;
+                self.raw.commit(&at, &commits).await?;
             }
             from = next;
         }
         // If all dialogues have a record, the run needs no units except those of retries.
         if !run.table(DialogueTable::is_complete) {
-            let status = self.health.note_queue(self.raw.run(run.id()).await)?;
-            let mut next = status.map_or(0, |status| status.next_unit.0);
+            let mut next = self.raw.run(run.id()).await?.map_or(0, |status| status.next_unit.0);
             // Coordinators of a fleet must agree on the numbers of units, whatever each of them has read of the log;
             // completed dialogues are skipped when units are handed out. A single process leaves them out at once.
             let done: Vec<bool> = match self.store.is_shared() {
@@ -292,15 +331,14 @@ impl QueueClient {
             let units_from = |next: u64| run.plan.units_without(is_done).skip(next as usize);
             let mut units = units_from(next);
             loop {
-                let chunk = units
-                    .by_ref()
-                    .take(UNITS_PER_ADD_MAX)
-                    .map(|unit| new_unit(&run.plan, unit, None))
-                    .collect::<Result<Vec<NewUnit>>>()?;
-                if chunk.is_empty() {
-                    break;
-                }
-                let added = self.raw.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
+                let chunk = units.by_ref().take(UNITS_PER_ADD_MAX);
+                let chunk: Result<Vec<NewUnit>> = chunk.map(|unit| new_unit(&run.plan, unit, None)).collect();
+                let chunk = match chunk {
+                    Ok(chunk) if chunk.is_empty() => break,
+                    Ok(chunk) => chunk,
+                    Err(error) => return Ok(Err(error)),
+                };
+                let added = self.raw.add_units(&at, UnitId(next), &chunk).await?;
                 next = added.next.0;
                 if !added.applied {
                     // Another coordinator is adding them too.
@@ -312,7 +350,7 @@ impl QueueClient {
         if run.at() == Some(at) {
             run.set_filled();
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Takes over the leases of dead workers.
@@ -382,23 +420,43 @@ impl QueueClient {
         Ok(lost as u64)
     }
 
-    /// Appends units for dialogues that are retried or were lost.
+    /// Appends units for dialogues that are retried or were lost, behind those of the plan.
     pub(crate) async fn append_units(&self, run: &Arc<Run>, units: Vec<NewUnit>) -> Result<()> {
-        self.fill(run).await?;
-        let _one = run.filling.lock().await;
-        let status = self.health.note_queue(self.raw.run(run.id()).await)?;
-        let Some(status) = status else { return Err(internal("the queue was lost while units were added")) };
+        for _ in 0..=RECONCILED_MAX {
+            self.fill(run).await?;
+            let _one = run.filling.lock().await;
+            let at = self.at(run).await?;
+            if !run.is_filled() {
+                continue; // Its queue was built anew since.
+            }
+            match self.append(&at, &units).await {
+                Err(error) if is_out_of_step(&error) => {
+                    self.join(run, Some(at.generation)).await.map(drop)?
+                }
+                appended => {
+                    self.signal.touch();
+                    return self.health.note_queue(appended);
+                }
+            }
+        }
+        Err(self.busy(run))
+    }
+
+    async fn append(&self, at: &RunRef, units: &[NewUnit]) -> queue::Result<()> {
+        let Some(status) = self.raw.run(&at.run).await? else {
+            return Err(queue::Error::RunGone { run: at.run.clone() });
+        };
         let mut next = status.next_unit;
         for chunk in units.chunks(UNITS_PER_ADD_MAX) {
             loop {
-                let added = self.health.note_queue(self.raw.add_units(&status.at, next, chunk).await)?;
+                // Where the number is that of another generation, this is refused.
+                let added = self.raw.add_units(at, next, chunk).await?;
                 next = added.next;
                 if added.applied {
                     break;
                 }
             }
         }
-        self.signal.touch();
         Ok(())
     }
 }

@@ -114,7 +114,7 @@ impl Runs {
             let at = self.queue.at(run).await?;
             // If the queue was joined just now, it has the state already.
             if let Some(status) = self.health.note_queue(self.queue.raw().run(run.id()).await)? {
-                self.queue.set_state(&at, status.state, &state).await?;
+                self.queue.set_state(run, &at, status.state, &state).await?;
             }
             self.signal.touch();
             // A later command may have spoken to the queue first.

@@ -58,7 +58,7 @@ impl Runs {
             None => self.queue.join(run, None).await?,
         };
         if let Some(status) = status {
-            self.queue.set_state(&at, status.state, &state).await?;
+            self.queue.set_state(run, &at, status.state, &state).await?;
         }
         if run.phase().is_over() {
             self.signal.touch();

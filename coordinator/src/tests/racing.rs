@@ -6,10 +6,13 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::{Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, FailureCause, RunId};
+
+use crate::benchmarks::verbs::command_of;
 
 use super::ground::*;
 use super::pipelines::Asked;
@@ -159,6 +162,69 @@ async fn what_is_acknowledged_while_a_run_is_extended_is_not_asked_again() {
         if receipts.is_some_and(|receipts| receipts == [Receipt::Stored]) {
             assert!(!asked.contains(&key), "after {polls} polls");
         }
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_meets_a_new_generation_at_any_step_is_carried_out() {
+    for command in [BenchmarkCommand::Resume, BenchmarkCommand::Pause, BenchmarkCommand::Cancel] {
+        for polls in 0.. {
+            let ground = Ground::new();
+            let (one, two) = (ground.coordinator(), ground.coordinator());
+            let run = one.submit(submission(1)).await.unwrap().run;
+            if command == BenchmarkCommand::Resume {
+                one.command(&run, BenchmarkCommand::Pause).await.unwrap();
+            }
+            two.tend().await.unwrap();
+            let of_one = one.parts().loaded.known(&run).await.unwrap();
+            let generation = of_one.at().unwrap().generation;
+            let replace = async { assert!(one.parts().queue.replace(&of_one, generation).await.unwrap()) };
+            let (done, whole) = interrupted(polls, two.command(&run, command), replace).await;
+            done.unwrap_or_else(|error| panic!("{command:?} after {polls} polls: {error}"));
+            for coordinator in [&one, &two] {
+                coordinator.tend().await.unwrap();
+                let wanted = command_of(phase(coordinator, &run).await);
+                assert_eq!(wanted, command, "after {polls} polls");
+            }
+            let queued = ground.queue.run(&run).await.unwrap().unwrap();
+            assert!(queued.at.generation > generation);
+            if command == BenchmarkCommand::Resume {
+                let mut asked = Vec::new();
+                Worker::new("w").work_off(&two, &mut asked).await;
+                assert_eq!(asked.len(), 4, "after {polls} polls");
+            }
+            if whole {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_meets_a_new_generation_at_any_step_asks_everything_again() {
+    for polls in 0.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let run = one.submit(submission(1)).await.unwrap().run;
+        two.tend().await.unwrap();
+        let mut worker = Worker::new("w");
+        worker.exchange(&two, 50).await;
+        for grant in std::mem::take(&mut worker.held) {
+            let fail = |key| failed(&grant.lease, key, FailureCause::Timeout);
+            two.deliver(keys(&grant).iter().map(fail).collect()).await.unwrap();
+            worker.finished.push(grant.lease);
+        }
+        worker.exchange(&two, 0).await;
+        let of_one = one.parts().loaded.followed(&run, Duration::ZERO).await.unwrap();
+        let generation = of_one.at().unwrap().generation;
+        let replace = async { assert!(one.parts().queue.replace(&of_one, generation).await.unwrap()) };
+        let (retried, whole) = interrupted(polls, two.retry(&run, &[]), replace).await;
+        assert_eq!(retried.unwrap(), 4, "after {polls} polls");
+        let asked = finish_by_rounds(&two, &run).await;
+        assert_eq!(asked.len(), 4, "after {polls} polls");
         if whole {
             return;
         }

@@ -30,7 +30,7 @@ use fleet::{COORDINATORS, FleetInTurn, WORKERS};
 use world::{Trace, World};
 
 /// Seeds that `make test` tries.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 300;
 
 /// Seeds of which one in so many is run twice, to see that it is the same both times.
 const REPEATED_ONCE_IN: u64 = 50;
