@@ -99,6 +99,7 @@ fn what_a_conductor_does_is_shown_and_what_it_cannot_do_is_told() {
     let told = scrape::check(ports[1], &catalogue);
     assert_eq!(super::untold(&conductor_metrics(), &told), [""; 0]);
     assert!(!prometheus.has_fired("KgfleetConductorAbsent"), "it is there");
+    super::keep_seen(&prometheus);
     conductor.signal(Signal::KILL);
     let alert = "KgfleetConductorAbsent";
     prometheus.until(alert, |prometheus| prometheus.has_fired(alert));
