@@ -431,7 +431,7 @@ impl QueueClient {
             }
             match self.append(&at, &units).await {
                 Err(error) if is_out_of_step(&error) => {
-                    self.join(run, Some(at.generation)).await.map(drop)?
+                    self.join(run, Some(at.generation)).await.map(drop)?;
                 }
                 appended => {
                     self.signal.touch();
