@@ -32,9 +32,10 @@ chaos: ## Let everything fail at a cluster for SECONDS=60, by the plan of SEED=1
 	  $(CARGO) test --quiet -p cli --test it -- --nocapture --exact cluster::chaos::everything_ends_or_says_why_and_nothing_is_lost_whatever_fails
 
 SEEDS ?= 300
+PROFILE ?= dev
 
 simulation: ## Simulate a fleet by SEEDS=300 seeds, each another order of what happens; see docs/reliability.md.
-	KGFLEET_SIM_SEEDS=$(SEEDS) $(CARGO) test --quiet -p simulation -- --nocapture
+	KGFLEET_SIM_SEEDS=$(SEEDS) $(CARGO) test --quiet --profile $(PROFILE) -p simulation -- --nocapture
 
 fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=60; see fuzz/README.md.
 	fuzz/run $(SECONDS)

@@ -133,31 +133,44 @@ async fn resume_paused(fleet: &FleetInTurn) {
     }
 }
 
-/// Whether a benchmark goes on. One that was extended when it was finished, by somebody who died over that, goes on once a
-/// coordinator has looked for such runs.
-fn goes_on(view: &BenchmarkView) -> bool {
-    !view.phase.is_over() || (view.phase == RunPhase::Finished && view.done() < view.planned)
+/// Whether a benchmark goes on, of which the newest manifest plans `planned` dialogues. One that was extended when it was
+/// finished, by somebody who died over that, goes on once a coordinator has looked for such runs; until then coordinators
+/// may show what they loaded before.
+fn goes_on(view: &BenchmarkView, planned: u64) -> bool {
+    !view.phase.is_over() || (view.phase == RunPhase::Finished && view.done() < planned.max(view.planned))
+}
+
+/// The benchmarks that go on.
+async fn going(fleet: &FleetInTurn) -> Vec<BenchmarkView> {
+    let mut going = Vec::new();
+    for view in listed(fleet).await {
+        // A judged benchmark plans by its parts, which its coordinators show.
+        let planned = fleet.sink.manifest(&view.run).await.map_or(0, |manifest| manifest.planned_dialogues);
+        if goes_on(&view, planned) {
+            going.push(view);
+        }
+    }
+    going
 }
 
 /// Waits for the end of every benchmark, and does meanwhile what one asks its users for.
 async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
     let begun = fleet.world.elapsed();
     loop {
-        let listed = listed(fleet).await;
-        let going: Vec<&BenchmarkView> = listed.iter().filter(|view| goes_on(view)).collect();
+        let going = going(fleet).await;
         if going.is_empty() {
             return Ok(());
         }
         if fleet.world.elapsed() > begun + END_MAX {
             let mut why = String::new();
-            for view in going {
+            for view in &going {
                 let live = fleet.coordinators().remove(0);
                 let seen = live.access.view(&view.run).await;
                 why += &format!("{} does not end: {seen:?}\n", view.run);
             }
             return Err(why);
         }
-        for view in going {
+        for view in &going {
             if view.trouble.as_deref().is_some_and(|trouble| trouble.contains(NEVER_BEGUN)) {
                 let live = fleet.coordinators().remove(0);
                 let _ = live.access.command(&view.run, BenchmarkCommand::Resume).await;
