@@ -1,5 +1,6 @@
 //! Groups of entity types by how frequent they are in the graph (paper, 3.1.1).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -34,14 +35,14 @@ pub enum Frequency {
 }
 
 /// The group of every type: sorted by falling number of entities, a type belongs to the group in which its first entity
-/// falls. Equal numbers are ordered by IRI.
+/// falls. Types of equal number are equally frequent, so they belong to one group: that of the first entity of them all.
 pub fn group(types: &[TypeCount], groups: Groups) -> BTreeMap<String, Frequency> {
     let mut sorted: Vec<&TypeCount> = types.iter().collect();
-    sorted.sort_by(|a, b| b.entities.cmp(&a.entities).then_with(|| a.id.cmp(&b.id)));
+    sorted.sort_by_key(|count| Reverse(count.entities));
     let total: u64 = sorted.iter().map(|count| count.entities).sum();
     let mut before = 0_u64;
     let mut grouped = BTreeMap::new();
-    for count in sorted {
+    for equal in sorted.chunk_by(|a, b| a.entities == b.entities) {
         let share = 100.0 * before as f64 / total.max(1) as f64;
         let frequency = if share < f64::from(groups.very_common) {
             Frequency::VeryCommon
@@ -50,8 +51,10 @@ pub fn group(types: &[TypeCount], groups: Groups) -> BTreeMap<String, Frequency>
         } else {
             Frequency::Uncommon
         };
-        grouped.insert(count.id.clone(), frequency);
-        before += count.entities;
+        for count in equal {
+            grouped.insert(count.id.clone(), frequency);
+            before += count.entities;
+        }
     }
     grouped
 }
@@ -73,6 +76,14 @@ mod tests {
         assert_eq!((narrow["human"], narrow["city"]), (Frequency::VeryCommon, Frequency::Common));
         assert_eq!(narrow["river"], Frequency::Uncommon);
         assert!(Frequency::Uncommon < Frequency::Common && Frequency::Common < Frequency::VeryCommon);
+    }
+
+    #[test]
+    fn types_of_equal_number_belong_to_one_group() {
+        let counts = ["city", "human", "painting", "river"];
+        let counts = counts.map(|id| TypeCount { id: id.to_owned(), entities: 25 });
+        let groups = group(&counts, Groups::default());
+        assert!(groups.values().all(|group| *group == Frequency::VeryCommon), "{groups:?}");
     }
 
     #[test]
