@@ -19,8 +19,8 @@ use domain::exchange::{
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
-    Sampling, ServiceError,
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
+    RequestSettings, RunId, Sampling, ServiceError,
 };
 use prost::Message;
 
@@ -265,6 +265,7 @@ fn materials() {
         iterations: Some(20),
         task_iterations: BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.1), stop: vec!["\n".into()], ..Sampling::default() },
+        request: RequestSettings::default(),
         send_seed: Some(false),
         calls_per_minute: Some(60),
         concurrency: Some(4),

@@ -18,8 +18,8 @@ use domain::pools::{
     WaitReason,
 };
 use domain::{
-    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage, RunId,
-    Sampling, ServiceError, TaskLabel,
+    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
+    RequestSettings, RunId, Sampling, ServiceError, TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -112,6 +112,7 @@ prop_compose! {
             iterations: numbers.0,
             task_iterations: numbers.1.map(|count| ("T-*".to_owned(), count)).into_iter().collect(),
             sampling,
+            request: RequestSettings { dimensions: numbers.1, ..RequestSettings::default() },
             send_seed: flags.0,
             calls_per_minute: numbers.1,
             concurrency: numbers.2,

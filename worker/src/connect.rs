@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::reach::Denied;
-use domain::{Ask, Connector, KeyPlace, ModelSpec};
+use domain::{Ask, Connector, KeyPlace, ModelSpec, RequestSettings};
 use models::{
     CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted, HostedConfig,
     HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, SetupError,
@@ -249,17 +249,22 @@ impl Connect for Connectors {
                 config.send_seed = spec.send_seed.unwrap_or(true);
                 // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
                 config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
+                config.extra_body.clone_from(&spec.request.extra_body);
                 let (endpoint, key) = (config.endpoint.clone(), config.key.clone());
                 let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
                 let model: Arc<dyn ChatModel> = match ask {
                     Ask::Chat => Arc::clone(&server) as Arc<dyn ChatModel>,
                     Ask::Embed => {
-                        let config = EmbedConfig { key, ..EmbedConfig::new(endpoint, requested) };
+                        let RequestSettings { dimensions, extra_body, .. } = spec.request.clone();
+                        let config = EmbedConfig::new(endpoint, requested);
+                        let config = EmbedConfig { key, dimensions, extra_body, ..config };
                         let model = OpenAiEmbedder::new(config, &self.http).map_err(setup)?;
                         Arc::new(Similarity { model, known: Arc::clone(&self.known) })
                     }
                     Ask::Classify => {
-                        let config = ClassifyConfig { key, ..ClassifyConfig::new(endpoint, requested) };
+                        let RequestSettings { pair_layout: layout, labels, .. } = spec.request.clone();
+                        let config = ClassifyConfig::new(endpoint, requested);
+                        let config = ClassifyConfig { key, layout, labels, ..config };
                         Arc::new(PairClass(VllmClassifier::new(config, &self.http).map_err(setup)?))
                     }
                 };
@@ -328,6 +333,8 @@ impl ChatModel for WithoutSeed {
 
 #[cfg(test)]
 mod tests {
+    use harness::canned_server::{CannedAnswer, CannedServer};
+
     use super::*;
 
     fn spec(json: serde_json::Value) -> ModelSpec {
@@ -382,20 +389,62 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_model_without_seed_is_sent_none() {
-        let echo = models::Scripted::function(|request| Ok(ChatReply::text(format!("{:?}", request.seed))));
-        let request = ChatRequest {
-            messages: Arc::from([domain::Message::user("?")]),
+    fn request(prompt: &str) -> ChatRequest {
+        ChatRequest {
+            messages: Arc::from([domain::Message::user(prompt)]),
             sampling: domain::Sampling::default(),
             seed: Some(7),
-            deadline: std::time::Duration::from_secs(1),
+            deadline: std::time::Duration::from_secs(10),
             key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
             progress: models::Progress::default(),
             traceparent: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_is_told_in_requests_what_the_configuration_says() {
+        let nothing = || CannedAnswer::json(400, r#"{"error": {"message": "no"}}"#);
+        let asked = async |ask, request_settings| {
+            let server = CannedServer::start(vec![nothing()]).await;
+            let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
+                "endpoint": format!("{}/v1", server.url), "request": request_settings}));
+            let connected = Connectors::default().connect(ask, &spec, None).unwrap();
+            let refused = connected.model.complete(request(r#"["a", "b"]"#)).await;
+            assert_eq!(refused.unwrap_err().status, Some(400));
+            server.asked()[0].body.clone()
         };
-        let reply = WithoutSeed(Arc::new(echo)).complete(request).await.unwrap();
+        let embedded =
+            asked(Ask::Embed, serde_json::json!({"dimensions": 256, "extra_body": {"normalize": true}}))
+                .await;
+        assert_eq!((&embedded["dimensions"], &embedded["normalize"]), (&256.into(), &true.into()));
+        let kwargs = serde_json::json!({"enable_thinking": false});
+        let chatted =
+            asked(Ask::Chat, serde_json::json!({"extra_body": {"chat_template_kwargs": kwargs}})).await;
+        assert_eq!(chatted["chat_template_kwargs"], kwargs);
+    }
+
+    #[tokio::test]
+    async fn a_classifier_is_asked_as_its_pairs_are_laid_out_and_with_its_labels() {
+        let tokens = |ids: &str| CannedAnswer::json(200, &format!(r#"{{"tokens": {ids}}}"#));
+        let classified = r#"{"model": "m", "data": [{"index": 0, "label": null, "probs": [0.9, 0.1]}]}"#;
+        let served = || CannedAnswer::json(200, classified);
+        let server =
+            CannedServer::start(vec![tokens("[101, 102]"), tokens("[7]"), tokens("[7]"), served()]).await;
+        let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
+            "endpoint": format!("{}/v1", server.url),
+            "request": {"pair_layout": "single-separator", "labels": ["entailment", "neutral"]}}));
+        let connected = Connectors::default().connect(Ask::Classify, &spec, None).unwrap();
+        let reply = connected.model.complete(request(r#"["a", "b"]"#)).await.unwrap();
+        let input = server.asked()[3].body["input"].clone();
+        assert_eq!(input, serde_json::json!([[101, 7, 102, 7, 102]]));
+        assert!(reply.answer.text.contains(r#""label":"entailment""#), "{}", reply.answer.text);
+    }
+
+    #[tokio::test]
+    async fn a_model_without_seed_is_sent_none() {
+        let echo = models::Scripted::function(|request| Ok(ChatReply::text(format!("{:?}", request.seed))));
+        let reply = WithoutSeed(Arc::new(echo)).complete(request("?")).await.unwrap();
         assert_eq!(reply.answer.text, "None");
     }
 }

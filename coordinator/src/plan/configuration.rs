@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use benchmarks::JudgeWordings;
-use domain::Priority;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
+use domain::{Ask, Priority};
 use serde::{Deserialize, Serialize};
 
 pub mod llmkgbench;
+mod request;
 mod sampling;
 
 /// Longest name of a configuration, label of a model, or name of a model at its server, in characters: they stand in tables, in
@@ -239,6 +240,9 @@ impl Configuration {
             if let Some((name, problem)) = sampling::problem(&judge.sampling) {
                 return wrong(format!("{field}.sampling.{name}"), problem);
             }
+            if let Some((name, problem)) = request::problem(judge, asks) {
+                return wrong(format!("{field}.request.{name}"), problem);
+            }
         }
         for (name, value) in &self.settings {
             let field = format!("settings.{name}");
@@ -357,6 +361,9 @@ impl Configuration {
             }
             if let Some((name, problem)) = sampling::problem(&model.sampling) {
                 return wrong(&field(&format!("sampling.{name}")), problem);
+            }
+            if let Some((name, problem)) = request::problem(model, Ask::Chat) {
+                return wrong(&field(&format!("request.{name}")), problem);
             }
         }
         Ok(())

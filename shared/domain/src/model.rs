@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
 pub use crate::provider::Connector;
+use crate::request::RequestSettings;
 
 /// A model under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,9 @@ pub struct ModelSpec {
     /// Sampling parameters; unset ones are left to the server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sampling: Sampling,
+    /// What its server needs to be told in requests, beside sampling.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub request: RequestSettings,
     /// Whether requests carry the dialogue's seed. Default: yes, if the API has a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_seed: Option<bool>,
@@ -76,6 +80,7 @@ impl ModelSpec {
             iterations: None,
             task_iterations: BTreeMap::new(),
             sampling: Sampling::default(),
+            request: RequestSettings::default(),
             send_seed: None,
             calls_per_minute: None,
             concurrency: None,
@@ -86,8 +91,8 @@ impl ModelSpec {
     }
 }
 
-fn is_default(sampling: &Sampling) -> bool {
-    *sampling == Sampling::default()
+fn is_default<T: Default + PartialEq>(settings: &T) -> bool {
+    *settings == T::default()
 }
 
 /// Where a key is stored; never the key itself.

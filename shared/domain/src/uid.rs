@@ -2,7 +2,7 @@
 //!
 //! A judge is asked a question once, whoever needs the verdict and however often its questions are derived. Two questions
 //! are the same if everything that decides the reply is equal: the texts to be judged, the wording, the judge and its
-//! sampling parameters.
+//! sampling parameters and other settings of its requests.
 
 use std::fmt;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::model::ModelSpec;
+use crate::request::RequestSettings;
 
 /// The name of a question to a judge: the first 128 bits of a SHA-256, in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,7 +25,8 @@ const KEPT_BYTES: usize = 16;
 
 impl CaseUid {
     /// `texts` are the texts to be judged, by name; their order does not matter. `prompt_version` changes whenever the
-    /// wording does. Of the judge count connector, requested name and sampling, but not its label or address.
+    /// wording does. Of the judge count connector, requested name, sampling and settings of its requests, but not its label or
+    /// address.
     pub fn of<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
         prompt_version: &str,
@@ -42,6 +44,11 @@ impl CaseUid {
         };
         for text in [RULE, prompt_version, judge.connector.as_str(), judge.requested(), &sampling] {
             add(text);
+        }
+        // Judges of which nothing is said keep the names that they had before there were such settings.
+        if judge.request != RequestSettings::default() {
+            add("request");
+            add(&serde_json::to_string(&judge.request).unwrap_or_default());
         }
         for (name, text) in texts {
             add(name);
@@ -93,6 +100,11 @@ mod tests {
                 [("answer", "x"), ("question", "y")],
                 "1",
                 &judge(r#", "sampling": {"temperature": 0.0}"#),
+            ),
+            CaseUid::of(
+                [("answer", "x"), ("question", "y")],
+                "1",
+                &judge(r#", "request": {"dimensions": 256}"#),
             ),
         ] {
             assert_ne!(base, other);

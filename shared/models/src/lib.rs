@@ -35,8 +35,7 @@ pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 pub use error::{CallError, SetupError};
 pub use hosted::{Hosted, HostedConfig};
 pub use openai::{
-    ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PairLayout, ServedModel,
-    VllmClassifier,
+    ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, ServedModel, VllmClassifier,
 };
 pub use progress::{CallStage, Progress};
 pub use replay::Replay;

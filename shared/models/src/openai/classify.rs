@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::{FailureCause, RetryAdvice};
+use domain::{FailureCause, PairLayout, RetryAdvice};
 use futures::TryFutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,6 @@ use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{Route, unusable};
 use crate::secret::Secret;
-
-pub use super::join::PairLayout;
 
 /// Maximum number of texts of one request that are tokenized concurrently.
 const TOKENIZED_AT_ONCE: usize = 8;

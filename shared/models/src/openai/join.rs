@@ -1,18 +1,8 @@
 //! Pairs of texts as token ids. vLLM's `/classify` takes no pairs: both sides are tokenized and joined here with the
 //! separators that the model was trained on.
 
+use domain::PairLayout;
 use serde::{Deserialize, Serialize};
-
-/// How a model's tokenizer joins a pair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PairLayout {
-    /// `<s> A </s> </s> B </s>`: RoBERTa, XLM-RoBERTa, BART.
-    #[default]
-    DoubleSeparator,
-    /// `[CLS] A [SEP] B [SEP]`: ModernBERT, DeBERTa. BERT itself also needs segment ids, which the API cannot carry:
-    /// its classes would be wrong.
-    SingleSeparator,
-}
 
 /// The tokens that a model's tokenizer puts around a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

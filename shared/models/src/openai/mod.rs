@@ -33,7 +33,7 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::progress::CallStage;
 use crate::secret::Secret;
-pub use classify::{ClassifyConfig, PairLayout, VllmClassifier};
+pub use classify::{ClassifyConfig, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
 #[cfg(feature = "test-support")]
 pub use stream::read_as_events;

@@ -66,6 +66,11 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
         "| size of an answer | {} MiB |",
         &[(EXERCISE, &[DEFAULTS, "answer_bytes_max:"], MiB)],
     ),
+    (
+        "docs/running.md",
+        "(`openai-compatible` and `simulated`; at most {} KiB)",
+        &[("coordinator/src/plan/configuration/request.rs", &["EXTRA_BODY_BYTES_MAX: usize ="], KiB)],
+    ),
     ("docs/running.md", "| size of a query | {} MiB |", &[(SCAN, &[QUERY, "bytes_max:"], MiB)]),
     (
         "docs/running.md",

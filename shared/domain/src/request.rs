@@ -1,0 +1,39 @@
+//! What a server needs to be told in every request for a model, beside sampling.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What requests for a model carry beside texts and sampling. Part of the identity of a judge's questions: other settings, other
+/// verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestSettings {
+    /// Requested length of an embedder's vectors, for models that can shorten theirs. Default: the model's own length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u32>,
+    /// How a classifier's tokenizer joins a pair of texts. Default: `double-separator`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pair_layout: PairLayout,
+    /// A classifier's classes, in the order of its `id2label`. Default: learnt from the server's answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Further fields of the request body, such as `chat_template_kwargs`, sent as they are.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra_body: Map<String, Value>,
+}
+
+fn is_default(layout: &PairLayout) -> bool {
+    *layout == PairLayout::default()
+}
+
+/// How a model's tokenizer joins a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairLayout {
+    /// `<s> A </s> </s> B </s>`: RoBERTa, XLM-RoBERTa, BART.
+    #[default]
+    DoubleSeparator,
+    /// `[CLS] A [SEP] B [SEP]`: ModernBERT, DeBERTa. BERT itself also needs segment ids, which the API cannot carry:
+    /// its classes would be wrong.
+    SingleSeparator,
+}
