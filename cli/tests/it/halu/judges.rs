@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::Outcome;
 use rustix::process::Signal;
+use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 
 use super::{configuration, pack, rows, view, with_judge_at, with_skill};
 use crate::harness::server::MODEL;
@@ -224,6 +225,40 @@ fn a_retry_does_not_change_what_was_judged() {
     assert!(before.iter().any(|row| row["outcome"] == "aligned"), "{before:?}");
     data.kgfleet(&["retry", &name]);
     data.kgfleet(&["resume", &name]);
+    assert_eq!((asked(), rows(&data, &name, "halu-verdicts")), (judged, before));
+}
+
+#[test]
+fn a_retry_leaves_what_a_writer_failed_at_as_it_was_judged() {
+    let data = Data::new();
+    // Some, because a server that refuses everybody is waited for.
+    let some = FaultWhen::Probability(0.25);
+    let refuses = FaultRule::new(some, FaultKind::Status { code: 400, retry_after_s: None });
+    let refusing = Server::with_faults(vec![refuses]);
+    let (address, url) = (refusing.address(), refusing.url());
+    let right = configuration(&pack(&data, 20, 1), 20, &[0.9], 1.0);
+    let file = data.write("refused.toml", with_judge_at(&right, "writer", MODEL, &url));
+    let run = data.kgfleet(&["run", file.to_str().unwrap(), "--json"]);
+    let name = view(&run).run.to_string();
+    let written_and_failed = || {
+        let (runs, writers) = (data.runs(), format!("{name}.facts."));
+        let of_writer = runs.iter().filter(|run| run.name().starts_with(&writers));
+        let entries = of_writer.flat_map(|run| run.records().into_values());
+        let is_written: Vec<bool> =
+            entries.map(|entry| matches!(entry.record.outcome, Outcome::Scored { .. })).collect();
+        (is_written.iter().filter(|is| **is).count(), is_written.iter().filter(|is| !**is).count())
+    };
+    let asked = || ["nli", "llm", "expert"].map(|stage| said(&data, &name, stage).len());
+    let (judged, before) = (asked(), rows(&data, &name, "halu-verdicts"));
+    assert!(before.iter().any(|row| row["outcome"] == "aligned"), "{before:?}");
+    let (written, failed) = written_and_failed();
+    assert!(written > 0 && failed > 0, "the writer failed at some facts: {failed} beside {written}");
+    // Now it would write something else.
+    drop(refusing);
+    let _writing = Server::at(address);
+    data.kgfleet(&["retry", &name]);
+    data.kgfleet(&["resume", &name]);
+    assert_eq!(written_and_failed(), (written, failed), "what stands in for its sentences was judged");
     assert_eq!((asked(), rows(&data, &name, "halu-verdicts")), (judged, before));
 }
 
