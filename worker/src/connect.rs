@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use domain::reach::Denied;
-use domain::{Ask, Connector, KeyPlace, ModelSpec, RequestSettings};
+use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings};
 use models::{
     CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted, HostedConfig,
-    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, SetupError,
-    VllmClassifier,
+    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig, Secret,
+    SetupError, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
@@ -263,9 +263,18 @@ impl Connect for Connectors {
                     }
                     Ask::Classify => {
                         let RequestSettings { pair_layout: layout, labels, .. } = spec.request.clone();
-                        let config = ClassifyConfig::new(endpoint, requested);
-                        let config = ClassifyConfig { key, layout, labels, ..config };
-                        Arc::new(PairClass(VllmClassifier::new(config, &self.http).map_err(setup)?))
+                        match spec.request.classify_api {
+                            ClassifyApi::Vllm => {
+                                let config = ClassifyConfig::new(endpoint, requested);
+                                let config = ClassifyConfig { key, layout, labels, ..config };
+                                Arc::new(PairClass(VllmClassifier::new(config, &self.http).map_err(setup)?))
+                            }
+                            ClassifyApi::TextEmbeddingsInference => {
+                                let model = requested.to_owned();
+                                let config = PredictConfig { endpoint, model, key, labels };
+                                Arc::new(PairClass(TeiClassifier::new(config, &self.http).map_err(setup)?))
+                            }
+                        }
                     }
                 };
                 return Ok(Connected { model, listing: Some(server), script: None });
@@ -438,6 +447,22 @@ mod tests {
         let reply = connected.model.complete(request(r#"["a", "b"]"#)).await.unwrap();
         let input = server.asked()[3].body["input"].clone();
         assert_eq!(input, serde_json::json!([[101, 7, 102, 7, 102]]));
+        assert!(reply.answer.text.contains(r#""label":"entailment""#), "{}", reply.answer.text);
+    }
+
+    #[tokio::test]
+    async fn a_classifier_behind_another_server_is_asked_about_the_pair_as_it_is() {
+        let said = r#"[[{"score": 0.9, "label": "entailment"}, {"score": 0.1, "label": "neutral"}]]"#;
+        let server = CannedServer::start(vec![CannedAnswer::json(200, said)]).await;
+        let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
+            "endpoint": server.url, "request": {"classify_api": "text-embeddings-inference"}}));
+        let connected = Connectors::default().connect(Ask::Classify, &spec, None).unwrap();
+        let reply = connected.model.complete(request(r#"["a", "b"]"#)).await.unwrap();
+        let asked = server.asked().remove(0);
+        assert_eq!(
+            (asked.path.as_str(), &asked.body["inputs"]),
+            ("/predict", &serde_json::json!([["a", "b"]]))
+        );
         assert!(reply.answer.text.contains(r#""label":"entailment""#), "{}", reply.answer.text);
     }
 

@@ -52,7 +52,7 @@ pub use priority::Priority;
 pub use provenance::{About, MadeAt, ModelProvenance, Provenance, TaskProvenance};
 pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
 pub use record::{Attempt, Record};
-pub use request::{PairLayout, RequestSettings};
+pub use request::{ClassifyApi, PairLayout, RequestSettings};
 pub use retry::RetryAdvice;
 pub use standing::Standing;
 pub use uid::CaseUid;

@@ -14,6 +14,9 @@ pub struct RequestSettings {
     /// How a classifier's tokenizer joins a pair of texts. Default: `double-separator`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pair_layout: PairLayout,
+    /// How a classifier is asked. Default: `vllm`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub classify_api: ClassifyApi,
     /// A classifier's classes, in the order of its `id2label`. Default: learnt from the server's answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -22,8 +25,19 @@ pub struct RequestSettings {
     pub extra_body: Map<String, Value>,
 }
 
-fn is_default(layout: &PairLayout) -> bool {
-    *layout == PairLayout::default()
+fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+    *setting == T::default()
+}
+
+/// The interface at which a classifier is asked about pairs of texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassifyApi {
+    /// vLLM's `/classify` and `/tokenize`.
+    #[default]
+    Vllm,
+    /// The `/predict` of Hugging Face's server, which joins pairs itself.
+    TextEmbeddingsInference,
 }
 
 /// How a model's tokenizer joins a pair.

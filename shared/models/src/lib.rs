@@ -35,7 +35,8 @@ pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 pub use error::{CallError, SetupError};
 pub use hosted::{Hosted, HostedConfig};
 pub use openai::{
-    ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, ServedModel, VllmClassifier,
+    ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig, ServedModel,
+    TeiClassifier, VllmClassifier,
 };
 pub use progress::{CallStage, Progress};
 pub use replay::Replay;

@@ -10,7 +10,8 @@ use domain::{DialogueKey, FailureCause, RetryAdvice};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
     CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
-    EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, Secret, TextPair, VllmClassifier,
+    EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, PredictConfig, Secret, TeiClassifier, TextPair,
+    VllmClassifier,
 };
 use serde_json::json;
 
@@ -275,4 +276,75 @@ async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server()
     let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
     let error = classifier.classify(pairs(&[("a", "b"), ("b", "a")])).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::WrongModel, "{error}");
+}
+
+/// Asks a stand-in for text-embeddings-inference about two pairs.
+async fn predict(
+    labels: &[&str],
+    status: u16,
+    answer: &str,
+) -> (Result<ClassifyReply, CallError>, CannedServer) {
+    let server = CannedServer::start(vec![CannedAnswer::json(status, answer)]).await;
+    let config = PredictConfig {
+        endpoint: server.url.clone(),
+        model: "nli".to_owned(),
+        key: None,
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+    };
+    let classifier = TeiClassifier::new(config, &HttpClient::new()).unwrap();
+    (classifier.classify(pairs(&[("a", "b"), ("c", "d")])).await, server)
+}
+
+const PREDICTED: &str = r#"[
+    [{"score": 0.7, "label": "entailment"}, {"score": 0.2, "label": "neutral"}, {"score": 0.1, "label": "contradiction"}],
+    [{"score": 0.5, "label": "neutral"}, {"score": 0.3, "label": "contradiction"}, {"score": 0.2, "label": "entailment"}]
+]"#;
+
+#[tokio::test]
+async fn another_server_is_sent_pairs_and_its_classes_are_put_in_one_order() {
+    let (reply, server) = predict(&[], 200, PREDICTED).await;
+    let asked = server.asked().remove(0);
+    assert_eq!(
+        asked.body,
+        json!({"inputs": [["a", "b"], ["c", "d"]], "truncate": false, "raw_scores": false})
+    );
+    let found: Vec<_> = reply
+        .unwrap()
+        .classifications
+        .into_iter()
+        .map(|one| {
+            let classes = one.classes.iter().map(|class| class.label.as_deref().unwrap().to_owned());
+            (one.label.to_string(), one.probability, classes.collect::<Vec<_>>())
+        })
+        .collect();
+    let classes = ["contradiction", "entailment", "neutral"].map(str::to_owned).to_vec();
+    let expected = [("entailment".to_owned(), 0.7, classes.clone()), ("neutral".to_owned(), 0.5, classes)];
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn what_another_server_says_wrongly_is_an_error() {
+    let labels = ["contradiction", "entailment", "neutral"];
+    assert!(predict(&labels, 200, PREDICTED).await.0.is_ok());
+    let another = predict(&["no", "yes"], 200, PREDICTED).await.0.unwrap_err();
+    assert_eq!((another.cause, another.retry), (FailureCause::Server, RetryAdvice::No));
+    for wrong in [
+        "[]",
+        r#"[[], []]"#,
+        r#"[[{"score": 1.0, "label": "a"}]]"#,
+        r#"[[{"score": 0.9, "label": "a"}, {"score": 0.9, "label": "b"}], [{"score": 1.0, "label": "a"}]]"#,
+        r#"[[{"score": 0.5, "label": "a"}, {"score": 0.5, "label": "a"}], [{"score": 1.0, "label": "a"}]]"#,
+        r#"{"error": "inference failed", "error_type": "Backend"}"#,
+    ] {
+        assert!(predict(&[], 200, wrong).await.0.is_err(), "{wrong}");
+    }
+    let long =
+        r#"{"error": "`inputs` must have less than 512 tokens. Given: 700", "error_type": "Validation"}"#;
+    let long = predict(&[], 413, long).await.0.unwrap_err();
+    assert_eq!((long.cause, long.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
+    let busy = predict(&[], 429, r#"{"error": "Model is overloaded", "error_type": "Overloaded"}"#)
+        .await
+        .0
+        .unwrap_err();
+    assert_ne!(busy.retry, RetryAdvice::No);
 }

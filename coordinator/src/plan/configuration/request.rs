@@ -1,6 +1,6 @@
 //! What may be said of the requests for a model: by what its connector sends, and by what it is asked.
 
-use domain::{Ask, Connector, ModelSpec, PairLayout};
+use domain::{Ask, ClassifyApi, Connector, ModelSpec, PairLayout};
 
 /// Longest vector that may be asked for, in numbers.
 const DIMENSIONS_MAX: u32 = 65_536;
@@ -45,6 +45,15 @@ pub(crate) fn problem(model: &ModelSpec, asks: Ask) -> Option<(&'static str, Str
     if request.pair_layout != PairLayout::default() && asks != Ask::Classify {
         return only("pair_layout", Ask::Classify);
     }
+    if request.classify_api != ClassifyApi::default() && asks != Ask::Classify {
+        return only("classify_api", Ask::Classify);
+    }
+    if request.classify_api != ClassifyApi::Vllm && request.pair_layout != PairLayout::default() {
+        return Some((
+            "pair_layout",
+            "is for `classify_api = \"vllm\"`; other servers join pairs themselves".to_owned(),
+        ));
+    }
     if !request.labels.is_empty() && asks != Ask::Classify {
         return only("labels", Ask::Classify);
     }
@@ -88,6 +97,7 @@ mod tests {
             (Ask::Chat, json!({"extra_body": {"chat_template_kwargs": {"enable_thinking": false}}})),
             (Ask::Embed, json!({"dimensions": 256, "extra_body": {"priority": 1}})),
             (Ask::Classify, json!({"pair_layout": "single-separator", "labels": ["ENTAILMENT", "NEUTRAL"]})),
+            (Ask::Classify, json!({"classify_api": "text-embeddings-inference"})),
         ] {
             assert_eq!(of(asked, asks, &request), None, "{request}");
         }
@@ -102,6 +112,13 @@ mod tests {
             (asked, Ask::Embed, json!({"dimensions": 0}), "dimensions"),
             (asked, Ask::Embed, json!({"pair_layout": "single-separator"}), "pair_layout"),
             (asked, Ask::Chat, json!({"labels": ["a", "b"]}), "labels"),
+            (asked, Ask::Embed, json!({"classify_api": "text-embeddings-inference"}), "classify_api"),
+            (
+                asked,
+                Ask::Classify,
+                json!({"classify_api": "text-embeddings-inference", "pair_layout": "single-separator"}),
+                "pair_layout",
+            ),
             (asked, Ask::Classify, json!({"labels": ["a"]}), "labels"),
             (asked, Ask::Classify, json!({"extra_body": {"a": 1}}), "extra_body"),
             ("anthropic", Ask::Chat, json!({"extra_body": {"a": 1}}), "extra_body"),

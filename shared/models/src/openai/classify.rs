@@ -224,8 +224,7 @@ impl Labels {
     /// Checks one pair's classes; returns the likeliest one with its name.
     fn learn(&mut self, item: &Item) -> Result<(usize, Arc<str>), CallError> {
         let probs = &item.probs;
-        let sum: f64 = probs.iter().sum();
-        if probs.iter().any(|prob| !(0.0..=1.0).contains(prob)) || (sum - 1.0).abs() > SUM_TOLERANCE {
+        if !is_distribution(probs) {
             let message = format!("{probs:?} are not the probabilities of mutually exclusive classes");
             return Err(unusable(&message));
         }
@@ -269,6 +268,12 @@ impl Labels {
         };
         self.names.iter().zip(probs).map(class).collect()
     }
+}
+
+/// Whether numbers are the probabilities of mutually exclusive classes.
+pub(super) fn is_distribution(probs: &[f64]) -> bool {
+    let sum: f64 = probs.iter().sum();
+    probs.iter().all(|prob| (0.0..=1.0).contains(prob)) && (sum - 1.0).abs() <= SUM_TOLERANCE
 }
 
 /// The error for a server that has switched to another model. A retry does not help.

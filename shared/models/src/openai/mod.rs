@@ -15,6 +15,7 @@ mod embed;
 mod errors;
 mod join;
 mod names;
+mod predict;
 mod stream;
 mod wire;
 
@@ -35,6 +36,7 @@ use crate::progress::CallStage;
 use crate::secret::Secret;
 pub use classify::{ClassifyConfig, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
+pub use predict::{PredictConfig, TeiClassifier};
 #[cfg(feature = "test-support")]
 pub use stream::read_as_events;
 pub use wire::ServedModel;
