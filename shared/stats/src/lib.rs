@@ -1,5 +1,5 @@
-//! Statistics of plain numbers. [`describe`] sums up a sample, [`interval`] says how sure a mean of tasks is, [`hypothesis`] compares
-//! samples, [`holm`] corrects for many comparisons, [`effect`] says how large a difference is.
+//! Statistics of plain numbers. [`describe`] sums up a sample, [`interval`] says how sure a mean of tasks is, [`share`] what a sample
+//! says of a share, [`hypothesis`] compares samples, [`holm`] corrects for many comparisons, [`effect`] says how large a difference is.
 //!
 //! Every function is defined for every input: where a statistic does not exist (a deviation of one value, a test of two
 //! equal constants), it is `None` or not a number, as its documentation says, and never a panic.
@@ -9,6 +9,7 @@ pub mod effect;
 pub mod holm;
 pub mod hypothesis;
 pub mod interval;
+pub mod share;
 
 pub use describe::Summary;
 pub use holm::holm;

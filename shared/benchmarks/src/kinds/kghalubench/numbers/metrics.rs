@@ -89,6 +89,8 @@ pub struct ModelMetrics {
     pub accuracies: Vec<Option<f64>>,
     /// Accuracy times the assessment's mean difficulty, relative to the mean difficulty of the scale.
     pub weighted_accuracies: Vec<Option<f64>>,
+    /// Mean difficulty of the scored questions relative to that of the scale, by assessment.
+    pub relative_difficulties: Vec<Option<f64>>,
     /// Outcomes, by assessment.
     pub by_assessment: Vec<Counts>,
     /// Outcomes over all assessments.
@@ -188,9 +190,11 @@ impl ModelMetrics {
             (average > 0.0).then(|| accuracy * difficulty / average)
         };
         let weighted_accuracies = accuracies.iter().zip(assessments).map(weigh).collect();
+        let relative_difficulties =
+            assessments.iter().map(|answers| relative(answers, mean_difficulty?)).collect();
         let counts = Counts::of(assessments.iter().flatten().map(|answered| answered.fate));
         let intervals = RateIntervals::of(assessments, mean_difficulty);
-        Self { accuracies, weighted_accuracies, by_assessment, counts, intervals }
+        Self { accuracies, weighted_accuracies, relative_difficulties, by_assessment, counts, intervals }
     }
 
     /// Mean and standard deviation of the accuracy over assessments.
@@ -287,9 +291,9 @@ pub struct RateIntervals {
 impl RateIntervals {
     fn of(assessments: &[Vec<AnsweredQuestion>], mean_difficulty: Option<f64>) -> Self {
         let of = |value: RateValue| interval(assessments, value, |_| Some(1.0)).map(|(interval, _)| interval);
-        let weighted = mean_difficulty.filter(|average| *average > 0.0).and_then(|average| {
-            let relative = |answers: &[AnsweredQuestion]| Some(difficulty(answers)? / average);
-            let (interval, weight) = interval(assessments, Fate::share, relative)?;
+        let weighted = mean_difficulty.and_then(|average| {
+            let (interval, weight) =
+                interval(assessments, Fate::share, |answers| relative(answers, average))?;
             Some(Interval { low: weight * interval.low, high: weight * interval.high })
         });
         Self {
@@ -317,6 +321,12 @@ fn interval(
     let tasks: Vec<TaskValues> = assessments.iter().filter_map(task).collect();
     let weight = tasks.iter().map(|task| task.weight).sum::<f64>() / tasks.len().max(1) as f64;
     stats::estimate(&tasks, ValueRange::SCORE).map(|estimate| (estimate.interval, weight))
+}
+
+/// Their mean difficulty relative to the mean difficulty of the scale.
+fn relative(answers: &[AnsweredQuestion], average: f64) -> Option<f64> {
+    let difficulty = difficulty(answers)?;
+    (average > 0.0).then(|| difficulty / average)
 }
 
 /// The mean difficulty of the scored questions, which are those that count for accuracy.

@@ -316,7 +316,24 @@ pub fn table(lines: &[AgreementLine]) -> Table {
 }
 
 #[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// The verdict of a person who agrees with the judges.
+    pub fn as_judged(item: &Item) -> PersonVerdict {
+        match (&item.answer.fate, item.fact) {
+            (Fate::Abstained | Fate::NotScored, _) => PersonVerdict::Abstained,
+            (Fate::Hallucinated, _) => PersonVerdict::Other,
+            (Fate::Aligned(_), None) => PersonVerdict::Same,
+            (Fate::Aligned(facts), Some(fact)) if facts[fact].correct => PersonVerdict::Stated,
+            _ => PersonVerdict::NotStated,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
+    use super::testing::as_judged;
     use super::*;
     use crate::kinds::kghalubench::show::found::testing::found;
     use crate::kinds::kghalubench::show::sheet::items;
@@ -331,17 +348,6 @@ mod tests {
         let one_sided = Confusion { both: 9.0, rows: 9, ..Confusion::default() };
         assert_eq!((one_sided.agreement(), one_sided.kappa()), (Some(1.0), None));
         assert_eq!(Confusion::default().f1(), None);
-    }
-
-    /// The verdict of a person who agrees with the judges.
-    fn as_judged(item: &Item) -> PersonVerdict {
-        match (&item.answer.fate, item.fact) {
-            (Fate::Abstained | Fate::NotScored, _) => PersonVerdict::Abstained,
-            (Fate::Hallucinated, _) => PersonVerdict::Other,
-            (Fate::Aligned(_), None) => PersonVerdict::Same,
-            (Fate::Aligned(facts), Some(fact)) if facts[fact].correct => PersonVerdict::Stated,
-            _ => PersonVerdict::NotStated,
-        }
     }
 
     fn line(lines: &[AgreementLine], stage: &str, threshold: Option<f64>) -> Confusion {

@@ -1,0 +1,413 @@
+//! The numbers of a model as people would have judged its answers.
+//!
+//! People see some answers and facts otherwise than the judges. A sheet of rows that people annotated says how often, by what the
+//! judges said; the same is taken to hold of the answers that nobody annotated, of all models alike. So the numbers are computed
+//! with what people would say in the place of what judges said: the stratified estimate of survey sampling (Cochran, "Sampling
+//! Techniques", 1977, section 5.3). Nobody judged the facts of answers that judges took for abstentions or for answers about
+//! another entity; where people would call them answers about the entity, they are taken to state as many facts as the others.
+
+use domain::seed::SplitMix64;
+use stats::Interval;
+use stats::share::likely_shares;
+
+use super::metrics::{FactDecision, Fate, Filter, ModelMetrics, RateIntervals, Spread};
+use crate::kinds::kghalubench::draw::question::FACTS;
+
+/// How many times what people would say of everything is drawn from what they say of a sheet.
+const DRAWS: usize = 400;
+
+/// Share of the draws that an interval leaves out at each end.
+const TAIL: f64 = 0.025;
+
+/// What an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerKind {
+    Abstention,
+    /// About another entity.
+    Other,
+    /// About the entity.
+    Same,
+}
+
+/// Number of kinds of answers.
+const KINDS: usize = 3;
+
+impl AnswerKind {
+    /// What judges say of an answer; `None` if it is not scored.
+    pub fn of(fate: &Fate) -> Option<Self> {
+        match fate {
+            Fate::Abstained => Some(Self::Abstention),
+            Fate::Hallucinated => Some(Self::Other),
+            Fate::Aligned(_) => Some(Self::Same),
+            Fate::NotScored => None,
+        }
+    }
+}
+
+/// A number for each filter that decides about facts, and for each of its verdicts.
+type ByDecision<T> = [[T; 2]; Filter::ALL.len()];
+
+fn of_decision<T: Copy>(table: &ByDecision<T>, decision: FactDecision) -> T {
+    table[decision.by as usize][usize::from(decision.correct)]
+}
+
+/// What people say of a sheet, by what judges said.
+#[derive(Clone, Debug, Default)]
+pub struct PeopleSay {
+    /// Rows about answers, by the judges' kind and that of people.
+    answers: [[u32; KINDS]; KINDS],
+    /// Rows about facts that people find stated, and all of them.
+    stated: ByDecision<u32>,
+    facts: ByDecision<u32>,
+}
+
+/// The share of answers of each kind that people would call this or that, and the share of facts that they would find stated.
+/// Not a number where no row says anything.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    answers: [[f64; KINDS]; KINDS],
+    stated: ByDecision<f64>,
+}
+
+impl PeopleSay {
+    /// Adds a row about an answer.
+    pub fn add_answer(&mut self, judged: AnswerKind, said: AnswerKind) {
+        self.answers[judged as usize][said as usize] += 1;
+    }
+
+    /// Adds a row about a fact.
+    pub fn add_fact(&mut self, judged: FactDecision, is_stated: bool) {
+        let (filter, correct) = (judged.by as usize, usize::from(judged.correct));
+        self.facts[filter][correct] += 1;
+        self.stated[filter][correct] += u32::from(is_stated);
+    }
+
+    /// The shares of the sheet.
+    fn shares(&self) -> Shares {
+        let share = |part: u32, all: u32| if all == 0 { f64::NAN } else { f64::from(part) / f64::from(all) };
+        let answers = self.answers.map(|said| said.map(|part| share(part, said.iter().sum())));
+        let mut stated = ByDecision::default();
+        for filter in 0..stated.len() {
+            for correct in 0..2 {
+                stated[filter][correct] = share(self.stated[filter][correct], self.facts[filter][correct]);
+            }
+        }
+        Shares { answers, stated }
+    }
+
+    /// Shares that are as likely as each other after this sheet.
+    fn likely(&self) -> Vec<Shares> {
+        let nothing = Shares { answers: Default::default(), stated: ByDecision::default() };
+        let mut drawn = vec![nothing; DRAWS];
+        let mut random = SplitMix64::new(SplitMix64::mix(0));
+        let mut shares = |yes, all| {
+            let mut shares = likely_shares(yes, all, DRAWS);
+            for last in (1..DRAWS).rev() {
+                shares.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+            }
+            shares
+        };
+        for (judged, said) in self.answers.iter().enumerate() {
+            let [abstentions, others, _] = *said;
+            let all: u32 = said.iter().sum();
+            let of_rest = shares(others, all - abstentions);
+            for ((into, abstains), other) in drawn.iter_mut().zip(shares(abstentions, all)).zip(of_rest) {
+                let rest = 1.0 - abstains;
+                into.answers[judged] = [abstains, rest * other, rest * (1.0 - other)];
+            }
+        }
+        for filter in 0..Filter::ALL.len() {
+            for correct in 0..2 {
+                let of_facts = shares(self.stated[filter][correct], self.facts[filter][correct]);
+                for (into, share) in drawn.iter_mut().zip(of_facts) {
+                    into.stated[filter][correct] = share;
+                }
+            }
+        }
+        drawn
+    }
+}
+
+/// What judges said of the answers of an assessment.
+#[derive(Clone, Debug, Default)]
+struct Judged {
+    answers: [f64; KINDS],
+    facts: ByDecision<f64>,
+    /// Difficulty of the assessment relative to the scale.
+    difficulty: Option<f64>,
+}
+
+/// The numbers of a model; see [`ModelMetrics`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen<T> {
+    pub accuracy: T,
+    pub weighted_accuracy: T,
+    pub abstention: T,
+    pub breadth_hallucination: T,
+    pub depth_hallucination: T,
+}
+
+impl<T> Seen<T> {
+    fn map<U>(self, mut to: impl FnMut(T) -> U) -> Seen<U> {
+        Seen {
+            accuracy: to(self.accuracy),
+            weighted_accuracy: to(self.weighted_accuracy),
+            abstention: to(self.abstention),
+            breadth_hallucination: to(self.breadth_hallucination),
+            depth_hallucination: to(self.depth_hallucination),
+        }
+    }
+
+    fn zip<U>(self, other: Seen<U>) -> Seen<(T, U)> {
+        Seen {
+            accuracy: (self.accuracy, other.accuracy),
+            weighted_accuracy: (self.weighted_accuracy, other.weighted_accuracy),
+            abstention: (self.abstention, other.abstention),
+            breadth_hallucination: (self.breadth_hallucination, other.breadth_hallucination),
+            depth_hallucination: (self.depth_hallucination, other.depth_hallucination),
+        }
+    }
+}
+
+/// A number by people, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeenNumber {
+    pub mean: f64,
+    /// `None` where there is none of what judges say.
+    pub interval: Option<Interval>,
+}
+
+impl Judged {
+    /// Of the outcomes of an assessment.
+    fn of<'f>(fates: impl IntoIterator<Item = &'f Fate>, difficulty: Option<f64>) -> Self {
+        let mut judged = Self { difficulty, ..Self::default() };
+        for fate in fates {
+            let Some(kind) = AnswerKind::of(fate) else { continue };
+            judged.answers[kind as usize] += 1.0;
+            let Fate::Aligned(facts) = fate else { continue };
+            for fact in facts {
+                judged.facts[fact.by as usize][usize::from(fact.correct)] += 1.0;
+            }
+        }
+        judged
+    }
+
+    /// Its numbers by people; not a number where the sheet says nothing of what counts, or there is none.
+    fn seen(&self, shares: &Shares) -> Seen<f64> {
+        let part = |count: f64, share: f64| if count > 0.0 { count * share } else { 0.0 };
+        let of_kind = |said: AnswerKind| -> f64 {
+            let judged = self.answers.iter().zip(&shares.answers);
+            judged.map(|(count, shares)| part(*count, shares[said as usize])).sum()
+        };
+        let all: f64 = self.answers.iter().sum();
+        let [abstentions, others, same] =
+            [AnswerKind::Abstention, AnswerKind::Other, AnswerKind::Same].map(of_kind);
+        let facts = self.facts.iter().flatten().zip(shares.stated.iter().flatten());
+        let stated: f64 = facts.map(|(count, share)| part(*count, *share)).sum();
+        // Stated facts are those of answers about the entity.
+        let place = AnswerKind::Same as usize;
+        let judged_same = part(self.answers[place], shares.answers[place][place]);
+        let stated_share = (stated / (FACTS as f64 * judged_same)).min(1.0);
+        let points = abstentions + part(same, FACTS as f64 * stated_share);
+        let accuracy = points / (FACTS as f64 * all);
+        Seen {
+            accuracy,
+            weighted_accuracy: self.difficulty.map_or(f64::NAN, |difficulty| accuracy * difficulty),
+            abstention: abstentions / all,
+            breadth_hallucination: others / (all - abstentions),
+            depth_hallucination: 1.0 - stated_share,
+        }
+    }
+}
+
+/// The means of assessments; an assessment without a number has no part in it.
+fn means(assessments: &[Judged], shares: &Shares) -> Seen<Option<f64>> {
+    let mut sums: Seen<(f64, u32)> = Seen::default();
+    for judged in assessments {
+        sums = sums.zip(judged.seen(shares)).map(|((sum, number), value)| {
+            if value.is_finite() { (sum + value, number + 1) } else { (sum, number) }
+        });
+    }
+    sums.map(|(sum, number)| (number > 0).then(|| sum / f64::from(number)))
+}
+
+/// The numbers of a model by people, from the outcomes of its assessments as judges decided and the numbers of those. An interval
+/// adds what other questions would change, as [`RateIntervals`] says, to what another sheet would: both are independent, so their
+/// squares add up. `None` where the sheet says nothing of what counts.
+pub fn seen(
+    assessments: &[Vec<Fate>],
+    metrics: &ModelMetrics,
+    people: &PeopleSay,
+) -> Seen<Option<SeenNumber>> {
+    let judged: Vec<Judged> = assessments
+        .iter()
+        .zip(&metrics.relative_difficulties)
+        .map(|(fates, difficulty)| Judged::of(fates, *difficulty))
+        .collect();
+    let shares = people.shares();
+    let lacks = people.lacks(&judged);
+    let mut drawn: Seen<Vec<f64>> = Seen::default();
+    for likely in people.likely() {
+        drawn = drawn.zip(means(&judged, &likely)).map(|(mut values, value)| {
+            values.extend(value);
+            values
+        });
+    }
+    let RateIntervals { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination } =
+        metrics.intervals;
+    let intervals =
+        Seen { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination };
+    let by_judges: Seen<Option<Spread>> = Seen {
+        accuracy: metrics.accuracy(),
+        weighted_accuracy: metrics.weighted_accuracy(),
+        abstention: metrics.abstention(),
+        breadth_hallucination: metrics.breadth_hallucination(),
+        depth_hallucination: metrics.depth_hallucination(),
+    };
+    let needs_facts = Seen {
+        accuracy: true,
+        weighted_accuracy: true,
+        abstention: false,
+        breadth_hallucination: false,
+        depth_hallucination: true,
+    };
+    let all = means(&judged, &shares).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts);
+    all.map(|(((mean, drawn), (by_judges, interval)), needs_facts)| {
+        let mean = mean.filter(|_| !lacks.answers && !(needs_facts && lacks.facts))?;
+        let interval = by_judges.zip(interval).and_then(|(by_judges, interval)| {
+            let of_judges = (by_judges.mean - interval.low, interval.high - by_judges.mean);
+            around(mean, of_judges, drawn)
+        });
+        Some(SeenNumber { mean, interval })
+    })
+}
+
+/// The interval around a mean that both reach.
+fn around(mean: f64, (below, above): (f64, f64), mut drawn: Vec<f64>) -> Option<Interval> {
+    if drawn.is_empty() {
+        return None;
+    }
+    drawn.sort_by(f64::total_cmp);
+    let (low, high) =
+        (stats::describe::quantile(&drawn, TAIL), stats::describe::quantile(&drawn, 1.0 - TAIL));
+    let (of_low, of_high) = ((mean - low).max(0.0), (high - mean).max(0.0));
+    Some(Interval { low: (mean - below.hypot(of_low)).max(0.0), high: mean + above.hypot(of_high) })
+}
+
+/// Of what a sheet says nothing, although it counts.
+#[derive(Clone, Copy, Debug)]
+struct Lacks {
+    answers: bool,
+    facts: bool,
+}
+
+impl PeopleSay {
+    fn lacks(&self, assessments: &[Judged]) -> Lacks {
+        let shares = self.shares();
+        let counts = |of: &dyn Fn(&Judged) -> f64| assessments.iter().any(|judged| of(judged) > 0.0);
+        let answers =
+            (0..KINDS).any(|kind| shares.answers[kind][0].is_nan() && counts(&|judged| judged.answers[kind]));
+        let facts = Filter::ALL.into_iter().any(|by| {
+            [false, true].into_iter().any(|correct| {
+                let decision = FactDecision { correct, by };
+                of_decision(&shares.stated, decision).is_nan()
+                    && counts(&|judged| of_decision(&judged.facts, decision))
+            })
+        });
+        Lacks { answers, facts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::kghalubench::numbers::metrics::AnsweredQuestion;
+
+    fn aligned(correct: [bool; FACTS]) -> Fate {
+        Fate::Aligned(correct.map(|correct| FactDecision { correct, by: Filter::Llm }))
+    }
+
+    /// An assessment of ten abstentions, ten answers about others, and twenty about the entity with two of three facts stated.
+    fn assessment() -> Vec<Fate> {
+        let mut fates = vec![Fate::Abstained; 10];
+        fates.extend([Fate::Hallucinated; 10]);
+        fates.extend([aligned([true, true, false]); 20]);
+        fates
+    }
+
+    fn metrics(fates: &[Fate]) -> ModelMetrics {
+        let answered = fates.iter().zip(0..).map(|(fate, question)| AnsweredQuestion {
+            question,
+            fate: *fate,
+            difficulty: 0.5,
+        });
+        ModelMetrics::of(&[answered.collect()], Some(0.5))
+    }
+
+    /// People who say so of this many rows each.
+    fn people(answers: [[u32; KINDS]; KINDS], stated: [[u32; 2]; 2]) -> PeopleSay {
+        let mut people = PeopleSay { answers, ..PeopleSay::default() };
+        for (correct, [yes, all]) in stated.into_iter().enumerate() {
+            people.stated[Filter::Llm as usize][correct] = yes;
+            people.facts[Filter::Llm as usize][correct] = all;
+        }
+        people
+    }
+
+    const AGREE: [[u32; KINDS]; KINDS] = [[20, 0, 0], [0, 20, 0], [0, 0, 20]];
+
+    fn near(found: Option<SeenNumber>, expected: f64) -> bool {
+        (found.unwrap().mean - expected).abs() < 1e-12
+    }
+
+    #[test]
+    fn verdicts_of_people_stand_in_the_place_of_the_judges() {
+        let fates = assessment();
+        // A tenth of the abstentions is none: half of them are about another entity, half about the entity. A fifth of what was
+        // taken for answers about others is about the entity. A tenth of the stated facts is not.
+        let said = people([[18, 1, 1], [0, 16, 4], [0, 0, 20]], [[0, 20], [18, 20]]);
+        let seen = seen(&[fates.clone()], &metrics(&fates), &said);
+        let (abstentions, others, same) = (9.0, 0.5 + 8.0, 0.5 + 2.0 + 20.0);
+        let stated = 0.9 * 2.0 / 3.0;
+        assert!(near(seen.abstention, abstentions / 40.0));
+        assert!(near(seen.breadth_hallucination, others / 31.0));
+        assert!(near(seen.depth_hallucination, 1.0 - stated));
+        assert!(near(seen.accuracy, (abstentions + 3.0 * stated * same) / 120.0));
+        assert_eq!(seen.accuracy, seen.weighted_accuracy, "all are as hard as the scale");
+    }
+
+    #[test]
+    fn answers_that_people_find_about_another_entity_state_nothing() {
+        let fates = assessment();
+        // Half of what was taken for answers about the entity is about another, and states none of its facts.
+        let said = people([[20, 0, 0], [0, 20, 0], [0, 10, 10]], [[0, 20], [10, 20]]);
+        let seen = seen(&[fates.clone()], &metrics(&fates), &said);
+        assert!(near(seen.depth_hallucination, 1.0 / 3.0), "{seen:?}");
+        assert!(near(seen.accuracy, (10.0 + 20.0) / 120.0), "{seen:?}");
+    }
+
+    #[test]
+    fn a_longer_sheet_leaves_less_open() {
+        let fates = assessment();
+        let width = |times: u32| {
+            let said = people(AGREE.map(|said| said.map(|rows| rows * times)), [[0, 20 * times]; 2]);
+            let interval =
+                seen(&[fates.clone()], &metrics(&fates), &said).abstention.unwrap().interval.unwrap();
+            interval.high - interval.low
+        };
+        let of_judges = metrics(&fates).intervals.abstention.unwrap();
+        assert!(width(1) > width(10) && width(10) > of_judges.high - of_judges.low);
+        assert!(width(1_000) < 1.02 * (of_judges.high - of_judges.low), "what is left is the questions");
+    }
+
+    #[test]
+    fn nothing_is_said_of_verdicts_that_nobody_looked_at() {
+        let fates = assessment();
+        let no_facts = seen(&[fates.clone()], &metrics(&fates), &people(AGREE, [[0, 0]; 2]));
+        assert_eq!((no_facts.accuracy, no_facts.depth_hallucination), (None, None));
+        assert!(no_facts.abstention.is_some() && no_facts.breadth_hallucination.is_some());
+        let no_abstentions = people([[0; KINDS], AGREE[1], AGREE[2]], [[0, 20], [20, 20]]);
+        let found = seen(&[fates.clone()], &metrics(&fates), &no_abstentions);
+        assert_eq!(found, Seen::default());
+    }
+}
