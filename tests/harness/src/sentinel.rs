@@ -59,6 +59,14 @@ impl SentinelServer {
         self.info().is_some_and(|info| info.contains("slaves=1,"))
     }
 
+    /// For how long the line of the replica to the primary has been down, as the replica said last, in milliseconds.
+    pub fn replica_was_cut_off_for(&self) -> Option<u64> {
+        let replicas: Vec<Vec<String>> = self.ask(&format!("SENTINEL REPLICAS {SERVICE}"))?;
+        let facts = replicas.first()?;
+        let place = facts.iter().position(|fact| fact == "master-link-down-time")?;
+        facts.get(place + 1)?.parse().ok()
+    }
+
     /// The port of the primary that it watches. During a failover, clients learn of the next primary earlier.
     pub fn watched(&self) -> Option<u16> {
         let info = self.info()?;

@@ -26,6 +26,10 @@ const KILLED_MS: u64 = 300;
 /// For how long the primary of a failover acknowledges what its replica never sees.
 const UNSEEN_FOR: Duration = Duration::from_millis(400);
 
+/// How long a failover may take. Sentinel takes no replica whose line to the primary seems to have been down for much longer than
+/// the primary is: after a clock that was an hour back, for an hour.
+const FAILOVER_MAX: Duration = Duration::from_secs(15);
+
 /// Between two looks at a failover under way: each is a connection.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -57,14 +61,21 @@ pub struct Loss {
     pub until_ms: u64,
 }
 
+/// A failover under way.
+struct Failover {
+    loss: Loss,
+    begun: Instant,
+    /// When to look at it again.
+    look: Instant,
+}
+
 /// See the module.
 pub struct Redis {
     primary: Node,
     replica: Node,
     sentinel: SentinelServer,
     environment: Vec<(String, String)>,
-    /// The loss of a failover under way, and when to look at it again.
-    failover: Option<(Loss, Instant)>,
+    failover: Option<Failover>,
     /// The database in which the latest queue that was put aside is.
     aside: u32,
 }
@@ -133,10 +144,16 @@ impl Redis {
         let since_ms = now_ms();
         self.replica.server.cut_off();
         std::thread::sleep(UNSEEN_FOR);
+        self.lose_primary(since_ms);
+        Some(())
+    }
+
+    /// Kills the primary, whose replica has heard nothing since then.
+    fn lose_primary(&mut self, since_ms: u64) {
         self.sentinel.set_down_after(KILLED_MS);
         self.primary.server.kill();
-        self.failover = Some((Loss { since_ms, until_ms: now_ms() }, Instant::now()));
-        Some(())
+        let (loss, now) = (Loss { since_ms, until_ms: now_ms() }, Instant::now());
+        self.failover = Some(Failover { loss, begun: now, look: now });
     }
 
     /// Starts again what has ended, and goes on with a failover; what it lost, once it is over.
@@ -144,20 +161,23 @@ impl Redis {
         if self.replica.server.has_ended() {
             self.replica.server.begin_again();
         }
-        let Some((loss, look)) = &mut self.failover else {
+        let Some(failover) = &mut self.failover else {
             if self.primary.server.has_ended() {
                 self.primary.server.begin_again();
             }
             return None;
         };
-        if now < *look {
+        if now < failover.look {
             return None;
         }
-        *look = now + LOOK;
+        failover.look = now + LOOK;
+        let (loss, is_too_long) = (failover.loss, now - failover.begun > FAILOVER_MAX);
         if self.sentinel.watched() != Some(self.replica.line.port()) {
+            if is_too_long {
+                self.bring_back();
+            }
             return None;
         }
-        let loss = *loss;
         let replica = Node::start(&self.environment).expect("it was there before");
         self.primary = std::mem::replace(&mut self.replica, replica);
         self.replica.follow(&self.primary);
@@ -165,6 +185,17 @@ impl Redis {
         self.sentinel.look_again();
         self.failover = None;
         Some(loss)
+    }
+
+    /// Ends a failover for which no replica is fit: the primary comes back with all that it acknowledged, and gets a new replica.
+    fn bring_back(&mut self) {
+        self.sentinel.set_down_after(SILENT_MS);
+        // It takes the primary for alive again from now on.
+        self.sentinel.look_again();
+        self.primary.server.begin_again();
+        self.replica = Node::start(&self.environment).expect("it was there before");
+        self.replica.follow(&self.primary);
+        self.failover = None;
     }
 
     /// Waits until a failover is over.
@@ -175,5 +206,35 @@ impl Redis {
             !self.is_failing_over()
         });
         loss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clocks;
+    use super::*;
+
+    #[test]
+    fn a_failover_that_no_replica_is_fit_for_ends_with_the_primary_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let has_clocks = clocks::make(&at("clock.so"));
+        std::fs::write(at("clock"), 0_i64.to_ne_bytes()).unwrap();
+        let environment = clocks::environment(has_clocks, &at("clock.so"), &at("clock"));
+        let Some(mut redis) = Redis::start(environment) else { return };
+        redis.primary().say::<()>("SET kgf:store kept");
+        // For the replica, the line was cut an hour ago once the clock is right again.
+        clocks::set(&at("clock"), 2);
+        redis.replica.server.cut_off();
+        wait_until("the line is cut", || redis.replica.server.replicates("master_link_status:down"));
+        clocks::set(&at("clock"), 0);
+        let seems_long = || redis.sentinel.replica_was_cut_off_for().is_some_and(|ms| ms > 1_000_000);
+        wait_until("the sentinel has heard of it", || !has_clocks || seems_long());
+        redis.lose_primary(now_ms());
+        let loss = redis.settle();
+        assert_eq!(loss.is_none(), has_clocks, "without clocks that can be set, it is an ordinary failover");
+        wait_until("the primary answers", || redis.primary().ask::<String>("GET kgf:store").is_some());
+        wait_until("it has a replica", || redis.replica.server.replicates("master_link_status:up"));
+        assert_eq!(redis.primary().ask::<String>("GET kgf:store").as_deref(), Some("kept"));
     }
 }
