@@ -10,7 +10,8 @@ fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_release = variable("PROFILE") == "release";
     let target = variable("TARGET");
-    let is_chosen = variable("RUSTC_LINKER") != "" || variable("CARGO_ENCODED_RUSTFLAGS").contains("link");
+    let is_chosen =
+        !variable("RUSTC_LINKER").is_empty() || variable("CARGO_ENCODED_RUSTFLAGS").contains("link");
     if is_release
         && target == "x86_64-unknown-linux-gnu"
         && !is_chosen

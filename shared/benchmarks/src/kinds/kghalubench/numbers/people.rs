@@ -51,14 +51,20 @@ fn of_decision<T: Copy>(table: &ByDecision<T>, decision: FactDecision) -> T {
     table[decision.by as usize][usize::from(decision.correct)]
 }
 
+/// Rows about facts.
+#[derive(Clone, Copy, Debug, Default)]
+struct FactRows {
+    /// Those of which people find that the fact is stated.
+    stated: u32,
+    all: u32,
+}
+
 /// What people say of a sheet, by what judges said.
 #[derive(Clone, Debug, Default)]
 pub struct PeopleSay {
     /// Rows about answers, by the judges' kind and that of people.
     answers: [[u32; KINDS]; KINDS],
-    /// Rows about facts that people find stated, and all of them.
-    stated: ByDecision<u32>,
-    facts: ByDecision<u32>,
+    facts: ByDecision<FactRows>,
 }
 
 /// The share of answers of each kind that people would call this or that, and the share of facts that they would find stated.
@@ -77,21 +83,16 @@ impl PeopleSay {
 
     /// Adds a row about a fact.
     pub fn add_fact(&mut self, judged: FactDecision, is_stated: bool) {
-        let (filter, correct) = (judged.by as usize, usize::from(judged.correct));
-        self.facts[filter][correct] += 1;
-        self.stated[filter][correct] += u32::from(is_stated);
+        let rows = &mut self.facts[judged.by as usize][usize::from(judged.correct)];
+        rows.all += 1;
+        rows.stated += u32::from(is_stated);
     }
 
     /// The shares of the sheet.
     fn shares(&self) -> Shares {
         let share = |part: u32, all: u32| if all == 0 { f64::NAN } else { f64::from(part) / f64::from(all) };
         let answers = self.answers.map(|said| said.map(|part| share(part, said.iter().sum())));
-        let mut stated = ByDecision::default();
-        for filter in 0..stated.len() {
-            for correct in 0..2 {
-                stated[filter][correct] = share(self.stated[filter][correct], self.facts[filter][correct]);
-            }
-        }
+        let stated = self.facts.map(|of_filter| of_filter.map(|rows| share(rows.stated, rows.all)));
         Shares { answers, stated }
     }
 
@@ -116,10 +117,9 @@ impl PeopleSay {
                 into.answers[judged] = [abstains, rest * other, rest * (1.0 - other)];
             }
         }
-        for filter in 0..Filter::ALL.len() {
-            for correct in 0..2 {
-                let of_facts = shares(self.stated[filter][correct], self.facts[filter][correct]);
-                for (into, share) in drawn.iter_mut().zip(of_facts) {
+        for (filter, of_filter) in self.facts.iter().enumerate() {
+            for (correct, rows) in of_filter.iter().enumerate() {
+                for (into, share) in drawn.iter_mut().zip(shares(rows.stated, rows.all)) {
                     into.stated[filter][correct] = share;
                 }
             }
@@ -273,7 +273,7 @@ pub fn seen(
     };
     let all = means(&judged, &shares).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts);
     all.map(|(((mean, drawn), (by_judges, interval)), needs_facts)| {
-        let mean = mean.filter(|_| !lacks.answers && !(needs_facts && lacks.facts))?;
+        let mean = mean.filter(|_| !(lacks.answers || needs_facts && lacks.facts))?;
         let interval = by_judges.zip(interval).and_then(|(by_judges, interval)| {
             let of_judges = (by_judges.mean - interval.low, interval.high - by_judges.mean);
             around(mean, of_judges, drawn)
@@ -347,11 +347,13 @@ mod tests {
     /// People who say so of this many rows each.
     fn people(answers: [[u32; KINDS]; KINDS], stated: [[u32; 2]; 2]) -> PeopleSay {
         let mut people = PeopleSay { answers, ..PeopleSay::default() };
-        for (correct, [yes, all]) in stated.into_iter().enumerate() {
-            people.stated[Filter::Llm as usize][correct] = yes;
-            people.facts[Filter::Llm as usize][correct] = all;
-        }
+        people.facts[Filter::Llm as usize] = stated.map(|[stated, all]| FactRows { stated, all });
         people
+    }
+
+    /// The numbers of these answers by people.
+    fn by(fates: &[Fate], people: &PeopleSay) -> Seen<Option<SeenNumber>> {
+        seen(&[fates.to_vec()], &metrics(fates), people)
     }
 
     const AGREE: [[u32; KINDS]; KINDS] = [[20, 0, 0], [0, 20, 0], [0, 0, 20]];
@@ -366,7 +368,7 @@ mod tests {
         // A tenth of the abstentions is none: half of them are about another entity, half about the entity. A fifth of what was
         // taken for answers about others is about the entity. A tenth of the stated facts is not.
         let said = people([[18, 1, 1], [0, 16, 4], [0, 0, 20]], [[0, 20], [18, 20]]);
-        let seen = seen(&[fates.clone()], &metrics(&fates), &said);
+        let seen = by(&fates, &said);
         let (abstentions, others, same) = (9.0, 0.5 + 8.0, 0.5 + 2.0 + 20.0);
         let stated = 0.9 * 2.0 / 3.0;
         assert!(near(seen.abstention, abstentions / 40.0));
@@ -381,7 +383,7 @@ mod tests {
         let fates = assessment();
         // Half of what was taken for answers about the entity is about another, and states none of its facts.
         let said = people([[20, 0, 0], [0, 20, 0], [0, 10, 10]], [[0, 20], [10, 20]]);
-        let seen = seen(&[fates.clone()], &metrics(&fates), &said);
+        let seen = by(&fates, &said);
         assert!(near(seen.depth_hallucination, 1.0 / 3.0), "{seen:?}");
         assert!(near(seen.accuracy, (10.0 + 20.0) / 120.0), "{seen:?}");
     }
@@ -391,8 +393,7 @@ mod tests {
         let fates = assessment();
         let width = |times: u32| {
             let said = people(AGREE.map(|said| said.map(|rows| rows * times)), [[0, 20 * times]; 2]);
-            let interval =
-                seen(&[fates.clone()], &metrics(&fates), &said).abstention.unwrap().interval.unwrap();
+            let interval = by(&fates, &said).abstention.unwrap().interval.unwrap();
             interval.high - interval.low
         };
         let of_judges = metrics(&fates).intervals.abstention.unwrap();
@@ -403,11 +404,11 @@ mod tests {
     #[test]
     fn nothing_is_said_of_verdicts_that_nobody_looked_at() {
         let fates = assessment();
-        let no_facts = seen(&[fates.clone()], &metrics(&fates), &people(AGREE, [[0, 0]; 2]));
+        let no_facts = by(&fates, &people(AGREE, [[0, 0]; 2]));
         assert_eq!((no_facts.accuracy, no_facts.depth_hallucination), (None, None));
         assert!(no_facts.abstention.is_some() && no_facts.breadth_hallucination.is_some());
         let no_abstentions = people([[0; KINDS], AGREE[1], AGREE[2]], [[0, 20], [20, 20]]);
-        let found = seen(&[fates.clone()], &metrics(&fates), &no_abstentions);
+        let found = by(&fates, &no_abstentions);
         assert_eq!(found, Seen::default());
     }
 }
