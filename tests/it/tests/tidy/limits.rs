@@ -235,7 +235,7 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
         "`make test` tries {} seeds, `make release-check` {}.",
         &[
             (SIMULATION, &["const SEEDS: u64 ="], Count),
-            ("deploy/release-check", &["make simulation SEEDS=\"${SEEDS:-"], Count),
+            ("deploy/release-check", &["make simulation PROFILE=release SEEDS=\"${SEEDS:-"], Count),
         ],
     ),
     ("docs/testing.md", "breaks a promise. {} seeds;", &[(SIMULATION, &["const SEEDS: u64 ="], Count)]),
