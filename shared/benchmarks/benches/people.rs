@@ -7,7 +7,7 @@ use benchmarks::kinds::kghalubench::numbers::people::{AnswerKind, PeopleSay, See
 use domain::seed::SplitMix64;
 
 /// Simulated benchmarks of each line.
-const REPETITIONS: u32 = 500;
+const REPETITIONS: u32 = 1_000;
 
 /// Assessments of a benchmark.
 const ASSESSMENTS: usize = 10;
@@ -145,9 +145,7 @@ impl World {
         let by_assessment: Vec<Vec<AnsweredQuestion>> = answers.iter().map(answered).collect();
         let metrics = ModelMetrics::of(&by_assessment, Some(0.5));
         let people = self.sheet(answers.iter().flatten(), random);
-        let fates: Vec<Vec<Fate>> =
-            answers.iter().map(|answers| answers.iter().map(|answer| answer.judged).collect()).collect();
-        seen(&fates, &metrics, &people)
+        seen(answers.iter().flatten().map(|answer| &answer.judged), &metrics, &people)
     }
 
     /// A sheet with as many rows of each deciding stage, as far as it reaches.

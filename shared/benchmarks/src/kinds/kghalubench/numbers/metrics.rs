@@ -89,8 +89,6 @@ pub struct ModelMetrics {
     pub accuracies: Vec<Option<f64>>,
     /// Accuracy times the assessment's mean difficulty, relative to the mean difficulty of the scale.
     pub weighted_accuracies: Vec<Option<f64>>,
-    /// Mean difficulty of the scored questions relative to that of the scale, by assessment.
-    pub relative_difficulties: Vec<Option<f64>>,
     /// Outcomes, by assessment.
     pub by_assessment: Vec<Counts>,
     /// Outcomes over all assessments.
@@ -190,11 +188,9 @@ impl ModelMetrics {
             (average > 0.0).then(|| accuracy * difficulty / average)
         };
         let weighted_accuracies = accuracies.iter().zip(assessments).map(weigh).collect();
-        let relative_difficulties =
-            assessments.iter().map(|answers| relative(answers, mean_difficulty?)).collect();
         let counts = Counts::of(assessments.iter().flatten().map(|answered| answered.fate));
         let intervals = RateIntervals::of(assessments, mean_difficulty);
-        Self { accuracies, weighted_accuracies, relative_difficulties, by_assessment, counts, intervals }
+        Self { accuracies, weighted_accuracies, by_assessment, counts, intervals }
     }
 
     /// Mean and standard deviation of the accuracy over assessments.

@@ -16,8 +16,9 @@ use crate::kinds::kghalubench::draw::question::FACTS;
 /// How many times what people would say of everything is drawn from what they say of a sheet.
 const DRAWS: usize = 400;
 
-/// Share of the draws that an interval leaves out at each end.
-const TAIL: f64 = 0.025;
+/// Share of the draws that an interval leaves out at each end. Half of 0.05 would hold the truth too seldom where judges err often
+/// and a sheet has some thirty rows of each kind, as `cargo bench -p benchmarks --bench people` measures.
+const TAIL: f64 = 0.015;
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,13 +129,21 @@ impl PeopleSay {
     }
 }
 
-/// What judges said of the answers of an assessment.
+impl Shares {
+    /// Of people who say in everything what the judges say.
+    const OF_JUDGES: Self = Self {
+        answers: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        stated: [[0.0, 1.0]; Filter::ALL.len()],
+    };
+}
+
+/// What judges said of the answers of a model.
 #[derive(Clone, Debug, Default)]
 struct Judged {
     answers: [f64; KINDS],
     facts: ByDecision<f64>,
-    /// Difficulty of the assessment relative to the scale.
-    difficulty: Option<f64>,
+    /// What accuracy is multiplied with for Wa; not a number where there is no Wa.
+    weight: f64,
 }
 
 /// The numbers of a model; see [`ModelMetrics`].
@@ -178,9 +187,9 @@ pub struct SeenNumber {
 }
 
 impl Judged {
-    /// Of the outcomes of an assessment.
-    fn of<'f>(fates: impl IntoIterator<Item = &'f Fate>, difficulty: Option<f64>) -> Self {
-        let mut judged = Self { difficulty, ..Self::default() };
+    /// Of the outcomes of a model.
+    fn of<'f>(fates: impl IntoIterator<Item = &'f Fate>, weight: f64) -> Self {
+        let mut judged = Self { weight, ..Self::default() };
         for fate in fates {
             let Some(kind) = AnswerKind::of(fate) else { continue };
             judged.answers[kind as usize] += 1.0;
@@ -212,7 +221,7 @@ impl Judged {
         let accuracy = points / (FACTS as f64 * all);
         Seen {
             accuracy,
-            weighted_accuracy: self.difficulty.map_or(f64::NAN, |difficulty| accuracy * difficulty),
+            weighted_accuracy: accuracy * self.weight,
             abstention: abstentions / all,
             breadth_hallucination: others / (all - abstentions),
             depth_hallucination: 1.0 - stated_share,
@@ -220,43 +229,15 @@ impl Judged {
     }
 }
 
-/// The means of assessments; an assessment without a number has no part in it.
-fn means(assessments: &[Judged], shares: &Shares) -> Seen<Option<f64>> {
-    let mut sums: Seen<(f64, u32)> = Seen::default();
-    for judged in assessments {
-        sums = sums.zip(judged.seen(shares)).map(|((sum, number), value)| {
-            if value.is_finite() { (sum + value, number + 1) } else { (sum, number) }
-        });
-    }
-    sums.map(|(sum, number)| (number > 0).then(|| sum / f64::from(number)))
-}
-
-/// The numbers of a model by people, from the outcomes of its assessments as judges decided and the numbers of those. An interval
-/// adds what other questions would change, as [`RateIntervals`] says, to what another sheet would: both are independent, so their
-/// squares add up. `None` where the sheet says nothing of what counts.
-pub fn seen(
-    assessments: &[Vec<Fate>],
+/// The numbers of a model by people, from the outcomes of its answers as judges decided and the numbers of those: by how much people
+/// would change the number of all answers together is added to the mean over assessments. An interval adds what other questions
+/// would change, as [`RateIntervals`] says, to what another sheet would: both are independent, so their squares add up. `None`
+/// where the sheet says nothing of what counts.
+pub fn seen<'f>(
+    fates: impl IntoIterator<Item = &'f Fate>,
     metrics: &ModelMetrics,
     people: &PeopleSay,
 ) -> Seen<Option<SeenNumber>> {
-    let judged: Vec<Judged> = assessments
-        .iter()
-        .zip(&metrics.relative_difficulties)
-        .map(|(fates, difficulty)| Judged::of(fates, *difficulty))
-        .collect();
-    let shares = people.shares();
-    let lacks = people.lacks(&judged);
-    let mut drawn: Seen<Vec<f64>> = Seen::default();
-    for likely in people.likely() {
-        drawn = drawn.zip(means(&judged, &likely)).map(|(mut values, value)| {
-            values.extend(value);
-            values
-        });
-    }
-    let RateIntervals { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination } =
-        metrics.intervals;
-    let intervals =
-        Seen { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination };
     let by_judges: Seen<Option<Spread>> = Seen {
         accuracy: metrics.accuracy(),
         weighted_accuracy: metrics.weighted_accuracy(),
@@ -264,6 +245,26 @@ pub fn seen(
         breadth_hallucination: metrics.breadth_hallucination(),
         depth_hallucination: metrics.depth_hallucination(),
     };
+    let weight = match (by_judges.weighted_accuracy, by_judges.accuracy) {
+        (Some(weighted), Some(accuracy)) if accuracy.mean > 0.0 => weighted.mean / accuracy.mean,
+        _ => f64::NAN,
+    };
+    let judged = Judged::of(fates, weight);
+    let lacks = people.lacks(&judged);
+    let of_judges = judged.seen(&Shares::OF_JUDGES);
+    let changes =
+        |shares: &Shares| judged.seen(shares).zip(of_judges).map(|(people, judges)| people - judges);
+    let mut drawn: Seen<Vec<f64>> = Seen::default();
+    for likely in people.likely() {
+        drawn = drawn.zip(changes(&likely)).map(|(mut values, value)| {
+            values.push(value);
+            values
+        });
+    }
+    let RateIntervals { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination } =
+        metrics.intervals;
+    let intervals =
+        Seen { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination };
     let needs_facts = Seen {
         accuracy: true,
         weighted_accuracy: true,
@@ -271,27 +272,29 @@ pub fn seen(
         breadth_hallucination: false,
         depth_hallucination: true,
     };
-    let all = means(&judged, &shares).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts);
-    all.map(|(((mean, drawn), (by_judges, interval)), needs_facts)| {
-        let mean = mean.filter(|_| !(lacks.answers || needs_facts && lacks.facts))?;
-        let interval = by_judges.zip(interval).and_then(|(by_judges, interval)| {
-            let of_judges = (by_judges.mean - interval.low, interval.high - by_judges.mean);
-            around(mean, of_judges, drawn)
+    let all = changes(&people.shares()).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts);
+    all.map(|(((change, drawn), (by_judges, interval)), needs_facts)| {
+        let is_known = change.is_finite() && !(lacks.answers || needs_facts && lacks.facts);
+        let by_judges = by_judges.filter(|_| is_known)?.mean;
+        let interval = interval.and_then(|interval| {
+            around(by_judges + change, (by_judges - interval.low, interval.high - by_judges), change, drawn)
         });
-        Some(SeenNumber { mean, interval })
+        Some(SeenNumber { mean: by_judges + change, interval })
     })
 }
 
-/// The interval around a mean that both reach.
-fn around(mean: f64, (below, above): (f64, f64), mut drawn: Vec<f64>) -> Option<Interval> {
+/// The interval around a mean to which people add `change`: by how far it reaches below and above with judges, and what else people
+/// may add.
+fn around(mean: f64, (below, above): (f64, f64), change: f64, mut drawn: Vec<f64>) -> Option<Interval> {
+    drawn.retain(|value| value.is_finite());
     if drawn.is_empty() {
         return None;
     }
     drawn.sort_by(f64::total_cmp);
     let (low, high) =
         (stats::describe::quantile(&drawn, TAIL), stats::describe::quantile(&drawn, 1.0 - TAIL));
-    let (of_low, of_high) = ((mean - low).max(0.0), (high - mean).max(0.0));
-    Some(Interval { low: (mean - below.hypot(of_low)).max(0.0), high: mean + above.hypot(of_high) })
+    let (less, more) = ((change - low).max(0.0), (high - change).max(0.0));
+    Some(Interval { low: (mean - below.hypot(less)).max(0.0), high: mean + above.hypot(more) })
 }
 
 /// Of what a sheet says nothing, although it counts.
@@ -302,16 +305,13 @@ struct Lacks {
 }
 
 impl PeopleSay {
-    fn lacks(&self, assessments: &[Judged]) -> Lacks {
+    fn lacks(&self, judged: &Judged) -> Lacks {
         let shares = self.shares();
-        let counts = |of: &dyn Fn(&Judged) -> f64| assessments.iter().any(|judged| of(judged) > 0.0);
-        let answers =
-            (0..KINDS).any(|kind| shares.answers[kind][0].is_nan() && counts(&|judged| judged.answers[kind]));
+        let answers = (0..KINDS).any(|kind| shares.answers[kind][0].is_nan() && judged.answers[kind] > 0.0);
         let facts = Filter::ALL.into_iter().any(|by| {
             [false, true].into_iter().any(|correct| {
                 let decision = FactDecision { correct, by };
-                of_decision(&shares.stated, decision).is_nan()
-                    && counts(&|judged| of_decision(&judged.facts, decision))
+                of_decision(&shares.stated, decision).is_nan() && of_decision(&judged.facts, decision) > 0.0
             })
         });
         Lacks { answers, facts }
@@ -353,7 +353,7 @@ mod tests {
 
     /// The numbers of these answers by people.
     fn by(fates: &[Fate], people: &PeopleSay) -> Seen<Option<SeenNumber>> {
-        seen(&[fates.to_vec()], &metrics(fates), people)
+        seen(fates, &metrics(fates), people)
     }
 
     const AGREE: [[u32; KINDS]; KINDS] = [[20, 0, 0], [0, 20, 0], [0, 0, 20]];

@@ -8,7 +8,7 @@ use stats::Interval;
 use crate::kinds::kghalubench::numbers::ModelMetrics;
 use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate, RateIntervals, Spread};
 use crate::kinds::kghalubench::numbers::people::{AnswerKind, PeopleSay, Seen, SeenNumber, seen};
-use crate::kinds::kghalubench::show::found::{ModelFound, PipelineNumbers};
+use crate::kinds::kghalubench::show::found::PipelineNumbers;
 use crate::kinds::kghalubench::show::sheet::{Item, PersonVerdict};
 use crate::kinds::kghalubench::show::study::{ModelStudy, Study};
 
@@ -136,7 +136,7 @@ pub fn by_people(study: &Study, found: &PipelineNumbers, said: &[(Item, PersonVe
         .right(["judges %", "people %", "low %", "high %"])
         .titled("Numbers of models by people");
     for (model, of_model) in study.models.iter().zip(&found.models) {
-        let numbers = seen(&by_assessment(of_model, found.assessments.len()), &model.metrics, &people);
+        let numbers = seen(of_model.answers.iter().map(|answer| &answer.fate), &model.metrics, &people);
         for rate in &RATES {
             let judged = (rate.over_assessments)(&model.metrics);
             let by_people = (rate.by_people)(&numbers);
@@ -178,17 +178,6 @@ fn add(people: &mut PeopleSay, item: &Item, verdict: PersonVerdict) {
     if let Some(judged) = AnswerKind::of(&item.answer.fate) {
         people.add_answer(judged, said);
     }
-}
-
-/// The outcomes of a model's answers by assessment.
-fn by_assessment(model: &ModelFound, assessments: usize) -> Vec<Vec<Fate>> {
-    let mut fates = vec![Vec::new(); assessments];
-    for answer in &model.answers {
-        if let Some(of_assessment) = fates.get_mut(answer.assessment) {
-            of_assessment.push(answer.fate);
-        }
-    }
-    fates
 }
 
 /// Means over all models, and over the groups that are named for them: the paper's Table 4.
