@@ -138,7 +138,7 @@ fn people_check_judges(data: &Data, name: &str) {
     let by_people = |number: &str| {
         let rows = numbers["rows"].as_array().unwrap();
         let of_number = rows.iter().filter(|row| row["number"] == number);
-        of_number.map(|row| row["people %"].as_f64().unwrap()).collect::<Vec<_>>()
+        of_number.map(|row| row["people %"].as_f64().unwrap().round()).collect::<Vec<_>>()
     };
     assert_eq!((by_people("accuracy"), by_people("abstained")), (vec![100.0; 3], vec![0.0; 3]), "{numbers}");
     // A second person, who says the same of half of the rows, is compared with the first.

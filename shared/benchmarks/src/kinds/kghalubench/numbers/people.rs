@@ -272,14 +272,24 @@ pub fn seen<'f>(
         breadth_hallucination: false,
         depth_hallucination: true,
     };
-    let all = changes(&people.shares()).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts);
-    all.map(|(((change, drawn), (by_judges, interval)), needs_facts)| {
+    // Only Wa has no greatest value.
+    let most = Seen {
+        accuracy: 1.0,
+        weighted_accuracy: f64::INFINITY,
+        abstention: 1.0,
+        breadth_hallucination: 1.0,
+        depth_hallucination: 1.0,
+    };
+    let all = changes(&people.shares()).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts.zip(most));
+    all.map(|(((change, drawn), (by_judges, interval)), (needs_facts, most))| {
         let is_known = change.is_finite() && !(lacks.answers || needs_facts && lacks.facts);
         let by_judges = by_judges.filter(|_| is_known)?.mean;
         let interval = interval.and_then(|interval| {
             around(by_judges + change, (by_judges - interval.low, interval.high - by_judges), change, drawn)
         });
-        Some(SeenNumber { mean: by_judges + change, interval })
+        let within = |number: f64| number.clamp(0.0, most);
+        let interval = interval.map(|of| Interval { low: within(of.low), high: within(of.high) });
+        Some(SeenNumber { mean: within(by_judges + change), interval })
     })
 }
 
@@ -294,7 +304,7 @@ fn around(mean: f64, (below, above): (f64, f64), change: f64, mut drawn: Vec<f64
     let (low, high) =
         (stats::describe::quantile(&drawn, TAIL), stats::describe::quantile(&drawn, 1.0 - TAIL));
     let (less, more) = ((change - low).max(0.0), (high - change).max(0.0));
-    Some(Interval { low: (mean - below.hypot(less)).max(0.0), high: mean + above.hypot(more) })
+    Some(Interval { low: mean - below.hypot(less), high: mean + above.hypot(more) })
 }
 
 /// Of what a sheet says nothing, although it counts.
