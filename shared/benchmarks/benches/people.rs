@@ -145,7 +145,7 @@ impl World {
         let by_assessment: Vec<Vec<AnsweredQuestion>> = answers.iter().map(answered).collect();
         let metrics = ModelMetrics::of(&by_assessment, Some(0.5));
         let people = self.sheet(answers.iter().flatten(), random);
-        seen(answers.iter().flatten().map(|answer| &answer.judged), &metrics, &people)
+        seen(answers.iter().flatten().map(|answer| &answer.judged), &metrics, &people.shares())
     }
 
     /// A sheet with as many rows of each deciding stage, as far as it reaches.

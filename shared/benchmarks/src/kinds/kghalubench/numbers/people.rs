@@ -76,6 +76,15 @@ struct Shares {
     stated: ByDecision<f64>,
 }
 
+/// What the shares of a sheet are taken to be, for the numbers of every model.
+#[derive(Debug)]
+pub struct SheetShares {
+    /// As they were seen.
+    seen: Shares,
+    /// As likely as each other after this sheet.
+    likely: Vec<Shares>,
+}
+
 impl PeopleSay {
     /// Adds a row about an answer.
     pub fn add_answer(&mut self, judged: AnswerKind, said: AnswerKind) {
@@ -90,14 +99,17 @@ impl PeopleSay {
     }
 
     /// The shares of the sheet.
-    fn shares(&self) -> Shares {
+    pub fn shares(&self) -> SheetShares {
+        SheetShares { seen: self.seen(), likely: self.likely() }
+    }
+
+    fn seen(&self) -> Shares {
         let share = |part: u32, all: u32| if all == 0 { f64::NAN } else { f64::from(part) / f64::from(all) };
         let answers = self.answers.map(|said| said.map(|part| share(part, said.iter().sum())));
         let stated = self.facts.map(|of_filter| of_filter.map(|rows| share(rows.stated, rows.all)));
         Shares { answers, stated }
     }
 
-    /// Shares that are as likely as each other after this sheet.
     fn likely(&self) -> Vec<Shares> {
         let nothing = Shares { answers: Default::default(), stated: ByDecision::default() };
         let mut drawn = vec![nothing; DRAWS];
@@ -236,7 +248,7 @@ impl Judged {
 pub fn seen<'f>(
     fates: impl IntoIterator<Item = &'f Fate>,
     metrics: &ModelMetrics,
-    people: &PeopleSay,
+    people: &SheetShares,
 ) -> Seen<Option<SeenNumber>> {
     let by_judges: Seen<Option<Spread>> = Seen {
         accuracy: metrics.accuracy(),
@@ -250,13 +262,13 @@ pub fn seen<'f>(
         _ => f64::NAN,
     };
     let judged = Judged::of(fates, weight);
-    let lacks = people.lacks(&judged);
+    let lacks = people.seen.lacks(&judged);
     let of_judges = judged.seen(&Shares::OF_JUDGES);
     let changes =
         |shares: &Shares| judged.seen(shares).zip(of_judges).map(|(people, judges)| people - judges);
     let mut drawn: Seen<Vec<f64>> = Seen::default();
-    for likely in people.likely() {
-        drawn = drawn.zip(changes(&likely)).map(|(mut values, value)| {
+    for likely in &people.likely {
+        drawn = drawn.zip(changes(likely)).map(|(mut values, value)| {
             values.push(value);
             values
         });
@@ -280,7 +292,7 @@ pub fn seen<'f>(
         breadth_hallucination: 1.0,
         depth_hallucination: 1.0,
     };
-    let all = changes(&people.shares()).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts.zip(most));
+    let all = changes(&people.seen).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts.zip(most));
     all.map(|(((change, drawn), (by_judges, interval)), (needs_facts, most))| {
         let is_known = change.is_finite() && !(lacks.answers || needs_facts && lacks.facts);
         let by_judges = by_judges.filter(|_| is_known)?.mean;
@@ -314,14 +326,13 @@ struct Lacks {
     facts: bool,
 }
 
-impl PeopleSay {
+impl Shares {
     fn lacks(&self, judged: &Judged) -> Lacks {
-        let shares = self.shares();
-        let answers = (0..KINDS).any(|kind| shares.answers[kind][0].is_nan() && judged.answers[kind] > 0.0);
+        let answers = (0..KINDS).any(|kind| self.answers[kind][0].is_nan() && judged.answers[kind] > 0.0);
         let facts = Filter::ALL.into_iter().any(|by| {
             [false, true].into_iter().any(|correct| {
                 let decision = FactDecision { correct, by };
-                of_decision(&shares.stated, decision).is_nan() && of_decision(&judged.facts, decision) > 0.0
+                of_decision(&self.stated, decision).is_nan() && of_decision(&judged.facts, decision) > 0.0
             })
         });
         Lacks { answers, facts }
@@ -363,7 +374,7 @@ mod tests {
 
     /// The numbers of these answers by people.
     fn by(fates: &[Fate], people: &PeopleSay) -> Seen<Option<SeenNumber>> {
-        seen(fates, &metrics(fates), people)
+        seen(fates, &metrics(fates), &people.shares())
     }
 
     const AGREE: [[u32; KINDS]; KINDS] = [[20, 0, 0], [0, 20, 0], [0, 0, 20]];

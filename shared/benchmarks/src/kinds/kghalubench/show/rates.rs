@@ -131,12 +131,13 @@ pub fn by_people(study: &Study, found: &PipelineNumbers, said: &[(Item, PersonVe
     for (item, verdict) in said {
         add(&mut people, item, *verdict);
     }
+    let shares = people.shares();
     let mut table = Table::default()
         .left(["model", "number"])
         .right(["judges %", "people %", "low %", "high %"])
         .titled("Numbers of models by people");
     for (model, of_model) in study.models.iter().zip(&found.models) {
-        let numbers = seen(of_model.answers.iter().map(|answer| &answer.fate), &model.metrics, &people);
+        let numbers = seen(of_model.answers.iter().map(|answer| &answer.fate), &model.metrics, &shares);
         for rate in &RATES {
             let judged = (rate.over_assessments)(&model.metrics);
             let by_people = (rate.by_people)(&numbers);
