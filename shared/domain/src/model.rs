@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
 pub use crate::provider::Connector;
-use crate::request::RequestSettings;
+use crate::request::{RequestSettings, is_default};
 
 /// A model under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,10 +89,6 @@ impl ModelSpec {
             recorded: Vec::new(),
         }
     }
-}
-
-fn is_default<T: Default + PartialEq>(settings: &T) -> bool {
-    *settings == T::default()
 }
 
 /// Where a key is stored; never the key itself.

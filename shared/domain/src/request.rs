@@ -25,7 +25,8 @@ pub struct RequestSettings {
     pub extra_body: Map<String, Value>,
 }
 
-fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+/// Whether a setting may be left out when it is written.
+pub(crate) fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
 
