@@ -52,6 +52,17 @@ fn ask(data: &Path, arguments: &[&str]) -> Finished {
     finish(kgfleet().args(arguments).env("KGFLEET_DATA_DIR", data))
 }
 
+/// All benchmarks, briefly, as one of the coordinators sees them; what it said instead, where it could not tell.
+fn views(chaos: &Chaos, number: usize) -> Result<BTreeMap<String, BenchmarkView>, Finished> {
+    let url = chaos.fleet.url(number);
+    let status = ask(&chaos.fleet.data(), &["status", "--json", "--coordinator", &url]);
+    if status.code() != Some(0) {
+        return Err(status);
+    }
+    let views = status.stdout.lines().map(|line| serde_json::from_str::<BenchmarkView>(line).unwrap());
+    Ok(views.map(|view| (view.run.to_string(), view)).collect())
+}
+
 /// What was asked of a benchmark to make it end.
 #[derive(Default)]
 struct Mended {
@@ -69,7 +80,18 @@ impl Reckoning {
         for number in 0.. {
             let now = Instant::now();
             chaos.tend(now);
-            let views = self.views(chaos, number);
+            let late = healed.elapsed() > LIVELY;
+            let views = match views(chaos, number) {
+                Ok(views) => views,
+                Err(_) if !late => {
+                    std::thread::sleep(LOOK);
+                    continue;
+                }
+                Err(silent) => {
+                    self.wrong.push(format!("no coordinator says what there is\n{silent}"));
+                    break;
+                }
+            };
             let mut open = Vec::new();
             for name in self.names(chaos, &views) {
                 if done.contains(&name) {
@@ -88,7 +110,7 @@ impl Reckoning {
                 self.ended_after = healed.elapsed();
                 break;
             }
-            if healed.elapsed() > LIVELY {
+            if late {
                 self.ended_after = healed.elapsed();
                 self.judge_open(chaos, &views, open);
                 break;
@@ -96,14 +118,6 @@ impl Reckoning {
             std::thread::sleep(LOOK);
         }
         self.benchmarks = done.len();
-    }
-
-    /// All benchmarks, briefly, as one of the coordinators sees them.
-    fn views(&self, chaos: &Chaos, number: usize) -> BTreeMap<String, BenchmarkView> {
-        let url = chaos.fleet.url(number);
-        let status = ask(&chaos.fleet.data(), &["status", "--json", "--coordinator", &url]);
-        let views = status.stdout.lines().filter_map(|line| serde_json::from_str::<BenchmarkView>(line).ok());
-        views.map(|view| (view.run.to_string(), view)).collect()
     }
 
     /// Whatever was submitted, by the word of a coordinator or of the disk.
