@@ -61,15 +61,18 @@ impl Strangers {
         if self.older.is_some() || !fleet.has_sound_redis(now) {
             return None;
         }
-        let ends = now + AWAY_MAX + STAYS_FOR;
-        fleet.trouble_redis(ends).put_aside()?;
+        // A queue that lost everything a moment ago is no older one: whoever meets it may bind it.
+        let accepted = accepted(fleet)?;
+        (fleet.trouble_redis(now).number()? == accepted).then_some(())?;
+        fleet.trouble_redis(now + AWAY_MAX + STAYS_FOR).put_aside()?;
         self.older = Some(Older::Aside(now));
         Some(now + AWAY_FOR + STAYS_FOR)
     }
 
-    /// Whether coordinators see the newest queue.
+    /// Whether every coordinator sees the newest queue. One with another queue that finds a folder from which the records are
+    /// just being removed takes it for a new one.
     pub fn is_queue_right(&self) -> bool {
-        self.older.is_none()
+        self.older.is_none() && self.here.is_empty()
     }
 
     fn start(&mut self, fleet: &Fleet, queue: &str, now: Instant, is_of_older_queue: bool) {
