@@ -48,10 +48,6 @@ impl AnswerKind {
 /// A number for each filter that decides about facts, and for each of its verdicts.
 type ByDecision<T> = [[T; 2]; Filter::ALL.len()];
 
-fn of_decision<T: Copy>(table: &ByDecision<T>, decision: FactDecision) -> T {
-    table[decision.by as usize][usize::from(decision.correct)]
-}
-
 /// Rows about facts.
 #[derive(Clone, Copy, Debug, Default)]
 struct FactRows {
@@ -228,7 +224,9 @@ impl Judged {
         // Stated facts are those of answers about the entity.
         let place = AnswerKind::Same as usize;
         let judged_same = part(self.answers[place], shares.answers[place][place]);
-        let stated_share = (stated / (FACTS as f64 * judged_same)).min(1.0);
+        let stated_share = stated / (FACTS as f64 * judged_same);
+        // `f64::min` would make a share of 1 of what is not a number.
+        let stated_share = if stated_share > 1.0 { 1.0 } else { stated_share };
         let points = abstentions + part(same, FACTS as f64 * stated_share);
         let accuracy = points / (FACTS as f64 * all);
         Seen {
@@ -262,7 +260,6 @@ pub fn seen<'f>(
         _ => f64::NAN,
     };
     let judged = Judged::of(fates, weight);
-    let lacks = people.seen.lacks(&judged);
     let of_judges = judged.seen(&Shares::OF_JUDGES);
     let changes =
         |shares: &Shares| judged.seen(shares).zip(of_judges).map(|(people, judges)| people - judges);
@@ -277,13 +274,6 @@ pub fn seen<'f>(
         metrics.intervals;
     let intervals =
         Seen { accuracy, weighted_accuracy, abstention, breadth_hallucination, depth_hallucination };
-    let needs_facts = Seen {
-        accuracy: true,
-        weighted_accuracy: true,
-        abstention: false,
-        breadth_hallucination: false,
-        depth_hallucination: true,
-    };
     // Only Wa has no greatest value.
     let most = Seen {
         accuracy: 1.0,
@@ -292,10 +282,9 @@ pub fn seen<'f>(
         breadth_hallucination: 1.0,
         depth_hallucination: 1.0,
     };
-    let all = changes(&people.seen).zip(drawn).zip(by_judges.zip(intervals)).zip(needs_facts.zip(most));
-    all.map(|(((change, drawn), (by_judges, interval)), (needs_facts, most))| {
-        let is_known = change.is_finite() && !(lacks.answers || needs_facts && lacks.facts);
-        let by_judges = by_judges.filter(|_| is_known)?.mean;
+    let all = changes(&people.seen).zip(drawn).zip(by_judges.zip(intervals)).zip(most);
+    all.map(|(((change, drawn), (by_judges, interval)), most)| {
+        let by_judges = by_judges.filter(|_| change.is_finite())?.mean;
         let interval = interval.and_then(|interval| {
             around(by_judges + change, (by_judges - interval.low, interval.high - by_judges), change, drawn)
         });
@@ -317,26 +306,6 @@ fn around(mean: f64, (below, above): (f64, f64), change: f64, mut drawn: Vec<f64
         (stats::describe::quantile(&drawn, TAIL), stats::describe::quantile(&drawn, 1.0 - TAIL));
     let (less, more) = ((change - low).max(0.0), (high - change).max(0.0));
     Some(Interval { low: mean - below.hypot(less), high: mean + above.hypot(more) })
-}
-
-/// Of what a sheet says nothing, although it counts.
-#[derive(Clone, Copy, Debug)]
-struct Lacks {
-    answers: bool,
-    facts: bool,
-}
-
-impl Shares {
-    fn lacks(&self, judged: &Judged) -> Lacks {
-        let answers = (0..KINDS).any(|kind| self.answers[kind][0].is_nan() && judged.answers[kind] > 0.0);
-        let facts = Filter::ALL.into_iter().any(|by| {
-            [false, true].into_iter().any(|correct| {
-                let decision = FactDecision { correct, by };
-                of_decision(&self.stated, decision).is_nan() && of_decision(&judged.facts, decision) > 0.0
-            })
-        });
-        Lacks { answers, facts }
-    }
 }
 
 #[cfg(test)]
@@ -410,6 +379,19 @@ mod tests {
     }
 
     #[test]
+    fn nobody_knows_what_answers_state_whose_facts_nobody_judged() {
+        let fates = [Fate::Hallucinated; 10];
+        // A fifth of what was taken for answers about others is about the entity.
+        let said = people([[20, 0, 0], [0, 16, 4], [0, 0, 20]], [[0, 20], [20, 20]]);
+        let seen = by(&fates, &said);
+        assert!(near(seen.breadth_hallucination, 0.8), "{seen:?}");
+        assert_eq!((seen.accuracy, seen.depth_hallucination), (None, None));
+        // Where none is, there is nothing to know of facts.
+        let seen = by(&fates, &people(AGREE, [[0, 0]; 2]));
+        assert!(near(seen.accuracy, 0.0), "{seen:?}");
+    }
+
+    #[test]
     fn a_longer_sheet_leaves_less_open() {
         let fates = assessment();
         let width = |times: u32| {
@@ -430,6 +412,7 @@ mod tests {
         assert!(no_facts.abstention.is_some() && no_facts.breadth_hallucination.is_some());
         let no_abstentions = people([[0; KINDS], AGREE[1], AGREE[2]], [[0, 20], [20, 20]]);
         let found = by(&fates, &no_abstentions);
-        assert_eq!(found, Seen::default());
+        assert!(near(found.depth_hallucination, 1.0 / 3.0), "it needs no abstentions: {found:?}");
+        assert_eq!(Seen { depth_hallucination: None, ..found }, Seen::default());
     }
 }
