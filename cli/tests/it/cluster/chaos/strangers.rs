@@ -63,7 +63,9 @@ impl Strangers {
         }
         // A queue that lost everything a moment ago is no older one: whoever meets it may bind it.
         let accepted = accepted(fleet)?;
-        (fleet.trouble_redis(now).number()? == accepted).then_some(())?;
+        if fleet.trouble_redis(now).number() != Some(accepted) {
+            return None;
+        }
         fleet.trouble_redis(now + AWAY_MAX + STAYS_FOR).put_aside()?;
         self.older = Some(Older::Aside(now));
         Some(now + AWAY_FOR + STAYS_FOR)
