@@ -137,7 +137,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let mut told: HashMap<ColumnId, (ModelProvenance, Sampling)> = HashMap::new();
     let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
-    let parts = (!whole).then(|| records.records::<Part>(keys()).map(|read| Ok((read?.1, None))));
+    let parts = (!whole).then(|| records.parts::<Part>(keys()).map(|read| Ok((read?.1, None))));
     let records = whole.then(|| {
         records.records::<Record>(keys()).map(|read| {
             let record = read?.1;

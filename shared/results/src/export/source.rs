@@ -15,7 +15,7 @@ use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
 use super::{ExportError, ExportSummary, csv, jsonl, to_file, xlsx};
 use crate::RunManifest;
 use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
-use crate::log::{LogCipher, LogEntry, LogError, Ordered, WinnerIndex};
+use crate::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
 
 /// The source of exports and reports of a run.
 pub struct Source {
@@ -70,12 +70,20 @@ pub struct Written {
 }
 
 impl Source {
-    /// The winning records of `keys`, read as `R`, with their tickets.
+    /// The winning records of `keys`, read as `R` with their texts, with their tickets.
     pub fn records<R: DeserializeOwned>(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
     ) -> impl Iterator<Item = Result<(u64, R), LogError>> {
-        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys)
+        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, RECORDS_AT_ONCE)
+    }
+
+    /// As [`records`](Self::records), for an `R` without the texts: more of them are held at once.
+    pub fn parts<R: DeserializeOwned>(
+        &self,
+        keys: impl Iterator<Item = DialogueKey>,
+    ) -> impl Iterator<Item = Result<(u64, R), LogError>> {
+        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE)
     }
 
     /// Writes the records of `keys` to a file, and beside a CSV or Parquet file its [provenances](provenance).
@@ -151,7 +159,7 @@ impl Source {
             Form::Wide => {
                 // The columns must be known before the first row.
                 let mut names = ScoreNames::default();
-                for read in self.records::<ScoresOnly>(keys()) {
+                for read in self.parts::<ScoresOnly>(keys()) {
                     names.learn(&read?.1);
                 }
                 Ok(Layout::wide(&self.run, headline, &names))
@@ -164,8 +172,7 @@ impl Source {
         keys: impl Iterator<Item = DialogueKey>,
         texts: Texts,
     ) -> impl Iterator<Item = Result<TableRecord, LogError>> {
-        self.records(keys)
-            .map(move |read| read.map(|(_, record): (u64, TableRecord)| record.disclosed(texts)))
+        self.parts(keys).map(move |read| read.map(|(_, record): (u64, TableRecord)| record.disclosed(texts)))
     }
 
     fn result_json(

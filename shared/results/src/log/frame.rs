@@ -190,11 +190,18 @@ pub fn decode(
 
 /// Never returns more bytes than the header says.
 fn decompress(header: &FrameHeader, payload: &[u8]) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity((header.line_bytes as usize).min(AT_ONCE_BYTES));
-    // One more byte is enough to detect a wrong length.
-    zstd::stream::read::Decoder::with_buffer(payload)?
-        .take(u64::from(header.line_bytes) + 1)
-        .read_to_end(&mut text)?;
+    let bytes = header.line_bytes as usize;
+    // In one call, the decoder writes to the text itself; a stream needs a window beside it, and copies.
+    let text = if bytes <= AT_ONCE_BYTES {
+        zstd::bulk::decompress(payload, bytes)?
+    } else {
+        let mut text = Vec::with_capacity(AT_ONCE_BYTES);
+        // One more byte is enough to detect a wrong length.
+        zstd::stream::read::Decoder::with_buffer(payload)?
+            .take(u64::from(header.line_bytes) + 1)
+            .read_to_end(&mut text)?;
+        text
+    };
     if text.len() != header.line_bytes as usize {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -245,6 +252,22 @@ mod tests {
             frame[at] ^= 1 << bit;
             let (header, payload) = split(&frame);
             prop_assert!(FrameHeader::decode(header).is_none_or(|header| !header.matches(payload)));
+        }
+    }
+
+    #[test]
+    fn a_wrong_length_is_found_also_where_the_text_is_longer_than_one_call_decodes() {
+        let place = FramePlace { segment: segment(0, 1), offset: 0 };
+        for bytes in [3000, AT_ONCE_BYTES, AT_ONCE_BYTES + 1] {
+            let text = vec![b'x'; bytes];
+            let frame = Encoder::new().unwrap().encode(&text, 1, None).unwrap();
+            let (header, payload) = split(&frame);
+            let header = FrameHeader::decode(header).unwrap();
+            assert!(decode(&header, payload, None, place).unwrap() == text);
+            for line_bytes in [header.line_bytes - 1, header.line_bytes + 1] {
+                let wrong = decode(&FrameHeader { line_bytes, ..header }, payload, None, place);
+                assert!(matches!(wrong, Err(FrameError::Malformed(_))), "{bytes} bytes as {line_bytes}");
+            }
         }
     }
 

@@ -56,7 +56,7 @@ pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;
 pub use head::{OutcomeHead, RecordHead};
 pub use lines::{EntryLocation, FrameLines, Line};
-pub use ordered::Ordered;
+pub use ordered::{Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE};
 pub use places::PlaceReader;
 pub use position::Position;
 pub use reader::{LogItem, LogReader};

@@ -12,10 +12,13 @@ use super::error::LogError;
 use super::places::PlaceReader;
 use super::winner::WinnerIndex;
 
-/// Records held at once. The log is in the order of commits, so records are read in groups, each in the order of the
-/// log, so that each frame is decoded once per group. A group of whole records takes about 15 MB at the published mean
-/// length of a dialogue; larger groups are not faster.
-const GROUP_RECORDS: usize = 1024;
+/// Whole records held at once. The log is in the order of commits, so records are read in groups, each in the order of the
+/// log, so that each frame is decoded once per group: a frame of a run of many models has records of many groups. A group
+/// takes about 30 MB at the published mean length of a dialogue.
+pub const RECORDS_AT_ONCE: usize = 2048;
+
+/// Parts of records held at once, without the texts: a few kB each.
+pub const PARTS_AT_ONCE: usize = 8192;
 
 /// Streams winning records, or the part of them that `R` is, with their tickets in a chosen order. Memory does not grow with
 /// the run.
@@ -23,19 +26,29 @@ pub struct Ordered<'a, K, R> {
     index: &'a WinnerIndex,
     places: PlaceReader,
     keys: K,
+    at_once: usize,
     group: vec::IntoIter<(u64, R)>,
 }
 
 impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R> {
-    /// `index` must be built from this log. Keys without a record are skipped.
-    pub fn new(index: &'a WinnerIndex, log: &Path, cipher: Option<&LogCipher>, keys: K) -> Self {
-        Self { index, places: PlaceReader::new(log, cipher), keys, group: Vec::new().into_iter() }
+    /// `index` must be built from this log. Keys without a record are skipped. `at_once` records are held, for example
+    /// [`RECORDS_AT_ONCE`].
+    pub fn new(
+        index: &'a WinnerIndex,
+        log: &Path,
+        cipher: Option<&LogCipher>,
+        keys: K,
+        at_once: usize,
+    ) -> Self {
+        // Within a group no frame is needed again, and between groups there are more frames than could be kept.
+        let places = PlaceReader::in_order(log, cipher);
+        Self { index, places, keys, at_once, group: Vec::new().into_iter() }
     }
 
     /// Reads the next group; empty at the end.
     fn read_group(&mut self) -> Result<Vec<(u64, R)>, LogError> {
         let recorded = self.keys.by_ref().filter_map(|key| self.index.get(&key));
-        let mut wanted: Vec<_> = recorded.take(GROUP_RECORDS).map(|rank| rank.location()).zip(0..).collect();
+        let mut wanted: Vec<_> = recorded.take(self.at_once).map(|rank| rank.location()).zip(0..).collect();
         wanted.sort_unstable();
         let mut group: Vec<Option<(u64, R)>> = Vec::new();
         group.resize_with(wanted.len(), || None);
@@ -59,5 +72,42 @@ impl<K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Iterator for Ordered<
             Err(error) => return Some(Err(error)),
         }
         self.group.next().map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Record;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::log::{LogOptions, LogWriter};
+    use crate::testing;
+
+    proptest! {
+        #[test]
+        fn records_come_in_the_order_of_the_keys_whatever_is_held_at_once(
+            groups in prop::collection::vec(1..4_u32, 1..5),
+            asked in prop::collection::vec(0..12_u32, 0..12),
+            at_once in 1..5_usize,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let options = LogOptions { segment_bytes: 1500, ..LogOptions::default() };
+            let (mut writer, _) = LogWriter::open(folder.path(), options).unwrap();
+            let mut written = 0;
+            for group in groups {
+                for _ in 0..group {
+                    writer.append(&testing::entry(written.into(), "m", written, true)).unwrap();
+                    written += 1;
+                }
+                writer.commit().unwrap();
+            }
+            let index = WinnerIndex::build(folder.path(), None, 12, |_| {}).unwrap();
+            let keys = asked.iter().map(|&iteration| testing::key("m", iteration));
+            let read = Ordered::<_, Record>::new(&index, folder.path(), None, keys, at_once);
+            let read: Vec<u64> = read.map(|read| read.unwrap().0).collect();
+            let recorded = asked.into_iter().filter(|&iteration| iteration < written).map(u64::from);
+            prop_assert_eq!(read, recorded.collect::<Vec<_>>());
+        }
     }
 }

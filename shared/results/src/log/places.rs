@@ -13,7 +13,7 @@ use super::segment::{Part, Segment};
 use super::segment_id::SegmentId;
 use crate::files::Doing;
 
-/// Bytes of decoded frames kept, besides the last one: a few frames of ordinary size. Records that were asked
+/// Bytes of decoded frames that a reader in any order keeps, besides the last one: a few frames of ordinary size. Records that were asked
 /// together were written together, so most frames are decoded once per few hundred entries.
 const KEPT_BYTES: usize = 32 << 20;
 
@@ -21,10 +21,14 @@ const KEPT_BYTES: usize = 32 << 20;
 pub struct PlaceReader {
     folder: PathBuf,
     cipher: Option<LogCipher>,
+    /// The segment read last: most frames lie in the segment of the one before.
+    open: Option<(SegmentId, Segment)>,
     /// Most recently used first.
     frames: VecDeque<Frame>,
     /// Bytes of all of them.
     bytes: usize,
+    /// Bytes of them that are kept besides the last one.
+    bytes_max: usize,
 }
 
 struct Frame {
@@ -36,7 +40,19 @@ struct Frame {
 impl PlaceReader {
     /// A reader of the log in `folder`.
     pub fn new(folder: &Path, cipher: Option<&LogCipher>) -> Self {
-        Self { folder: folder.to_owned(), cipher: cipher.cloned(), frames: VecDeque::new(), bytes: 0 }
+        Self {
+            folder: folder.to_owned(),
+            cipher: cipher.cloned(),
+            open: None,
+            frames: VecDeque::new(),
+            bytes: 0,
+            bytes_max: KEPT_BYTES,
+        }
+    }
+
+    /// A reader that is asked for places in the order of the log: it keeps the last frame only.
+    pub fn in_order(folder: &Path, cipher: Option<&LogCipher>) -> Self {
+        Self { bytes_max: 0, ..Self::new(folder, cipher) }
     }
 
     /// The record at a position, or [a part of it](super::RecordHead), and its JSON; `None` if there is no entry.
@@ -66,11 +82,17 @@ impl PlaceReader {
         parsed(&self.folder, &line)
     }
 
-    fn open(&self, place: EntryLocation) -> Result<Option<FrameLines>, LogError> {
+    fn open(&mut self, place: EntryLocation) -> Result<Option<FrameLines>, LogError> {
         let path = place.segment.path(&self.folder);
-        let mut segment = Segment::open(&self.folder, place.segment, None)?;
+        // A segment that was opened before this frame was written does not have it.
+        let kept = self.open.take_if(|(id, segment)| *id == place.segment && place.offset < segment.length());
+        let mut segment = match kept {
+            Some((_, segment)) => segment,
+            None => Segment::open(&self.folder, place.segment, None)?,
+        };
         segment.seek(place.offset);
         let part = segment.next_part().doing("read", &path)?;
+        self.open = Some((place.segment, segment));
         let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };
         let place = FramePlace { segment: place.segment, offset };
         match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
@@ -83,7 +105,7 @@ impl PlaceReader {
     /// Drops the least recently used frames.
     fn forget(&mut self) {
         let last = self.frames.front().map_or(0, |frame| frame.lines.bytes());
-        while self.bytes - last > KEPT_BYTES
+        while self.bytes - last > self.bytes_max
             && let Some(frame) = self.frames.pop_back()
         {
             self.bytes -= frame.lines.bytes();

@@ -164,3 +164,17 @@ fn an_encrypted_log_is_not_followed_without_its_key() {
         assert!(matches!(tail.poll(), Err(LogError::KeyNeeded { .. })));
     }
 }
+
+#[test]
+fn a_reader_of_places_reads_what_was_written_after_it_opened_the_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
+    let mut tail = LogTail::new(folder.path(), None, None);
+    let mut places = PlaceReader::in_order(folder.path(), None);
+    for ticket in 0..3 {
+        writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();
+        writer.commit().unwrap();
+        let (location, _) = poll(&mut tail).0[0];
+        assert_eq!(places.read::<RecordHead>(location).unwrap().unwrap().ticket, ticket);
+    }
+}
