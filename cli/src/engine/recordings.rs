@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use domain::spelling;
 use domain::{Answer, DialogueKey, Iteration, ModelLabel, Prompt, PromptKind, TaskLabel};
 use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
@@ -76,7 +77,8 @@ pub fn recorded_dialogues(
     match (taken.len(), recorded_model_id) {
         (1, _) => Ok(recording),
         (0, Some(wanted)) => {
-            bail!("the recorded files contain no model `{wanted}`; they contain {}", list(&passed_over))
+            let offered = spelling::offer(wanted, passed_over.iter().map(String::as_str));
+            bail!("the recorded files contain no model `{wanted}`; {offered}")
         }
         (0, None) => bail!("the recorded files contain no record"),
         (_, Some(wanted)) => bail!("`{wanted}` may be any of these recorded models: {}", list(&taken)),

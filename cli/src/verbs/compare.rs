@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
+use domain::spelling;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
@@ -128,7 +129,8 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
             let (first, second) = (fits(a), fits(b));
             for (name, found) in [(a, &first), (b, &second)] {
                 if found.is_empty() {
-                    bail!(usage!("there is no model `{name}`; there are {}", headings.join(", ")));
+                    let offered = spelling::offer(name, headings.iter().map(String::as_str));
+                    bail!(usage!("there is no model `{name}`; {offered}"));
                 }
                 let is_namesake =
                     |a: &&ColumnId| found.iter().any(|b| all.columns[**a].is_namesake_of(&all.columns[*b]));

@@ -65,7 +65,7 @@ const CASES: &[Wrong] = &[
         RUN,
         "name = 'a'\ntasks = ['RdfFriendCount-xyz']\n[[models]]\nlabel = 'm'\nconnector = 'simulated'\n",
         USAGE,
-        ["RdfFriendCount-xyz", "tasks", "tasks are"],
+        ["RdfFriendCount-xyz", "no task of the pack", "did you mean `RdfFriendCount-nt-1`"],
     ),
     wrong(
         RUN,
@@ -175,8 +175,8 @@ const CASES: &[Wrong] = &[
         USAGE,
         ["invalid value '0'", "--concurrency", "`auto` or a number from 1"],
     ),
-    wrong("run --task Nonsense*", "", USAGE, ["Nonsense*", "tasks", "tasks are"]),
-    wrong("plan quick --task Nonsense*", "", USAGE, ["Nonsense*", "tasks", "tasks are"]),
+    wrong("run --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
+    wrong("plan quick --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
     wrong("run --endpoint http://127.0.0.1:9", "", USAGE, ["--model", "required", "Usage"]),
     wrong(
         "retry some-run --cause nonsense",

@@ -10,6 +10,7 @@ use benchmarks::JudgeWordings;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
+use domain::spelling::{self, with_question};
 use domain::{Ask, Priority};
 use serde::{Deserialize, Serialize};
 
@@ -151,11 +152,11 @@ impl Configuration {
         let syntax = |message: String| ConfigurationError::Syntax { file: file.to_owned(), message };
         let configuration: Self = if Path::new(file).extension().is_some_and(|extension| extension == "toml")
         {
-            toml::from_str(text).map_err(|error| syntax(error.to_string()))?
+            toml::from_str(text).map_err(|error| syntax(with_question(error.to_string())))?
         } else if llmkgbench::is_one(text) {
             llmkgbench::parse(text).map_err(syntax)?
         } else {
-            serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))?
+            serde_saphyr::from_str(text).map_err(|error| syntax(with_question(error.to_string())))?
         };
         configuration.validate(file)?;
         Ok(configuration)
@@ -223,9 +224,10 @@ impl Configuration {
             }
             return Ok(());
         };
-        let known = || benchmarks::kinds::judged().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
         let Some(kind) = benchmarks::kinds::find(Some(name)) else {
-            return wrong("pipeline".to_owned(), format!("is `{name}`; known are: {}", known()));
+            let known: Vec<&str> = benchmarks::kinds::judged().map(|kind| kind.name).collect();
+            let offered = spelling::offer(name, known.iter().copied());
+            return wrong("pipeline".to_owned(), format!("is `{name}`; {offered}"));
         };
         for stage in kind.stages() {
             let field = format!("judges.{}", stage.judge);
@@ -431,7 +433,7 @@ models:
         assert!(error("label = \"sim\"", "label = \"local\"").contains("models[1].label"));
         assert!(error("skill = 0.5", "skill = 1.5").contains("between 0 and 1"));
         let unknown = error("iterations = 3", "iteration = 3");
-        assert!(unknown.contains("iteration") && unknown.contains("line"), "{unknown}");
+        assert!(unknown.contains("line") && unknown.ends_with("did you mean `iterations`?"), "{unknown}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use benchmarks::kinds;
+use domain::spelling;
 use domain::text::hex;
 use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
@@ -91,11 +92,11 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A task is not in the pack.
-    #[error("no task of the pack fits `{choice}`; tasks are: {known}")]
+    #[error("no task of the pack fits `{choice}`; {offered}")]
     UnknownTask {
         choice: String,
-        /// The labels in the pack.
-        known: String,
+        /// Labels in the pack that may be meant.
+        offered: String,
     },
 }
 
@@ -220,11 +221,16 @@ fn unmatched(
         let glob = Glob::new(pattern);
         if !labels().any(|label| glob.matches(label.as_str())) {
             let known: BTreeSet<&str> = labels().map(TaskLabel::as_str).collect();
-            let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(PlanError::UnknownTask { choice: pattern.clone(), known });
+            return Err(unknown_task(pattern.clone(), pattern, &Vec::from_iter(known)));
         }
     }
     Ok(())
+}
+
+/// The error of a choice that no task fits, by the pattern or class that it names.
+fn unknown_task(choice: String, name: &str, known: &[&str]) -> PlanError {
+    let offered = spelling::offer(&name.replace('*', ""), known.iter().copied());
+    PlanError::UnknownTask { choice, offered }
 }
 
 fn choose(choices: &[TaskChoice], outlines: &[TaskOutline]) -> Result<Vec<PlannedTask>, PlanError> {
@@ -263,14 +269,15 @@ fn choose(choices: &[TaskChoice], outlines: &[TaskOutline]) -> Result<Vec<Planne
             }
         }
         if tasks.len() == before {
-            let choice = match choice {
-                TaskChoice::Label(pattern) => pattern.clone(),
+            let (choice, name) = match choice {
+                TaskChoice::Label(pattern) => (pattern.clone(), pattern),
                 TaskChoice::Class(wanted) => {
-                    format!("{} {}", wanted.class, serde_json::Value::Object(wanted.parameters.clone()))
+                    let parameters = serde_json::Value::Object(wanted.parameters.clone());
+                    (format!("{} {parameters}", wanted.class), &wanted.class)
                 }
             };
-            let known = outlines.iter().map(|outline| outline.label.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(PlanError::UnknownTask { choice, known });
+            let known: Vec<&str> = outlines.iter().map(|outline| outline.label.as_str()).collect();
+            return Err(unknown_task(choice, name, &known));
         }
     }
     let mut seen = BTreeSet::new();

@@ -61,7 +61,9 @@ async fn what_cannot_be_run_is_refused_with_what_could_be() {
         configuration[field] = value;
         configuration
     };
-    assert!(refused(with("tasks", json!(["NoSuchTask"]))).await.contains("RdfFriendCount-turtle-1"));
+    assert!(
+        refused(with("tasks", json!(["rdffriendcount-turtle"]))).await.contains("RdfFriendCount-turtle-1")
+    );
     assert!(
         refused(with("models", json!([{"label": "x", "connector": "psychic"}]))).await.contains("anthropic")
     );

@@ -7,6 +7,7 @@
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
+//! [`spelling`] offers names in place of a wrong one.
 
 #[macro_use]
 mod named;
@@ -35,6 +36,7 @@ pub mod record;
 pub mod request;
 pub mod retry;
 pub mod seed;
+pub mod spelling;
 pub mod standing;
 pub mod text;
 pub mod uid;

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
+use domain::spelling;
+
 /// Most mistakes of one file that are told.
 const MISTAKES_MAX: usize = 20;
 
@@ -98,29 +100,9 @@ fn place_of(source: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The known name that is nearest to one that nobody knows, as the end of a message; empty if none is near.
+/// What names may be meant by one that nobody knows, as the end of a message; empty if none is near.
 pub(crate) fn hint<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    let near = known.into_iter().map(|name| (distance(unknown, name), name));
-    let allowed = (unknown.chars().count() / 3).max(2);
-    match near.filter(|(distance, _)| *distance <= allowed).min() {
-        Some((_, name)) => format!("; did you mean `{name}`?"),
-        None => String::new(),
-    }
-}
-
-/// How many characters must be changed, added or left out to make one name of another.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (number, a) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
-        for (at, b) in right.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[at + 1];
-            row[at + 1] = change.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    spelling::question(unknown, known).map_or_else(String::new, |question| format!("; {question}"))
 }
 
 #[cfg(test)]
@@ -136,11 +118,5 @@ mod tests {
         assert_eq!(list.none_yet().unwrap_err().to_string(), "a.toml:1:3: first\na.toml:2:1: second");
         (0..30).for_each(|number| list.add(0, format!("{number}")));
         assert!(list.none_yet().unwrap_err().to_string().ends_with("\nand 12 more"));
-    }
-
-    #[test]
-    fn a_near_name_is_offered_and_a_far_one_is_not() {
-        assert_eq!(hint("chek", ["case", "check", "cases"]), "; did you mean `check`?");
-        assert_eq!(hint("colour", ["check", "case"]), "");
     }
 }

@@ -21,7 +21,7 @@ fn configurations_that_cannot_be_planned_are_refused() {
         cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(USAGE).says(culprits);
     };
     let model = "[[models]]\nlabel = 'm'\nconnector = 'simulated'\n";
-    refuse(&format!("name = 'a'\ntasks = ['Nonsense']\n{model}"), &["Nonsense", "tasks are"]);
+    refuse(&format!("name = 'a'\ntasks = ['Nonsense']\n{model}"), &["Nonsense", "there are"]);
     refuse(&format!("name = 'a'\npack = 'no-such.pack'\n{model}"), &["no-such.pack"]);
     refuse("name = 'a'\nmodels = []\n", &["name at least one model"]);
     refuse(

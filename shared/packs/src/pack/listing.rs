@@ -1,6 +1,7 @@
 //! The content of a pack, as data for tables and for `show`.
 
 use domain::TaskLabel;
+use domain::spelling;
 use serde::Serialize;
 use tasks::{CaseData, TaskData, Wording};
 
@@ -67,7 +68,11 @@ impl Pack {
                     case,
                 });
             }
-            [] => String::new(),
+            [] => {
+                let names: Vec<_> = all().flat_map(|pair| [pair.1.uid.clone(), full(&pair)]).collect();
+                let question = spelling::question(wanted, names.iter().map(String::as_str));
+                question.map_or_else(String::new, |question| format!("; {question}"))
+            }
             several => {
                 let names: Vec<_> = several.iter().map(full).collect();
                 format!(" of that name alone; there are {}", names.join(", "))

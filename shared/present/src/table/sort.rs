@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use domain::spelling;
+
 use super::{Cell, Table};
 
 /// The column with the exercises. Rows on different exercises are never ranked together.
@@ -16,8 +18,8 @@ impl Table {
     pub fn sort_by(&mut self, column: &str, reversed: bool) -> Result<(), String> {
         let place = |name: &str| self.headings.iter().position(|heading| heading.name == name);
         let Some(at) = place(column) else {
-            let known: Vec<&str> = self.headings.iter().map(|heading| heading.name.as_str()).collect();
-            return Err(format!("there is no column `{column}`; there are {}", known.join(", ")));
+            let offered = spelling::offer(column, self.headings.iter().map(|heading| heading.name.as_str()));
+            return Err(format!("there is no column `{column}`; {offered}"));
         };
         let exercises = place(EXERCISES);
         let mut sets: Vec<Cell> = Vec::new();

@@ -1,6 +1,7 @@
 //! Schemes: which scores of which tasks make up a category, and which categories a combined score or a compass.
 
 use domain::glob::Glob;
+use domain::spelling;
 use serde::Deserialize;
 
 use super::answers::{QuestionKey, asked};
@@ -68,8 +69,8 @@ pub enum SchemeError {
     Toml(#[from] toml::de::Error),
     #[error("scheme `{0}` has no categories")]
     Empty(String),
-    #[error("there is no scheme `{name}`; there are {known}")]
-    Unknown { name: String, known: String },
+    #[error("there is no scheme `{name}`; {offered}")]
+    Unknown { name: String, offered: String },
 }
 
 /// Reads schemes.
@@ -89,12 +90,10 @@ pub fn bundled() -> Vec<Scheme> {
 
 /// The scheme of a name.
 pub fn named(schemes: &[Scheme], name: &str) -> Result<Scheme, SchemeError> {
-    let known = || schemes.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>().join(", ");
-    schemes
-        .iter()
-        .find(|scheme| scheme.name == name)
-        .cloned()
-        .ok_or_else(|| SchemeError::Unknown { name: name.to_owned(), known: known() })
+    schemes.iter().find(|scheme| scheme.name == name).cloned().ok_or_else(|| {
+        let offered = spelling::offer(name, schemes.iter().map(|scheme| scheme.name.as_str()));
+        SchemeError::Unknown { name: name.to_owned(), offered }
+    })
 }
 
 /// A value of a category, with the question that it is about and the part of the category that it belongs to.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind};
 use domain::ranking::Contender;
+use domain::spelling;
 use domain::{Mean, TaskLabel};
 use present::table::{Cell, Table};
 
@@ -205,8 +206,8 @@ impl Grid {
             }
             Sort::Task(task) => {
                 let Some(row) = self.tasks.iter().position(|row| row.label == *task) else {
-                    let known: Vec<&str> = self.tasks.iter().take(5).map(|row| row.label.as_str()).collect();
-                    return Err(format!("there is no task `{task}`; there are {} …", known.join(", ")));
+                    let offered = spelling::offer(task, self.tasks.iter().map(|row| row.label.as_str()));
+                    return Err(format!("there is no task `{task}`; {offered}"));
                 };
                 best(&mut order, &|at| Contender::of(self.cells[row][at].mean, 0.0, 1.0));
             }

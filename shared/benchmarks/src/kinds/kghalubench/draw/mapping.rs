@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::spelling;
 use rdf::NamedNode;
 use serde::{Deserialize, Serialize};
 
@@ -110,10 +111,8 @@ impl Mapping {
     fn check(&self) -> Result<(), GraphError> {
         if let Some(unknown) = self.statistics.keys().find(|name| !Statistics::NAMES.contains(&name.as_str()))
         {
-            let known = Statistics::NAMES.join(", ");
-            return Err(GraphError::Mapping(format!(
-                "there is no statistic \"{unknown}\"; there are {known}"
-            )));
+            let offered = spelling::offer(unknown, Statistics::NAMES);
+            return Err(GraphError::Mapping(format!("there is no statistic \"{unknown}\"; {offered}")));
         }
         let keys = [
             ("type", Some(&self.type_property)),

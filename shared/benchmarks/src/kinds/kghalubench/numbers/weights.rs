@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::spelling;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -176,8 +177,8 @@ impl Weights {
         }
         for (name, value) in &self.statistics {
             if !Statistics::NAMES.contains(&name.as_str()) {
-                let known = Statistics::NAMES.join(", ");
-                return wrong(format!("statistics.{name}"), format!("is no statistic; known are {known}"));
+                let offered = spelling::offer(name, Statistics::NAMES);
+                return wrong(format!("statistics.{name}"), format!("is no statistic; {offered}"));
             }
             if !(value.is_finite() && *value >= 0.0) {
                 return wrong(format!("statistics.{name}"), format!("is {value}; it must be 0 or more"));
