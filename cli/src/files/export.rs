@@ -17,7 +17,9 @@ use report::input::{RunSource, read_run};
 use results::export::jsonl::Texts;
 use results::export::{self, TableOptions, Written};
 use results::llmkgbench::{Archive, TaskMeta};
+use results::log::LogError;
 use results::{RunDir, RunManifest};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tasks::{Compat, Task};
 
@@ -132,6 +134,11 @@ impl ExportSource {
             (place(a), &a.task, a.iteration).cmp(&(place(b), &b.task, b.iteration))
         });
         keys
+    }
+
+    /// Parts of its records, without their texts, in the order of the plan.
+    pub fn parts<R: DeserializeOwned>(&self) -> impl Iterator<Item = Result<R, LogError>> {
+        self.records.parts::<R>(self.keys()).map(|read| read.map(|(_, part)| part))
     }
 
     /// Adds its dialogues to those of a report, and their texts to `details`.

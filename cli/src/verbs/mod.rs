@@ -42,6 +42,7 @@ verbs! {
     Retry = retry;
     Plan = plan;
     Runs = runs;
+    Dialogues = dialogues;
     Show = show;
     Export = export;
     Table = table;

@@ -5,16 +5,19 @@ use std::io::{self, Write};
 use anyhow::bail;
 use domain::{DialogueKey, Outcome};
 use results::export::jsonl::redact;
+use results::export::score_at;
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::printable;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::{self, Disclosure, TextForm};
-use crate::place::{folders, names};
+use crate::place::remote::MaybeRemote;
+use crate::place::{fetch, folders, names};
 
 /// Show one dialogue of a run, or of any run of a judged benchmark.
 ///
-/// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
+/// `kgfleet dialogues` lists their names. Texts of protected exercises are replaced by their lengths, unless --plaintext is
+/// given. With --coordinator, the records are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]
@@ -28,13 +31,20 @@ pub struct Arguments {
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet show`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let OpenedBenchmark { name, runs, .. } = arguments.data.open_all(&arguments.run)?;
     let key = key(&arguments.dialogue)?;
+    // The fetched folder is read before it is removed.
+    let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
+    let OpenedBenchmark { name, runs, .. } = match &fetched {
+        Some(fetched) => fetched.opened(),
+        None => arguments.data.open_all(&arguments.run)?,
+    };
     let mut found = Vec::new();
     for (dir, manifest) in runs {
         let index = folders::recorded(&dir, &manifest)?;
@@ -65,6 +75,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{key}: {} {} case {}, started {}",
         provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
     )?;
+    let headline = report::input::headline(&provenance.task.class, &provenance.task.version);
+    match &record.outcome {
+        Outcome::Scored { scores, .. } => {
+            if let Some(score) = score_at(scores, headline) {
+                writeln!(out, "score: {score:.3} ({})", headline.join("."))?;
+            }
+        }
+        Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => {
+            writeln!(out, "not scored: {cause}")?;
+        }
+    }
     match &provenance.made_at {
         None => writeln!(out, "made at: unknown")?,
         Some(made_at) => {

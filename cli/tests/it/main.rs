@@ -17,6 +17,7 @@ mod costing;
 mod determinism;
 mod disk_full;
 mod extending;
+mod finding;
 mod foreign;
 mod golden;
 mod halu;

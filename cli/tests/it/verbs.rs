@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::harness::{Cluster, Data, Finished, free_port};
 
 /// A judged benchmark of the kind that most verbs know something about: the bundled one in small.
@@ -37,6 +39,7 @@ const IN_A_FOLDER: &[Call] = &[
     call("judge NAME --with CONFIG.toml", 0, "sim-strong"),
     // What builds on it goes first.
     call("rm latest", 0, "removed"),
+    call("dialogues NAME --worst 3", 0, "NAME.similarity."),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("table NAME", 0, "sim-strong"),
@@ -70,6 +73,8 @@ const ON_A_FLEET: &[Call] = &[
     call("retry NAME", 0, "0 failed dialogues"),
     call("judge NAME --with CONFIG.toml", 0, "halu-quick-"),
     call("rm latest", 0, "removed"),
+    call("dialogues NAME --worst 3", 0, "NAME.similarity."),
+    call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("table NAME", 0, "sim-strong"),
     call("compare NAME NAME", 2, "NAME is judged"),
@@ -153,7 +158,11 @@ fn every_verb_that_a_coordinator_answers_knows_a_judged_benchmark() {
     let submitted = cluster.kgfleet(&coordinator, &["submit", &configuration]).expect(0);
     let name = submitted.stdout.trim();
     cluster.kgfleet(&coordinator, &["watch", name]);
-    walk(ON_A_FLEET, name, "", out.path().to_str().unwrap(), &|arguments| {
+    let listed = cluster.kgfleet(&coordinator, &["dialogues", name, "--format", "json"]).expect(0).json();
+    let of_ask = |row: &&Value| row["run"].as_str().unwrap().contains(".ask.");
+    let dialogue =
+        listed["rows"].as_array().unwrap().iter().find(of_ask).unwrap()["dialogue"].as_str().unwrap();
+    walk(ON_A_FLEET, name, dialogue, out.path().to_str().unwrap(), &|arguments| {
         cluster.kgfleet(&coordinator, arguments)
     });
 }

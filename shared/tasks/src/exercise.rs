@@ -155,6 +155,19 @@ impl Limit {
             Self::Crash => "evaluation limit: the evaluator died on this answer",
         }
     }
+
+    /// The limit that the infos of an outcome name, in any of their texts.
+    pub fn in_infos(infos: &Map<String, Value>) -> Option<Self> {
+        fn within(value: &Value) -> Option<Limit> {
+            match value {
+                Value::String(text) => Limit::ALL.into_iter().find(|limit| limit.message() == text),
+                Value::Array(items) => items.iter().find_map(within),
+                Value::Object(fields) => fields.values().find_map(within),
+                Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            }
+        }
+        infos.values().find_map(within)
+    }
 }
 
 /// Limits of one evaluation. They are configuration and part of the scorer version.
@@ -303,4 +316,19 @@ pub enum CaseError {
         /// Why.
         message: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_limit_is_found_wherever_the_infos_name_it() {
+        let of = |infos: Value| Limit::in_infos(infos.as_object().unwrap());
+        assert_eq!(of(json!({ "parseError": Limit::Nesting.message() })), Some(Limit::Nesting));
+        assert_eq!(of(json!({ "0": { "errors": ["a", Limit::Size.message()] } })), Some(Limit::Size));
+        assert_eq!(of(json!({ "parseError": "evaluation limit: patience", "rows": 3 })), None);
+    }
 }

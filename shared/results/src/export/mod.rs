@@ -24,6 +24,7 @@ use std::path::PathBuf;
 
 pub use file::to_file;
 pub use source::{Format, Source, TableOptions, Written};
+pub use table::score_at;
 
 use crate::llmkgbench::WriteError;
 use crate::log::LogError;

@@ -384,7 +384,7 @@ fn value_at(outcome: &OutcomeHead, path: &[&str]) -> Option<f64> {
 }
 
 /// The score of this key, or of this group and key.
-pub(super) fn score_at(scores: &Scores, path: &[&str]) -> Option<f64> {
+pub fn score_at(scores: &Scores, path: &[&str]) -> Option<f64> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(scores.get(*first)?, |value: &Value, key| value.get(key))?.as_f64()
 }

@@ -1,0 +1,189 @@
+//! `kgfleet dialogues`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use domain::glob::Glob;
+use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, RunId, TaskLabel, TaskProvenance, spelling};
+use jiff::Timestamp;
+use present::table::{Cell, Table};
+use results::export::score_at;
+use serde::Deserialize;
+use tasks::Limit;
+
+use crate::files::export::ExportSource;
+use crate::files::tables::{self, TableFormat};
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::say;
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::remote::MaybeRemote;
+use crate::place::{fetch, names};
+
+/// List dialogues of a run, by the names that `kgfleet show` takes; also of a judged benchmark.
+///
+/// All conditions must hold. Dialogues stand in the order of the plan, or with --worst by their scores. With --coordinator, the
+/// records are fetched first.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// Only of models with labels like this; `*` stands for any text.
+    #[arg(long, value_name = "GLOB")]
+    model: Option<String>,
+    /// Only of tasks with labels like this; `*` stands for any text.
+    #[arg(long, value_name = "GLOB")]
+    task: Option<String>,
+    /// Only those without scores.
+    #[arg(long)]
+    failed: bool,
+    /// Only those with an answer that hit a limit of evaluation.
+    #[arg(long)]
+    limited: bool,
+    /// Only this many of those with a score, the lowest first.
+    #[arg(long, value_name = "N", conflicts_with = "failed")]
+    worst: Option<usize>,
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+    /// Write into a file instead of standard output; `xlsx` needs one.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// The part of a record that is listed.
+#[derive(Deserialize)]
+struct Listed {
+    key: DialogueKey,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    rounds: Vec<ListedRound>,
+    outcome: Outcome,
+    provenance: ListedProvenance,
+}
+
+#[derive(Deserialize)]
+struct ListedRound {
+    answered_at: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct ListedProvenance {
+    task: TaskProvenance,
+}
+
+impl Listed {
+    /// The score that stands for the dialogue.
+    fn score(&self) -> Option<f64> {
+        let TaskProvenance { class, version, .. } = &self.provenance.task;
+        match &self.outcome {
+            Outcome::Scored { scores, .. } => score_at(scores, report::input::headline(class, version)),
+            Outcome::Unscored { .. } | Outcome::Failed { .. } => None,
+        }
+    }
+
+    /// Why it has no scores.
+    fn failure(&self) -> Option<&'static str> {
+        match &self.outcome {
+            Outcome::Scored { .. } => None,
+            Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Some(cause.as_str()),
+        }
+    }
+
+    /// The limit that one of its answers hit.
+    fn limit(&self) -> Option<Limit> {
+        match &self.outcome {
+            Outcome::Scored { infos, .. } | Outcome::Unscored { infos, .. } => Limit::in_infos(infos),
+            Outcome::Failed { .. } => None,
+        }
+    }
+
+    /// From its start to its last answer.
+    fn seconds(&self) -> f64 {
+        let answered = self.rounds.iter().map(|round| round.answered_at);
+        DialogueTime::of(self.started_at, answered, self.ended_at).dialogue_s
+    }
+}
+
+/// `kgfleet dialogues`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    tables::check(arguments.format, arguments.out.as_deref())?;
+    // The fetched folder is read before it is removed.
+    let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
+    let OpenedBenchmark { name, runs, .. } = match &fetched {
+        Some(fetched) => fetched.opened(),
+        None => arguments.data.open_all(&arguments.run)?,
+    };
+    let mut listed = Vec::new();
+    let (mut models, mut tasks) = (BTreeSet::new(), BTreeSet::new());
+    let (model, task) = (arguments.model.as_deref().map(Glob::new), arguments.task.as_deref().map(Glob::new));
+    let fits = |glob: &Option<Glob>, label: &str| glob.as_ref().is_none_or(|glob| glob.matches(label));
+    for (dir, manifest) in runs {
+        let run = manifest.run.clone();
+        for read in ExportSource::open(dir, manifest)?.parts::<Listed>() {
+            let dialogue = read?;
+            let DialogueKey { model: of_model, task: of_task, .. } = &dialogue.key;
+            let is_wanted = fits(&model, of_model.as_str())
+                && fits(&task, of_task.as_str())
+                && (!arguments.failed || dialogue.failure().is_some())
+                && (!arguments.limited || dialogue.limit().is_some())
+                && (arguments.worst.is_none() || dialogue.score().is_some());
+            models.insert(of_model.clone());
+            tasks.insert(of_task.clone());
+            if is_wanted {
+                listed.push((run.clone(), dialogue));
+            }
+        }
+    }
+    known(arguments.model.as_deref(), "model", models.iter().map(ModelLabel::as_str))?;
+    known(arguments.task.as_deref(), "task", tasks.iter().map(TaskLabel::as_str))?;
+    if let Some(worst) = arguments.worst {
+        let score = |listed: &(_, Listed)| listed.1.score().unwrap_or(f64::INFINITY);
+        listed.sort_by(|a, b| score(a).total_cmp(&score(b)));
+        listed.truncate(worst);
+    }
+    if listed.is_empty() {
+        say(&format!("no dialogue of {name} is like this"));
+    }
+    tables::print(None, &[table(&listed)], arguments.format, arguments.out.as_deref())?;
+    Ok(ExitCode::Success)
+}
+
+fn table(listed: &[(RunId, Listed)]) -> Table {
+    let mut table = Table::default()
+        .left(["run", "dialogue"])
+        .right(["score"])
+        .left(["not scored", "limit", "case"])
+        .right(["rounds", "seconds"]);
+    for (run, dialogue) in listed {
+        table.row([
+            Cell::from(run.as_str()),
+            Cell::from(dialogue.key.to_string()),
+            Cell::number(dialogue.score(), 3),
+            dialogue.failure().map_or(Cell::Empty, Cell::from),
+            dialogue.limit().map_or(Cell::Empty, |limit| Cell::from(limit.as_str())),
+            Cell::from(dialogue.provenance.task.case.as_str()),
+            Cell::Count(dialogue.rounds.len() as u64),
+            Cell::Number(dialogue.seconds(), 2),
+        ]);
+    }
+    table
+}
+
+/// Refuses a pattern that fits no label.
+fn known<'k>(
+    pattern: Option<&str>,
+    what: &str,
+    labels: impl Iterator<Item = &'k str> + Clone,
+) -> anyhow::Result<()> {
+    let Some(pattern) = pattern else { return Ok(()) };
+    let glob = Glob::new(pattern);
+    if !labels.clone().any(|label| glob.matches(label)) {
+        let offered = spelling::offer(&pattern.replace('*', ""), labels);
+        bail!(usage!("no {what} with a record is called `{pattern}`; {offered}"));
+    }
+    Ok(())
+}
