@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
+use domain::Sampling;
 
 use crate::configure::choose::{self, COMMAND_LINE, Selection};
 use crate::engine::session::WantedBenchmark;
@@ -32,14 +33,16 @@ pub struct Arguments {
     #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
-    #[arg(long, value_name = "URL", requires = "model")]
+    #[arg(long, value_name = "URL", requires = "models")]
     endpoint: Option<String>,
-    /// Name of the model, as the server knows it.
-    #[arg(long, value_name = "NAME", requires = "endpoint")]
-    model: Option<String>,
+    /// Name of a model, as the server knows it. Repeatable.
+    #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
+    models: Vec<String>,
     /// Environment variable with the server's key.
     #[arg(long, value_name = "VAR", requires = "endpoint")]
     key_env: Option<String>,
+    #[command(flatten)]
+    sampling: SamplingOptions,
     #[command(flatten)]
     selection: Selection,
     /// Continue this run.
@@ -53,6 +56,20 @@ pub struct Arguments {
     no_wait: bool,
     #[command(flatten)]
     common: Common,
+}
+
+/// How the models at --endpoint draw tokens. What is not said is the server's choice, but for the length of answers.
+#[derive(Debug, clap::Args)]
+struct SamplingOptions {
+    /// Softmax temperature of the models at --endpoint, 0 to 2. Default: the server's.
+    #[arg(long, value_name = "T", requires = "endpoint")]
+    temperature: Option<f64>,
+    /// Nucleus probability of the models at --endpoint, 0 to 1. Default: the server's.
+    #[arg(long, value_name = "P", requires = "endpoint")]
+    top_p: Option<f64>,
+    /// Maximum number of tokens of an answer of the models at --endpoint.
+    #[arg(long, value_name = "N", requires = "endpoint")]
+    max_tokens: Option<u32>,
 }
 
 /// `kgfleet run`.
@@ -74,28 +91,32 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// The configuration that the arguments describe.
 fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
     let selection = &arguments.selection;
-    match (&arguments.config, &arguments.endpoint, &arguments.model) {
-        (None, Some(endpoint), Some(model)) => {
-            let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
-            selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
-        }
-        (config, None, None) => selection.configuration(config.as_deref()),
-        (Some(config), Some(endpoint), Some(model)) if task_files::is_task_file(config) => {
-            let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
-            let server = of_server(base.as_str(), model, arguments.key_env.clone());
+    match (&arguments.config, &arguments.endpoint) {
+        (config, None) => selection.configuration(config.as_deref()),
+        (None, Some(endpoint)) => selection.apply(of_server(endpoint, arguments)?, COMMAND_LINE),
+        (Some(config), Some(endpoint)) if task_files::is_task_file(config) => {
+            let server = of_server(endpoint, arguments)?;
             selection.apply(choose::of_task_file(config, server.models)?, COMMAND_LINE)
         }
-        (Some(config), ..) => Err(usage!(
+        (Some(config), Some(_)) => Err(usage!(
             "{} is a configuration, which names its models itself; --endpoint and --model are for task files, and for runs \
              without a configuration",
             config.display()
         )),
-        _ => Err(usage!("--endpoint and --model belong together")),
     }
 }
 
-fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configuration {
-    Configuration {
+/// The configuration of models at a server.
+fn of_server(endpoint: &str, arguments: &Arguments) -> anyhow::Result<Configuration> {
+    let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
+    let SamplingOptions { temperature, top_p, max_tokens } = arguments.sampling;
+    let model = |name: &String| ModelSpec {
+        endpoint: Some(base.to_string()),
+        key_env: arguments.key_env.clone(),
+        sampling: Sampling { temperature, top_p, max_tokens, ..Sampling::default() },
+        ..ModelSpec::new(name, Connector::OpenaiCompatible)
+    };
+    Ok(Configuration {
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
@@ -103,16 +124,12 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configurat
         wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
-        name: format!("{model} at {endpoint}"),
+        name: format!("{} at {}", arguments.models.join(", "), base.as_str()),
         seed: 0,
         pack: crate::place::packs::CORE.to_owned(),
         iterations: None,
         task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
-        models: vec![ModelSpec {
-            endpoint: Some(endpoint.to_owned()),
-            key_env,
-            ..ModelSpec::new(model, Connector::OpenaiCompatible)
-        }],
-    }
+        models: arguments.models.iter().map(model).collect(),
+    })
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
+use vllm_sim::{ModelConfig, SimConfig};
 
-use crate::harness::{Data, NT_TASK};
+use crate::harness::{Data, NT_TASK, Server};
 
 /// Three simulated models, five iterations of each task.
 const TASKS: usize = 26;
@@ -123,4 +124,24 @@ fn columns_that_were_not_measured_alike_are_warned_of_once() {
     assert_eq!(finished.stderr.matches(warning).count(), 1, "{finished}");
     let alike = run(&configuration(""));
     assert!(!alike.stderr.contains("not measured alike"), "{alike}");
+}
+
+#[test]
+fn several_models_at_one_server_are_asked_alike() {
+    let data = Data::new();
+    let server = Server::with(SimConfig::new(["a", "b"].map(ModelConfig::new).to_vec()));
+    let run = ["run", "--endpoint", &server.url(), "--task", NT_TASK, "--iterations", "2"];
+    let models = ["--model", "a", "--model", "b", "--temperature", "0.5", "--max-tokens", "77"];
+    data.kgfleet(&[&run[..], &models].concat()).expect(0);
+    let records = data.run().records();
+    let asked: Vec<String> = records.keys().map(|key| key.model.to_string()).collect();
+    assert_eq!(asked, ["a", "a", "b", "b"]);
+    for entry in records.values() {
+        let sampling = &entry.record.provenance.sampling;
+        assert_eq!((sampling.temperature, sampling.top_p, sampling.max_tokens), (Some(0.5), None, Some(77)));
+    }
+    data.kgfleet(&[&run[..], &["--model", "a", "--temperature", "3"]].concat())
+        .expect(2)
+        .says(&["temperature"]);
+    data.kgfleet(&["run", "--temperature", "1"]).expect(2).says(&["--endpoint"]);
 }
