@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::harness::Data;
 use crate::harness::process::kgfleet;
 
 const GRAPH: &str = "@prefix : <http://example.org/zoo#> .\n\
@@ -61,6 +62,28 @@ fn a_new_file_is_checked_run_and_sealed() {
     let verified: Value =
         serde_json::from_str(&ends(folder, &["pack", "verify", "zoo.kgpack", "--json"], 0)).unwrap();
     assert_eq!((&verified["hash"], &verified["answersMissing"]), (&json!(hash.trim()), &json!(0)));
+}
+
+#[test]
+fn a_watched_file_is_checked_again_when_it_or_its_data_change() {
+    let data = Data::new();
+    std::fs::write(data.path().join("zoo.ttl"), GRAPH).unwrap();
+    ends(data.path(), &["task", "new", "--graph", "zoo.ttl", "--name", "zoo"], 0);
+    let file = data.path().join("zoo.toml");
+    let mut watching = data.start(&["task", "check", file.to_str().unwrap(), "--watch"]);
+    watching.until_it_says("waiting for a change");
+    // In one step, so that nobody sees half of it.
+    let replace = |content: &str| {
+        std::fs::write(data.state().join("zoo.ttl"), content).unwrap();
+        std::fs::rename(data.state().join("zoo.ttl"), data.path().join("zoo.ttl")).unwrap();
+    };
+    replace("no Turtle");
+    watching.until_it_says("line 1, column 1: no is not a valid subject");
+    watching.until_it_says("waiting for a change");
+    replace(GRAPH);
+    watching.until_it_says("waiting for a change");
+    watching.signal(rustix::process::Signal::INT);
+    assert_eq!(watching.finish().stdout.matches("references 3 of 3").count(), 2);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! `kgfleet task check`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use task_files::{CompiledFile, CompiledTask, Proof};
 
 use crate::kit::exit_code::{Exit, ExitCode};
-use crate::kit::output::printable;
+use crate::kit::output::{explain, is_broken_pipe, printable, say};
+use crate::verbs::task::changes::FolderState;
 
 /// Check a task file without asking a model: its keys, data, queries and prompts, and that answers of known score get it.
 ///
@@ -23,9 +24,31 @@ pub(super) struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// Check again whenever the file, or a file below its folder, has changed, until Ctrl-C.
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !arguments.watch {
+        return check(arguments);
+    }
+    let folder = arguments.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    loop {
+        // Before the check, so that what changes meanwhile is checked too.
+        let checked = FolderState::of(folder.unwrap_or(Path::new(".")));
+        if let Err(error) = check(arguments) {
+            if is_broken_pipe(&error) {
+                return Err(error);
+            }
+            say(&explain(&error));
+        }
+        say(&format!("waiting for a change of {}", arguments.file.display()));
+        checked.until_it_changes();
+    }
+}
+
+fn check(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
     let proofs = compiled.prove()?;
     let clean = proofs.iter().all(|proof| proof.failures.is_empty());

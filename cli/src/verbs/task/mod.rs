@@ -1,5 +1,6 @@
 //! `kgfleet task`: write, check and publish task files. One file per command.
 
+mod changes;
 mod check;
 mod list;
 mod new;
