@@ -13,8 +13,8 @@ use super::segment::{Part, Segment};
 use super::segment_id::SegmentId;
 use crate::files::Doing;
 
-/// Bytes of decoded frames that a reader in any order keeps, besides the last one: a few frames of ordinary size. Records that were asked
-/// together were written together, so most frames are decoded once per few hundred entries.
+/// Bytes of decoded frames that a reader in any order keeps, besides the last one: a few frames of ordinary size. Records
+/// that were asked together were written together, so most frames are decoded once per few hundred entries.
 const KEPT_BYTES: usize = 32 << 20;
 
 /// Reads entries of a log by position; keeps the most recently decoded frames.
