@@ -16,8 +16,8 @@ use worker::material::PackFolder;
 
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::say;
-use crate::place::data_dir::OpenedBenchmark;
-use crate::place::remote::Remote;
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::remote::{MaybeRemote, Remote};
 use crate::place::{disclosure, folders, local, packs};
 
 /// Records written at once.
@@ -65,6 +65,19 @@ impl Fetched {
     pub fn refuse_redacted(&self) -> anyhow::Result<()> {
         self.runs.iter().try_for_each(|(dir, manifest)| refuse_redacted(dir, manifest))
     }
+}
+
+/// A benchmark of this machine or, if a coordinator is named, of its fleet: then also what was fetched, which must live as long
+/// as its files are read.
+pub fn open(
+    remote: &MaybeRemote,
+    data: &DataDir,
+    name: &str,
+) -> anyhow::Result<(Option<Fetched>, OpenedBenchmark)> {
+    let Some(remote) = remote.named() else { return Ok((None, data.open_all(name)?)) };
+    let fetched = fetch(&remote, name)?;
+    let opened = fetched.opened();
+    Ok((Some(fetched), opened))
 }
 
 /// Fetches the winners of every run of a benchmark. Records of protected exercises are encrypted on this disk as on the

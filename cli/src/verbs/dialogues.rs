@@ -111,12 +111,8 @@ impl Listed {
 /// `kgfleet dialogues`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     tables::check(arguments.format, arguments.out.as_deref())?;
-    // The fetched folder is read before it is removed.
-    let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
-    let OpenedBenchmark { name, runs, .. } = match &fetched {
-        Some(fetched) => fetched.opened(),
-        None => arguments.data.open_all(&arguments.run)?,
-    };
+    let (_fetched, OpenedBenchmark { name, runs, .. }) =
+        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
     let mut listed = Vec::new();
     let (mut models, mut tasks) = (BTreeSet::new(), BTreeSet::new());
     let (model, task) = (arguments.model.as_deref().map(Glob::new), arguments.task.as_deref().map(Glob::new));

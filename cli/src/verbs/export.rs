@@ -52,12 +52,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.form.is_some() && !matches!(arguments.format, ExportFormat::Csv | ExportFormat::Parquet) {
         bail!(usage!("--form is for csv and parquet"));
     }
-    // The fetched folder is read before it is removed.
-    let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
-    let OpenedBenchmark { name, runs, is_judged } = match &fetched {
-        Some(fetched) => fetched.opened(),
-        None => arguments.data.open_all(&arguments.run)?,
-    };
+    let (fetched, OpenedBenchmark { name, runs, is_judged }) =
+        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
     let folder = is_judged.then(|| arguments.out.clone().unwrap_or_else(|| PathBuf::from(name.as_str())));
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder)

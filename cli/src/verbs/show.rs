@@ -39,12 +39,8 @@ pub struct Arguments {
 /// `kgfleet show`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let key = key(&arguments.dialogue)?;
-    // The fetched folder is read before it is removed.
-    let fetched = arguments.remote.named().map(|remote| fetch::fetch(&remote, &arguments.run)).transpose()?;
-    let OpenedBenchmark { name, runs, .. } = match &fetched {
-        Some(fetched) => fetched.opened(),
-        None => arguments.data.open_all(&arguments.run)?,
-    };
+    let (_fetched, OpenedBenchmark { name, runs, .. }) =
+        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
     let mut found = Vec::new();
     for (dir, manifest) in runs {
         let index = folders::recorded(&dir, &manifest)?;
