@@ -24,7 +24,7 @@ MEGABYTES_MAX = 1024
 
 
 def example(name, features, *arguments, **more):
-    command = ["cargo", "run", "-q", "-p", "harness", "--features", features, "--example", name, "--"]
+    command = ["cargo", "run", "-q", "--release", "-p", "harness", "--features", features, "--example", name, "--"]
     return subprocess.Popen(command + list(arguments), cwd=ROOT, stdout=subprocess.PIPE, **more)
 
 

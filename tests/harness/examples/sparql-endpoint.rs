@@ -2,10 +2,11 @@
 //! requests for the moment: `cargo run -q -p harness --features sparql-endpoint --example sparql-endpoint -- FILE EVERY`. It prints
 //! its address.
 
+use std::fs::File;
 use std::process::ExitCode;
 
 use harness::sparql_endpoint::{SparqlEngine, SparqlServer};
-use rdf::{Graph, RdfFormat};
+use rdf::stream::StreamError;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,14 +14,21 @@ fn main() -> ExitCode {
         eprintln!("sparql-endpoint: give a file and a number");
         return ExitCode::from(2);
     };
-    let graph = std::fs::read_to_string(file)
-        .map_err(|error| error.to_string())
-        .and_then(|text| Graph::parse(&text, RdfFormat::NTriples, None).map_err(|error| error.to_string()));
-    let (Ok(every), Ok(graph)) = (every.parse(), &graph) else {
-        eprintln!("sparql-endpoint: {file} and {every} cannot be used: {}", graph.err().unwrap_or_default());
+    let Ok(every) = every.parse() else {
+        eprintln!("sparql-endpoint: {every} is no number");
         return ExitCode::from(2);
     };
-    println!("{}", SparqlServer::start(SparqlEngine::new(graph), every).url());
+    let engine = File::open(file)
+        .map_err(StreamError::from)
+        .and_then(|mut document| SparqlEngine::read(&mut document));
+    let engine = match engine {
+        Ok(engine) => engine,
+        Err(error) => {
+            eprintln!("sparql-endpoint: {file} cannot be used: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("{}", SparqlServer::start(engine, every).url());
     loop {
         std::thread::park();
     }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rdf::stream::{StreamError, StreamFormat};
 use rdf::{Dialect, Graph, PrefixTable, QueryGraph, QueryLimits, Value};
 use serde_json::{Map, json};
 
@@ -15,6 +16,14 @@ impl SparqlEngine {
     /// An engine over this graph.
     pub fn new(graph: &Graph) -> Self {
         Self(QueryGraph::from_graph(graph))
+    }
+
+    /// An engine over a document of N-Triples of any size.
+    ///
+    /// # Errors
+    /// The document cannot be read, or is no N-Triples.
+    pub fn read(document: &mut dyn Read) -> Result<Self, StreamError> {
+        QueryGraph::read(document, StreamFormat::Lines).map(Self)
     }
 
     /// The answer to a SELECT query in the SPARQL 1.1 Query Results JSON Format.

@@ -7,12 +7,14 @@
 use super::clock::tick;
 use crate::graph::Graph;
 use crate::literal::rdflib_lexical;
+use crate::stream::{StreamError, StreamFormat, read_triples};
 use oxrdf::{Literal, Term};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
+use std::io::Read;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,6 +49,25 @@ impl QueryGraph {
         let triples = index.numbered(graph, |term| term);
         index.sort(&triples);
         Self { inner: Arc::new(index) }
+    }
+
+    /// Indexes a document of any size that fits into memory, without holding its text. Literals as in
+    /// [`from_graph`](Self::from_graph).
+    ///
+    /// # Errors
+    /// The document cannot be read, or is no RDF in its format.
+    pub fn read(document: &mut dyn Read, format: StreamFormat) -> Result<Self, StreamError> {
+        let (mut index, mut triples) = (Index::default(), Vec::new());
+        read_triples(document, format, &mut |subject, predicate, object| {
+            triples.push([
+                index.number(subject.clone().into()),
+                index.number(predicate.clone().into()),
+                index.number(object.clone()),
+            ]);
+            Ok(())
+        })?;
+        index.sort(&triples);
+        Ok(Self { inner: Arc::new(index) })
     }
 
     /// Number of triples.
@@ -350,6 +371,22 @@ mod tests {
             "{ends:?}"
         );
         assert_eq!(joined.number_of_iri("http://q"), None);
+    }
+
+    #[test]
+    fn a_document_that_is_read_is_the_graph_that_is_parsed() {
+        let text = "<http://a> <http://p> \"01\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n\
+                    <http://a> <http://p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n\
+                    _:x <http://p> _:y .\n_:y <http://q> \"x\"@en .\n";
+        let read = QueryGraph::read(&mut text.as_bytes(), StreamFormat::Lines).unwrap();
+        let parsed = QueryGraph::from_graph(&Graph::parse(text, RdfFormat::NTriples, None).unwrap());
+        let (read, parsed) = (read.inner, parsed.inner);
+        assert_eq!(
+            (&read.by_subject, &read.by_predicate, &read.by_object),
+            (&parsed.by_subject, &parsed.by_predicate, &parsed.by_object)
+        );
+        assert_eq!((read.by_subject.len(), read.terms.len()), (3, parsed.terms.len()));
+        assert!(QueryGraph::read(&mut "<http://a> <http://p> .".as_bytes(), StreamFormat::Lines).is_err());
     }
 
     #[test]
