@@ -71,16 +71,12 @@ pub fn pack(path: &str) -> anyhow::Result<Option<Arc<Pack>>> {
 /// It cannot be used.
 pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Option<Configuration>> {
     let Some(compiled) = compiled(path)? else { return Ok(None) };
-    let asked = |task: &task_files::CompiledTask| {
-        let cases = u32::try_from(task.data.cases.len()).unwrap_or(u32::MAX);
-        (task.data.label.to_string(), cases.saturating_mul(compiled.repeats))
-    };
     Ok(Some(Configuration {
         name: compiled.pack.header().name.clone(),
         seed: 0,
         pack: path.display().to_string(),
         iterations: None,
-        task_iterations: compiled.tasks.iter().map(asked).collect(),
+        task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
         models,
         pipeline: None,

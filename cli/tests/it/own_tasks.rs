@@ -122,6 +122,21 @@ fn a_configuration_may_name_a_task_file_as_its_pack() {
     assert_eq!(told["scored"], 4);
     let again: Value = serde_json::from_str(ends(folder, &["runs", "--json"], 0).trim()).unwrap();
     assert_eq!(again["state"], "finished");
+
+    // A configuration that says no number asks what the file says: every case, twice.
+    let file = std::fs::read_to_string(folder.join("words.toml")).unwrap();
+    std::fs::write(
+        folder.join("words.toml"),
+        file.replace("task_file = 1\n", "task_file = 1\nrepeats = 2\n"),
+    )
+    .unwrap();
+    std::fs::write(folder.join("own.toml"), configuration.replace("iterations = 4\n", "")).unwrap();
+    let listed = ends(folder, &["task", "list", "words.toml"], 0);
+    let row = listed.lines().find(|line| line.starts_with("words")).unwrap();
+    let numbers: Vec<u64> = row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert_eq!(numbers[1], 2 * numbers[0], "{listed}");
+    let told: Value = serde_json::from_str(ends(folder, &["run", "own.toml", "--json"], 0).trim()).unwrap();
+    assert_eq!(told["scored"], numbers[1]);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct TaskOutline {
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// Number of cases; iteration `i` uses case `i` modulo this.
     pub cases: usize,
+    /// How often each case is asked where a configuration does not say how often; nothing where the task does not say either.
+    pub repeats: Option<u32>,
     /// Expected work of one dialogue, in a unit common to all tasks; the longest are started first.
     pub weight: u64,
     /// Whether it is one of the benchmark's tasks, which a configuration without tasks selects.
@@ -104,7 +106,7 @@ impl Plan {
     /// Plans a configuration over the tasks of a pack.
     pub fn new(configuration: &Configuration, outlines: &[TaskOutline]) -> Result<Self, PlanError> {
         let tasks = choose(&configuration.tasks, outlines)?;
-        let configuration = &with_iterations(configuration.clone(), &tasks);
+        let configuration = &with_iterations(configuration.clone(), &tasks, outlines);
         let models =
             configuration.models.iter().map(|model| planned_model(configuration, model, &tasks)).collect();
         unmatched(configuration, &tasks, outlines)?;
@@ -167,22 +169,27 @@ impl Plan {
     }
 }
 
-/// A configuration that says how often tasks are asked. Where it did not, a kind that asks every case asks each once; others have
-/// [their default](ITERATIONS_DEFAULT).
-pub(crate) fn with_iterations(mut configuration: Configuration, tasks: &[PlannedTask]) -> Configuration {
+/// A configuration that says how often tasks are asked. Where it did not, a task of a task file is asked every case as often as
+/// that file says, a kind that asks every case asks each once, and others have [their default](ITERATIONS_DEFAULT).
+pub(crate) fn with_iterations(
+    mut configuration: Configuration,
+    tasks: &[PlannedTask],
+    outlines: &[TaskOutline],
+) -> Configuration {
     if configuration.iterations.is_some() {
         return configuration;
     }
     let judging = kinds::find(configuration.pipeline.as_deref()).and_then(|kind| kind.judging);
-    if !judging.is_some_and(|judging| judging.every_case) {
-        configuration.iterations = Some(ITERATIONS_DEFAULT);
-        return configuration;
-    }
-    let cases = |task: &PlannedTask| u32::try_from(task.cases).unwrap_or(u32::MAX).clamp(1, ITERATIONS_MAX);
-    let most = tasks.iter().map(cases).max().unwrap_or(ITERATIONS_DEFAULT);
-    for task in tasks.iter().filter(|task| cases(task) < most) {
+    let of_kind = judging.and_then(|judging| judging.every_case.then_some(1));
+    let usual = |task: &PlannedTask| {
+        let Some(repeats) = outlines[task.index].repeats.or(of_kind) else { return ITERATIONS_DEFAULT };
+        let cases = u32::try_from(task.cases).unwrap_or(u32::MAX);
+        cases.saturating_mul(repeats).clamp(1, ITERATIONS_MAX)
+    };
+    let most = tasks.iter().map(usual).max().unwrap_or(ITERATIONS_DEFAULT);
+    for task in tasks.iter().filter(|task| usual(task) < most) {
         if of_pattern(&configuration.task_iterations, &task.label).is_none() {
-            configuration.task_iterations.insert(task.label.to_string(), cases(task));
+            configuration.task_iterations.insert(task.label.to_string(), usual(task));
         }
     }
     configuration.iterations = Some(most);
@@ -299,7 +306,7 @@ mod tests {
         let mut parameters = serde_json::Map::new();
         parameters.insert("n".into(), 1.into());
         let class = label.split('-').next().unwrap_or_default().to_owned();
-        TaskOutline { label: label.into(), class, parameters, cases: 5, weight, standard }
+        TaskOutline { label: label.into(), class, parameters, cases: 5, repeats: None, weight, standard }
     }
 
     fn configuration(tasks: Vec<TaskChoice>) -> Configuration {
@@ -362,10 +369,29 @@ mod tests {
         assert_eq!(counts(&asked), [150, 2]);
         // What is stored says the same without the kind.
         let tasks = Plan::new(&asked, &outlines).unwrap().tasks;
-        let stored = Configuration { pipeline: None, ..with_iterations(asked.clone(), &tasks) };
+        let stored = Configuration { pipeline: None, ..with_iterations(asked.clone(), &tasks, &outlines) };
         assert_eq!((stored.iterations, counts(&stored)), (Some(150), vec![150, 2]));
         asked.iterations = Some(3);
         assert_eq!(counts(&asked), [3, 2]);
+    }
+
+    #[test]
+    fn a_task_that_says_how_often_its_cases_are_asked_is_asked_so_unless_somebody_says_otherwise() {
+        let mut outlines = outlines();
+        (outlines[0].cases, outlines[0].repeats) = (500, Some(1));
+        outlines[1].repeats = Some(3);
+        outlines[2].standard = true;
+        let mut asked = Configuration { iterations: None, ..configuration(Vec::new()) };
+        let counts = |configuration: &Configuration, model: usize| {
+            let plan = Plan::new(configuration, &outlines).unwrap();
+            (0..3).map(|task| plan.models[model].iterations_of(task)).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&asked, 0), [500, 15, 20], "every case, every case three times, the default");
+        assert_eq!(counts(&asked, 1), [50, 50, 50], "what a model says of itself");
+        asked.task_iterations.insert("A-x".to_owned(), 7);
+        assert_eq!(counts(&asked, 0), [7, 15, 20]);
+        asked.iterations = Some(2);
+        assert_eq!(counts(&asked, 0), [7, 2, 2]);
     }
 
     #[test]

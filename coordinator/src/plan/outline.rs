@@ -2,6 +2,7 @@
 
 use packs::Pack;
 use serde_json::{Map, Value};
+use tasks::families::declared;
 use tasks::{TaskClass, TaskData};
 
 use super::TaskOutline;
@@ -13,6 +14,7 @@ pub fn outlines(pack: &Pack) -> Vec<TaskOutline> {
         class: task.class.clone(),
         parameters: task.parameters.clone(),
         cases: task.cases.len(),
+        repeats: declared::repeats(task),
         weight: weight(task),
         standard: pack.is_default(&task.label),
     };

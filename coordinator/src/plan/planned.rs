@@ -64,10 +64,10 @@ impl Planned {
     /// Plans a configuration.
     pub(crate) async fn new(configuration: Configuration, pack: Arc<Pack>) -> Result<Self> {
         let plan = move || {
-            let plan =
-                Plan::new(&configuration, &outlines(&pack)).map_err(|error| invalid(error.to_string()))?;
+            let outlines = outlines(&pack);
+            let plan = Plan::new(&configuration, &outlines).map_err(|error| invalid(error.to_string()))?;
             // What is stored says how much is asked, whatever the default is later.
-            let configuration = with_iterations(configuration, &plan.tasks);
+            let configuration = with_iterations(configuration, &plan.tasks, &outlines);
             Ok(Self { configuration, pack, plan })
         };
         aside::run(plan).await.map_err(internal)?

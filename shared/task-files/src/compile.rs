@@ -198,7 +198,7 @@ fn whole_file(
         prefixes = PrefixTable::layered(&[&graph.prefixes, &prefixes]);
     }
     let repeats = file.whole("repeats");
-    let count = repeats.as_ref().map_or(1, |repeats| repeats.value);
+    let count = repeats.as_ref().map_or(1, |repeats| u32::try_from(repeats.value).unwrap_or(u32::MAX));
     if let Some(repeats) = repeats.filter(|repeats| !(1..=1000).contains(&repeats.value)) {
         mistakes.at(&repeats.place, format!("`repeats` is {}; it must be between 1 and 1000", repeats.value));
     }
@@ -217,15 +217,22 @@ fn whole_file(
         }
     }
     let seed = file.whole("seed").map_or(0, |seed| seed.value as u64);
-    let context =
-        FileContext { mistakes, graphs: &graphs, prefixes: &prefixes, limits: &limits, seed, read_text };
+    let context = FileContext {
+        mistakes,
+        graphs: &graphs,
+        prefixes: &prefixes,
+        limits: &limits,
+        seed,
+        repeats: count,
+        read_text,
+    };
     let mut results = ReferenceResults::default();
     let tasks: Vec<Option<CompiledTask>> =
         sections.iter().map(|task| declaration::compile(task, &context, &mut results)).collect();
     mistakes.none_yet()?;
     let tasks: Vec<CompiledTask> = tasks.into_iter().flatten().collect();
     let header = header(file, limits, &graphs, &tasks);
-    Ok(packed(header, source, &graphs, tasks, u32::try_from(count).unwrap_or(1)))
+    Ok(packed(header, source, &graphs, tasks, count))
 }
 
 fn limits(file: &FileSection<'_>, mistakes: &MistakeList<'_>) -> EvaluationLimits {

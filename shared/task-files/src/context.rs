@@ -17,6 +17,8 @@ pub(crate) struct FileContext<'a> {
     pub(crate) limits: &'a EvaluationLimits,
     /// Of what is drawn.
     pub(crate) seed: u64,
+    /// How often each case is asked.
+    pub(crate) repeats: u32,
     /// Reads a file beside the task file.
     pub(crate) read_text: &'a dyn Fn(&str) -> Result<String, String>,
 }

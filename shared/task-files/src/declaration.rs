@@ -84,6 +84,7 @@ pub(crate) fn compile(
             .collect(),
         content: rounds > 1
             && task.section("follow_up").is_some_and(|follow_up| follow_up.text("content").is_some()),
+        repeats: context.repeats,
     };
     for check in checks.iter().filter(|check| check.source.is_none()) {
         if let Err(error) = check_expected(&check.spec, None, context.prefixes) {

@@ -26,6 +26,7 @@ use super::query::case_graph::{self, CaseGraph};
 use crate::class::{AnswerForm, ClassSpec, ReadCase};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Shots, Verdict};
 use crate::graphs::{ExerciseGraph, GraphLibrary};
+use crate::task::TaskData;
 use crate::wording::Fields;
 
 mod answer;
@@ -217,6 +218,15 @@ impl DeclaredCase {
         }
         Verdict { scores, infos, follow_up, unscored: None }
     }
+}
+
+/// How often each case of a task of a task file is asked where a configuration does not say how often; nothing of other tasks.
+pub fn repeats(task: &TaskData) -> Option<u32> {
+    if ![ONE, BEST, LAST].contains(&task.class.as_str()) {
+        return None;
+    }
+    let repeats = task.parameters.get("repeats").and_then(Value::as_u64);
+    Some(repeats.map_or(1, |repeats| u32::try_from(repeats).unwrap_or(u32::MAX)))
 }
 
 /// Whether a check can be used with what a case expects of it.

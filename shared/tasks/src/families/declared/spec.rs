@@ -25,6 +25,18 @@ pub struct DeclaredSpec {
     /// Whether an answer that can be read and is not right gets a follow-up.
     #[serde(default)]
     pub content: bool,
+    /// How often each case is asked where a configuration does not say how often.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub repeats: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_once(repeats: &u32) -> bool {
+    *repeats == 1
 }
 
 /// Which part of an answer counts, and what it is read as.
