@@ -276,10 +276,11 @@ impl<'a> Notes<'a> {
         report.find(kind, what());
     }
 
-    /// Checks that each lease ended before the next one of its unit began, and that each ended once.
-    fn leases(&mut self, report: &mut CheckReport) {
+    /// Checks that each lease ended before the next one of its unit began, and that each ended once. Nothing is asked of the
+    /// leases of a run that was removed: its queue may have been built anew, and forgotten, by who did not know of that yet.
+    fn leases(&mut self, removed: u64, report: &mut CheckReport) {
         let all = std::mem::take(&mut self.leases);
-        for (&(generation, unit), leases) in &all {
+        for (&(generation, unit), leases) in all.iter().filter(|((generation, _), _)| *generation > removed) {
             let mut before: Option<(u32, &Lease)> = None;
             // Each taking over ends one lease. They are counted, not timed: a coordinator's clock may be set.
             let mut reaped = self.reaped_units.get(&(generation, unit)).copied().unwrap_or_default();
@@ -332,7 +333,7 @@ impl<'a> Notes<'a> {
 pub fn check(events: &[Noted], log: &[Kept]) -> CheckReport {
     let mut report = CheckReport { events: events.len() as u64, ..CheckReport::default() };
     let mut notes = Notes::of(events, &mut report);
-    notes.leases(&mut report);
+    notes.leases(last_removed(events), &mut report);
     records(events, log, &mut notes, &mut report);
     winners(events, log, &mut report);
     report
@@ -491,10 +492,11 @@ fn before_losses(events: &[Noted], log: &[Kept], now: Standings<'_>) -> Vec<Winn
     before
 }
 
-/// Whether a run that finished under this seal finished under one of no higher number in a later generation, and its log had
-/// losses: an older copy of the log lacks its latest seals too, and their numbers are given again.
+/// Whether a run that finished under this seal finished under one of no higher number in another generation, and its log had
+/// losses: an older copy of the log lacks its latest seals too, and their numbers are given again. So it may lack the
+/// generations, and the other one may have a lower number where a coordinator's clock is behind.
 fn lost_its_seal(events: &[Noted], generation: u64, seal: u32) -> bool {
-    let finished_again = |noted: &Noted| matches!(&noted.event, Event::Finished { generation: later, seal: again, .. } if *later > generation && *again <= seal);
+    let finished_again = |noted: &Noted| matches!(&noted.event, Event::Finished { generation: other, seal: again, .. } if *other != generation && *again <= seal);
     seal > 0 && losses(events).next().is_some() && events.iter().any(finished_again)
 }
 

@@ -423,6 +423,46 @@ fn a_run_that_went_on_is_known_by_its_seals_whatever_the_clocks_say() {
 }
 
 #[test]
+fn a_run_whose_seal_an_older_copy_lacks_may_be_sealed_by_that_number_again() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let finished = |log: &[Kept], generation| {
+        noted(10, Event::Finished { winners: winners_of(log), generation, seal: 1 })
+    };
+    let log = [one.clone(), two];
+    // It finished, the copy with all of its records and without its seal came back, and it was extended.
+    let first = finished(std::slice::from_ref(&one), 1);
+    let events = [first, noted(20, Event::RecordsLost { records: Vec::new() }), finished(&log, 2)];
+    assert!(check(&events, &log).is_right());
+    let [first, _, last] = events;
+    assert_eq!(check(&[first, last], &log).count(FindingKind::WinnerChanged), 1);
+}
+
+#[test]
+fn a_run_that_an_older_copy_lacks_may_begin_in_a_lower_generation() {
+    let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
+    let finished = |log: &[Kept], generation| {
+        noted(10, Event::Finished { winners: winners_of(log), generation, seal: 1 })
+    };
+    // It was lost as a whole, and begun anew by a coordinator whose clock is behind.
+    let log = [two.clone()];
+    let events = [finished(&[one.clone(), two], 9), noted(20, taken(&[&one])), finished(&log, 3)];
+    assert!(check(&events, &log).is_right());
+    let [first, _, last] = events;
+    assert!(!check(&[first, last], &log).is_right());
+}
+
+#[test]
+fn nothing_is_asked_of_the_leases_of_a_run_that_was_removed() {
+    let twice = |removed: Option<u64>| {
+        let ended = || noted(30, Event::Ended { ending: LeaseEnding::Finish, fences: vec![fence(1)] });
+        let mut events = vec![opened(), granted(10, 1, 1), ended(), ended()];
+        events.extend(removed.map(|generation| noted(20, Event::Removed { generation })));
+        check(&events, &[]).count(FindingKind::StaleFence)
+    };
+    assert_eq!((twice(None), twice(Some(0)), twice(Some(1))), (1, 1, 0));
+}
+
+#[test]
 fn what_was_removed_with_its_run_is_not_lost() {
     let (one, two) = (kept("one", 0, 1), kept("two", 1, 2));
     let told = |of: &Kept, generation| {

@@ -42,6 +42,9 @@ const FAILED_OVER_WITHIN: Duration = Duration::from_secs(2);
 /// Room on each file system, in KiB.
 const ROOM_KIB: u32 = 256 << 10;
 
+/// Room for events, in KiB: an hour takes a quarter of a gigabyte, and what is not noted cannot be checked.
+const EVENTS_KIB: u32 = 4 << 20;
+
 /// The library that sets the clock of a process, made from `tests/clock.c`.
 const CLOCK: &str = "clock.so";
 
@@ -95,8 +98,8 @@ struct Disks {
 impl Disks {
     /// For records, for workers, and apart from both for events; nothing where this user may not mount.
     fn mount(folder: &Path) -> Option<Self> {
-        let [data, spools, events] =
-            ["data", "spools", "data/events"].map(|name| Mount::tmpfs(&folder.join(name), ROOM_KIB));
+        let [data, spools, events] = [("data", ROOM_KIB), ("spools", ROOM_KIB), ("data/events", EVENTS_KIB)]
+            .map(|(name, kib)| Mount::tmpfs(&folder.join(name), kib));
         Some(Self { _events: events?, _spools: spools?, data: data? })
     }
 }

@@ -118,7 +118,8 @@ impl Losses {
         let (there, mut before) = (names(&data), BTreeMap::new());
         for run in runs(&data) {
             let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
-            if sizes(&log) != sizes(&of_copy) {
+            // A copy may hold every record, and not the seal that was set after them.
+            if files(&log) != files(&of_copy) {
                 before.insert(run, records(&log));
             }
         }
@@ -136,14 +137,13 @@ impl Losses {
         gone
     }
 
-    /// Notes among the events what is not in the log of a run any more.
+    /// Notes among the events what is not in the log of a run any more: no record at all where it is a seal.
     fn note(&mut self, data: &Path, run: &RunId, before: Records, after: &Records) {
         let records: Vec<LostRecord> =
             before.into_iter().filter(|(id, _)| !after.contains_key(id)).map(|(_, lost)| lost).collect();
-        if records.is_empty() {
-            return;
+        if !records.is_empty() {
+            *self.lost.entry(run.clone()).or_default() += records.len() as u64;
         }
-        *self.lost.entry(run.clone()).or_default() += records.len() as u64;
         let noted = Noted { at_ms: now_ms(), run: run.clone(), event: Event::RecordsLost { records } };
         let mut line = serde_json::to_vec(&noted).unwrap();
         line.push(b'\n');
@@ -240,12 +240,19 @@ fn newest(data: &Path, pick: usize) -> Option<RunId> {
 
 /// Names and lengths of the segments in the folder of a log.
 fn sizes(log: &Path) -> Vec<(PathBuf, u64)> {
-    let files = fs::read_dir(log).into_iter().flatten().flatten().map(|file| file.path());
-    let segments = files.filter(|path| path.extension().is_some_and(|is| is == "kglog"));
-    let mut sizes: Vec<(PathBuf, u64)> =
-        segments.filter_map(|path| Some((path.file_name()?.into(), length_of(&path)?))).collect();
-    sizes.sort();
-    sizes
+    let mut segments = files(log);
+    segments.retain(|(name, _)| name.extension().is_some_and(|is| is == "kglog"));
+    segments
+}
+
+/// Names and lengths of the segments and seals in the folder of a log.
+fn files(log: &Path) -> Vec<(PathBuf, u64)> {
+    let paths = fs::read_dir(log).into_iter().flatten().flatten().map(|file| file.path());
+    let counts = |path: &PathBuf| path.extension().is_some_and(|is| is == "kglog" || is == "kgseal");
+    let mut files: Vec<(PathBuf, u64)> =
+        paths.filter(counts).filter_map(|path| Some((path.file_name()?.into(), length_of(&path)?))).collect();
+    files.sort();
+    files
 }
 
 /// A segment that holds something, and how much of it is on the disk for certain.
