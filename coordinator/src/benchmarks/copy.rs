@@ -105,6 +105,7 @@ impl Benchmarks {
                 runs.insert(run, state);
             }
             let state = self.judged_state(&one.name).await?;
+            state.expect_kept(&one.name)?;
             pipelines.push(Copied { name: one.name, manifest: one.manifest, state });
         }
         let copy = BenchmarkCopy { pipelines, runs };

@@ -43,7 +43,7 @@ impl Benchmarks {
         if self.store.is_shared() && (thorough || self.store.sink.has_locks()) {
             for name in self.store.pipelines().await? {
                 let state = self.judged_state(&name).await?;
-                if state.fleet && (!state.phase.is_over() || state.telling) {
+                if state.fleet && (!state.phase.is_over() || state.telling || state.removed) {
                     self.attended.add(&name);
                 } else if !self.named.has_read(&name, ANY_REVISION) {
                     match self.find_judged(&name).await {
@@ -83,6 +83,10 @@ impl Benchmarks {
         if state.telling && !state.removed {
             self.tell_runs(name, Tell::Missed).await?;
             (revision, state) = self.revised_judged_state(name).await?;
+        }
+        if state.removed && self.store.is_shared() {
+            // Whoever began with it has perhaps died over that.
+            return self.finish_removal(name).await;
         }
         if state.removed || state.phase.is_over() {
             self.attended.forget(name);

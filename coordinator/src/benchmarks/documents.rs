@@ -7,6 +7,7 @@ use domain::control::RunPhase;
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, machine};
 use jiff::Timestamp;
 use results::manifest::{Alteration, without_key_names};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -95,7 +96,8 @@ pub(crate) struct JudgedState {
     /// Whether it was submitted to a fleet.
     #[serde(default)]
     pub fleet: bool,
-    /// Whether it is being removed: nobody derives, and who comes upon it goes on with that.
+    /// Whether it is being removed. That is not undone: nobody derives any more, and the coordinators of a fleet that come
+    /// upon it go on with that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// Whether its runs have perhaps not all been told of its phase: who comes upon it goes on with that.
@@ -107,6 +109,18 @@ pub(crate) struct JudgedState {
     /// What came out when it was last over, by model: shown without reading a log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<ModelSummary>,
+}
+
+impl JudgedState {
+    /// Sees that a pipeline is not being removed.
+    pub(crate) fn expect_kept(&self, name: &RunId) -> Result<()> {
+        if self.removed {
+            return Err(conflict(format!(
+                "pipeline {name} is being removed; `kgfleet rm {name} --force` goes on with that if it was interrupted"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// What a name names.
@@ -229,8 +243,10 @@ impl JudgedBenchmark {
     }
 }
 
+const MANIFEST: &str = "manifest";
+
 fn revision_name(revision: u32) -> String {
-    format!("manifest-{revision}.json")
+    format!("{MANIFEST}-{revision}.json")
 }
 
 const STATE: &str = "state";
@@ -284,17 +300,35 @@ impl Benchmarks {
     /// Whether nobody has extended a pipeline since it was read.
     pub(crate) async fn is_newest(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
         let next = revision_name(pipeline.manifest.revision + 1);
-        let next: Option<serde::de::IgnoredAny> = self.store.document(&pipeline.name, &next).await?;
+        let next: Option<IgnoredAny> = self.store.document(&pipeline.name, &next).await?;
         Ok(next.is_none())
     }
 
     /// Whether a pipeline was removed since it was read, or is being removed: nothing may be created for it any more.
     pub(crate) async fn is_gone(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
-        if self.judged_state(&pipeline.name).await?.removed {
-            return Ok(true);
-        }
+        Ok(self.judged_state(&pipeline.name).await?.removed || !self.is_there(pipeline).await?)
+    }
+
+    /// Whether a pipeline has its documents still: another one of its name was begun at another time.
+    pub(crate) async fn is_there(&self, pipeline: &JudgedBenchmark) -> Result<bool> {
         let first = self.store.document::<BenchmarkDocument>(&pipeline.name, &revision_name(1)).await?;
-        Ok(first.is_none_or(|first| first.created_at != pipeline.begun))
+        Ok(first.is_some_and(|first| first.created_at == pipeline.begun))
+    }
+
+    /// Writes the revision of an extended pipeline; `false` if one of this number exists.
+    ///
+    /// # Errors
+    /// Somebody has removed the pipeline meanwhile: what was written is removed again.
+    pub(crate) async fn extend_by(&self, next: &JudgedBenchmark, old: &JudgedBenchmark) -> Result<bool> {
+        if !self.write_revision(next).await? {
+            return Ok(false);
+        }
+        // Whoever removes marks the pipeline first and looks for its documents then: one of both sees the other.
+        if self.is_gone(old).await? {
+            self.store.remove_document(&old.name, &revision_name(next.manifest.revision)).await?;
+            return Err(not_found(format!("pipeline {} was removed", old.name)));
+        }
+        Ok(true)
     }
 
     /// Writes a revision; `false` if one of this number exists.
@@ -306,12 +340,10 @@ impl Benchmarks {
 
     /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a
     /// crash is a pipeline as it was, and being removed.
-    pub(crate) async fn remove_documents(&self, pipeline: &JudgedBenchmark) -> Result<()> {
-        self.remove_history(&pipeline.name).await?;
-        for revision in (1..=pipeline.manifest.revision).rev() {
-            self.store.remove_document(&pipeline.name, &revision_name(revision)).await?;
-        }
-        self.store.remove_revisions(&pipeline.name, STATE).await
+    pub(crate) async fn remove_documents(&self, name: &RunId) -> Result<()> {
+        self.remove_history(name).await?;
+        self.store.remove_revisions(name, MANIFEST).await?;
+        self.store.remove_revisions(name, STATE).await
     }
 
     pub(crate) async fn judged_state(&self, name: &RunId) -> Result<JudgedState> {
@@ -325,13 +357,25 @@ impl Benchmarks {
     }
 
     /// Writes the state that follows this revision; `false` if another command was quicker.
+    ///
+    /// # Errors
+    /// Somebody has removed the pipeline meanwhile: what was written is removed again.
     pub(crate) async fn revise_judged_state(
         &self,
         name: &RunId,
         after: u32,
         state: &JudgedState,
     ) -> Result<bool> {
-        self.health.note_sink(self.store.revise_document(name, STATE, after, state).await)
+        if !self.health.note_sink(self.store.revise_document(name, STATE, after, state).await)? {
+            return Ok(false);
+        }
+        // Whoever removes a pipeline removes its first manifest before its states: one of both sees the other.
+        let first: Option<IgnoredAny> = self.store.document(name, &revision_name(1)).await?;
+        if first.is_none() {
+            self.store.remove_revisions(name, STATE).await?;
+            return Err(not_found(format!("pipeline {name} was removed")));
+        }
+        Ok(true)
     }
 
     /// Changes the state of a pipeline to what `decide` makes of the newest one, unless that is nothing; returns the number of

@@ -198,6 +198,13 @@ impl Benchmarks {
             self.store.sink.put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed)).await?;
         }
         self.packs.keep(&pipeline.manifest.pack_hash).await?;
+        let known = self.judged_state(&name).await?;
+        if known.removed && self.find_judged(&name).await?.is_none() {
+            // Whoever removed it has died before the last document.
+            self.remove_documents(&name).await?;
+        } else {
+            known.expect_kept(&name)?;
+        }
         // Another coordinator wrote the same pipeline, except for the time.
         self.write_revision(&pipeline).await?;
         self.begin_judged(&name).await?;
@@ -305,7 +312,7 @@ impl Benchmarks {
         let revision = old.manifest.revision + 1;
         let next =
             JudgedBenchmark::new(name.clone(), planned.configuration, &old.manifest.pack_hash, revision)?;
-        if !self.write_revision(&next).await? {
+        if !self.extend_by(&next, old).await? {
             return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
         }
         self.begin_judged(name).await?;
@@ -317,12 +324,13 @@ impl Benchmarks {
     pub(crate) async fn begin_judged(&self, name: &RunId) -> Result<()> {
         let fleet = self.store.is_shared();
         let begun = self.change_judged_state(name, |state| {
+            state.expect_kept(name)?;
             if state.phase == RunPhase::Cancelled {
                 return Ok(None);
             }
             let stays = fleet && state.phase == RunPhase::Paused;
             let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-            Ok(Some(JudgedState { phase, fleet, removed: false, ..state }))
+            Ok(Some(JudgedState { phase, fleet, ..state }))
         });
         if begun.await?.is_none() {
             // Its runs were cancelled with it.
@@ -337,17 +345,17 @@ impl Benchmarks {
     pub(crate) async fn command_judged(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
         let fleet = self.store.is_shared();
         self.change_judged_state(name, |state| {
-            let (phase, removed) = match (command, state.phase) {
+            state.expect_kept(name)?;
+            let phase = match (command, state.phase) {
                 (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
                 | (BenchmarkCommand::Cancel, phase @ RunPhase::Finished) => {
                     return Err(conflict(format!("pipeline {name} is {phase}")));
                 }
-                (BenchmarkCommand::Pause, _) => (RunPhase::Paused, state.removed),
-                (BenchmarkCommand::Cancel, _) => (RunPhase::Cancelled, state.removed),
-                // Whoever was removing it has died over that.
-                (BenchmarkCommand::Resume, _) => (RunPhase::Active, false),
+                (BenchmarkCommand::Pause, _) => RunPhase::Paused,
+                (BenchmarkCommand::Cancel, _) => RunPhase::Cancelled,
+                (BenchmarkCommand::Resume, _) => RunPhase::Active,
             };
-            Ok(Some(JudgedState { phase, fleet, removed, telling: true, ..state }))
+            Ok(Some(JudgedState { phase, fleet, telling: true, ..state }))
         })
         .await?;
         if command == BenchmarkCommand::Resume {
@@ -421,15 +429,29 @@ impl Benchmarks {
         }
         // First of all: nobody derives any more.
         self.change_judged_state(name, cancelled).await?;
-        for run in self.own_runs(name).await? {
-            match self.runs.remove(&run, true).await {
-                Err(error) if error.code == ErrorCode::NotFound => {}
-                removed => removed?,
+        self.finish_removal(name).await
+    }
+
+    /// Removes the runs and documents of a pipeline that is marked so. Several coordinators may be at it at once; where another
+    /// one was quicker, there may be a new pipeline of this name, of which nothing is removed.
+    pub(crate) async fn finish_removal(&self, name: &RunId) -> Result<()> {
+        // In the newest revision: whoever extended it did so before it was marked.
+        if let Some(pipeline) = self.find_judged(name).await? {
+            for run in self.runs_created_by(&pipeline).await? {
+                if !self.is_there(&pipeline).await? {
+                    break;
+                }
+                match self.runs.remove(&run, true).await {
+                    Err(error) if error.code == ErrorCode::NotFound => {}
+                    removed => removed?,
+                }
+            }
+            if self.is_there(&pipeline).await? {
+                self.remove_documents(name).await?;
+                tracing::info!(pipeline = %name, "removed");
             }
         }
-        self.remove_documents(pipeline).await?;
         self.attended.forget(name);
-        tracing::info!(pipeline = %name, "removed");
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use futures::{StreamExt, stream};
 use queue::RunState;
 use results::log::{LogCipher, LogOptions, LogTail, WriterId};
-use results::run_dir::{FoundRun, RunLock, revision_name};
+use results::run_dir::{FoundRun, RunLock};
 use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
 use serde::de::DeserializeOwned;
@@ -241,11 +241,14 @@ impl Store {
         self.revise(&document_path(name, document), after, content).await
     }
 
-    /// Removes every revision of a document of a pipeline, the newest first: what is there has no gaps at any time.
+    /// Removes every revision of a document of a pipeline, the newest first: what is there has no gaps at any time. Others that
+    /// were written meanwhile are among them.
     pub(crate) async fn remove_revisions(&self, name: &RunId, document: &str) -> Result<()> {
-        let newest = self.revised_document::<serde::de::IgnoredAny>(name, document).await?.revision;
-        for revision in (1..=newest).rev() {
-            self.remove_document(name, &revision_name(document, revision)).await?;
+        let mut revisions = self.documents(name, document).await?;
+        // By their numbers: the second comes before the tenth.
+        revisions.sort_by_key(|revision| (revision.len(), revision.clone()));
+        for revision in revisions.iter().rev() {
+            self.remove_document(name, revision).await?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::{Receipt, Serves, WorkExchange};
-use domain::{DialogueKey, FailureCause, RunId};
+use domain::{DialogueKey, ErrorCode, FailureCause, RunId};
 
 use crate::benchmarks::verbs::command_of;
 
@@ -375,6 +375,101 @@ async fn a_claim_of_a_removed_run_that_came_too_late_sets_nothing_back() {
     assert_eq!((view.planned, view.scored), (4, 4));
     let highest = std::fs::read_dir(&claims).unwrap().map(|entry| entry.unwrap().file_name()).max().unwrap();
     assert!(highest.to_str().unwrap() > format!("{ahead:020}").as_str(), "{highest:?}");
+}
+
+/// Names of what there is of judged benchmarks: their runs and documents.
+async fn left(ground: &Ground) -> Vec<String> {
+    let runs = results::sink::folder(ground.data.path()).runs().await.unwrap();
+    let documents = std::fs::read_dir(ground.data.path().join("pipelines")).unwrap();
+    let documents = documents.map(|file| file.unwrap().file_name().into_string().unwrap());
+    runs.iter().map(|run| run.dir.run().to_string()).chain(documents).collect()
+}
+
+/// Removes a benchmark, as somebody who asks again where another command was in the way.
+async fn remove(coordinator: &Started, name: &RunId) {
+    for _ in 0..pipelines::ROUNDS_MAX {
+        match coordinator.remove(name, true).await {
+            Err(error) if error.code.is_transient() => coordinator.tend().await.unwrap(),
+            Err(error) if error.code == ErrorCode::NotFound => return,
+            removed => return removed.unwrap(),
+        }
+    }
+    panic!("{name} cannot be removed");
+}
+
+#[tokio::test]
+async fn a_removal_is_not_undone_by_who_resumes_and_extends_meanwhile() {
+    for polls in (1..).step_by(3) {
+        let ground = Ground::new();
+        let (one, two, name, _) = judged(&ground, 1).await;
+        let meanwhile = async {
+            // They are refused, or come before the removal.
+            let _ = two.command(&name, BenchmarkCommand::Resume).await;
+            let _ = two.extend(&name, growing::more()).await;
+        };
+        let ((), whole) = interrupted(polls, remove(&one, &name), meanwhile).await;
+        two.tend().await.unwrap();
+        one.tend().await.unwrap();
+        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_extends_it() {
+    for polls in (1..).step_by(3) {
+        let ground = Ground::new();
+        let (one, two, name, _) = judged(&ground, 1).await;
+        let remove = remove(&one, &name);
+        let (_, whole) = interrupted(polls, two.extend(&name, growing::more()), remove).await;
+        two.tend().await.unwrap();
+        one.tend().await.unwrap();
+        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_resumes_it() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two, name, _) = judged(&ground, 1).await;
+        let remove = remove(&one, &name);
+        let resume = two.command(&name, BenchmarkCommand::Resume);
+        let (_, whole) = interrupted(polls, resume, remove).await;
+        two.tend().await.unwrap();
+        one.tend().await.unwrap();
+        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_removal_over_which_a_coordinator_died_is_ended_by_another_one() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two, name, _) = judged(&ground, 1).await;
+        let whole = pipelines::killed_after(polls, one.remove(&name, true)).await;
+        drop(one);
+        two.tend().await.unwrap();
+        // It is there as it was, or gone; and who submits it again has it as a whole.
+        let there = left(&ground).await;
+        if !there.is_empty() {
+            assert_eq!(phase(&two, &name).await, RunPhase::Active, "after {polls} polls: {there:?}");
+        }
+        let again = two.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
+        let view = pipelines::finish(&two, &again, &mut Asked::default()).await;
+        assert_eq!((view.planned, view.scored), (8, 8), "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
 }
 
 #[tokio::test]
