@@ -20,6 +20,8 @@ pub struct FixedLimits {
     pub repair_bytes_max: usize,
     /// Maximum number of steps of one text comparison.
     pub comparison_steps_max: u64,
+    /// Maximum number of steps of one comparison of graphs with blank nodes.
+    pub matching_steps_max: u64,
 }
 
 impl FixedLimits {
@@ -35,6 +37,7 @@ impl FixedLimits {
             document_bytes_max: rdf::graph::DOCUMENT_BYTES_MAX,
             repair_bytes_max: rdf::tolerant::TOLERANT_BYTES_MAX,
             comparison_steps_max: crate::text::difflib::STEPS_MAX,
+            matching_steps_max: rdf::matching::MATCHING_STEPS_MAX,
         }
     }
 }
