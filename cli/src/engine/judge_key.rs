@@ -1,7 +1,8 @@
 //! The replies of simulated judges, computed from the texts in the prompt.
 //!
 //! A prompt of a judge ends with `Reply with one of these words: ...`, the best word first. The right one follows from the
-//! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said.
+//! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said. The
+//! reference is the text before the answer: one between marks, or else what the question says.
 //! A prompt of a writer ends with `Reply with the sentence and nothing else.`; the right sentence has the words of the text.
 
 use std::collections::BTreeSet;
@@ -44,7 +45,12 @@ fn judge(prompt: &str) -> Option<KnownCase> {
     let Some((asked, offer)) = prompt.rsplit_once(OFFER) else { return writer(prompt) };
     let words: Vec<&str> = offer.trim().split(", ").collect();
     let texts = delimited(asked);
-    let [.., reference, answer] = texts.as_slice() else { return None };
+    let (reference, answer) = match texts.as_slice() {
+        [.., reference, answer] => (*reference, *answer),
+        // The reference stands in the question itself.
+        [answer] => (asked.split(OPEN).next()?, *answer),
+        [] => return None,
+    };
     if words == ABSTENTION {
         let abstains = usize::from(answer.contains(IGNORANCE));
         return Some(reply(words[abstains], words[1 - abstains]));
@@ -114,6 +120,9 @@ mod tests {
         assert_eq!(ask("nothing of it", "YES, NO").as_deref(), Some("NO"));
         assert_eq!(ask("nothing of it", "ANSWERED, ABSTAINED").as_deref(), Some("ANSWERED"));
         assert_eq!(ask("I do not know alpha", "ANSWERED, ABSTAINED").as_deref(), Some("ABSTAINED"));
+        let one =
+            format!("alpha beta?\n\n{}\n\n{OFFER}{words}", benchmarks::judging::delimited("beta alpha"));
+        assert_eq!(WithJudges(PackKey::default()).solve(&one).unwrap().right, "CORRECT");
         assert!(WithJudges(PackKey::default()).solve("What is it?").is_none());
         let prompt = format!("State it.\n\n{}\n\n{WRITE}", benchmarks::judging::delimited("alpha\n beta"));
         assert_eq!(WithJudges(PackKey::default()).solve(&prompt).unwrap().right, "alpha beta");

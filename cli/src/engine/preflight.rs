@@ -2,9 +2,9 @@
 //! dialogue of a model. A further check is a function here that both call.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use coordinator::configuration::{Connector, ModelSpec};
+use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::plan::{Plan, UnaskedCases};
 use domain::seed::question_seed;
 use domain::text::listed;
@@ -12,6 +12,7 @@ use domain::{Ask, Sampling};
 use results::sink::{self, SinkReport};
 use serde::Serialize;
 use tasks::Task;
+use tasks::families::declared::spec::JudgeSpec;
 use worker::{Connect, ConnectError, Listed, TaskList};
 
 use crate::kit::exit_code::Exit;
@@ -55,7 +56,7 @@ impl<'a> LongestPrompt<'a> {
     /// cannot be rendered counts as empty; its dialogue will report the error.
     fn bytes(&self) -> usize {
         *self.bytes.get_or_init(|| {
-            let of_task = |(task, planned): (&std::sync::Arc<Task>, &coordinator::plan::PlannedTask)| {
+            let of_task = |(task, planned): (&Arc<Task>, &coordinator::plan::PlannedTask)| {
                 let iterations = 0..u32::try_from(planned.cases).unwrap_or(u32::MAX);
                 let prompt = |iteration| {
                     task.first_prompt(iteration, question_seed(self.seed, &planned.label, iteration)).ok()
@@ -77,7 +78,7 @@ pub async fn models<'a>(
     longest: &LongestPrompt<'_>,
 ) -> anyhow::Result<()> {
     for spec in specs {
-        let (level, message) = model(spec, connect, longest).await?;
+        let (level, message) = model(spec, Ask::Chat, connect, Some(longest)).await?;
         if level != Level::Ok {
             eprintln!("warning: model `{}`: {message}", spec.label);
         }
@@ -85,26 +86,29 @@ pub async fn models<'a>(
     Ok(())
 }
 
-/// Checks a model and its server. Returns findings, or an error if no dialogue with the model can succeed.
+/// Checks a model and its server, and whether the longest prompt fits if that is known. Returns findings, or an error if no
+/// dialogue with the model can succeed.
 ///
 /// # Errors
 /// A setting that cannot be used, a server that does not serve the model (exit code 2), or one that cannot be reached
 /// (3).
 pub async fn model(
     spec: &ModelSpec,
+    ask: Ask,
     connect: &dyn Connect,
-    longest: &LongestPrompt<'_>,
+    longest: Option<&LongestPrompt<'_>>,
 ) -> anyhow::Result<(Level, String)> {
     if spec.connector == Connector::Simulated {
         return Ok((Level::Ok, "simulated on this machine".to_owned()));
     }
-    let connected = connect.connect(Ask::Chat, spec, None).map_err(Exit::usage)?;
+    let connected = connect.connect(ask, spec, None).map_err(Exit::usage)?;
     let listed = connected.check(spec).await.map_err(|error| match error {
         ConnectError::Unreachable { .. } => anyhow::Error::from(error),
         _ => Exit::usage(error),
     })?;
     let endpoint = connected.model.identity().endpoint.clone().unwrap_or_default();
-    Ok(match (listed, connected.listing.and_then(|server| server.context_tokens())) {
+    let context = longest.zip(connected.listing.and_then(|server| server.context_tokens()));
+    Ok(match (listed, context) {
         (Listed::Nothing, _) => {
             (Level::Ok, "its key is there; the first call will show whether it is valid".to_owned())
         }
@@ -116,7 +120,7 @@ pub async fn model(
             (Level::Warning, message)
         }
         (Listed::Served, None) => (Level::Ok, format!("{endpoint} serves it")),
-        (Listed::Served, Some(context)) => {
+        (Listed::Served, Some((longest, context))) => {
             let (level, message) = context_fits(spec, context, longest.bytes());
             (level, format!("{endpoint} serves it; {message}"))
         }
@@ -134,6 +138,25 @@ pub fn cases(plan: &Plan) -> Option<String> {
             unasked.len(),
             plan.tasks.len(),
             listed(named, TASKS_NAMED_MAX)
+        )
+    })
+}
+
+/// Names the tasks whose task file wants a judge that the configuration does not ask; `None` if there are none.
+pub fn unjudged(configuration: &Configuration, tasks: &TaskList) -> Option<String> {
+    if configuration.pipeline.is_some() {
+        return None;
+    }
+    let wants_judge =
+        |task: &&Arc<Task>| task.cases().iter().any(|case| JudgeSpec::of_case(&case.data.data).is_some());
+    let judged: Vec<_> = tasks.iter().filter(wants_judge).map(|task| task.label.to_string()).collect();
+    (!judged.is_empty()).then(|| {
+        format!(
+            "{} of {} tasks are also graded by a judge where a configuration names one (docs/task-files.md); their checks \
+             alone count here: {}",
+            judged.len(),
+            tasks.len(),
+            listed(judged.iter().cloned(), TASKS_NAMED_MAX)
         )
     })
 }

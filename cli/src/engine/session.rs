@@ -272,7 +272,8 @@ impl Session {
         let longest = LongestPrompt::of(&self.plan, &self.tasks, self.configuration.seed);
         let asked = self.configuration.models.iter().filter(|spec| wanted(&spec.label));
         preflight::models(asked, connect, &longest).await?;
-        if let Some(message) = preflight::cases(&self.plan) {
+        let unjudged = preflight::unjudged(&self.configuration, &self.tasks);
+        for message in [preflight::cases(&self.plan), unjudged].into_iter().flatten() {
             eprintln!("warning: {message}");
         }
         // The process that writes to the folder will report that it cannot be written.

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::matching::{Fit, says_it_can, why_nobody};
-use domain::ModelHome;
+use coordinator::planned::unjudgeable;
+use domain::{Ask, ModelHome};
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use serde::Serialize;
 use worker::Connect;
 
 use crate::configure::choose::Selection;
-use crate::engine::connect::LocalConnect;
+use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::{explain, printable};
@@ -87,6 +88,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(message) = preflight::cases(&plan) {
         findings.add(Level::Warning, "cases", message);
     }
+    if let Some(message) = unjudgeable(&configuration, &pack, &plan) {
+        findings.add(Level::Problem, "judge", message);
+    }
+    if let Some(message) = preflight::unjudged(&configuration, &tasks) {
+        findings.add(Level::Warning, "judge", message);
+    }
     let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
     block_on(async {
@@ -97,8 +104,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             },
             None => {
                 let connect = LocalConnect::new(None, Targets::of(&configuration));
-                for model in &configuration.models {
-                    of_model(model, &connect, &longest, &mut findings).await;
+                for (number, (model, ask)) in asks(&configuration).enumerate() {
+                    let of_models = (number < configuration.models.len()).then_some(&longest);
+                    of_model(model, ask, &connect, of_models, &mut findings).await;
                 }
                 findings.of("disk", preflight::disk(&arguments.data_dir, plan.dialogues()).await);
             }
@@ -133,14 +141,15 @@ fn tell(findings: &[Finding], json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks a model that this machine asks directly.
+/// Checks a model that this machine asks directly. What judges are asked is not known before there are answers.
 async fn of_model(
     model: &ModelSpec,
+    ask: Ask,
     connect: &dyn Connect,
-    longest: &LongestPrompt<'_>,
+    longest: Option<&LongestPrompt<'_>>,
     findings: &mut Findings,
 ) {
-    let what = format!("model {}", model.label);
+    let what = format!("{} {}", if longest.is_some() { "model" } else { "judge" }, model.label);
     if model.connector == Connector::Replay {
         // Recordings are read during the run; here it is enough that they exist.
         for path in &model.recorded {
@@ -152,7 +161,7 @@ async fn of_model(
         let message = "has no endpoint of its own: a worker beside its server will ask it";
         findings.add(Level::Ok, what, message);
     } else {
-        findings.of(&what, preflight::model(model, connect, longest).await);
+        findings.of(&what, preflight::model(model, ask, connect, longest).await);
     }
 }
 

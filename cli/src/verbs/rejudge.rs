@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use coordinator::planned::new_name;
+use domain::seed::question_seed;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
 use packs::Pack;
@@ -12,7 +13,7 @@ use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use serde::Serialize;
 use serde_json::json;
-use tasks::{Effort, Task, TaskClass};
+use tasks::{Dialogue, Effort, Task, TaskClass};
 
 use crate::files::copy;
 use crate::kit::exit_code::{ExitCode, usage};
@@ -33,12 +34,15 @@ const CHANGES_PRINTED_MAX: usize = 20;
 /// dialogues stay failed. The old run is unchanged; a run that some process writes is refused. Answers are judged in
 /// this process, without a sandbox.
 ///
+/// With --pack, other checks judge the same answers: a pack, or a task file whose weights or checks were changed. It must ask
+/// what the run asked, every prompt byte for byte; otherwise nothing is judged.
+///
 /// Exit code 4: the run's log is damaged; the rest was judged.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]
     run: String,
-    /// The pack to judge by. Default: the pack of the run.
+    /// The pack or task file to judge by. Default: the pack of the run.
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
     /// Print JSON: the new run and every changed dialogue, with its scores before and after.
@@ -95,6 +99,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let now = Timestamp::now();
     let mut other = manifest.other.clone();
     other.insert("rejudged_from".to_owned(), manifest.run.as_str().into());
+    let is_other = !is_of_run(&manifest, &pack);
+    if is_other {
+        let (name, hash) = (pack.header().name.as_str(), pack.hash().as_str());
+        other.insert("rejudged_by".to_owned(), json!({ "pack": name, "hash": hash }));
+    }
     let rejudged = RunManifest {
         run: new_name(now),
         created_at: now,
@@ -112,12 +121,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot make a folder in {}", data_dir.display()))?;
     let new_dir = RunDir::create(apart.path(), &rejudged)?;
     let options = LogOptions { cipher: disclosure::writing_cipher(&rejudged)?, ..LogOptions::default() };
-    let judge = Judge { tasks, effort: Effort::full(pack.header().limits) };
+    let expects_prompts = is_other.then_some(manifest.seed);
+    let judge = Judge { tasks, effort: Effort::full(pack.header().limits), expects_prompts };
     let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
     let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
     for entry in index.records(&dir.log(), cipher.as_ref())? {
         let mut entry = entry?;
-        changes.extend(judge.again(&mut entry.record, &mut tallies));
+        changes.extend(judge.again(&mut entry.record, &mut tallies)?);
         writer.append(&entry)?;
         if writer.group_entries() >= COMMIT_EVERY {
             writer.commit()?;
@@ -143,10 +153,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if damages > 0 { ExitCode::BadInput } else { ExitCode::Success })
 }
 
+/// Whether a run asked from this pack.
+fn is_of_run(manifest: &RunManifest, pack: &Pack) -> bool {
+    manifest.packs.iter().any(|used| used.hash == pack.hash().as_str())
+}
+
 /// Refuses another pack, unless the user named it: scores on other exercises say nothing about the scorer.
 fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
-    let asked = manifest.packs.iter().any(|used| used.hash == pack.hash().as_str());
-    if !asked && arguments.pack.is_none() {
+    if !is_of_run(manifest, pack) && arguments.pack.is_none() {
         bail!(usage!(
             "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
             manifest.run,
@@ -160,13 +174,32 @@ fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> any
 struct Judge {
     tasks: Vec<Task>,
     effort: Effort,
+    /// The seed of a run that asked from another pack: its prompts must be those of this one.
+    expects_prompts: Option<u64>,
 }
 
 impl Judge {
     /// Replaces the scores of a scored record by current ones; returns the change, if there is one.
-    fn again(&self, record: &mut Record, tallies: &mut BTreeMap<String, TaskTally>) -> Option<Change> {
-        let Outcome::Scored { scores, infos } = &mut record.outcome else { return None };
-        let task = self.tasks.iter().find(|task| task.label == record.key.task)?;
+    ///
+    /// # Errors
+    /// The pack would have asked something else.
+    fn again(
+        &self,
+        record: &mut Record,
+        tallies: &mut BTreeMap<String, TaskTally>,
+    ) -> anyhow::Result<Option<Change>> {
+        if !record.outcome.is_scored() {
+            return Ok(None);
+        }
+        let task = self.tasks.iter().find(|task| task.label == record.key.task);
+        if let Some(seed) = self.expects_prompts
+            && let Some(difference) = self.difference(task, record, seed)?
+        {
+            let key = &record.key;
+            bail!(usage!("{key}: {difference}, so this answer cannot be judged by it; nothing was written"));
+        }
+        let Some(task) = task else { return Ok(None) };
+        let Outcome::Scored { scores, infos } = &mut record.outcome else { return Ok(None) };
         let exercise = task.case(record.key.iteration).exercise();
         let answers = record.rounds.iter().map(|round| round.answer.text.as_str());
         let after = tasks::replay(&**exercise, answers, &self.effort).evaluation;
@@ -178,7 +211,44 @@ impl Judge {
         tallies.entry(record.key.task.to_string()).or_default().add(task.class, &before, scores);
         let change =
             || Change { dialogue: record.key.to_string(), before: before.clone(), after: scores.clone() };
-        (before != *scores).then(change)
+        Ok((before != *scores).then(change))
+    }
+
+    /// What the pack would have asked otherwise than the run did in a dialogue; nothing if it asks the same.
+    fn difference(
+        &self,
+        task: Option<&Task>,
+        record: &Record,
+        seed: u64,
+    ) -> anyhow::Result<Option<String>> {
+        let Some(task) = task else { return Ok(Some("the pack has no such task".to_owned())) };
+        let asked = &record.provenance.task;
+        if (&task.class_name, &task.version) != (&asked.class, &asked.version) {
+            let (class, version) = (&task.class_name, &task.version);
+            let was = format!("{} {}", asked.class, asked.version);
+            return Ok(Some(format!("the pack has a task of class {class} {version}, and the run asked one of {was}")));
+        }
+        let iteration = record.key.iteration;
+        if task.system(iteration)? != record.system {
+            return Ok(Some("the pack has another system prompt".to_owned()));
+        }
+        let seed = question_seed(seed, &task.label, iteration);
+        let exercise = task.case(iteration).exercise();
+        let mut dialogue = Dialogue::new(exercise.shots());
+        for number in 0..=record.rounds.len() {
+            let (next, sent) = (task.next_prompt(iteration, seed, &dialogue)?, record.rounds.get(number));
+            if next.map(|prompt| prompt.text).as_deref() != sent.map(|round| round.prompt.text.as_str()) {
+                return Ok(Some(match (number, sent) {
+                    (0, _) => "the pack has another prompt".to_owned(),
+                    (_, None) => format!("by the pack there would be another prompt after answer {number}"),
+                    (_, Some(_)) => format!("by the pack another prompt, or none, would follow answer {number}"),
+                }));
+            }
+            if let Some(round) = sent {
+                dialogue.take(exercise.judge(&round.answer.text, &self.effort));
+            }
+        }
+        Ok(None)
     }
 }
 

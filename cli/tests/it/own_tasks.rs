@@ -162,3 +162,135 @@ fn the_verdict_on_an_answer_is_shown_before_anybody_is_asked() {
     let schema: Value = serde_json::from_str(&ends(folder, &["task", "schema"], 0)).unwrap();
     assert_eq!(schema["properties"]["task_file"]["type"], "integer");
 }
+
+#[test]
+fn a_judge_grades_what_a_task_file_asks_it_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let file = "task_file = 1\nname = 'words'\n[[task]]\nlabel = 'words'\nlike = 'answer-word'\n\
+                judge = { question = '''\nThe word is {{ answer_word }}:\n{{ answer }}''', weight = 0.25, when = 'always' }\n\
+                [[task.check]]\nkind = 'text'\nexpect.field = 'answer_word'\n";
+    let case = |id: &str| {
+        format!(
+            "[[task.case]]\nid = '{id}'\nquestion = 'Which word is {id}?'\nanswer = '{id}'\nanswer_word = '{id}'\n"
+        )
+    };
+    let cases: String = ["this", "that", "these", "those"].map(case).concat();
+    std::fs::write(folder.join("words.toml"), format!("{file}{cases}")).unwrap();
+    assert!(ends(folder, &["task", "list", "words.toml"], 0).contains("always (0.25)"));
+    let question = ends(folder, &["task", "show", "words.toml", "--judge", "that"], 0);
+    assert_eq!(question.trim_end(), "The word is that:\n{{answer}}");
+    assert!(
+        ends(folder, &["task", "check", "words.toml"], 0).contains("and a judge where a benchmark has one")
+    );
+    // Nobody is asked for a grade where no judge is named.
+    let output = called(folder, &["run", "words.toml", "--json"]);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && talk.contains("their checks alone count here: words"), "{talk}");
+
+    let model = |label: &str| format!("label = '{label}'\nconnector = 'simulated'\nskill = 0.5\n");
+    let configuration = format!(
+        "name = 'graded'\npipeline = 'judged-tasks'\npack = 'words.toml'\n[[models]]\n{}[judges.judge]\n{}",
+        model("sim"),
+        model("judge")
+    );
+    std::fs::write(folder.join("graded.toml"), &configuration).unwrap();
+    let output = called(folder, &["run", "graded.toml", "--json"]);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !talk.contains("their checks alone"), "{talk}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["planned"], &told["scored"]), (&json!(4), &json!(4)), "{told}");
+    let mean = |name: &str| {
+        let cells = told["cells"].as_array().unwrap();
+        cells.iter().find(|cell| cell["task"] == name).unwrap()["mean"].as_f64().unwrap()
+    };
+    let by_rule = 0.75 * mean("= score") + 0.25 * mean("= grade");
+    assert!((mean("= result") - by_rule).abs() < 1e-9, "{told}");
+
+    // A judge that is not there is found before anybody is asked.
+    let served = "label = 'judge'\nconnector = 'openai-compatible'\nendpoint = 'http://127.0.0.1:9/v1'\n";
+    std::fs::write(folder.join("served.toml"), configuration.replace(&model("judge"), served)).unwrap();
+    let found = ends(folder, &["check", "served.toml"], 1);
+    assert!(found.contains("ok       model sim") && found.contains("problem  judge judge: "), "{found}");
+
+    // A file without a question to a judge cannot be judged.
+    let (before, rest) = file.split_once("judge = ").unwrap();
+    let (_, after) = rest.split_once("'always' }").unwrap();
+    std::fs::write(folder.join("words.toml"), format!("{before}{after}{cases}")).unwrap();
+    let output = called(folder, &["run", "graded.toml"]);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("judged-tasks cannot judge task words of pack words.toml: a task of a task file with `[task.judge]`"), "{talk}");
+    assert!(
+        ends(folder, &["check", "graded.toml"], 1)
+            .contains("problem  judge: judged-tasks cannot judge task words")
+    );
+    ends(folder, &["task", "check", "words.toml"], 0);
+    std::fs::write(folder.join("words.kgpack"), b"\xff").unwrap();
+    assert!(
+        self::talk(folder, &["run", "words.kgpack"])
+            .contains("a configuration names it: `pack = \"words.kgpack\"`")
+    );
+}
+
+#[test]
+fn other_checks_judge_recorded_answers_of_the_same_prompts_and_of_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let file = |prompt: &str, weight: u32| {
+        let checks = format!(
+            "[[task.check]]\nname = 'word'\nkind = 'text'\nexpect.field = 'answer'\n\
+             [[task.check]]\nname = 'short'\nkind = 'pattern'\nmatches = '^.{{1,30}}$'\nweight = {weight}\n"
+        );
+        let cases: String = ["this", "that", "these", "those"]
+            .map(|id| {
+                format!("[[task.case]]\nid = '{id}'\nquestion = 'Which word is {id}?'\nanswer = '{id}'\n")
+            })
+            .concat();
+        format!(
+            "task_file = 1\nname = 'words'\n[[task]]\nlabel = 'words'\nprompt = '{prompt}'\nanswer = {{ take = 'line' }}\n\
+             {checks}{cases}"
+        )
+    };
+    let asked = "Answer in a word: {{ question }}";
+    std::fs::write(folder.join("words.toml"), file(asked, 1)).unwrap();
+    let told = ends(folder, &["run", "words.toml", "--data-dir", "runs", "--json"], 0);
+    let run = serde_json::from_str::<Value>(&told).unwrap()["run"].as_str().unwrap().to_owned();
+    let rejudge = |file: &str, code| {
+        ends(folder, &["rejudge", &run, "--pack", file, "--data-dir", "runs", "--json"], code)
+    };
+    let told: Value = serde_json::from_str(&rejudge("words.toml", 0)).unwrap();
+    assert_eq!(told["changes"], json!([]), "the same checks say the same");
+
+    std::fs::write(folder.join("weights.toml"), file(asked, 3)).unwrap();
+    let told: Value = serde_json::from_str(&rejudge("weights.toml", 0)).unwrap();
+    let changes = told["changes"].as_array().unwrap();
+    assert!(!changes.is_empty(), "{told}");
+    for change in changes {
+        let number = |scores: &str, name: &str| change[scores][name].as_f64().unwrap();
+        for (scores, weight) in [("before", 1.0), ("after", 3.0)] {
+            let expected = (number(scores, "word") + weight * number(scores, "short")) / (1.0 + weight);
+            assert!((number(scores, "score") - expected).abs() < 1e-9, "{change}");
+        }
+    }
+    let new = told["run"].as_str().unwrap();
+    let manifest = std::fs::read(folder.join("runs/runs").join(new).join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(
+        (&manifest["rejudged_from"], &manifest["rejudged_by"]["pack"]),
+        (&json!(run), &json!("words"))
+    );
+    ends(folder, &["verify", new, "--data-dir", "runs"], 0);
+
+    let count = || std::fs::read_dir(folder.join("runs/runs")).unwrap().count();
+    let before = count();
+    std::fs::write(folder.join("other.toml"), file("Answer, please: {{ question }}", 3)).unwrap();
+    rejudge("other.toml", 2);
+    let said = talk(folder, &["rejudge", &run, "--pack", "other.toml", "--data-dir", "runs"]);
+    assert!(said.contains("the pack has another prompt, so this answer cannot be judged by it"), "{said}");
+    let rounds = file(asked, 1).replace("answer = {", "rounds = 2\nanswer = {");
+    std::fs::write(folder.join("rounds.toml"), rounds).unwrap();
+    let said = talk(folder, &["rejudge", &run, "--pack", "rounds.toml", "--data-dir", "runs"]);
+    assert!(said.contains("a task of class DeclaredBest 1, and the run asked one of Declared 1"), "{said}");
+    assert_eq!(count(), before, "nothing was written");
+}

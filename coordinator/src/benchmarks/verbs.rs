@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use benchmarks::kinds;
 use domain::control::{BenchmarkCommand, DeadLetterView, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId};
 
@@ -14,7 +13,7 @@ use crate::errors::{Result, conflict, invalid};
 use crate::options::DIALOGUES_MAX;
 use crate::plan::configuration::Configuration;
 use crate::plan::difference;
-use crate::plan::planned::Planned;
+use crate::plan::planned::{Planned, unjudgeable};
 use crate::records::store::CHANGES_MAX;
 
 /// What an extension keeps.
@@ -34,20 +33,6 @@ fn fixed(configuration: &Configuration) -> Configuration {
 fn expect_size(planned: &Planned) -> Result<()> {
     if planned.configuration.models.len() as u64 * planned.plan.dialogues() > DIALOGUES_MAX {
         return Err(invalid(format!("a pipeline may have {DIALOGUES_MAX} dialogues with its models")));
-    }
-    Ok(())
-}
-
-/// Whether the kind can judge answers to every task.
-fn expect_tasks(planned: &Planned) -> Result<()> {
-    let Planned { configuration, pack, plan, .. } = planned;
-    let kind = kinds::find(configuration.pipeline.as_deref());
-    let Some((kind, judging)) = kind.and_then(|kind| Some((kind, kind.judging?))) else { return Ok(()) };
-    for task in plan.tasks.iter().filter_map(|planned| pack.tasks().get(planned.index)) {
-        if let Some(why) = (judging.refuses)(task) {
-            let (label, pack) = (&task.label, &configuration.pack);
-            return Err(invalid(format!("{} cannot judge task {label} of pack {pack}: {why}", kind.name)));
-        }
     }
     Ok(())
 }
@@ -216,7 +201,9 @@ impl Benchmarks {
     async fn proposed_judged(&self, submission: Submission) -> Result<(JudgedBenchmark, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
         expect_size(&planned)?;
-        expect_tasks(&planned)?;
+        if let Some(why) = unjudgeable(&planned.configuration, &planned.pack, &planned.plan) {
+            return Err(invalid(why));
+        }
         let Planned { configuration, pack, .. } = planned;
         if let Some(base) = self.base_of(&configuration).await? {
             self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;

@@ -142,6 +142,11 @@ impl Configuration {
     /// Reads a configuration file: `.toml` in TOML, everything else in YAML, either ours or LLM-KG-Bench's.
     pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
         let file = path.display().to_string();
+        if path.extension().is_some_and(|extension| extension == "kgpack") {
+            let message =
+                format!("it is a pack, and no configuration; a configuration names it: `pack = \"{file}\"`");
+            return Err(ConfigurationError::Syntax { file, message });
+        }
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigurationError::Io { file: file.clone(), source })?;
         Self::parse(&text, &file)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use benchmarks::kinds;
 use domain::{RunId, machine};
 use jiff::Timestamp;
 use packs::Pack;
@@ -50,6 +51,21 @@ impl NotAsPlanned {
         }
         Ok(())
     }
+}
+
+/// Why the kind of a configuration cannot judge the answers to one of its tasks; `None` if it can judge all of them.
+pub fn unjudgeable(configuration: &Configuration, pack: &Pack, plan: &Plan) -> Option<String> {
+    let kind = kinds::find(configuration.pipeline.as_deref())?;
+    let judging = kind.judging?;
+    let mut tasks = plan.tasks.iter().filter_map(|planned| pack.tasks().get(planned.index));
+    tasks.find_map(|task| {
+        let why = (judging.refuses)(task)?;
+        let (label, pack) = (&task.label, &configuration.pack);
+        Some(format!(
+            "{} cannot judge task {label} of pack {pack}: {why}; `tasks` of a configuration chooses among them",
+            kind.name
+        ))
+    })
 }
 
 /// A configuration with its pack and plan.

@@ -1,7 +1,7 @@
 //! A compiled task, and the answers of known score that its file states.
 
 use tasks::TaskData;
-use tasks::families::declared::spec::CheckSpec;
+use tasks::families::declared::spec::{CheckSpec, JudgeSpec};
 
 /// A compiled task with what proves it.
 #[derive(Clone, Debug)]
@@ -14,6 +14,13 @@ pub struct CompiledTask {
     pub checks: Vec<CheckSpec>,
     /// Where it stands in the file.
     pub line: usize,
+}
+
+impl CompiledTask {
+    /// What a judge is asked about its first case; nothing where no answer is graded.
+    pub fn judge(&self) -> Option<JudgeSpec> {
+        self.data.cases.iter().find_map(|case| JudgeSpec::of_case(&case.data))
+    }
 }
 
 /// An answer with its scores.

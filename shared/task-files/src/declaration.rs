@@ -6,7 +6,9 @@ use std::rc::Rc;
 use domain::TaskLabel;
 use rdf::{Graph, PrefixTable, RdfFormat};
 use serde_json::{Map, Value};
-use tasks::families::declared::spec::{AnswerReading, AnswerRule, CheckRule, DeclaredSpec};
+use tasks::families::declared::spec::{
+    AnswerReading, AnswerRule, CheckRule, DeclaredSpec, JudgeSpec, JudgedWhen,
+};
 use tasks::families::declared::{BEST, LAST, ONE, VERSION, check_expected};
 use tasks::{CaseData, CaseError, TaskData};
 
@@ -28,6 +30,9 @@ use crate::wording::{self, PromptMaterial};
 /// Most answers of a dialogue.
 const ROUNDS_MAX: usize = 5;
 
+/// Share of a judge's grade in the result where a file does not say.
+const GRADE_WEIGHT: f64 = 0.5;
+
 /// Compiles a task. `None` if it has mistakes, which are in the list.
 pub(crate) fn compile(
     section: &FileSection<'_>,
@@ -46,6 +51,7 @@ pub(crate) fn compile(
         }
         share.value
     });
+    let judge = judge(&task, mistakes);
     let graph = file_graph(&task, context);
     let mut rows = cases::of_task(&task, context.read_text, mistakes);
     let shots = few_shot::of_task(&task, &mut rows, context);
@@ -130,7 +136,13 @@ pub(crate) fn compile(
             expected_of(row, &checks, case_graph.as_deref(), context, results).into(),
         );
         let mut prompt = wording::prompts_of(row, &templates, &material, case_graph.as_deref(), context);
-        let reference = match prompt.shift_remove("wrap") {
+        if let (Some((weight, when)), Some(Value::String(question))) =
+            (judge, prompt.shift_remove(wording::JUDGE))
+        {
+            let spec = JudgeSpec { question, weight, when };
+            data.insert(JudgeSpec::CASE_FIELD.into(), serde_json::to_value(spec).unwrap_or_default());
+        }
+        let reference = match prompt.shift_remove(wording::WRAP) {
             Some(wrap) => {
                 data.insert("wrap".into(), wrap);
                 None
@@ -232,6 +244,21 @@ fn rounds(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> usize {
     rounds.value
 }
 
+/// The share of a grade in the result, and which answers are graded.
+fn judge(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> Option<(f64, JudgedWhen)> {
+    let judge = task.section("judge")?;
+    if !judge.has("question") && !judge.has("question_file") {
+        mistakes.at(&judge.place, "the judge needs one of: question, question_file");
+    }
+    let weight = judge.number("weight").map_or(GRADE_WEIGHT, |weight| {
+        if weight.value > 1.0 {
+            mistakes.at(&weight.place, format!("`weight` is {}; it must be between 0 and 1", weight.value));
+        }
+        weight.value
+    });
+    Some((weight, judge.text("when").and_then(|when| word(when.value)).unwrap_or_default()))
+}
+
 fn file_graph(task: &FileSection<'_>, context: &FileContext<'_>) -> Option<(String, Rc<FileGraph>)> {
     let name = task.text("graph")?;
     if let Some(field) = task.text("graph_field") {
@@ -318,7 +345,7 @@ fn expected_of(
         });
         let value = value.and_then(|value| match value.as_array() {
             Some(items) if items.is_empty() && !spec.empty_ok => {
-                Err("the expected list is empty, so saying nothing would be right; `empty_ok = true` if so"
+                Err("the expected list is empty, so saying nothing would be right; `empty_ok = true` in its `[[task.check]]` if so"
                     .to_owned())
             }
             _ => Ok(value),

@@ -45,7 +45,7 @@ impl ReferenceResults {
         let result = self.known.entry(key).or_insert_with(|| run(query, graph, limits.query_time));
         let table = result.clone()?;
         if table.rows.is_empty() && !empty_ok {
-            return Err("the expected result is empty, so a query that finds nothing would be right; `empty_ok = true` if so"
+            return Err("the expected result is empty, so a query that finds nothing would be right; `empty_ok = true` in its `[[task.check]]` if so"
                 .to_owned());
         }
         Ok(table)

@@ -102,6 +102,7 @@ pub const TASK: &[Key] = &[
     key("rounds", Shape::Whole, "Most answers of a dialogue, 1 to 5. Default: 1."),
     key("headline", Shape::Word(&["max", "last"]), "Which answer stands in tables. Default: max."),
     key("follow_up", Shape::Table(FOLLOW_UP), "What is sent after an answer with a finding."),
+    key("judge", Shape::Table(JUDGE), "What a model is asked about answers, in judged benchmarks."),
     key("reveal", Shape::Texts, "Fields that checks expect and prompts may show all the same."),
     key("test", Shape::Tables(TEST), "Answers of known score."),
 ];
@@ -258,6 +259,21 @@ const FOLLOW_UP: &[Key] = &[
     key("syntax", Shape::Text, "When it cannot be read."),
     key("empty-result", Shape::Text, "When it leads to nothing where something is expected."),
     key("content", Shape::Text, "When it can be read and is not right. Without these words nothing is sent."),
+];
+
+const JUDGE: &[Key] = &[
+    key(
+        "question",
+        Shape::Text,
+        "Template of the question. It may show what checks expect, and `{{ answer }}` stands for the answer.",
+    ),
+    key("question_file", Shape::Text, "File with that template."),
+    key("weight", Shape::Number, "Share of the grade in the result, 0 to 1. Default: 0.5."),
+    key(
+        "when",
+        Shape::Word(&["readable", "imperfect", "always"]),
+        "Which answers are graded: those that can be read, those with a score below 1, or all. Default: readable.",
+    ),
 ];
 
 const TEST: &[Key] = &[

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use minijinja::value::{Serde, Value as TemplateValue};
+use minijinja::value::{Serde, Value as TemplateValue, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use rdf::PrefixTable;
 use serde_json::{Map, Value};
@@ -48,6 +48,12 @@ pub(crate) fn names_of(template: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// How often a template shows a name by itself: `{{ name }}`.
+pub(crate) fn uses_of(name: &str, template: &str) -> usize {
+    let shown = template.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    shown.filter(|shown| shown.trim_matches(|c: char| c == '-' || c.is_whitespace()) == name).count()
+}
+
 /// Fills a template for one case.
 ///
 /// # Errors
@@ -76,7 +82,10 @@ pub(crate) fn fill(template: &str, input: &PromptInput<'_>) -> Result<String, St
         format!("```{language}\n{}\n```", text.trim_end())
     });
     let parsed = environment.template_from_str(template).map_err(|error| explained(&error))?;
-    let filled = parsed.render(TemplateValue::from(Serde(input.fields))).map_err(|error| {
+    // A field of a function's name would take its place.
+    let mut fields = input.fields.clone();
+    fields.retain(|name, _| !FUNCTIONS.contains(&name.as_str()));
+    let filled = parsed.render(TemplateValue::from(Serde(&fields))).map_err(|error| {
         if error.kind() != ErrorKind::UndefinedError {
             return explained(&error);
         }
@@ -101,6 +110,14 @@ fn environment<'e>() -> Environment<'e> {
     environment.set_recursion_limit(NESTING_MAX);
     // Prompts are no HTML.
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_formatter(|out, state, value| {
+        if value.kind() == ValueKind::Plain {
+            let message = "a function is used without its brackets, as in `graph()`; a field of the same name needs another \
+                           one, which `cases.fields` gives";
+            return Err(Error::new(ErrorKind::InvalidOperation, message));
+        }
+        minijinja::escape_formatter(out, state, value)
+    });
     environment
 }
 
@@ -130,7 +147,7 @@ mod tests {
     use super::*;
 
     fn filled(template: &str) -> Result<String, String> {
-        let fields = json!({"question": "Who?", "names": ["a", "b"]});
+        let fields = json!({"question": "Who?", "names": ["a", "b"], "prefixes": "of the case"});
         let mut prefixes = PrefixTable::new();
         prefixes.insert("", "http://e/");
         let input = PromptInput {
@@ -150,6 +167,9 @@ mod tests {
         );
         assert_eq!(filled("{{ prefixes(\"sparql\") }}").unwrap(), "PREFIX : <http://e/>");
         assert_eq!(filled("{{ schema() }}").unwrap(), ":C :p :D 1");
+        // A field that is called like a function is not in its way.
+        assert_eq!(filled("{{ prefixes(\"turtle\") }}").unwrap(), "@prefix : <http://e/> .");
+        assert!(filled("{{ prefixes }}").unwrap_err().contains("without its brackets, as in `graph()`"));
         assert_eq!(filled("{{ \"<b>\" }}").unwrap(), "<b>", "nothing is escaped");
         assert_eq!(
             names_of("{{ question }}{% for n in names %}{{ n }}{% endfor %}{{ graph() }}").unwrap(),

@@ -16,6 +16,9 @@ use crate::mutants;
 /// How far a score may lie from the stated one.
 const TOLERANCE: f64 = 5e-7;
 
+/// The same of a score that a file states, which people write with three digits.
+const STATED_TOLERANCE: f64 = 5e-4;
+
 /// Most mutants of a task that are judged.
 const MUTANTS_MAX: usize = 1_000;
 
@@ -148,7 +151,10 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
         let Some(number) = number else { continue };
         let scores = task.cases()[number].exercise().judge(&test.answer, &effort).scores;
         let off = test.scores.iter().find(|(name, stated)| {
-            scores.get(name).and_then(Value::as_f64).is_none_or(|found| (found - stated).abs() > TOLERANCE)
+            scores
+                .get(name)
+                .and_then(Value::as_f64)
+                .is_none_or(|found| (found - stated).abs() > STATED_TOLERANCE)
         });
         match off {
             None => proof.tests_passed += 1,

@@ -25,9 +25,16 @@ const SYNTAX: &str =
 const EMPTY_RESULT: &str = "Your answer leads to an empty result, and something is expected. Please send the whole answer again, \
      corrected.";
 
-/// The name of the document around the part of an answer that counts, and of that part in it.
-const WRAP: &str = "wrap";
+/// The names of what is no prompt of the task: the document around the part of an answer that counts, and the question to a
+/// judge.
+pub(crate) const WRAP: &str = "wrap";
+pub(crate) const JUDGE: &str = "judge";
+
+/// The name of the answer in both.
 const ANSWER: &str = "answer";
+
+/// All fields of the case, beside the answer: one of them may have its name.
+const CASE: &str = "case";
 
 /// The name of the examples.
 const SHOTS: &str = "shots";
@@ -43,6 +50,13 @@ pub(crate) struct NamedTemplate {
     name: &'static str,
     text: String,
     place: Range<usize>,
+}
+
+impl NamedTemplate {
+    /// Whether it is no prompt of the task, and the answer stands in it.
+    fn holds_answer(&self) -> bool {
+        [WRAP, JUDGE].contains(&self.name)
+    }
 }
 
 pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Vec<NamedTemplate> {
@@ -65,14 +79,23 @@ pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Ve
             context.mistakes.at(&task.place, "the task has no `prompt`");
         }
     }
-    found.extend(wrap(task, context));
+    let around = |section: &str, name, in_file, key| {
+        around_answer(&task.section(section)?, name, in_file, key, context)
+    };
+    found.extend(around("answer", WRAP, "wrap_file", WRAP));
+    found.extend(around("judge", JUDGE, "question_file", "question"));
     found
 }
 
-/// The document around the part of an answer that counts.
-fn wrap(task: &FileSection<'_>, context: &FileContext<'_>) -> Option<NamedTemplate> {
-    let answer = task.section("answer")?;
-    let (text, place) = match (answer.text("wrap"), answer.text("wrap_file")) {
+/// A template in which the answer stands, by its key and by that of its file.
+fn around_answer(
+    section: &FileSection<'_>,
+    name: &'static str,
+    in_file: &str,
+    key: &str,
+    context: &FileContext<'_>,
+) -> Option<NamedTemplate> {
+    let (text, place) = match (section.text(key), section.text(in_file)) {
         (Some(text), _) => (text.value.to_owned(), text.place),
         (None, file) => {
             let file = file?;
@@ -86,9 +109,11 @@ fn wrap(task: &FileSection<'_>, context: &FileContext<'_>) -> Option<NamedTempla
         }
     };
     if prompts::names_of(&text).is_ok_and(|names| !names.iter().any(|name| name == ANSWER)) {
-        context.mistakes.at(&place, "`wrap` does not say where the answer stands: `{{ answer }}`");
+        context
+            .mistakes
+            .at(&place, format!("`{key}` does not say where the answer stands: `{{{{ answer }}}}`"));
     }
-    Some(NamedTemplate { name: WRAP, text, place })
+    Some(NamedTemplate { name, text, place })
 }
 
 pub(crate) fn check_names(
@@ -103,11 +128,21 @@ pub(crate) fn check_names(
         Err(message) => return mistakes.at(&template.place, format!("`{}` {message}", template.name)),
     };
     let Some(first) = rows.first() else { return };
+    let stands = prompts::uses_of(ANSWER, &template.text);
+    if template.name == JUDGE && stands > 1 && first.fields.contains_key(ANSWER) {
+        let message = format!(
+            "`{{{{ answer }}}}` stands for what the model answered, {stands} times here; the field of that name is \
+             `{{{{ case.answer }}}}`"
+        );
+        mistakes.at(&template.place, message);
+    }
     let fields: Vec<String> = first.fields.keys().cloned().collect();
     for name in names {
-        if template.name == WRAP {
-            // No model sees it, so it may have what checks expect.
-            if name != ANSWER && !rows.iter().any(|row| row.fields.contains_key(&name)) {
+        if template.holds_answer() {
+            // No model under test sees it, so it may have what checks expect.
+            if ![ANSWER, CASE].contains(&name.as_str())
+                && !rows.iter().any(|row| row.fields.contains_key(&name))
+            {
                 mistakes.at(&template.place, prompts::unknown_name(&name, &fields));
             }
         } else if hidden.contains(name.as_str()) {
@@ -162,11 +197,12 @@ pub(crate) fn prompts_of(
         }
     };
     let schema = || graph.map_or_else(String::new, |graph| shown::schema(graph.graph(), &graph.prefixes));
-    let mut of_wrap = row.fields.clone();
-    of_wrap.insert(ANSWER.to_owned(), "{{answer}}".into());
+    let mut around_answer = row.fields.clone();
+    around_answer.entry(CASE).or_insert_with(|| row.fields.clone().into());
+    around_answer.insert(ANSWER.to_owned(), "{{answer}}".into());
     let mut filled = Map::new();
     for template in templates {
-        let fields = if template.name == WRAP { &of_wrap } else { &fields };
+        let fields = if template.holds_answer() { &around_answer } else { &fields };
         let input = PromptInput { fields, graph: Rc::clone(&shown), schema: &schema, prefixes };
         match prompts::fill(&template.text, &input) {
             Ok(text) => {

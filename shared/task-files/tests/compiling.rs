@@ -274,6 +274,59 @@ fn examples_are_no_cases_and_prompts_show_the_part_around_a_node() {
 }
 
 #[test]
+fn a_judge_may_see_what_checks_expect_and_no_model_under_test_does() {
+    let judge = "[task.judge]\nquestion = 'Is {{ answer }} as good as {{ expected_word }}, asked {{ question }}'\n\
+                 weight = 0.25\nwhen = 'imperfect'\n";
+    let task = |judge: &str| {
+        format!(
+            "{SMALL}{judge}[[task.check]]\nkind = 'text'\nexpect.field = 'expected_word'\n{CASE}expected_word = 'this'\n"
+        )
+    };
+    let ground = Ground::new(&[("judge.txt", "Grade {{ answer }}.")]);
+    let case = |text: &str| ground.compiled(text).unwrap().tasks[0].data.cases[0].clone();
+    let found = case(&task(judge));
+    assert_eq!(
+        found.data["judge"],
+        serde_json::json!({"question": "Is {{answer}} as good as this, asked Which?", "weight": 0.25, "when": "imperfect"})
+    );
+    assert!(!found.prompt.contains_key("judge"), "{:?}", found.prompt);
+    let found = case(&task("[task.judge]\nquestion_file = 'judge.txt'\n"));
+    assert_eq!(
+        found.data["judge"],
+        serde_json::json!({"question": "Grade {{answer}}.", "weight": 0.5, "when": "readable"})
+    );
+    let found = case(&task("[task.judge]\nquestion = '{{ answer }}, and right is {{ case.answer }}'\n"));
+    assert_eq!(found.data["judge"]["question"], "{{answer}}, and right is this");
+    assert!(!case(&task("")).data.contains_key("judge"));
+    for (judge, expected) in [
+        ("[task.judge]\nweight = 0.5\n", "the judge needs one of: question, question_file"),
+        (
+            "[task.judge]\nquestion = 'Good?'\n",
+            "`question` does not say where the answer stands: `{{ answer }}`",
+        ),
+        (
+            "[task.judge]\nquestion = '{{ answer }} {{ qestion }}'\n",
+            "`qestion` is no field of the cases; did you mean `question`?",
+        ),
+        (
+            "[task.judge]\nquestion = '{{ answer }}'\nweight = 2\n",
+            "`weight` is 2; it must be between 0 and 1",
+        ),
+        (
+            "[task.judge]\nquestion = '{{ answer }}, and right is {{ answer }}'\n",
+            "stands for what the model answered, 2 times here; the field of that name is `{{ case.answer }}`",
+        ),
+        (
+            "[task.judge]\nquestion = '{{ answer }}'\nwhen = 'never'\n",
+            "`when` is `never`; it may be: readable, imperfect, always",
+        ),
+    ] {
+        let refused = ground.refused(&task(judge));
+        assert!(refused.contains(expected), "{judge}: {refused}");
+    }
+}
+
+#[test]
 fn data_may_lie_deep_in_rows_of_any_format() {
     let ground = Ground::new(&[
         (
@@ -377,7 +430,7 @@ fn every_mistake_is_told_with_its_place() {
         (
             queries("SELECT ?x { ?x a <a:E> }"),
             "8:1: case `a`, `sparql`: the expected result is empty, so a query that finds nothing would be right; `empty_ok = \
-             true` if so",
+             true` in its `[[task.check]]` if so",
         ),
         (
             queries("SELECT ?c { ?x a ?c } LIMIT 1"),

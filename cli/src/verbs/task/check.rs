@@ -85,10 +85,11 @@ fn write_proof(
     let checks: Vec<String> = task.checks.iter().map(|check| format!("`{}`", check.name)).collect();
     writeln!(
         out,
-        "{:width$}  {}; {}; prompts of up to {} characters",
+        "{:width$}  {}; {}{}; prompts of up to {} characters",
         proof.label,
         counted(proof.cases, "case"),
         checks.join(", "),
+        if task.judge().is_some() { ", and a judge where a benchmark has one" } else { "" },
         proof.prompt_chars,
     )?;
     writeln!(

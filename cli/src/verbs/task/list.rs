@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use task_files::CompiledTask;
+use tasks::families::declared::spec::JudgedWhen;
 
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::Table;
@@ -20,7 +21,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
     let mut table =
-        Table::default().left(["task", "preset"]).right(["cases", "asked"]).left(["checks (weight)"]);
+        Table::default().left(["task", "preset"]).right(["cases", "asked"]).left(["checks (weight)", "judge (weight)"]);
     for task in &compiled.tasks {
         let cases = task.data.cases.len();
         table.row([
@@ -29,6 +30,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             cases.to_string(),
             (cases * compiled.repeats as usize).to_string(),
             checks(task),
+            judge(task),
         ]);
     }
     table.write(&mut io::stdout().lock())?;
@@ -41,4 +43,16 @@ fn checks(task: &CompiledTask) -> String {
         format!("{} ({}{gate})", check.name, check.weight)
     };
     task.checks.iter().map(check).collect::<Vec<_>>().join(", ")
+}
+
+/// Which answers a judge grades, and its share of the result; nothing where none is asked.
+fn judge(task: &CompiledTask) -> String {
+    task.judge().map_or_else(String::new, |judge| {
+        let when = match judge.when {
+            JudgedWhen::Readable => "readable",
+            JudgedWhen::Imperfect => "imperfect",
+            JudgedWhen::Always => "always",
+        };
+        format!("{when} ({})", judge.weight)
+    })
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use domain::Iteration;
 use serde_json::json;
 use task_files::{CompiledFile, CompiledTask, presets};
+use tasks::families::declared::spec::JudgeSpec;
 use tasks::{Dialogue, Effort};
 
 use crate::kit::exit_code::{Exit, ExitCode, usage};
@@ -14,7 +15,8 @@ use crate::kit::output::printable;
 /// Longest answer that is read from standard input, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// Show what a task file says: a prompt as it is sent, the preset behind a task, or the verdict on an answer.
+/// Show what a task file says: a prompt as it is sent, the question to a judge, the preset behind a task, or the verdict on an
+/// answer.
 ///
 /// Without options, the cases of each task are listed.
 ///
@@ -30,11 +32,14 @@ pub(super) struct Arguments {
     /// Judge the answer on standard input to this case: CASE, or TASK/CASE.
     #[arg(long, value_name = "CASE", conflicts_with = "prompt")]
     answer: Option<String>,
+    /// Print what a judge is asked about answers to this case: CASE, or TASK/CASE.
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["prompt", "answer"])]
+    judge: Option<String>,
     /// Print what the preset of each task says.
     #[arg(long)]
     expanded: bool,
     /// List the presets.
-    #[arg(long, conflicts_with_all = ["prompt", "answer", "expanded"])]
+    #[arg(long, conflicts_with_all = ["prompt", "answer", "judge", "expanded"])]
     presets: bool,
 }
 
@@ -69,6 +74,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut answer = String::new();
         io::stdin().lock().take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
         writeln!(out, "{}", serde_json::to_string_pretty(&verdict(&compiled, task, number, &answer)?)?)?;
+        return Ok(ExitCode::Success);
+    }
+    if let Some(case) = &arguments.judge {
+        let (task, number) = found(&compiled, case)?;
+        let judge = task.data.cases.get(number).and_then(|case| JudgeSpec::of_case(&case.data));
+        let judge = judge.ok_or_else(|| usage!("task {} has no `[task.judge]`", task.data.label))?;
+        writeln!(out, "{}", printable(&judge.question))?;
         return Ok(ExitCode::Success);
     }
     for task in &compiled.tasks {

@@ -6,13 +6,15 @@ use crate::showing::{Input, Show, Showing};
 pub mod compared_facts;
 pub mod exact;
 pub mod judged_facts;
+pub mod judged_tasks;
 pub mod kghalubench;
 pub mod kghalubench_baseline;
 
 /// Every kind; the first is that of configurations that name none.
-static ALL: [&Kind; 5] = [
+static ALL: [&Kind; 6] = [
     &exact::KIND,
     &judged_facts::KIND,
+    &judged_tasks::KIND,
     &compared_facts::KIND,
     &kghalubench::KIND,
     &kghalubench_baseline::KIND,

@@ -12,7 +12,9 @@
 //! All queries, comparisons of graphs and validations of a judgement share the processor time that the pack's limits allow one query.
 //!
 //! Fields of a case: `expected`, an object with what each check expects by its name; `graphTurtle` or `graphName`, the graph
-//! on which queries run; `wrap`, a document in which `{{answer}}` stands for the part of an answer that counts. The prompt of a case is stored with it, as `prompt`: [`task`](crate::task) fills it in. The
+//! on which queries run; `wrap`, a document in which `{{answer}}` stands for the part of an answer that counts; `judge`, what
+//! a judge is asked about an answer, which nothing here reads ([`spec::JudgeSpec`]). The prompt of a case is stored with it, as
+//! `prompt`: [`task`](crate::task) fills it in. The
 //! placeholders of the follow-ups are `answer`, the part of the answer that counts, and `finding.message`.
 
 use std::sync::{Arc, OnceLock};
@@ -227,6 +229,12 @@ pub fn repeats(task: &TaskData) -> Option<u32> {
     }
     let repeats = task.parameters.get("repeats").and_then(Value::as_u64);
     Some(repeats.map_or(1, |repeats| u32::try_from(repeats).unwrap_or(u32::MAX)))
+}
+
+/// A score of the last answer of a dialogue with a declared task, by its name.
+pub fn of_last(scores: &Scores, name: &str) -> Option<f64> {
+    let of_answer = scores.get("last").and_then(Value::as_object).unwrap_or(scores);
+    of_answer.get(name)?.as_f64()
 }
 
 /// Whether a check can be used with what a case expects of it.

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::Scores;
 use rdf::RdfFormat;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// How answers are read and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,51 @@ fn once() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_once(repeats: &u32) -> bool {
     *repeats == 1
+}
+
+/// What a judge is asked about the answers to a case: the field [`CASE_FIELD`](Self::CASE_FIELD) of its data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JudgeSpec {
+    /// The question, in which `{{answer}}` stands for the answer.
+    pub question: String,
+    /// The share of the grade in the result, 0 to 1.
+    pub weight: f64,
+    pub when: JudgedWhen,
+}
+
+impl JudgeSpec {
+    /// The field of a case that holds it.
+    pub const CASE_FIELD: &str = "judge";
+
+    /// What the data of a case says; nothing where its answers are not graded.
+    pub fn of_case(case: &Map<String, Value>) -> Option<Self> {
+        Self::deserialize(case.get(Self::CASE_FIELD)?).ok()
+    }
+}
+
+/// Which answers a judge grades.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedWhen {
+    /// Those that can be read.
+    #[default]
+    Readable,
+    /// Those with a score below 1.
+    Imperfect,
+    Always,
+}
+
+impl JudgedWhen {
+    /// Whether an answer with these scores is graded.
+    pub fn wants(self, scores: &Scores) -> bool {
+        let is_full = |name| super::of_last(scores, name).is_some_and(|value| value >= 1.0);
+        match self {
+            Self::Readable => is_full("readable"),
+            Self::Imperfect => !is_full("score"),
+            Self::Always => true,
+        }
+    }
 }
 
 /// Which part of an answer counts, and what it is read as.
