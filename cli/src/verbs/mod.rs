@@ -43,6 +43,7 @@ verbs! {
     Plan = plan;
     Runs = runs;
     Dialogues = dialogues;
+    Doctor = doctor;
     Show = show;
     Export = export;
     Table = table;

@@ -53,3 +53,27 @@ fn dialogues_that_failed_are_listed_with_their_cause() {
     assert_eq!(list("--worst=3").stdout.lines().count(), 1, "without a score none is the worst");
     assert_eq!(list("--limited").stdout.lines().count(), 1);
 }
+
+#[test]
+fn the_doctor_names_calls_that_a_server_refused() {
+    let data = Data::new();
+    let first = FaultRule::new(
+        FaultWhen::NthOfConversation(1),
+        FaultKind::Status { code: 503, retry_after_s: Some(0) },
+    );
+    let server = Server::with_faults(vec![first]);
+    data.kgfleet(&server.run_arguments(&[NT_TASK], 6, 2)).expect(0);
+    let told = data.kgfleet(&["doctor", "latest", "--json"]).expect(0).json();
+    let figures = &told["figures"];
+    assert_eq!(
+        (&figures["dialogues"], &figures["calls"], &figures["failed_calls"]),
+        (&6.into(), &6.into(), &6.into())
+    );
+    let causes: Vec<&str> =
+        told["findings"].as_array().unwrap().iter().map(|found| found["cause"].as_str().unwrap()).collect();
+    assert!(causes.contains(&"server"), "{told}");
+    data.kgfleet(&["doctor", "latest"])
+        .expect(0)
+        .prints(&["server: 50 % of the calls failed (more than 5 %)"]);
+    data.kgfleet(&["doctor", "nobody"]).expect(3).says(&["nobody"]);
+}

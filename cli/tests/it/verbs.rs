@@ -40,6 +40,7 @@ const IN_A_FOLDER: &[Call] = &[
     // What builds on it goes first.
     call("rm latest", 0, "removed"),
     call("dialogues NAME --worst 3", 0, "NAME.similarity."),
+    call("doctor NAME", 0, "calls in flight, mean"),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("table NAME", 0, "sim-strong"),
@@ -74,6 +75,7 @@ const ON_A_FLEET: &[Call] = &[
     call("judge NAME --with CONFIG.toml", 0, "halu-quick-"),
     call("rm latest", 0, "removed"),
     call("dialogues NAME --worst 3", 0, "NAME.similarity."),
+    call("doctor NAME", 0, "calls in flight, mean"),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("table NAME", 0, "sim-strong"),

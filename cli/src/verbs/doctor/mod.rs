@@ -1,0 +1,147 @@
+//! `kgfleet doctor`.
+
+mod findings;
+mod timeline;
+
+use std::io::{self, Write};
+
+use domain::DialogueKey;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::findings::{Diagnosis, diagnose};
+use self::timeline::{AskedDialogue, Call};
+use crate::files::export::ExportSource;
+use crate::kit::exit_code::ExitCode;
+use crate::kit::output::{Table, printable};
+use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::remote::MaybeRemote;
+use crate::place::{fetch, names};
+
+/// Say why a benchmark was slow, from the times in its records.
+///
+/// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, judging, the client, places for
+/// dialogues that stood empty, a long tail. Where none holds, the benchmark is called healthy: the servers were busy all the
+/// time. docs/running.md says what each rule measures. With --coordinator, the records are fetched first.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// The part of a record that tells of time.
+#[derive(Deserialize)]
+struct Timed {
+    key: DialogueKey,
+    attempt: TimedAttempt,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    rounds: Vec<TimedRound>,
+    #[serde(default)]
+    failed_calls: Vec<IgnoredAny>,
+    provenance: TimedProvenance,
+}
+
+#[derive(Deserialize)]
+struct TimedAttempt {
+    worker: String,
+}
+
+#[derive(Deserialize)]
+struct TimedRound {
+    prompted_at: Timestamp,
+    answered_at: Timestamp,
+    answer: TimedAnswer,
+    #[serde(default)]
+    failed_calls: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct TimedAnswer {
+    #[serde(default)]
+    usage: domain::Usage,
+}
+
+#[derive(Deserialize)]
+struct TimedProvenance {
+    model: TimedModel,
+}
+
+#[derive(Deserialize)]
+struct TimedModel {
+    #[serde(default)]
+    endpoint: Option<String>,
+}
+
+impl Timed {
+    fn asked(self) -> AskedDialogue {
+        let seconds = |at: Timestamp| at.as_microsecond() as f64 / 1e6;
+        let mut failed = self.failed_calls.len();
+        let mut calls = Vec::with_capacity(self.rounds.len());
+        for round in self.rounds {
+            failed += round.failed_calls.len();
+            calls.push(Call {
+                sent_s: seconds(round.prompted_at),
+                answered_s: seconds(round.answered_at),
+                tokens: round.answer.usage.completion_tokens,
+            });
+        }
+        AskedDialogue {
+            name: self.key.to_string(),
+            model: self.key.model.to_string(),
+            // Replicas of a model beside workers have the same address, each on its own machine.
+            replica: match self.provenance.model.endpoint {
+                Some(endpoint) => format!("{endpoint} asked by {}", self.attempt.worker),
+                None => self.attempt.worker,
+            },
+            started_s: seconds(self.started_at),
+            ended_s: seconds(self.ended_at),
+            calls,
+            failed,
+        }
+    }
+}
+
+/// `kgfleet doctor`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let (_fetched, OpenedBenchmark { name, runs, .. }) =
+        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
+    let mut dialogues = Vec::new();
+    for (dir, manifest) in runs {
+        for read in ExportSource::open(dir, manifest)?.parts::<Timed>() {
+            dialogues.push(read?.asked());
+        }
+    }
+    let diagnosis = diagnose(&dialogues);
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&diagnosis)?)?;
+    } else {
+        write(&name.to_string(), &diagnosis, &mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn write(name: &str, diagnosis: &Diagnosis, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut table = Table::default().left(["measured"]).right(["value"]);
+    for (what, value) in diagnosis.figures.lines() {
+        table.row([what.to_owned(), value]);
+    }
+    table.write(out)?;
+    writeln!(out)?;
+    for finding in &diagnosis.findings {
+        writeln!(out, "{}: {}", finding.cause, printable(&finding.message))?;
+    }
+    if diagnosis.findings.is_empty() {
+        writeln!(out, "{name} is healthy: {}", diagnosis.figures.healthy())?;
+    }
+    Ok(())
+}
