@@ -6,6 +6,7 @@ use domain::control::RunPhase;
 use domain::{ErrorCode, ServiceError};
 use history::Event;
 use results::RunManifest;
+use results::log::SealEvent;
 
 use crate::errors::{Result, conflict};
 use crate::records::retry::Rework;
@@ -136,13 +137,22 @@ impl Runs {
         let ticket =
             self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
         if let Some((number, event)) = run.reopen(ticket)
-            && !self.health.note_sink(self.store.sink.seal(run.id(), number, event).await)?
+            && !self.seal(run, number, event).await?
         {
-            self.loaded.discard(run);
             return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
         }
         self.events.write(run.id(), Event::Reopened { seal: run.last_seal() }).await;
         Ok(())
+    }
+
+    /// Writes a seal that a run has noted already; `false` if another coordinator was first. A run whose seal is not written is
+    /// forgotten: what the seals say will be read with its log, and nobody takes for sealed what is not.
+    pub(crate) async fn seal(&self, run: &Arc<Run>, number: u32, event: SealEvent) -> Result<bool> {
+        let written = self.health.note_sink(self.store.sink.seal(run.id(), number, event).await);
+        if !matches!(written, Ok(true)) {
+            self.loaded.discard(run);
+        }
+        written
     }
 
     /// Makes a run active until no unit is left, even if every dialogue has a record.

@@ -115,11 +115,9 @@ impl Runs {
         self.loaded.expect_newest(run).await?;
         // This fixes which records count. It comes first, so that nobody sees a finished run change.
         if let Some((number, event)) = run.close()
-            && !self.health.note_sink(self.store.sink.seal(run.id(), number, event).await)?
+            && !self.seal(run, number, event).await?
         {
-            // Another coordinator was first, perhaps with other records. Its seal will be read with the log.
-            self.loaded.discard(run);
-            return Ok(());
+            return Ok(()); // Another coordinator was first, perhaps with other records.
         }
         if self.events.is_on() {
             let (winners, seal) = (run.what_counts(), run.last_seal());

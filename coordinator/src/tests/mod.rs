@@ -20,4 +20,5 @@ mod pools;
 mod racing;
 mod sealed;
 mod submitting;
+mod unwritten_seals;
 mod worker;

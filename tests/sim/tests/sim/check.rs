@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{DialogueKey, RecordId, RunId};
 use queue::RunState;
-use results::log::{LogItem, LogReader, WinnerIndex};
+use results::log::{LogItem, LogReader, Seals, WinnerIndex};
 use serde_json::Value;
 
 use crate::book::{Asked, Came, Kept, Told, of};
@@ -218,6 +218,9 @@ async fn sound(fleet: &FleetInTurn, run: &RunId) {
     if phase == Some(RunPhase::Finished) && winners.len() as u64 != manifest.planned_dialogues {
         let (found, planned) = (winners.len(), manifest.planned_dialogues);
         book.broken(format!("run {run} is finished with {found} of {planned} dialogues"));
+    }
+    if phase == Some(RunPhase::Finished) && !Seals::read(&folder).unwrap().0.is_closed() {
+        book.broken(format!("run {run} is finished, and no seal fixes its winners"));
     }
     let Some(status) = fleet.queue.run(run).await.unwrap() else { return };
     let expected = match phase {

@@ -1,11 +1,13 @@
 //! A cluster for every kind of fault: every connection passes a proxy that can be cut, records and spools are on small
 //! file systems, the clocks of Redis and of a coordinator follow files.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use domain::RunId;
 use history::{Event, Noted};
 use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
@@ -16,6 +18,7 @@ use super::parts::Part;
 use super::plan::{Area, Fault, Planned};
 use super::redis::{Loss, Redis};
 use super::servers::{self, lying, refusing, throttling};
+use super::work::runs;
 use crate::disk_full::Mount;
 use crate::harness::{Proxy, free_port, wait_until};
 
@@ -85,6 +88,9 @@ pub struct Fleet {
     disks: Option<Disks>,
     /// Whether the last coordinator and the last worker are left alive, so that their memory can be watched.
     is_sparing: bool,
+    /// Every run that was there when the queue began to lose something, or had lost it: an older copy of the records may not
+    /// have it for a while, and its queue goes on with it then.
+    seen: BTreeSet<RunId>,
     folder: TempDir,
 }
 
@@ -130,6 +136,7 @@ impl Fleet {
             clocks,
             disks,
             is_sparing: false,
+            seen: BTreeSet::new(),
             folder,
         };
         for number in 0..COORDINATORS {
@@ -362,6 +369,7 @@ impl Fleet {
             Fault::FlushRedis => drop(self.redis.primary().ask::<String>("FLUSHALL")),
             Fault::ClockOfRedis => clocks::set(&self.at("redis.clock"), planned.pick),
             Fault::FailOver => {
+                self.seen.extend(runs(&self.data()));
                 self.redis.fail_over()?;
                 return Some(Instant::now() + FAILED_OVER_WITHIN);
             }
@@ -371,15 +379,15 @@ impl Fleet {
     }
 
     /// Says among the events that the queue lost what it was told in that time.
-    fn note_loss(&self, Loss { since_ms, until_ms }: Loss) {
+    fn note_loss(&mut self, Loss { since_ms, until_ms }: Loss) {
         let mut lines = Vec::new();
-        for run in results::RunDir::list(&self.data()).unwrap_or_default() {
-            let Ok(manifest) = run.manifest else { continue };
+        self.seen.extend(runs(&self.data()));
+        for run in &self.seen {
             // By the clock of every coordinator, also of the one whose clock is set.
             for offset in OFFSETS_S {
                 let by = |ms: u64| ms.saturating_add_signed(1_000 * offset);
                 let event = Event::WritesLost { since_ms: by(since_ms) };
-                let noted = Noted { at_ms: by(until_ms), run: manifest.run.clone(), event };
+                let noted = Noted { at_ms: by(until_ms), run: run.clone(), event };
                 serde_json::to_writer(&mut lines, &noted).unwrap();
                 lines.push(b'\n');
             }
