@@ -16,7 +16,7 @@ pub struct Selection {
     #[arg(long = "task", value_name = "GLOB")]
     tasks: Vec<String>,
     /// Repetitions of every task for every model.
-    #[arg(long, value_name = "N")]
+    #[arg(long, visible_alias = "limit", value_name = "N")]
     iterations: Option<u32>,
     /// Seed of everything random.
     #[arg(long, value_name = "N")]

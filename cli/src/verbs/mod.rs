@@ -40,6 +40,7 @@ verbs! {
     Judge = judge;
     Resume = resume;
     Retry = retry;
+    Init = init;
     Plan = plan;
     Runs = runs;
     Dialogues = dialogues;

@@ -145,3 +145,20 @@ fn several_models_at_one_server_are_asked_alike() {
         .says(&["temperature"]);
     data.kgfleet(&["run", "--temperature", "1"]).expect(2).says(&["--endpoint"]);
 }
+
+#[test]
+fn a_written_configuration_runs_and_is_not_written_over() {
+    let data = Data::new();
+    let server = Server::with(SimConfig::new(vec![ModelConfig::new("a")]));
+    let file = data.path().join("mine.toml");
+    let file = file.to_str().unwrap();
+    let init = ["init", file, "--endpoint", &server.url(), "--model", "a"];
+    data.kgfleet(&init).expect(0).says(&["kgfleet check"]);
+    let written = text(Path::new(file));
+    data.kgfleet(&init).expect(2).says(&["is there already"]);
+    assert_eq!(text(Path::new(file)), written);
+    data.kgfleet(&["check", file]).expect(0).prints(&["serves it"]);
+    data.kgfleet(&["run", file, "--task", NT_TASK, "--limit", "2"]).expect(0);
+    assert_eq!(data.run().records().len(), 2);
+    data.kgfleet(&["init", "other.toml", "--model", "a\"b"]).expect(2).says(&["--model"]);
+}
