@@ -68,6 +68,7 @@ fn of_data(
         None => Ok(None),
     };
     let at_file = |message| (file.place.clone(), message);
+    rows::expect_text(file.value).map_err(at_file)?;
     let text = read_text(file.value).map_err(at_file)?;
     let all = rows::read(file.value, &text, path("rows")?.as_ref()).map_err(at_file)?;
     let mut fields = Vec::new();

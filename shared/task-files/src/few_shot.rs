@@ -26,7 +26,9 @@ pub(crate) fn of_task(
     let seeded = few_shot.text("pick").is_some_and(|pick| pick.value == "seeded");
     let mut chosen: Vec<(usize, Map<String, Value>)> = match few_shot.text("file") {
         Some(file) => {
-            let read = (context.read_text)(file.value).and_then(|text| rows::read(file.value, &text, None));
+            let read = rows::expect_text(file.value)
+                .and_then(|()| (context.read_text)(file.value))
+                .and_then(|text| rows::read(file.value, &text, None));
             match read {
                 Ok(rows) => rows.into_iter().filter_map(|row| row.as_object().cloned()).enumerate().collect(),
                 Err(message) => {

@@ -7,6 +7,19 @@ use crate::field_path::FieldPath;
 /// Most rows of a file.
 pub(crate) const ROWS_MAX: usize = 100_000;
 
+/// Sees that a data file is none of a format that people have and that is not read here, before its bytes are taken for text.
+///
+/// # Errors
+/// It is; the message says how to get another one.
+pub(crate) fn expect_text(name: &str) -> Result<(), String> {
+    if name.to_ascii_lowercase().ends_with(".parquet") {
+        return Err(format!(
+            "`{name}`: Parquet is not read; as JSONL it is, for example by `duckdb -c \"COPY (FROM '{name}') TO 'rows.jsonl'\"`"
+        ));
+    }
+    Ok(())
+}
+
 /// Reads the rows of a data file. `name` names it in errors and decides its format; `list` is the path of the list of rows.
 ///
 /// # Errors
@@ -107,6 +120,8 @@ mod tests {
         assert!(wrong("q.csv", "a,b\n1,2\n1\n").starts_with("`q.csv:3`: "));
         assert!(wrong("q.json", "{}").contains("`rows`"));
         assert!(wrong("q.jsonl", "1").contains("row 1"));
-        assert!(wrong("q.parquet", "").contains("endings"));
+        assert!(expect_text("q.parquet").unwrap_err().contains("COPY (FROM 'q.parquet') TO 'rows.jsonl'"));
+        assert_eq!(expect_text("q.csv"), Ok(()));
+        assert!(wrong("q.xls", "").contains("endings"));
     }
 }
