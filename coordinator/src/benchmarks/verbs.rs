@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::control::{BenchmarkCommand, DeadLetterView, RunPhase, Submission};
-use domain::{ErrorCode, FailureCause, RunId};
+use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{Benchmark, JudgedBenchmark, JudgedState};
@@ -416,7 +416,12 @@ impl Benchmarks {
         }
         // First of all: nobody derives any more.
         self.change_judged_state(name, cancelled).await?;
-        self.finish_removal(name).await
+        self.finish_removal(name).await.map_err(|error| {
+            // It is not refused any more: whoever comes upon it goes on with it.
+            let message =
+                format!("not everything of pipeline {name} is removed yet; ask again: {}", error.message);
+            ServiceError::new(ErrorCode::Unavailable, message)
+        })
     }
 
     /// Removes the runs and documents of a pipeline that is marked so. Several coordinators may be at it at once; where another

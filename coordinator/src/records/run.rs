@@ -132,6 +132,21 @@ pub(crate) struct FoldedRecord {
     pub generation: u64,
 }
 
+/// A seal that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSeal {
+    pub number: u32,
+    pub event: SealEvent,
+    /// The positions up to which the log's segments were in the table.
+    folded: Ends,
+}
+
+impl PendingSeal {
+    fn of(table: &Table, event: SealEvent) -> Self {
+        Self { number: table.seals.next(), event, folded: table.folded.clone() }
+    }
+}
+
 impl Run {
     /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
     pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId, after: u64) -> Result<Self> {
@@ -425,27 +440,31 @@ impl Run {
         holds
     }
 
-    /// Fixes the records that count, if every dialogue has one. Returns the seal and its number; `None` if there is nothing to
-    /// fix.
-    pub(crate) fn close(&self) -> Option<(u32, SealEvent)> {
-        let mut table = self.lock_table();
+    /// The seal that fixes which records count; `None` if that is fixed, or a dialogue has no record. It holds only once it is
+    /// [written](Self::seal): nobody may take a run for closed whose seal could not be.
+    pub(crate) fn closing(&self) -> Option<PendingSeal> {
+        let table = self.lock_table();
         if table.seals.is_closed() || !table.aggregate.is_complete() {
             return None;
         }
-        let (number, event) = (table.seals.next(), SealEvent::Closed(table.folded.clone()));
-        table.seals.push(event.clone());
-        Some((number, event))
+        Some(PendingSeal::of(&table, SealEvent::Closed(table.folded.clone())))
     }
 
-    /// Lets records with a higher ticket count again, if the records were fixed. Returns the seal and its number.
-    pub(crate) fn reopen(&self, ticket: u64) -> Option<(u32, SealEvent)> {
+    /// The seal from which on records with a higher ticket count again; `None` if the run is not closed.
+    pub(crate) fn reopening(&self, ticket: u64) -> Option<PendingSeal> {
+        let table = self.lock_table();
+        table.seals.is_closed().then(|| PendingSeal::of(&table, SealEvent::Reopened(ticket)))
+    }
+
+    /// Notes that a seal was written. `false` if records came, or other seals were read, since it was made: what they were judged
+    /// by is not what is written now, and the log must be read anew.
+    pub(crate) fn seal(&self, written: PendingSeal) -> bool {
         let mut table = self.lock_table();
-        if !table.seals.is_closed() {
-            return None;
+        if table.seals.next() != written.number || table.folded != written.folded {
+            return false;
         }
-        let (number, event) = (table.seals.next(), SealEvent::Reopened(ticket));
-        table.seals.push(event.clone());
-        Some((number, event))
+        table.seals.push(written.event);
+        true
     }
 
     /// Number of the last seal; 0 if there is none.

@@ -6,11 +6,10 @@ use domain::control::RunPhase;
 use domain::{ErrorCode, ServiceError};
 use history::Event;
 use results::RunManifest;
-use results::log::SealEvent;
 
-use crate::errors::{Result, conflict};
+use crate::errors::Result;
 use crate::records::retry::Rework;
-use crate::records::run::Run;
+use crate::records::run::{PendingSeal, Run};
 use crate::records::store::{CHANGES_MAX, Revised, RunStateFile};
 use crate::runs::Runs;
 
@@ -77,12 +76,22 @@ impl Runs {
         run: &Arc<Run>,
         decide: impl Fn(RunStateFile) -> Result<Option<RunStateFile>>,
     ) -> Result<Option<RunStateFile>> {
-        for _ in 0..CHANGES_MAX {
+        for attempt in 0..CHANGES_MAX {
             let Revised { revision, content } = self.store.revised_state(run.id()).await?;
             // Runs from a version without states are as their records are.
             let state =
                 content.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
-            let Some(state) = decide(state)? else { return Ok(None) };
+            let is_finished = state.phase == RunPhase::Finished;
+            let state = match decide(state) {
+                Ok(Some(state)) => state,
+                nothing => {
+                    if is_finished && attempt > 0 {
+                        // Another coordinator has finished it, after it was reopened here for what is not wanted any more.
+                        self.close_again(run).await?;
+                    }
+                    return nothing;
+                }
+            };
             if self.revise_state(run, revision, &state).await? {
                 return Ok(Some(state));
             }
@@ -136,23 +145,38 @@ impl Runs {
         }
         let ticket =
             self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
-        if let Some((number, event)) = run.reopen(ticket)
-            && !self.seal(run, number, event).await?
+        if let Some(reopening) = run.reopening(ticket)
+            && !self.seal(run, reopening).await?
         {
-            return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
+            let message = format!(
+                "run {} was reopened by another command, or got records meanwhile; ask again",
+                run.id()
+            );
+            return Err(ServiceError::new(ErrorCode::Unavailable, message));
         }
         self.events.write(run.id(), Event::Reopened { seal: run.last_seal() }).await;
         Ok(())
     }
 
-    /// Writes a seal that a run has noted already; `false` if another coordinator was first. A run whose seal is not written is
-    /// forgotten: what the seals say will be read with its log, and nobody takes for sealed what is not.
-    pub(crate) async fn seal(&self, run: &Arc<Run>, number: u32, event: SealEvent) -> Result<bool> {
-        let written = self.health.note_sink(self.store.sink.seal(run.id(), number, event).await);
-        if !matches!(written, Ok(true)) {
+    /// Fixes the winners of a finished run anew, if a command reopened it that came too late to let it go on.
+    pub(crate) async fn close_again(&self, run: &Arc<Run>) -> Result<()> {
+        self.loaded.follow(run).await?;
+        if let Some(closing) = run.closing() {
+            self.seal(run, closing).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a seal, and notes it in the run. `false` if another coordinator was first, perhaps with other records, or if more was
+    /// read of the log meanwhile: then the run is forgotten, and what its seals say will be read with its log.
+    pub(crate) async fn seal(&self, run: &Arc<Run>, pending: PendingSeal) -> Result<bool> {
+        let PendingSeal { number, event, .. } = pending.clone();
+        let is_written = self.health.note_sink(self.store.sink.seal(run.id(), number, event).await)?;
+        let holds = is_written && run.seal(pending);
+        if !holds {
             self.loaded.discard(run);
         }
-        written
+        Ok(holds)
     }
 
     /// Makes a run active until no unit is left, even if every dialogue has a record.

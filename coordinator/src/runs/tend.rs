@@ -114,10 +114,10 @@ impl Runs {
         // A run that was extended is not finished, even if the process that extended it has died.
         self.loaded.expect_newest(run).await?;
         // This fixes which records count. It comes first, so that nobody sees a finished run change.
-        if let Some((number, event)) = run.close()
-            && !self.seal(run, number, event).await?
+        if let Some(closing) = run.closing()
+            && !self.seal(run, closing).await?
         {
-            return Ok(()); // Another coordinator was first, perhaps with other records.
+            return Ok(()); // The next round finishes it, by what its log says then.
         }
         if self.events.is_on() {
             let (winners, seal) = (run.what_counts(), run.last_seal());
@@ -133,6 +133,7 @@ impl Runs {
         if !self.revise_state(run, revision, &state).await? {
             return Ok(()); // What it asks for is let in by the next round.
         }
+        self.close_again(run).await?;
         tracing::info!(run = %run.id(), "finished");
         let left: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
         let dead: u64 = counts.iter().map(|counts| counts.dead).sum();
