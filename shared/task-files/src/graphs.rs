@@ -1,9 +1,10 @@
 //! Reads the graphs of a task file, indexes them for queries, and writes them in the way that prompts show them.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat, SyntaxError};
+use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat, SyntaxError, Triple};
 
 /// Prefixes that every file has.
 const USUAL: [(&str, &str); 5] = [
@@ -32,6 +33,49 @@ pub(crate) struct FileGraph {
     /// The same triples in another order.
     reordered: OnceCell<QueryGraph>,
     shown: OnceCell<Rc<str>>,
+    touching: OnceCell<TouchingTriples>,
+}
+
+/// The triples of a graph by the nodes that they touch, each as a line of N-Triples.
+pub(crate) struct TouchingTriples {
+    /// In the order of their lines.
+    pub(crate) triples: Vec<WrittenTriple>,
+    /// The places of the triples that a term stands in, by its text.
+    places: HashMap<String, Vec<usize>>,
+}
+
+/// A triple in text form.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WrittenTriple {
+    pub(crate) line: String,
+    /// Its subject and its object.
+    pub(crate) ends: [String; 2],
+}
+
+impl TouchingTriples {
+    fn read(graph: &Graph) -> Self {
+        let written = |triple: &Triple| WrittenTriple {
+            line: format!("{triple} ."),
+            ends: [triple.subject.to_string(), triple.object.to_string()],
+        };
+        let mut triples: Vec<WrittenTriple> = graph.iter().map(written).collect();
+        triples.sort();
+        triples.dedup();
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, triple) in triples.iter().enumerate() {
+            let [subject, object] = &triple.ends;
+            places.entry(subject.clone()).or_default().push(place);
+            if object != subject {
+                places.entry(object.clone()).or_default().push(place);
+            }
+        }
+        Self { triples, places }
+    }
+
+    /// The places of the triples that a term stands in, in the order of their lines.
+    pub(crate) fn of(&self, term: &str) -> &[usize] {
+        self.places.get(term).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl FileGraph {
@@ -48,13 +92,18 @@ impl FileGraph {
         let graph = Graph::parse(&document, format, None).map_err(|error| message(&error, added))?;
         let prefixes = PrefixTable::layered(&[of_file, graph.prefixes()]);
         let indexed = QueryGraph::from_graph(&graph);
-        let (reordered, shown) = (OnceCell::new(), OnceCell::new());
-        Ok(Self { document, format, prefixes, indexed, graph, reordered, shown })
+        let (reordered, shown, touching) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Self { document, format, prefixes, indexed, graph, reordered, shown, touching })
     }
 
     /// The graph in Turtle, as prompts show it, with the prefixes that it uses.
     pub(crate) fn shown(&self) -> Rc<str> {
         Rc::clone(self.shown.get_or_init(|| self.written(&self.graph, RdfFormat::Turtle)))
+    }
+
+    /// Its triples by the nodes that they touch.
+    pub(crate) fn touching(&self) -> &TouchingTriples {
+        self.touching.get_or_init(|| TouchingTriples::read(&self.graph))
     }
 
     /// Its triples.

@@ -1,6 +1,6 @@
 //! What a prompt shows of a graph: all of it or the part around a node, in one of several forms.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use rdf::{Graph, PrefixTable, RdfFormat, Term, Triple};
@@ -111,29 +111,20 @@ impl ShownPart {
             .split_once(':')
             .and_then(|(prefix, local)| Some(format!("{}{local}", graph.prefixes.get(prefix)?)));
         let iri = expanded.unwrap_or_else(|| around.trim_matches(['<', '>']).to_owned());
-        let mut touching: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for triple in graph.graph() {
-            let line = format!("{triple} .");
-            for end in [triple.subject.to_string(), triple.object.to_string()] {
-                touching.entry(end).or_default().insert(line.clone());
-            }
-        }
-        let ends: BTreeMap<String, [String; 2]> = graph
-            .graph()
-            .iter()
-            .map(|triple| (format!("{triple} ."), [triple.subject.to_string(), triple.object.to_string()]))
-            .collect();
-        let (mut seen, mut frontier) = (BTreeSet::new(), BTreeSet::from([format!("<{iri}>")]));
+        let all = graph.touching();
+        let start = format!("<{iri}>");
+        let (mut seen, mut frontier) = (HashSet::new(), BTreeSet::from([start.as_str()]));
         let mut lines: Vec<&str> = Vec::new();
         for _ in 0..self.hops {
             let mut next = BTreeSet::new();
-            for line in frontier.iter().filter_map(|node| touching.get(node)).flatten() {
-                if lines.len() == self.triples_max || !seen.insert(line.as_str()) {
+            for place in frontier.iter().flat_map(|node| all.of(node)) {
+                if lines.len() == self.triples_max || !seen.insert(*place) {
                     continue;
                 }
-                lines.push(line);
+                let written = &all.triples[*place];
+                lines.push(&written.line);
                 // A literal is no node from which there is anything to reach.
-                next.extend(ends[line].iter().filter(|end| !end.starts_with('"')).cloned());
+                next.extend(written.ends.iter().map(String::as_str).filter(|end| !end.starts_with('"')));
             }
             frontier = next;
         }
