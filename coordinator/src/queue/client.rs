@@ -241,14 +241,15 @@ impl QueueClient {
             if !is_ours {
                 continue; // Another coordinator builds it, or has.
             }
-            *unused = Some(generation);
+            // From here on nobody can say whether it was built: whoever calls may be cut off before the answer.
+            *unused = None;
             if let Some(old) = outdated {
                 tracing::info!(run = %run.id(), old, generation, "the run's queue is built anew");
             }
             let built = self.raw.create_run(&run.spec(&self.options, generation)).await;
             // Where nobody can say whether it was built, leases of this generation may be about.
-            if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
-                *unused = None;
+            if built.as_ref().is_err_and(|error| !matches!(error, queue::Error::Unavailable { .. })) {
+                *unused = Some(generation);
             }
             let status = self.health.note_queue(built)?;
             let is_ours = status.at.generation == generation;
