@@ -191,8 +191,15 @@ impl Benchmarks {
             known.expect_kept(&name)?;
         }
         // Another coordinator wrote the same pipeline, except for the time.
-        self.write_revision(&pipeline).await?;
-        self.begin_judged(&name).await?;
+        let is_new = self.write_revision(&pipeline).await?;
+        self.begin_judged(&name).await.map_err(|error| match is_new {
+            // It is there, and coordinators go on with it: nobody may take it for refused.
+            true => ServiceError::new(
+                ErrorCode::Unavailable,
+                format!("pipeline {name} is submitted, and cannot begin yet; ask again: {}", error.message),
+            ),
+            false => error,
+        })?;
         tracing::info!(pipeline = %name, kind = pipeline.configuration.pipeline, "submitted");
         Ok(name)
     }
