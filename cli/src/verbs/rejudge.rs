@@ -13,7 +13,7 @@ use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use serde::Serialize;
 use serde_json::json;
-use tasks::{Dialogue, Effort, Task, TaskClass};
+use tasks::{Dialogue, Effort, Evaluation, Task, TaskClass};
 
 use crate::files::copy;
 use crate::kit::exit_code::{ExitCode, usage};
@@ -192,17 +192,14 @@ impl Judge {
             return Ok(None);
         }
         let task = self.tasks.iter().find(|task| task.label == record.key.task);
-        if let Some(seed) = self.expects_prompts
-            && let Some(difference) = self.difference(task, record, seed)?
-        {
-            let key = &record.key;
-            bail!(usage!("{key}: {difference}, so this answer cannot be judged by it; nothing was written"));
-        }
+        let as_asked = self.expects_prompts.map(|seed| self.as_asked(task, record, seed)).transpose()?;
         let Some(task) = task else { return Ok(None) };
+        let after = as_asked.unwrap_or_else(|| {
+            let exercise = task.case(record.key.iteration).exercise();
+            let answers = record.rounds.iter().map(|round| round.answer.text.as_str());
+            tasks::replay(&**exercise, answers, &self.effort).evaluation
+        });
         let Outcome::Scored { scores, infos } = &mut record.outcome else { return Ok(None) };
-        let exercise = task.case(record.key.iteration).exercise();
-        let answers = record.rounds.iter().map(|round| round.answer.text.as_str());
-        let after = tasks::replay(&**exercise, answers, &self.effort).evaluation;
         record.provenance.kgfleet = env!("CARGO_PKG_VERSION").to_owned();
         record.provenance.task.scorer = worker::scorer(self.effort.limits, None);
         let before = std::mem::replace(scores, after.scores);
@@ -214,23 +211,25 @@ impl Judge {
         Ok((before != *scores).then(change))
     }
 
-    /// What the pack would have asked otherwise than the run did in a dialogue; nothing if it asks the same.
-    fn difference(
-        &self,
-        task: Option<&Task>,
-        record: &Record,
-        seed: u64,
-    ) -> anyhow::Result<Option<String>> {
-        let Some(task) = task else { return Ok(Some("the pack has no such task".to_owned())) };
+    /// Judges the answers of a dialogue in which the pack would have asked what the run did.
+    ///
+    /// # Errors
+    /// It would have asked something else.
+    fn as_asked(&self, task: Option<&Task>, record: &Record, seed: u64) -> anyhow::Result<Evaluation> {
+        let otherwise = |difference: String| {
+            let key = &record.key;
+            usage!("{key}: {difference}, so this answer cannot be judged by it; nothing was written")
+        };
+        let task = task.ok_or_else(|| otherwise("the pack has no such task".to_owned()))?;
         let asked = &record.provenance.task;
         if (&task.class_name, &task.version) != (&asked.class, &asked.version) {
             let (class, version) = (&task.class_name, &task.version);
             let was = format!("{} {}", asked.class, asked.version);
-            return Ok(Some(format!("the pack has a task of class {class} {version}, and the run asked one of {was}")));
+            return Err(otherwise(format!("the pack has a task of class {class} {version}, and the run asked one of {was}")));
         }
         let iteration = record.key.iteration;
         if task.system(iteration)? != record.system {
-            return Ok(Some("the pack has another system prompt".to_owned()));
+            return Err(otherwise("the pack has another system prompt".to_owned()));
         }
         let seed = question_seed(seed, &task.label, iteration);
         let exercise = task.case(iteration).exercise();
@@ -238,7 +237,7 @@ impl Judge {
         for number in 0..=record.rounds.len() {
             let (next, sent) = (task.next_prompt(iteration, seed, &dialogue)?, record.rounds.get(number));
             if next.map(|prompt| prompt.text).as_deref() != sent.map(|round| round.prompt.text.as_str()) {
-                return Ok(Some(match (number, sent) {
+                return Err(otherwise(match (number, sent) {
                     (0, _) => "the pack has another prompt".to_owned(),
                     (_, None) => format!("by the pack there would be another prompt after answer {number}"),
                     (_, Some(_)) => format!("by the pack another prompt, or none, would follow answer {number}"),
@@ -248,7 +247,7 @@ impl Judge {
                 dialogue.take(exercise.judge(&round.answer.text, &self.effort));
             }
         }
-        Ok(None)
+        Ok(dialogue.into_evaluation())
     }
 }
 

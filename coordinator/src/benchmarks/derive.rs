@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use benchmarks::{Asked, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 use domain::control::{BenchmarkCommand, RunPhase};
-use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId};
+use domain::{About, ModelLabel, ModelSpec, RunId};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
@@ -307,10 +307,7 @@ impl Benchmarks {
         let run = manifest.run.clone();
         let created = self.runs.create(manifest).await;
         if self.is_gone(pipeline).await? {
-            match self.runs.remove(&run, true).await {
-                Err(error) if error.code == ErrorCode::NotFound => {}
-                removed => removed?,
-            }
+            self.remove_part(&run).await?;
             return Err(not_found(format!("pipeline {} was removed", pipeline.name)));
         }
         created?;

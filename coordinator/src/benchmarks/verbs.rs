@@ -440,10 +440,7 @@ impl Benchmarks {
                 if !self.is_there(&pipeline).await? {
                     break;
                 }
-                match self.runs.remove(&run, true).await {
-                    Err(error) if error.code == ErrorCode::NotFound => {}
-                    removed => removed?,
-                }
+                self.remove_part(&run).await?;
             }
             if self.is_there(&pipeline).await? {
                 self.remove_documents(name).await?;
@@ -452,6 +449,14 @@ impl Benchmarks {
         }
         self.attended.forget(name);
         Ok(())
+    }
+
+    /// Removes a run of a pipeline, if nobody else has.
+    pub(crate) async fn remove_part(&self, run: &RunId) -> Result<()> {
+        match self.runs.remove(run, true).await {
+            Err(error) if error.code == ErrorCode::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     /// The runs that a pipeline has created.

@@ -170,8 +170,8 @@ impl Runs {
     /// Writes a seal, and notes it in the run. `false` if another coordinator was first, perhaps with other records, or if more was
     /// read of the log meanwhile: then the run is forgotten, and what its seals say will be read with its log.
     pub(crate) async fn seal(&self, run: &Arc<Run>, pending: PendingSeal) -> Result<bool> {
-        let PendingSeal { number, event, .. } = pending.clone();
-        let is_written = self.health.note_sink(self.store.sink.seal(run.id(), number, event).await)?;
+        let written = self.store.sink.seal(run.id(), pending.number, pending.event.clone()).await;
+        let is_written = self.health.note_sink(written)?;
         let holds = is_written && run.seal(pending);
         if !holds {
             self.loaded.discard(run);

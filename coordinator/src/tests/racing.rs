@@ -397,6 +397,14 @@ async fn remove(coordinator: &Started, name: &RunId) {
     panic!("{name} cannot be removed");
 }
 
+/// Sees that coordinators leave nothing of a judged benchmark that was removed.
+async fn expect_nothing_left(ground: &Ground, coordinators: &[&Arc<Started>], polls: usize) {
+    for coordinator in coordinators.iter().rev() {
+        coordinator.tend().await.unwrap();
+    }
+    assert_eq!(left(ground).await, [""; 0], "after {polls} polls");
+}
+
 #[tokio::test]
 async fn a_removal_is_not_undone_by_who_resumes_and_extends_meanwhile() {
     for polls in (1..).step_by(3) {
@@ -408,9 +416,7 @@ async fn a_removal_is_not_undone_by_who_resumes_and_extends_meanwhile() {
             let _ = two.extend(&name, growing::more()).await;
         };
         let ((), whole) = interrupted(polls, remove(&one, &name), meanwhile).await;
-        two.tend().await.unwrap();
-        one.tend().await.unwrap();
-        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        expect_nothing_left(&ground, &[&one, &two], polls).await;
         if whole {
             return;
         }
@@ -424,9 +430,7 @@ async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_extends_i
         let (one, two, name, _) = judged(&ground, 1).await;
         let remove = remove(&one, &name);
         let (_, whole) = interrupted(polls, two.extend(&name, growing::more()), remove).await;
-        two.tend().await.unwrap();
-        one.tend().await.unwrap();
-        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        expect_nothing_left(&ground, &[&one, &two], polls).await;
         if whole {
             return;
         }
@@ -441,9 +445,7 @@ async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_resumes_i
         let remove = remove(&one, &name);
         let resume = two.command(&name, BenchmarkCommand::Resume);
         let (_, whole) = interrupted(polls, resume, remove).await;
-        two.tend().await.unwrap();
-        one.tend().await.unwrap();
-        assert_eq!(left(&ground).await, [""; 0], "after {polls} polls");
+        expect_nothing_left(&ground, &[&one, &two], polls).await;
         if whole {
             return;
         }

@@ -182,7 +182,11 @@ fn telling_fields<'a>(section: &FileSection<'a>) -> TellingFields<'a> {
 }
 
 /// The text of a key, or of the file that its twin names.
-fn text_or_file(section: &FileSection<'_>, key: &str, context: &FileContext<'_>) -> Option<Placed<String>> {
+pub(crate) fn text_or_file(
+    section: &FileSection<'_>,
+    key: &str,
+    context: &FileContext<'_>,
+) -> Option<Placed<String>> {
     if let Some(text) = section.text(key) {
         return Some(Placed { value: text.value.to_owned(), place: text.place });
     }

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use tasks::{Template, Wording};
 
 use crate::cases::DeclaredRow;
-use crate::check::DeclaredCheck;
+use crate::check::{DeclaredCheck, text_or_file};
 use crate::context::FileContext;
 use crate::graphs::FileGraph;
 use crate::mistake::MistakeList;
 use crate::prompts::{self, PromptInput};
 use crate::shown::{self, ShownRule};
-use crate::table::FileSection;
+use crate::table::{FileSection, Placed};
 
 /// Words of follow-ups that a file does not word itself.
 const STRUCTURE: &str = "{{finding.message}} Please answer again, in the form that was asked for.";
@@ -79,35 +79,20 @@ pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Ve
             context.mistakes.at(&task.place, "the task has no `prompt`");
         }
     }
-    let around = |section: &str, name, in_file, key| {
-        around_answer(&task.section(section)?, name, in_file, key, context)
-    };
-    found.extend(around("answer", WRAP, "wrap_file", WRAP));
-    found.extend(around("judge", JUDGE, "question_file", "question"));
+    let around = |section, name, key| around_answer(&task.section(section)?, name, key, context);
+    found.extend(around("answer", WRAP, "wrap"));
+    found.extend(around("judge", JUDGE, "question"));
     found
 }
 
-/// A template in which the answer stands, by its key and by that of its file.
+/// The template of a key, or of the file that its twin names, in which the answer stands.
 fn around_answer(
     section: &FileSection<'_>,
     name: &'static str,
-    in_file: &str,
     key: &str,
     context: &FileContext<'_>,
 ) -> Option<NamedTemplate> {
-    let (text, place) = match (section.text(key), section.text(in_file)) {
-        (Some(text), _) => (text.value.to_owned(), text.place),
-        (None, file) => {
-            let file = file?;
-            match (context.read_text)(file.value) {
-                Ok(text) => (text, file.place),
-                Err(message) => {
-                    context.mistakes.at(&file.place, message);
-                    return None;
-                }
-            }
-        }
-    };
+    let Placed { value: text, place } = text_or_file(section, key, context)?;
     if prompts::names_of(&text).is_ok_and(|names| !names.iter().any(|name| name == ANSWER)) {
         context
             .mistakes

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::timeline::{AskedDialogue, Call, Timeline};
+use super::timeline::{AskedDialogue, Timeline};
 
 /// More failed calls than this, as a share of all calls, are the server's or the network's fault.
 const FAILED_CALLS: f64 = 0.05;
@@ -182,8 +182,9 @@ fn refused(figures: &Figures) -> Option<String> {
     })
 }
 
-/// Calls with a pace, by the time at which they were sent.
-fn paces(calls: impl Iterator<Item = Call>) -> Vec<f64> {
+/// The paces of the calls of dialogues that have one, by the time at which they were sent.
+fn paces(dialogues: &[&AskedDialogue]) -> Vec<f64> {
+    let calls = dialogues.iter().flat_map(|dialogue| &dialogue.calls);
     let mut paced: Vec<(f64, f64)> = calls.filter_map(|call| Some((call.sent_s, call.pace()?))).collect();
     paced.sort_by(|a, b| a.0.total_cmp(&b.0));
     paced.into_iter().map(|(_, pace)| pace).collect()
@@ -192,7 +193,7 @@ fn paces(calls: impl Iterator<Item = Call>) -> Vec<f64> {
 fn slowed(dialogues: &[AskedDialogue]) -> Option<String> {
     let mut slowest: Option<(f64, &str)> = None;
     for (model, of_model) in by(dialogues, |dialogue| &dialogue.model) {
-        let paces = paces(of_model.iter().flat_map(|dialogue| dialogue.calls.iter().copied()));
+        let paces = paces(&of_model);
         let third = paces.len() / 3;
         if third < PACED_CALLS_MIN {
             continue;
@@ -214,12 +215,10 @@ fn slowed(dialogues: &[AskedDialogue]) -> Option<String> {
 fn replicas(dialogues: &[AskedDialogue]) -> Vec<String> {
     let mut slow = Vec::new();
     for (model, of_model) in by(dialogues, |dialogue| &dialogue.model) {
-        let of_replicas = by_refs(&of_model, |dialogue| &dialogue.replica);
+        let of_replicas = by(of_model, |dialogue| &dialogue.replica);
         let paced: Vec<(&str, Vec<f64>)> = of_replicas
             .into_iter()
-            .map(|(replica, all)| {
-                (replica, paces(all.iter().flat_map(|dialogue| dialogue.calls.iter().copied())))
-            })
+            .map(|(replica, all)| (replica, paces(&all)))
             .filter(|(_, paces)| paces.len() >= PACED_CALLS_MIN)
             .collect();
         for (replica, own) in &paced {
@@ -298,15 +297,10 @@ fn tail(figures: &Figures, dialogues: &[AskedDialogue]) -> Option<String> {
 
 type Groups<'a> = BTreeMap<&'a str, Vec<&'a AskedDialogue>>;
 
-fn by(dialogues: &[AskedDialogue], of: fn(&AskedDialogue) -> &String) -> Groups<'_> {
-    let mut groups = Groups::new();
-    for dialogue in dialogues {
-        groups.entry(of(dialogue)).or_default().push(dialogue);
-    }
-    groups
-}
-
-fn by_refs<'a>(dialogues: &[&'a AskedDialogue], of: fn(&AskedDialogue) -> &String) -> Groups<'a> {
+fn by<'a>(
+    dialogues: impl IntoIterator<Item = &'a AskedDialogue>,
+    of: fn(&AskedDialogue) -> &String,
+) -> Groups<'a> {
     let mut groups = Groups::new();
     for dialogue in dialogues {
         groups.entry(of(dialogue)).or_default().push(dialogue);
@@ -323,6 +317,7 @@ fn median(numbers: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::timeline::Call;
     use super::*;
 
     /// What is done to a benchmark of 400 dialogues on eight places, each of five seconds.
