@@ -7,9 +7,9 @@ use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::matching::{Fit, says_it_can, why_nobody};
 use coordinator::planned::unjudgeable;
-use domain::{Ask, ModelHome};
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
+use domain::{Ask, ModelHome};
 use serde::Serialize;
 use worker::Connect;
 

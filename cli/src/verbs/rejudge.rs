@@ -225,7 +225,9 @@ impl Judge {
         if (&task.class_name, &task.version) != (&asked.class, &asked.version) {
             let (class, version) = (&task.class_name, &task.version);
             let was = format!("{} {}", asked.class, asked.version);
-            return Err(otherwise(format!("the pack has a task of class {class} {version}, and the run asked one of {was}")));
+            return Err(otherwise(format!(
+                "the pack has a task of class {class} {version}, and the run asked one of {was}"
+            )));
         }
         let iteration = record.key.iteration;
         if task.system(iteration)? != record.system {
@@ -240,7 +242,9 @@ impl Judge {
                 return Err(otherwise(match (number, sent) {
                     (0, _) => "the pack has another prompt".to_owned(),
                     (_, None) => format!("by the pack there would be another prompt after answer {number}"),
-                    (_, Some(_)) => format!("by the pack another prompt, or none, would follow answer {number}"),
+                    (_, Some(_)) => {
+                        format!("by the pack another prompt, or none, would follow answer {number}")
+                    }
                 }));
             }
             if let Some(round) = sent {

@@ -222,8 +222,11 @@ fn replicas(dialogues: &[AskedDialogue]) -> Vec<String> {
             .filter(|(_, paces)| paces.len() >= PACED_CALLS_MIN)
             .collect();
         for (replica, own) in &paced {
-            let others: Vec<f64> =
-                paced.iter().filter(|(other, _)| other != replica).flat_map(|(_, paces)| paces.clone()).collect();
+            let others: Vec<f64> = paced
+                .iter()
+                .filter(|(other, _)| other != replica)
+                .flat_map(|(_, paces)| paces.clone())
+                .collect();
             if others.is_empty() {
                 continue;
             }
@@ -340,7 +343,8 @@ mod tests {
         for place in 0..8_u32 {
             let (mut started_s, mut turn) = (0.0, 0_u32);
             while started_s < 250.0 {
-                let is_slow = is(Injected::SlowerServer) && turn > 25 || is(Injected::SlowReplica) && place < 2;
+                let is_slow =
+                    is(Injected::SlowerServer) && turn > 25 || is(Injected::SlowReplica) && place < 2;
                 let is_last = started_s + 6.0 > 250.0 && place == 7;
                 let before = if is(Injected::SlowClient) { 2.0 } else { 0.01 };
                 let judging = if is(Injected::SlowJudging) { 3.0 } else { 0.05 };
@@ -383,7 +387,11 @@ mod tests {
         ] {
             let Diagnosis { figures, findings } = diagnose(&benchmark(injected));
             let causes: Vec<Cause> = findings.iter().map(|finding| finding.cause).collect();
-            assert_eq!(causes, expected.into_iter().collect::<Vec<_>>(), "{injected:?}: {figures:?} {findings:?}");
+            assert_eq!(
+                causes,
+                expected.into_iter().collect::<Vec<_>>(),
+                "{injected:?}: {figures:?} {findings:?}"
+            );
         }
     }
 

@@ -165,8 +165,11 @@ mod tests {
         assert_eq!((timeline.empty, timeline.tail_s), (0.0, 10.0));
         assert!((timeline.tail_empty - 0.25).abs() < 1e-9, "{timeline:?}");
         // The next morning.
-        let with_night: Vec<AskedDialogue> =
-            full.iter().cloned().chain([dialogue(50_000.0, 50_005.0), dialogue(50_000.0, 50_005.0)]).collect();
+        let with_night: Vec<AskedDialogue> = full
+            .iter()
+            .cloned()
+            .chain([dialogue(50_000.0, 50_005.0), dialogue(50_000.0, 50_005.0)])
+            .collect();
         let timeline = Timeline::of(&with_night);
         assert_eq!((timeline.wall_s, timeline.pauses), (20.0, 1));
         assert_eq!(Timeline::of(&[]), Timeline::default());

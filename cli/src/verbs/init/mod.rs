@@ -31,7 +31,10 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (option, text) in [("--endpoint", &arguments.endpoint), ("--model", &arguments.model)] {
         if text.is_empty() || text.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')) {
-            return Err(usage!("{option}: `{}` may have no quotes, backslashes and control characters", text.escape_default()));
+            return Err(usage!(
+                "{option}: `{}` may have no quotes, backslashes and control characters",
+                text.escape_default()
+            ));
         }
     }
     let text = SKELETON.replace("ENDPOINT", &arguments.endpoint).replace("MODEL", &arguments.model);
@@ -44,7 +47,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })?;
     written.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     let file = file.display();
-    say(&format!("wrote {file}; `kgfleet check {file}` looks whether it can run, `kgfleet run {file}` runs it"));
+    say(&format!(
+        "wrote {file}; `kgfleet check {file}` looks whether it can run, `kgfleet run {file}` runs it"
+    ));
     Ok(ExitCode::Success)
 }
 
@@ -74,7 +79,10 @@ mod tests {
         let text = uncommented(SKELETON);
         let full = Configuration::parse(&text, "benchmark.toml").unwrap();
         full.validate_local("benchmark.toml").unwrap();
-        assert!(text.lines().filter(|line| line.starts_with("# ")).all(|line| !line.contains(" = ")), "{text}");
+        assert!(
+            text.lines().filter(|line| line.starts_with("# ")).all(|line| !line.contains(" = ")),
+            "{text}"
+        );
         assert!(!full.tasks.is_empty() && full.models[0].key_env.is_some());
     }
 }

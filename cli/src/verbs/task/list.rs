@@ -20,8 +20,10 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
-    let mut table =
-        Table::default().left(["task", "preset"]).right(["cases", "asked"]).left(["checks (weight)", "judge (weight)"]);
+    let mut table = Table::default()
+        .left(["task", "preset"])
+        .right(["cases", "asked"])
+        .left(["checks (weight)", "judge (weight)"]);
     for task in &compiled.tasks {
         let cases = task.data.cases.len();
         table.row([
