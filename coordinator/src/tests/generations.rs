@@ -1,10 +1,12 @@
 //! Queues that forget, or remember what is over: whatever comes back, nobody holds a lease of before.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::RunId;
 use domain::control::Control;
 use queue::{ManualClock, MemoryStore, QueueStore};
+use tokio::sync::Notify;
 
 use super::ground::*;
 use super::worker::*;
@@ -170,4 +172,61 @@ async fn a_queue_that_is_lost_with_its_claim_gets_a_number_that_nobody_holds() {
     assert!(three != two && three != one, "{one}, {two}, {three}");
     assert_stale(&mut first, &coordinator).await;
     assert_stale(&mut second, &coordinator).await;
+}
+
+/// A queue that carries out what it is asked and, while it is mute, does not say that it has built a run.
+struct MuteQueue {
+    queue: Arc<dyn QueueStore>,
+    is_mute: AtomicBool,
+    has_built: Notify,
+}
+
+macro_rules! perhaps_mute {
+    ($($call:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
+        #[async_trait::async_trait]
+        impl QueueStore for MuteQueue {
+            fn address(&self) -> Option<&str> {
+                self.queue.address()
+            }
+
+            $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
+                let answer = self.queue.$call($($argument),*).await;
+                if stringify!($call) == "create_run" && self.is_mute.load(Ordering::Relaxed) {
+                    self.has_built.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                answer
+            })+
+        }
+    };
+}
+
+queue::for_each_call!(perhaps_mute);
+
+#[tokio::test]
+async fn who_is_cut_off_before_hearing_that_a_queue_is_built_builds_the_next_one_above_it() {
+    let mut ground = Ground::new();
+    let queue = Arc::clone(&ground.queue);
+    let mute = Arc::new(MuteQueue { queue, is_mute: AtomicBool::new(false), has_built: Notify::new() });
+    ground.queue = Arc::clone(&mute) as Arc<dyn QueueStore>;
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (run, mut first, before) = begun(&one).await;
+    ground.queue.forget_run(&run).await.unwrap();
+    mute.is_mute.store(true, Ordering::Relaxed);
+    tokio::select! {
+        answer = one.tend() => panic!("it cannot know that the queue is built: {answer:?}"),
+        () = mute.has_built.notified() => {}
+    }
+    mute.is_mute.store(false, Ordering::Relaxed);
+    two.tend().await.unwrap();
+    let mut second = busy("second", &two).await;
+    let unheard = second.held[0].lease.generation;
+    assert!(unheard > before);
+
+    ground.queue.forget_run(&run).await.unwrap();
+    one.tend().await.unwrap();
+    let third = busy("third", &one).await;
+    assert!(third.held[0].lease.generation > unheard, "two queues of generation {unheard}");
+    assert_stale(&mut first, &one).await;
+    assert_stale(&mut second, &one).await;
 }
