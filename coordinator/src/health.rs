@@ -96,6 +96,17 @@ impl Health {
         result
     }
 
+    /// The result for a run that may answer a submission: `None` if it cannot be used.
+    ///
+    /// # Errors
+    /// The next attempt may succeed. To go on without the run would begin a second one of the same configuration.
+    pub(crate) fn unless_transient<T>(&self, run: &RunId, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Err(error) if error.code.is_transient() => Err(error),
+            result => self.apart(run, result),
+        }
+    }
+
     /// The result for one of several runs: `None` if it failed for a reason that may not affect the others.
     ///
     /// # Errors

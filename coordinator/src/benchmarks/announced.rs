@@ -56,7 +56,7 @@ impl Benchmarks {
         {
             // A run that is damaged cannot answer, which whoever looks again finds out.
             let look_again = Announcement::LookAgain(Some(run.clone()));
-            let Some(manifest) = self.health.apart(&run, self.store.manifest(&run).await)? else {
+            let Some(manifest) = self.health.unless_transient(&run, self.store.manifest(&run).await)? else {
                 return Ok(look_again);
             };
             if manifest.is_none() {
@@ -64,7 +64,7 @@ impl Benchmarks {
                     return Ok(Announcement::Create(run));
                 }
             } else {
-                let state = self.health.apart(&run, self.store.state(&run).await)?.flatten();
+                let state = self.health.unless_transient(&run, self.store.state(&run).await)?.flatten();
                 if !state.is_some_and(|state| state.phase.is_over()) {
                     return Ok(look_again);
                 }

@@ -299,16 +299,16 @@ impl Benchmarks {
                 && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.store.found().await?.into_iter().rev() {
-            if !old.is_ok_and(|old| same(&old)) {
+            // A run that cannot be read cannot continue, which does not concern this submission.
+            if !self.health.unless_transient(&id, old)?.is_some_and(|old| same(&old)) {
                 continue;
             }
-            match self.store.state(&id).await {
-                Ok(Some(state)) if state.phase.is_over() => continue,
-                _ => {}
+            let state = self.health.unless_transient(&id, self.store.state(&id).await)?.flatten();
+            if state.is_some_and(|state| state.phase.is_over()) {
+                continue;
             }
-            // A run that cannot be loaded cannot continue, which does not concern this submission.
             let loaded = self.loaded.known(&id).await;
-            match self.health.apart(&id, loaded)? {
+            match self.health.unless_transient(&id, loaded)? {
                 Some(run) if !run.phase().is_over() => return Ok(Some(run)),
                 _ => {}
             }

@@ -4,6 +4,7 @@ mod access;
 mod bond;
 mod cluster;
 mod extending;
+mod failing_sink;
 mod failures;
 mod generations;
 mod ground;

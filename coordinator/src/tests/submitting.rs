@@ -1,8 +1,13 @@
 //! One submission that several coordinators are sent: it has one answer, and nothing is asked twice.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
+use results::Sink;
 
+use super::failing_sink::FailingSink;
 use super::ground::*;
 use super::pipelines::{self, Asked, killed_after};
 use super::racing::interrupted;
@@ -95,6 +100,44 @@ async fn a_judged_benchmark_that_two_coordinators_are_sent_at_once_is_one_with_e
         }
         if whole {
             return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_submission_passes_over_no_run_that_only_could_not_be_read_just_now() {
+    // A submission looks twice before it passes over a run, so that two of the calls fail that read a manifest.
+    for first in 1.. {
+        for second in first + 1.. {
+            let ground = Ground::new();
+            let run = ground.coordinator().submit(submission(1)).await.unwrap().run;
+            let sink = FailingSink::new(ground.data.path());
+            let two = Started::of(config(), Arc::clone(&ground.queue), Arc::clone(&sink) as Arc<dyn Sink>);
+            let made = Arc::new(AtomicU32::new(0));
+            let calls = Arc::clone(&made);
+            sink.fail(move |call| {
+                call == "existing" && [first, second].contains(&(calls.fetch_add(1, Ordering::Relaxed) + 1))
+            });
+            // Each of the two may refuse a submission.
+            for attempt in 1.. {
+                match two.submit(submission(1)).await {
+                    Ok(view) => {
+                        assert_eq!(view.run, run, "calls {first} and {second} failed");
+                        break;
+                    }
+                    Err(error) => {
+                        assert!(error.code.is_transient() && attempt < 3, "calls {first}, {second}: {error}");
+                    }
+                }
+            }
+            assert_eq!(runs_in(&ground).await, [run], "calls {first} and {second} failed");
+            let made = made.load(Ordering::Relaxed);
+            if made < first {
+                return;
+            }
+            if made < second {
+                break;
+            }
         }
     }
 }
