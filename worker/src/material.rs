@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::TaskLabel;
 use packs::{Identity, Pack, PackError};
 use serde::{Deserialize, Serialize};
-use tasks::{CaseData, Compat, GraphLibrary, Task, TaskData, Wording};
+use tasks::{Compat, GraphLibrary, Task, TaskData, Wording};
 
 use crate::evaluate::TaskList;
 
@@ -54,7 +54,7 @@ fn stand_in(task: &Task) -> String {
         version: task.version.clone(),
         parameters: task.parameters.clone(),
         wording: Wording::default(),
-        cases: vec![CaseData::default()],
+        cases: vec![Arc::default()],
     };
     serde_json::to_string(&data).unwrap_or_default()
 }

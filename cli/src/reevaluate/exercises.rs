@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use results::llmkgbench::ResultRecord;
-use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, TaskClass, families};
+use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, ReadOnce, TaskClass, families};
 
 use super::compare::EMPTY_MAP;
 
@@ -38,6 +38,7 @@ impl BuiltExercises {
             parameters: record.task_parameter().unwrap_or(&EMPTY_MAP),
             data: record.task_data().unwrap_or(&EMPTY_MAP),
             first_prompt: record.prompts().next(),
+            once: &ReadOnce::default(),
         };
         let key = key(&input);
         if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key) {

@@ -220,15 +220,15 @@ impl Pack {
 /// Parses the task of a label: TOML, written by people, which may refer to files, or JSON, written by programs.
 fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
     let (toml, json) = (format!("tasks/{label}.toml"), format!("tasks/{label}.json"));
-    let (path, value) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
-        let value: Value = serde_json::from_str(parts.text(&json)?).map_err(|e| parts.invalid(&json, e))?;
-        (json, value)
+    let (path, task): (_, TaskData) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
+        let task = serde_json::from_str(parts.text(&json)?).map_err(|e| parts.invalid(&json, e))?;
+        (json, task)
     } else {
         let mut value: Value = toml::from_str(parts.text(&toml)?).map_err(|e| parts.invalid(&toml, e))?;
         include::resolve(&mut value, parts)?;
-        (toml, value)
+        let task = serde_json::from_value(value).map_err(|e| parts.invalid(&toml, e))?;
+        (toml, task)
     };
-    let task: TaskData = serde_json::from_value(value).map_err(|e| parts.invalid(&path, e))?;
     if task.label != *label {
         return Err(parts.invalid(&path, format_args!("it holds the task `{}`", task.label)));
     }

@@ -16,7 +16,7 @@ use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
 use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
-use tasks::{CaseInput, Compat, Effort, Replayed, Task, families};
+use tasks::{CaseInput, Compat, Effort, ReadOnce, Replayed, Task, families};
 
 /// The records of a file with their iterations, counted per task.
 fn dialogues(path: &Path, password: &str) -> Vec<(Iteration, ResultRecord)> {
@@ -113,6 +113,7 @@ fn published_models_replay_through_an_imported_pack() {
             parameters: record.task_parameter().unwrap_or(&empty),
             data: record.task_data().unwrap_or(&empty),
             first_prompt: record.prompts().next(),
+            once: &ReadOnce::default(),
         };
         let of_record = families::exercise(&input, &graphs, Compat::PUBLISHED).unwrap();
         let theirs = tasks::replay(&*of_record, record.answers(), &effort);

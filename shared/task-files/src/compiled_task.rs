@@ -1,5 +1,7 @@
 //! A compiled task, and the answers of known score that its file states.
 
+use std::sync::Arc;
+
 use tasks::TaskData;
 use tasks::families::declared::spec::{CheckSpec, JudgeSpec};
 
@@ -11,7 +13,7 @@ pub struct CompiledTask {
     pub preset: Option<&'static str>,
     /// Answers of known score that the file states.
     pub tests: Vec<KnownAnswer>,
-    pub checks: Vec<CheckSpec>,
+    pub checks: Vec<Arc<CheckSpec>>,
     /// Where it stands in the file.
     pub line: usize,
 }

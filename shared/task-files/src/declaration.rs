@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::TaskLabel;
 use rdf::{Graph, PrefixTable, RdfFormat};
@@ -82,7 +83,7 @@ pub(crate) fn compile(
         answer,
         readable,
         rounds,
-        checks: checks.iter().map(|check| check.spec.clone()).collect(),
+        checks: checks.iter().map(|check| Arc::new(check.spec.clone())).collect(),
         prefixes: context
             .prefixes
             .iter()
@@ -149,13 +150,13 @@ pub(crate) fn compile(
             }
             None => reference_answer(row, &checks, &data, &spec.answer, context.prefixes),
         };
-        compiled.push(CaseData {
+        compiled.push(Arc::new(CaseData {
             uid: row.id.clone(),
             data,
             prompt,
             reference_answer: reference,
             ..CaseData::default()
-        });
+        }));
     }
     let tests = tests(&task, &rows, mistakes);
     let wording = wording::wording(&task, rounds, mistakes);

@@ -3,6 +3,7 @@
 //! verify the pack. No model is asked.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use packs::{Pack, PackError};
 use serde_json::Value;
@@ -86,6 +87,7 @@ pub(crate) fn complete(compiled: &mut CompiledTask, pack: &Pack) -> Result<(), P
     let references: Vec<String> =
         compiled.data.cases.iter().filter_map(|case| case.reference_answer.clone()).collect();
     for (number, case) in compiled.data.cases.iter_mut().enumerate() {
+        let case = Arc::make_mut(case);
         let exercise = task.cases()[number].exercise();
         let score = |answer: &str| score_of(&**exercise, answer, &effort, "score");
         let of_tests = || compiled.tests.iter().filter(|test| test.case == case.uid);
@@ -177,7 +179,7 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
 fn notes(compiled: &CompiledTask, proof: &mut Proof) {
     let cases = &compiled.data.cases;
     let expected =
-        |case: &tasks::CaseData| case.data.get("expected").map(Value::to_string).unwrap_or_default();
+        |case: &Arc<tasks::CaseData>| case.data.get("expected").map(Value::to_string).unwrap_or_default();
     let mut prompts: Vec<(&str, String, &str)> = cases
         .iter()
         .map(|case| {

@@ -1,5 +1,8 @@
 //! The interface of task classes: an [`Exercise`] is one case, ready to be asked and judged.
 
+use std::any::Any;
+use std::cell::OnceCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Infos, PromptKind, Scores};
@@ -232,6 +235,32 @@ pub struct CaseInput<'a> {
     pub data: &'a Map<String, Value>,
     /// The recorded first prompt, for the few data that are found nowhere else.
     pub first_prompt: Option<&'a str>,
+    /// What the class reads of the parameters, once for all cases of the task.
+    pub once: &'a ReadOnce,
+}
+
+/// What a class keeps of the parameters of a task, so that thousands of cases share it.
+#[derive(Debug, Default)]
+pub struct ReadOnce(OnceCell<Arc<dyn Any + Send + Sync>>);
+
+impl ReadOnce {
+    /// What was read for an earlier case of the task, or what `read` gives.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn get_or_read<T: Any + Send + Sync>(
+        &self,
+        read: impl FnOnce() -> Result<T, CaseError>,
+    ) -> Result<Arc<T>, CaseError> {
+        let kept = self.0.get().cloned().and_then(|kept| kept.downcast().ok());
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let read = Arc::new(read()?);
+        // A class keeps one thing; a second one would only not be kept.
+        let _ = self.0.set(read.clone());
+        Ok(read)
+    }
 }
 
 /// Properties of the published run, reproduced for imported material only.

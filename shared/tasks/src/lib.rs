@@ -23,7 +23,7 @@ pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, ScoreOutOfRange
 pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,
-    Shots, UnknownClass, Verdict,
+    ReadOnce, Shots, UnknownClass, Verdict,
 };
 pub use families::TaskClass;
 pub use graphs::{ExerciseGraph, GraphLibrary};

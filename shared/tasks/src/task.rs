@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::dialogue::{Dialogue, Next};
-use crate::exercise::{CaseError, CaseInput, Compat, Exercise, FollowUp};
+use crate::exercise::{CaseError, CaseInput, Compat, Exercise, FollowUp, ReadOnce};
 use crate::families::{self, TaskClass};
 use crate::graphs::GraphLibrary;
 use crate::wording::{TemplateError, Wording};
@@ -27,8 +27,8 @@ pub struct TaskData {
     pub parameters: Map<String, Value>,
     /// Templates by prompt kind.
     pub wording: Wording,
-    /// The cases, in order: iteration `i` uses case `i` modulo their number.
-    pub cases: Vec<CaseData>,
+    /// The cases, in order: iteration `i` uses case `i` modulo their number. Tasks that are built share them.
+    pub cases: Vec<Arc<CaseData>>,
 }
 
 /// A case as stored in packs.
@@ -58,7 +58,7 @@ pub struct CaseData {
 
 /// A case with its exercise.
 pub struct Case {
-    pub data: CaseData,
+    pub data: Arc<CaseData>,
     exercise: Arc<dyn Exercise>,
 }
 
@@ -96,6 +96,7 @@ impl Task {
             return Err(in_task("-", CaseError::Field { field: "cases", expected: "at least one case" }));
         }
         let mut cases = Vec::with_capacity(data.cases.len());
+        let once = ReadOnce::default();
         for case in data.cases {
             let input = CaseInput {
                 class: &data.class,
@@ -103,11 +104,12 @@ impl Task {
                 parameters: &data.parameters,
                 data: &case.data,
                 first_prompt: case.first_prompts.first().map(String::as_str),
+                once: &once,
             };
             match families::exercise(&input, graphs, compat) {
                 Ok(exercise) => cases.push(Case { data: case, exercise: exercise.into() }),
                 Err(error) => {
-                    return Err(TaskError { task: data.label, case: case.uid, source: error });
+                    return Err(TaskError { task: data.label, case: case.uid.clone(), source: error });
                 }
             }
         }

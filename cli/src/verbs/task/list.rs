@@ -44,7 +44,7 @@ fn checks(task: &CompiledTask) -> String {
         let gate = if check.gate { ", gate" } else { "" };
         format!("{} ({}{gate})", check.name, check.weight)
     };
-    task.checks.iter().map(check).collect::<Vec<_>>().join(", ")
+    task.checks.iter().map(|spec| check(spec)).collect::<Vec<_>>().join(", ")
 }
 
 /// Which answers a judge grades, and its share of the result; nothing where none is asked.

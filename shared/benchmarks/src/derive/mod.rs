@@ -6,10 +6,11 @@
 //! anything is derived, and no run ever changes.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
-use tasks::{CaseData, TaskData};
+use tasks::TaskData;
 
 use crate::judging::{JudgeQuestion, Judgements, Judging, PromptTexts, Settings, StageInput, Subject};
 use crate::names::{RunName, SHARED};
@@ -177,7 +178,7 @@ impl Derivation<'_> {
 
     fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<JudgeQuestion>) -> NewRun {
         let spec = &self.judging.stages[stage];
-        let cases: Vec<CaseData> = open.into_iter().map(JudgeQuestion::into_case).collect();
+        let cases = open.into_iter().map(|question| Arc::new(question.into_case())).collect();
         NewRun {
             name: RunName::new(self.pipeline, spec.name, model, number),
             stage,

@@ -1,6 +1,7 @@
 //! The first pass: collects tasks, their cases and first prompts, and samples of their follow-ups.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use domain::{PromptKind, TaskLabel};
 use results::llmkgbench::ResultRecord;
@@ -118,7 +119,7 @@ impl Collector {
                     task.origins.insert(kind, TemplateOrigin::Learnt);
                 }
             }
-            for case in &mut task.data.cases {
+            for case in task.data.cases.iter_mut().map(Arc::make_mut) {
                 if case.first_prompts.iter().all(|prompt| *prompt == case.first_prompts[0]) {
                     case.first_prompts.truncate(1);
                 }
@@ -201,10 +202,11 @@ impl CollectedTask {
             self.cases.insert(identity, self.data.cases.len());
             self.askers.push(model.to_owned());
             let first_prompts = vec![prompt.to_owned()];
-            self.data.cases.push(CaseData { uid, data, first_prompts, ..CaseData::default() });
+            let case = CaseData { uid, data, first_prompts, ..CaseData::default() };
+            self.data.cases.push(Arc::new(case));
             return Vec::new();
         };
-        let case = &mut self.data.cases[index];
+        let case = Arc::make_mut(&mut self.data.cases[index]);
         if self.askers[index] == model {
             case.first_prompts.push(prompt.to_owned());
         }

@@ -55,7 +55,7 @@ impl Pack {
     /// # Errors
     /// There is no such case, or several.
     pub fn show(&self, wanted: &str) -> Result<CaseView<'_>, PackError> {
-        let all = || self.tasks().iter().flat_map(|task| task.cases.iter().map(move |case| (task, case)));
+        let all = || self.tasks().iter().flat_map(|task| task.cases.iter().map(move |case| (task, &**case)));
         let full = |(task, case): &(&TaskData, &CaseData)| format!("{}/{}", task.label, case.uid);
         let found: Vec<_> = all().filter(|pair| pair.1.uid == wanted || full(pair) == wanted).collect();
         let hint = match found.as_slice() {

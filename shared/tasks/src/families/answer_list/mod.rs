@@ -180,7 +180,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn judge(answer: &str, reference: &[&str]) -> Verdict {
         let data = json!({"uid": "own-1", "refResultSet": reference});
@@ -190,6 +190,7 @@ mod tests {
             parameters: &Map::new(),
             data: data.as_object().unwrap(),
             first_prompt: None,
+            once: &ReadOnce::default(),
         };
         exercise(&input).unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
     }
@@ -274,6 +275,7 @@ mod tests {
             parameters: &Map::new(),
             data: data.as_object().unwrap(),
             first_prompt: None,
+            once: &ReadOnce::default(),
         };
         let exercise = exercise(&input).unwrap();
         let full = Effort::full(EvaluationLimits::default());

@@ -105,7 +105,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case(version: &str, data: &Value) -> Result<Box<dyn Exercise>, CaseError> {
         let class =
@@ -116,6 +116,7 @@ mod tests {
             parameters: &Map::new(),
             data: data.as_object().unwrap(),
             first_prompt: None,
+            once: &ReadOnce::default(),
         })
     }
 

@@ -86,13 +86,30 @@ const fn several(
 
 /// A case of a declared task.
 struct DeclaredCase {
-    spec: DeclaredSpec,
+    rules: Arc<DeclaredRules>,
     checks: Vec<CaseCheck>,
-    prefixes: PrefixTable,
     /// The document around the part of an answer that counts.
     wrap: Option<String>,
     graph: Option<CaseGraphLater>,
     rounds: Option<usize>,
+}
+
+/// What the cases of a task share.
+struct DeclaredRules {
+    spec: DeclaredSpec,
+    prefixes: PrefixTable,
+}
+
+impl DeclaredRules {
+    fn read(parameters: &Map<String, Value>) -> Result<Self, CaseError> {
+        let spec = DeclaredSpec::deserialize(parameters)
+            .map_err(|error| CaseError::Reference { field: "parameters", message: error.to_string() })?;
+        let mut prefixes = PrefixTable::new();
+        for (prefix, namespace) in &spec.prefixes {
+            prefixes.insert(prefix, namespace);
+        }
+        Ok(Self { spec, prefixes })
+    }
 }
 
 /// The graph of a case, which processes that only ask read never.
@@ -117,22 +134,18 @@ impl CaseGraphLater {
 
 impl DeclaredCase {
     fn read(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Self, CaseError> {
-        let parameters = Value::Object(input.parameters.clone());
-        let spec = DeclaredSpec::deserialize(parameters)
-            .map_err(|error| CaseError::Reference { field: "parameters", message: error.to_string() })?;
+        let rules = input.once.get_or_read(|| DeclaredRules::read(input.parameters))?;
         let nothing = Map::new();
         let expected = input.data.get("expected").and_then(Value::as_object).unwrap_or(&nothing);
-        let mut prefixes = PrefixTable::new();
-        for (prefix, namespace) in &spec.prefixes {
-            prefixes.insert(prefix, namespace);
-        }
-        let read = |check: &CheckSpec| CaseCheck::read(check.clone(), expected.get(&check.name), &prefixes);
-        let checks = spec.checks.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let read = |check: &Arc<CheckSpec>| {
+            CaseCheck::read(check.clone(), expected.get(&check.name), &rules.prefixes)
+        };
+        let checks = rules.spec.checks.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let wrap = input.data.get("wrap").and_then(Value::as_str).map(str::to_owned);
         let graph = case_graph::of_case(input.data, library)?;
         let deferred = graph.as_ref().is_some_and(CaseGraph::is_deferred);
-        let rounds = (input.class != ONE).then_some(spec.rounds);
-        let case = Self { spec, checks, prefixes, wrap, graph: graph.map(CaseGraphLater::new), rounds };
+        let rounds = (input.class != ONE).then_some(rules.spec.rounds);
+        let case = Self { rules, checks, wrap, graph: graph.map(CaseGraphLater::new), rounds };
         if !deferred {
             case.prepare()?;
         }
@@ -144,9 +157,9 @@ impl DeclaredCase {
     /// # Panics
     /// The graph was deferred and cannot be read; call [`Exercise::prepare`] first.
     fn ground(&self) -> (Option<&ExerciseGraph>, PrefixTable) {
-        let Some(graph) = &self.graph else { return (None, self.prefixes.clone()) };
+        let Some(graph) = &self.graph else { return (None, self.rules.prefixes.clone()) };
         match graph.get() {
-            Ok(graph) => (Some(graph), PrefixTable::layered(&[&graph.prefixes, &self.prefixes])),
+            Ok(graph) => (Some(graph), PrefixTable::layered(&[&graph.prefixes, &self.rules.prefixes])),
             Err(error) => panic!("judged without being prepared: {error}"),
         }
     }
@@ -183,7 +196,7 @@ impl DeclaredCase {
     /// What a follow-up tells of an answer that is not right: scores, and nothing of what is expected.
     fn content_finding(&self, scores: &[CheckScores]) -> Option<String> {
         let checked = || self.checks.iter().zip(scores);
-        if !self.spec.content || checked().all(|(_, scores)| scores.main >= 1.0) {
+        if !self.rules.spec.content || checked().all(|(_, scores)| scores.main >= 1.0) {
             return None;
         }
         let one =
@@ -206,7 +219,7 @@ impl DeclaredCase {
             passed &= !check.spec.gate || scores.main >= 1.0;
         }
         let of_checks = if weights > 0.0 { sum / weights } else { 0.0 };
-        let share = self.spec.readable;
+        let share = self.rules.spec.readable;
         let score = if passed { share + (1.0 - share) * of_checks } else { 0.0 };
         let mut scores = Scores::new();
         scores.insert("score".into(), score.into());
@@ -246,7 +259,7 @@ pub fn check_expected(
     expected: Option<&Value>,
     prefixes: &PrefixTable,
 ) -> Result<(), CaseError> {
-    CaseCheck::read(spec.clone(), expected, prefixes).map(|_| ())
+    CaseCheck::read(Arc::new(spec.clone()), expected, prefixes).map(|_| ())
 }
 
 fn shown(text: &str) -> String {
@@ -280,7 +293,7 @@ impl Exercise for DeclaredCase {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let (graph, prefixes) = self.ground();
         let aids = ReadingAids { wrap: self.wrap.as_deref(), prefixes: &prefixes };
-        match answer::read(answer, &self.spec.answer, aids, effort) {
+        match answer::read(answer, &self.rules.spec.answer, aids, effort) {
             Err(finding) => self.refuse(finding),
             Ok((read, part)) => {
                 let budget = TimeBudget::begin(effort.limits.query_time);

@@ -3,6 +3,7 @@
 //! classes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::Scores;
 use rdf::RdfFormat;
@@ -20,7 +21,7 @@ pub struct DeclaredSpec {
     /// Most answers of a dialogue.
     pub rounds: usize,
     /// In the order in which their scores are added.
-    pub checks: Vec<CheckSpec>,
+    pub checks: Vec<Arc<CheckSpec>>,
     /// Prefixes that answers may use undeclared.
     #[serde(default)]
     pub prefixes: BTreeMap<String, String>,

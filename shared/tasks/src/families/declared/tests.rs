@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::dialogue::{Dialogue, Next};
-use crate::exercise::{Compat, EvaluationLimits, EvaluationStage, Limit};
+use crate::exercise::{Compat, EvaluationLimits, EvaluationStage, Limit, ReadOnce};
 
 const LAB: &str = "@prefix : <http://example.org/lab#> .\n\
     :Ada a :Person ; :worksOn :Loom , :Kiln ; :hours 12 . :Bo a :Person ; :worksOn :Loom ; :hours 30 .\n\
@@ -12,8 +12,14 @@ const LAB: &str = "@prefix : <http://example.org/lab#> .\n\
 
 fn case(class: &str, parameters: Value, data: Value) -> Result<Box<dyn Exercise>, CaseError> {
     let (Value::Object(parameters), Value::Object(data)) = (parameters, data) else { panic!() };
-    let input =
-        CaseInput { class, version: VERSION, parameters: &parameters, data: &data, first_prompt: None };
+    let input = CaseInput {
+        class,
+        version: VERSION,
+        parameters: &parameters,
+        data: &data,
+        first_prompt: None,
+        once: &ReadOnce::default(),
+    };
     crate::families::exercise(&input, &GraphLibrary::default(), Compat::default())
 }
 

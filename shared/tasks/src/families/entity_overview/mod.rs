@@ -49,7 +49,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case(data: Value) -> Result<Box<dyn Exercise>, CaseError> {
         let Value::Object(data) = data else { panic!() };
@@ -60,6 +60,7 @@ mod tests {
             parameters: &parameters,
             data: &data,
             first_prompt: None,
+            once: &ReadOnce::default(),
         })
     }
 

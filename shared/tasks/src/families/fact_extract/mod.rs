@@ -131,13 +131,20 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case() -> Box<dyn Exercise> {
         let none = Map::new();
         let class = "FactExtractStatic";
-        exercise(&CaseInput { class, version: "1.1", parameters: &none, data: &none, first_prompt: None })
-            .unwrap()
+        exercise(&CaseInput {
+            class,
+            version: "1.1",
+            parameters: &none,
+            data: &none,
+            first_prompt: None,
+            once: &ReadOnce::default(),
+        })
+        .unwrap()
     }
 
     fn judge(answer: &str) -> Verdict {

@@ -169,7 +169,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case(class: &str, parameters: &Value, prompt: Option<&str>) -> Result<Box<dyn Exercise>, CaseError> {
         exercise(&CaseInput {
@@ -178,6 +178,7 @@ mod tests {
             parameters: parameters.as_object().unwrap(),
             data: &Map::new(),
             first_prompt: prompt,
+            once: &ReadOnce::default(),
         })
     }
 
@@ -242,6 +243,7 @@ mod tests {
                 parameters: parameters.as_object().unwrap(),
                 data: data.as_object().unwrap(),
                 first_prompt: None,
+                once: &ReadOnce::default(),
             };
             let answer = "person-00000001";
             let full = Effort::full(EvaluationLimits::default());

@@ -85,13 +85,20 @@ mod tests {
 
     use super::*;
     use crate::dialogue::{Dialogue, Next};
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case(parameters: Value) -> Result<Box<dyn Exercise>, CaseError> {
         let Value::Object(parameters) = parameters else { panic!() };
         let data = Map::new();
         let (class, version) = (NAME, VERSION);
-        exercise(&CaseInput { class, version, parameters: &parameters, data: &data, first_prompt: None })
+        exercise(&CaseInput {
+            class,
+            version,
+            parameters: &parameters,
+            data: &data,
+            first_prompt: None,
+            once: &ReadOnce::default(),
+        })
     }
 
     fn judge(reply: &str) -> Verdict {

@@ -139,15 +139,21 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn judge(class: &str, answer: &str) -> Verdict {
         let parameters =
             json!({"choices": ["entailment", "neutral", "contradiction"], "worth": [1.0, 0.5, 0.0]});
         let Value::Object(parameters) = parameters else { panic!() };
         let data = Map::new();
-        let input =
-            CaseInput { class, version: VERSION, parameters: &parameters, data: &data, first_prompt: None };
+        let input = CaseInput {
+            class,
+            version: VERSION,
+            parameters: &parameters,
+            data: &data,
+            first_prompt: None,
+            once: &ReadOnce::default(),
+        };
         let case =
             crate::families::exercise(&input, &crate::GraphLibrary::default(), crate::Compat::default());
         case.unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
@@ -181,8 +187,15 @@ mod tests {
             let Value::Object(parameters) = parameters else { panic!() };
             let data = Map::new();
             let (class, version) = (CLASS, VERSION);
-            classes(&CaseInput { class, version, parameters: &parameters, data: &data, first_prompt: None })
-                .is_err()
+            classes(&CaseInput {
+                class,
+                version,
+                parameters: &parameters,
+                data: &data,
+                first_prompt: None,
+                once: &ReadOnce::default(),
+            })
+            .is_err()
         };
         assert!(input(json!({})) && input(json!({"choices": ["a"], "worth": []})));
     }

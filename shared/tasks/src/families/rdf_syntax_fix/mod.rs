@@ -175,7 +175,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit};
+    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit, ReadOnce};
 
     const BROKEN: &str = "\n@prefix zoo: <http://example.org/zoo#> .\nzoo:heron zoo:cage zoo:c1\n\
                           zoo:owl zoo:cage zoo:c2 .\n";
@@ -196,6 +196,7 @@ mod tests {
             parameters: &parameters,
             data,
             first_prompt: None,
+            once: &ReadOnce::default(),
         })
     }
 

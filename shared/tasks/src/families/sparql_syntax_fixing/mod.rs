@@ -92,7 +92,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::Verdict;
+    use crate::exercise::{ReadOnce, Verdict};
 
     fn data() -> Map<String, Value> {
         let data = json!({
@@ -113,6 +113,7 @@ mod tests {
             parameters: &parameters,
             data,
             first_prompt: None,
+            once: &ReadOnce::default(),
         };
         exercise(&input, &GraphLibrary::default())
     }

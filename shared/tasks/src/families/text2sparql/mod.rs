@@ -122,7 +122,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, Verdict};
+    use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, ReadOnce, Verdict};
 
     const AVIARY: &str = "@prefix zoo: <http://example.org/zoo#> .\n\
         @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
@@ -158,7 +158,14 @@ mod tests {
     ) -> Result<Box<dyn Exercise>, CaseError> {
         let version = crate::TaskClass::version_of(class).unwrap();
         let parameters = Map::new();
-        let input = CaseInput { class, version, parameters: &parameters, data, first_prompt: None };
+        let input = CaseInput {
+            class,
+            version,
+            parameters: &parameters,
+            data,
+            first_prompt: None,
+            once: &ReadOnce::default(),
+        };
         crate::families::exercise(&input, library, compat)
     }
 
@@ -353,7 +360,14 @@ mod tests {
             (input("Text2SparqlExecEvalListCoypuMini", Some(prompt)), GraphLibrary::default()),
             (input("Text2SparqlExecEvalListBeastiary", None), aviary),
         ] {
-            let input = CaseInput { class, version, parameters: &parameters, data: &case, first_prompt };
+            let input = CaseInput {
+                class,
+                version,
+                parameters: &parameters,
+                data: &case,
+                first_prompt,
+                once: &ReadOnce::default(),
+            };
             let exercise = crate::families::exercise(&input, &library, Compat::PUBLISHED).unwrap();
             let verdict = exercise.judge(answer, &Effort::full(EvaluationLimits::default()));
             assert_eq!(verdict.scores["combined"], 1.0, "{class}");

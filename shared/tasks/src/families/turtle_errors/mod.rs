@@ -102,7 +102,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit};
+    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit, ReadOnce};
 
     const OPTIMAL: &str = "PREFIX : <http://example.org/zoo/>\n\n:otter a :Animal ;\n  :eats :fish .\n:heron a :Animal ; :eats [ a :Frog ] .\n";
 
@@ -118,6 +118,7 @@ mod tests {
             parameters: &Map::new(),
             data: data.as_object().unwrap(),
             first_prompt: None,
+            once: &ReadOnce::default(),
         };
         exercise(&input).unwrap()
     }

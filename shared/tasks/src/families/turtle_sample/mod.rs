@@ -152,7 +152,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
+    use crate::exercise::{EvaluationLimits, ReadOnce};
 
     fn case(parameters: &Value, prompt: Option<&str>) -> Result<Box<dyn Exercise>, CaseError> {
         exercise(&CaseInput {
@@ -161,6 +161,7 @@ mod tests {
             parameters: parameters.as_object().unwrap(),
             data: &Map::new(),
             first_prompt: prompt,
+            once: &ReadOnce::default(),
         })
     }
 

@@ -1,6 +1,8 @@
 //! Writes an assessment as a task of a pack, and reads it back. A case holds its whole question with description and facts, so
 //! that judges and tables need the pack only and never the graph.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use tasks::families::entity_overview;
 use tasks::{CaseData, TaskData, Wording};
@@ -37,7 +39,7 @@ pub fn task(assessment: &Assessment, chosen: Option<&Wording>) -> Result<TaskDat
     let case = |(place, question): (usize, &Question)| {
         // Somebody else to mistake the entity for.
         let another = &questions[(place + 1) % questions.len()];
-        case(place, question, another, chosen.is_some())
+        case(place, question, another, chosen.is_some()).map(Arc::new)
     };
     Ok(TaskData {
         label: label(*number).as_str().into(),
@@ -127,7 +129,7 @@ mod tests {
         let without = TaskData { cases: Vec::new(), ..task.clone() };
         assert!(refusal(&without).unwrap().contains("no questions"));
         let mut damaged = task.clone();
-        damaged.cases[4].data.remove("description");
+        Arc::make_mut(&mut damaged.cases[4]).data.remove("description");
         assert!(refusal(&damaged).unwrap().contains("description"));
         let mut other = task.clone();
         other.parameters.clear();

@@ -16,7 +16,7 @@ fn subject(answer: &str) -> (Question, Subject) {
     let task = exercise::task(&assessment, None).unwrap();
     let question = assessment.questions.into_iter().next().unwrap();
     let key = DialogueKey { model: "m".into(), task: task.label, iteration: 0 };
-    let case = task.cases.into_iter().next().unwrap().data;
+    let case = task.cases.into_iter().next().unwrap().data.clone();
     let answer = answer.replace("DESCRIPTION", &question.description);
     (question, Subject { key, question: "?".to_owned(), answer, case, scores: Scores::default() })
 }

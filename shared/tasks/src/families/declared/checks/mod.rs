@@ -1,5 +1,7 @@
 //! The checks of declared tasks. Each gives a main score and further ones, all from 0 to 1.
 
+use std::sync::Arc;
+
 use rdf::{Graph, PrefixTable, QueryGraph, QueryLimits, TimeBudget};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -35,7 +37,7 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// A check of one case, with what it expects.
 pub(super) struct CaseCheck {
-    pub(super) spec: CheckSpec,
+    pub(super) spec: Arc<CheckSpec>,
     expected: ExpectedAnswer,
 }
 
@@ -69,7 +71,7 @@ impl CaseCheck {
     /// # Errors
     /// It is missing, or of the wrong type.
     pub(super) fn read(
-        spec: CheckSpec,
+        spec: Arc<CheckSpec>,
         expected: Option<&Value>,
         prefixes: &PrefixTable,
     ) -> Result<Self, CaseError> {
