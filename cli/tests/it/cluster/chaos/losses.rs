@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use domain::{RecordId, RunId};
 use history::{Event, LostRecord, Noted};
-use results::log::{LogItem, LogReader};
+use results::log::{Damage as Damaged, DamageKind, LogItem, LogOptions, LogReader, LogWriter};
 
 use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
@@ -159,13 +159,18 @@ impl Losses {
     }
 
     /// Damages of a run that are still there, so that whoever reads its log must name them.
-    pub fn standing(&self, run: &RunId) -> Vec<String> {
+    pub fn standing(&self, data: &Path, run: &RunId) -> Vec<String> {
+        let torn = torn_tails(&log_of(data, run));
         let of_run = self.damages.iter().filter(|(of, ..)| of == run);
         let stands = of_run.filter(|(_, segment, damage)| {
             // Where nothing says how long it was, what is missing at the end of a writer's files cannot be seen.
             let is_known = segment.with_extension("synced").is_file();
             match damage {
-                Damage::Flipped(offset, byte) => byte_at(segment, *offset) == Some(*byte),
+                Damage::Flipped(offset, byte) => {
+                    // Nor can a last frame be told from one that was not written whole.
+                    let looks_torn = !is_known && torn.get(segment).is_some_and(|torn| torn <= offset);
+                    !looks_torn && byte_at(segment, *offset) == Some(*byte)
+                }
                 Damage::Cut(length) => is_known && length_of(segment) == Some(*length),
                 Damage::Missing => is_known && !segment.exists(),
             }
@@ -219,6 +224,16 @@ fn records(log: &Path) -> Records {
         LostRecord { record: record.attempt.id, key: record.key, ticket, scored, late }
     });
     lost.map(|lost| ((lost.record.clone(), lost.ticket), lost)).collect()
+}
+
+/// The segments of a log that end as a killed process leaves them, and where.
+fn torn_tails(log: &Path) -> BTreeMap<PathBuf, u64> {
+    let items = LogReader::open(log, None).into_iter().flatten().flatten();
+    let torn = items.filter_map(|item| match item {
+        LogItem::Damage(Damaged { path, offset, kind: DamageKind::TornTail { .. } }) => Some((path, offset)),
+        LogItem::Damage(_) | LogItem::Entry { .. } => None,
+    });
+    torn.collect()
 }
 
 /// The names of all runs and judged benchmarks.
@@ -299,4 +314,26 @@ fn byte_at(path: &Path, offset: u64) -> Option<u8> {
 
 fn length_of(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|metadata| metadata.len())
+}
+
+#[test]
+fn a_flipped_bit_of_a_last_frame_is_to_be_named_where_a_note_says_that_it_was_whole() {
+    let data = tempfile::tempdir().unwrap();
+    let run = RunId::new("r");
+    let log = log_of(data.path(), &run);
+    let (mut writer, _) = LogWriter::open(&log, LogOptions::default()).unwrap();
+    for ticket in 0..2 {
+        writer.append_raw(ticket, "{}").unwrap();
+        writer.commit().unwrap();
+    }
+    drop(writer);
+    let (name, length) = sizes(&log).remove(0);
+    let segment = log.join(name);
+    let byte = byte_at(&segment, length - 1).unwrap() ^ 1;
+    File::options().write(true).open(&segment).unwrap().write_all_at(&[byte], length - 1).unwrap();
+    let flipped = (run.clone(), segment.clone(), Damage::Flipped(length - 1, byte));
+    let losses = Losses { damages: vec![flipped], ..Losses::default() };
+    assert_eq!(losses.standing(data.path(), &run).len(), 1);
+    fs::remove_file(segment.with_extension("synced")).unwrap();
+    assert!(losses.standing(data.path(), &run).is_empty());
 }

@@ -269,7 +269,7 @@ impl Reckoning {
                 let nothing = Vec::new();
                 self.check_run(chaos, &run, events.get(&run).unwrap_or(&nothing), &mut wrong);
                 if by_command.contains(name) {
-                    by_people(&data, &run, &chaos.losses.standing(&run), &mut wrong);
+                    by_people(&data, &run, &chaos.losses.standing(&data, &run), &mut wrong);
                 }
             }
         }
@@ -307,7 +307,7 @@ impl Reckoning {
             wrong.push(format!("{run}: {scored} dialogues are scored, {planned:?} are planned"));
         }
         let verified = results::log::verify(&log_of(&data, run), None, None).unwrap();
-        let standing = chaos.losses.standing(run);
+        let standing = chaos.losses.standing(&data, run);
         *self.counts.entry("damages".to_owned()).or_default() += verified.losses;
         if verified.losses == 0 && !standing.is_empty() {
             wrong.push(format!("{run}: its log is damaged, and nobody says so: {}", standing.join(", ")));
