@@ -41,6 +41,8 @@ pub enum ExportFormat {
     Parquet,
     /// Whole records, one JSON object per line.
     Jsonl,
+    /// A folder of logs that Inspect (inspect_ai) reads, one for each model and task.
+    Inspect,
 }
 
 /// What the rows of a table are.
@@ -63,7 +65,7 @@ impl From<ExportForm> for export::table::Form {
 }
 
 impl ExportFormat {
-    /// The file's name for a run.
+    /// The file's name for a run; of logs of Inspect, the folder's.
     pub fn file_name(self, form: ExportForm, run: &RunManifest, disclosure: &Disclosure) -> String {
         let wide = if form == ExportForm::Wide { ".wide" } else { "" };
         match self {
@@ -75,6 +77,7 @@ impl ExportFormat {
             Self::Xlsx => format!("{}.xlsx", run.run),
             Self::Parquet => format!("{}{wide}.parquet", run.run),
             Self::Jsonl => format!("{}.jsonl", run.run),
+            Self::Inspect => format!("{}.inspect", run.run),
         }
     }
 }
@@ -123,6 +126,12 @@ impl ExportSource {
         }
     }
 
+    /// The number of cases of a task. Without the pack it is not known.
+    fn cases(&self, task: &TaskLabel) -> Option<usize> {
+        let (_, plan) = self.planned.as_ref().ok()?;
+        plan.tasks.iter().find(|planned| planned.label == *task).map(|planned| planned.cases)
+    }
+
     /// The dialogues that have a record: models in the order of the configuration, then tasks by name.
     fn recorded_keys(&self) -> Vec<DialogueKey> {
         let models = self.manifest.configuration.get("models").and_then(Value::as_array);
@@ -165,8 +174,8 @@ impl ExportSource {
         Ok(())
     }
 
-    /// Writes the file. Tables contain no texts except messages of failures; the other formats contain all texts. Texts
-    /// of a protected run are written only in the form that `disclosure` allows.
+    /// Writes the file, or the folder of logs. Tables contain no texts except messages of failures; the other formats
+    /// contain all texts. Texts of a protected run are written only in the form that `disclosure` allows.
     pub fn write(
         &self,
         format: ExportFormat,
@@ -177,7 +186,7 @@ impl ExportSource {
         check(format, &self.manifest, disclosure)?;
         let text_form = disclosure.form(&self.manifest);
         let headline = |task: &TaskProvenance| report::input::headline(&task.class, &task.version);
-        // Tables and JSON lines have no encrypted form.
+        // Tables, JSON lines and logs of Inspect have no encrypted form.
         let texts = if text_form == TextForm::Clear { Texts::Keep } else { Texts::Redact };
         let options = TableOptions { manifest: &self.manifest, headline: &headline, texts };
         let write = |format| Ok(self.records.write(format, path, || self.keys(), options)?);
@@ -186,6 +195,7 @@ impl ExportSource {
             ExportFormat::Xlsx => write(export::Format::Xlsx),
             ExportFormat::Parquet => write(export::Format::Parquet(form.into())),
             ExportFormat::Jsonl => write(export::Format::Jsonl),
+            ExportFormat::Inspect => write(export::Format::Inspect { cases: &|task| self.cases(task) }),
             ExportFormat::ResultJson => {
                 let (pack, plan) = self.planned.as_ref().map_err(|why| {
                     anyhow!("{}; result-json holds the tasks' data, which is in the pack; tables and jsonl do without", explain(why))

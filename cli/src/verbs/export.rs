@@ -14,7 +14,7 @@ use crate::place::disclosure::Disclosure;
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, names};
 
-/// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
+/// Write a run's records as a file: a run of this machine or of a fleet.
 ///
 /// Of a judged benchmark, the runs of all its stages are written, a file each.
 #[derive(Debug, clap::Args)]
@@ -27,8 +27,8 @@ pub struct Arguments {
     /// What the rows of a csv or parquet file are; an xlsx file has both tables. Default: long
     #[arg(long, value_enum)]
     form: Option<ExportForm>,
-    /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder. Of a judged
-    /// benchmark: the folder; by default its name, in the current folder.
+    /// The file; of inspect, the folder. Default: in the run's folder, under `exports`; for a run of a fleet, in the
+    /// current folder. Of a judged benchmark: the folder; by default its name, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password

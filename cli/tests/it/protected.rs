@@ -218,7 +218,7 @@ fn leaks(folder: &Path, texts: &BTreeSet<String>) -> Vec<String> {
 fn the_folder_of_a_protected_run_holds_no_text() {
     let lab = Lab::new();
     let run = lab.run("guarded.toml", &[]);
-    for format in ["csv", "xlsx", "parquet", "jsonl"] {
+    for format in ["csv", "xlsx", "parquet", "jsonl", "inspect"] {
         lab.ends(&["export", &run, "--format", format], 0);
     }
     lab.ends(&["export", &run, "--format", "result-json", "--password", "pass"], 0);
@@ -240,18 +240,18 @@ fn a_bundle_of_a_protected_run_holds_no_text_and_the_run_opens_elsewhere() {
     let lab = Lab::new();
     let run = lab.run("guarded.toml", &[]);
     let texts = lab.texts(&run);
-    lab.ends(&["bundle", &run, "--out", "guarded.kgbundle"], 0);
+    lab.ends(&["copy", &run, "--to", "guarded.kgbundle"], 0);
     let unpacked = tempfile::tempdir().unwrap();
     let head = results::bundle::unpack(&lab.path("guarded.kgbundle"), unpacked.path()).unwrap();
     assert!(head.files.iter().any(|file| file.path.ends_with(".kgpack")));
     assert_eq!(leaks(unpacked.path(), &texts), Vec::<String>::new());
     // Without the pack that its configuration names.
     fs::remove_file(lab.path("guarded.kgpack")).unwrap();
-    lab.ends(&["unbundle", "guarded.kgbundle", "--to", "elsewhere"], 0);
+    lab.ends(&["copy", "--from", "guarded.kgbundle", "--data-dir", "elsewhere"], 0);
     let arguments = ["export", run.as_str(), "--format", "csv", "--form", "wide", "--data-dir", "elsewhere"];
     lab.ends(&arguments, 0);
     lab.ends(&["verify", &run, "--data-dir", "elsewhere"], 0);
-    lab.ends(&["bundle", &run, "--data-dir", "elsewhere", "--out", "again.kgbundle"], 0);
+    lab.ends(&["copy", &run, "--data-dir", "elsewhere", "--to", "again.kgbundle"], 0);
 }
 
 #[test]

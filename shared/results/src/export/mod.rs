@@ -2,14 +2,16 @@
 //!
 //! [`csv`] and [`parquet`] write a [`table`], one row per dialogue and score or one per dialogue, without texts of
 //! prompts and answers; [`xlsx`] writes both into a workbook. [`provenance`] is the list of values that many dialogues
-//! share, written once beside a table. [`jsonl`] writes whole records. [`llmkgbench`](crate::llmkgbench) writes the
-//! result files of LLM-KG-Bench. A further format is a module here and a variant of [`Format`].
+//! share, written once beside a table. [`jsonl`] writes whole records, [`inspect`] logs of Inspect with whole
+//! dialogues. [`llmkgbench`](crate::llmkgbench) writes the result files of LLM-KG-Bench. A further format is a module
+//! here and a variant of [`Format`].
 //!
 //! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of
 //! them in memory. [`Source`] reads them in the order of the plan and writes files; errors name the file.
 
 pub mod csv;
 mod file;
+pub mod inspect;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;

@@ -9,10 +9,11 @@ use domain::{DialogueKey, Record, RunId};
 use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 
+use super::inspect::CaseCounts;
 use super::jsonl::Texts;
 use super::provenance::{self, Provenances};
 use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
-use super::{ExportError, ExportSummary, csv, jsonl, to_file, xlsx};
+use super::{ExportError, ExportSummary, csv, inspect, jsonl, to_file, xlsx};
 use crate::RunManifest;
 use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
 use crate::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
@@ -40,6 +41,8 @@ pub enum Format<'a> {
     Parquet(Form),
     /// Whole records as JSON lines.
     Jsonl,
+    /// A folder of logs of Inspect.
+    Inspect { cases: CaseCounts<'a> },
     /// LLM-KG-Bench's `*_result.json`.
     ResultJson {
         /// The task metadata of a record in its files.
@@ -86,7 +89,8 @@ impl Source {
         Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE)
     }
 
-    /// Writes the records of `keys` to a file, and beside a CSV or Parquet file its [provenances](provenance).
+    /// Writes the records of `keys` to a file, or to a folder for Inspect, and beside a CSV or Parquet file its
+    /// [provenances](provenance).
     pub fn write<K: Iterator<Item = DialogueKey>>(
         &self,
         format: Format<'_>,
@@ -116,6 +120,10 @@ impl Source {
                 let entry = |(ticket, record)| LogEntry { ticket, record };
                 let entries = self.records(keys()).map(|read| read.map(entry));
                 to_file(path, |file| jsonl::write(file, &self.run, texts, headline, entries))?
+            }
+            Format::Inspect { cases } => {
+                let records = self.records(keys()).map(|read| read.map(|(_, record)| record));
+                inspect::write(path, options, cases, keys(), records)?
             }
             Format::ResultJson { metas, archive } => return self.result_json(path, keys(), metas, archive),
         };
