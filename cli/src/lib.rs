@@ -15,36 +15,66 @@ pub mod place;
 pub mod reevaluate;
 pub mod verbs;
 
-use clap::{CommandFactory, Parser};
+use std::path::PathBuf;
+
+use clap::{CommandFactory, FromArgMatches, Parser};
 use kit::exit_code::{ExitCode, code_of};
-use kit::output;
+use kit::{environment, output};
 use service_kit::telemetry::{self, LogFormat};
+
+/// The heading of options that every verb takes.
+const EVERYWHERE: &str = "Everywhere";
 
 /// Benchmark language models on knowledge-graph work.
 #[derive(Debug, Parser)]
 #[command(name = "kgfleet", version, propagate_version = true, max_term_width = 110)]
 struct Cli {
     /// Form of log lines on standard error: `text`, or `json` with one object in a line.
-    #[arg(long, global = true, value_name = "FORMAT", env = "KGFLEET_LOG_FORMAT", default_value = "text", value_parser = log_format)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FORMAT", env = "KGFLEET_LOG_FORMAT", default_value = "text", value_parser = log_format)]
     log_format: LogFormat,
+    /// Say only errors, warnings and results: no progress, no notes.
+    #[arg(long, short, global = true, help_heading = EVERYWHERE, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Log what it does; twice (-vv) with details. The variable KGFLEET_LOG says it for each part of the program.
+    #[arg(long, short, global = true, help_heading = EVERYWHERE, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// File with environment variables, such as keys of servers: lines NAME=VALUE. A variable that is set stays as it is.
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
+    env_file: Option<PathBuf>,
     #[command(subcommand)]
     command: verbs::Command,
 }
 
 /// The whole command line as data, from which `docs/reference/cli.md` is generated.
 pub fn command_line() -> clap::Command {
-    Cli::command()
+    verbs::grouped(Cli::command())
 }
 
 /// Runs the command line of this process; returns its exit code.
 pub fn main() -> ExitCode {
-    let Cli { log_format, command } = Cli::parse();
+    let Cli { log_format, quiet, verbose, env_file, command } =
+        Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit());
+    if let Some(file) = env_file
+        && let Err(error) = environment::take(&file)
+    {
+        eprintln!("kgfleet: {}", output::explain(&error));
+        return code_of(&error);
+    }
+    if quiet {
+        output::be_quiet();
+    }
     // Those that serve for days tell what they do; the others speak for themselves.
     let serves = matches!(
         command,
         verbs::Command::Coordinator(_) | verbs::Command::Worker(_) | verbs::Command::Conduct(_)
     );
-    if let Err(error) = telemetry::init(log_format, if serves { "info" } else { "warn" }) {
+    let level = match verbose {
+        0 if serves => "info",
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    if let Err(error) = telemetry::init(log_format, level) {
         eprintln!("kgfleet: {error}");
         return ExitCode::Usage;
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use domain::control::BenchmarkView;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::kit::output::{is_quiet, note};
 use crate::kit::view;
 
 /// Interval between two plain lines.
@@ -24,7 +25,11 @@ impl ProgressLine {
     /// `begun` is the run when this process begins.
     pub fn new(begun: &BenchmarkView) -> Self {
         let plain = !std::io::stderr().is_terminal();
-        let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(5) };
+        let target = if plain || is_quiet() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(5)
+        };
         let bar = ProgressBar::with_draw_target(Some(begun.planned), target);
         if let Ok(style) = ProgressStyle::with_template("{bar:20} {wide_msg}") {
             bar.set_style(style);
@@ -40,7 +45,7 @@ impl ProgressLine {
         self.bar.set_message(view::progress(view));
         if self.plain && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            eprintln!("{}", view::progress(view));
+            note!("{}", view::progress(view));
         }
     }
 

@@ -28,6 +28,7 @@ use crate::engine::submit;
 use crate::engine::wait::{Judges, wait};
 use crate::engine::worker::{Options, local_worker};
 use crate::kit::exit_code::{explained, usage};
+use crate::kit::output::note;
 use crate::place::targets::Targets;
 use crate::place::{folders, local, packs as material, trust};
 
@@ -105,7 +106,7 @@ impl Session {
             ),
         };
         let proposal = proposal.map_err(explained)?;
-        proposal.changes().iter().for_each(|line| eprintln!("{line}"));
+        proposal.changes().iter().for_each(|line| note!("{line}"));
         for warning in proposal.warnings() {
             eprintln!("warning: {warning}");
         }
@@ -147,6 +148,25 @@ impl Session {
             Begin::Run(proposal) => Some(proposal.manifest()),
             Begin::Judged(_) => None,
         }
+    }
+
+    /// What it would do, in lines for people.
+    pub fn outline(&self) -> String {
+        let what = match &self.begin {
+            Begin::Run(proposal) if proposal.is_new() => "start a run".to_owned(),
+            Begin::Run(proposal) => format!("go on with run {}", proposal.manifest().run),
+            Begin::Judged(wanted) => match &**wanted {
+                WantedBenchmark::Configured(_) => "run a judged benchmark, or go on with it".to_owned(),
+                WantedBenchmark::Named(name) | WantedBenchmark::Changed { name, .. } => {
+                    format!("go on with benchmark {name}")
+                }
+            },
+        };
+        let (models, tasks) = (self.plan.models.len(), self.plan.tasks.len());
+        let size = format!("{} dialogues; models: {models}, tasks: {tasks}", self.plan.dialogues());
+        let targets =
+            if self.agreed.is_empty() { String::new() } else { format!("\nIt would{}", self.agreed) };
+        format!("kgfleet would {what} in {}: {size}{targets}", self.data_dir.display())
     }
 
     /// Executes all pending dialogues, until the benchmark is over or the user stops it, or until nothing can be asked: then a
@@ -205,7 +225,7 @@ impl Session {
             let begun = begin().await;
             let begun =
                 begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
-            eprintln!("starting run {run}");
+            note!("starting run {run}");
             return Ok(begun);
         }
         begin().await?;
@@ -218,7 +238,7 @@ impl Session {
             model.is_some_and(|model| model.units_pending > 0)
         };
         self.preflight(&*connect, pending).await?;
-        eprintln!("continuing run {run}");
+        note!("continuing run {run}");
         Ok(begun)
     }
 
@@ -254,7 +274,7 @@ impl Session {
         if let Some(causes) = &options.retry {
             access.retry(name, causes).await?;
         }
-        eprintln!("benchmark {name}");
+        note!("benchmark {name}");
         Ok(access.view(name).await?)
     }
 

@@ -1,4 +1,4 @@
-//! What `run`, `resume`, `retry` and `judge` share: their options, and starting, showing and ending a benchmark on this
+//! What `run`, `resume`, `retry` and `rejudge` share: their options, and starting, showing and ending a benchmark on this
 //! machine.
 
 use std::io::{self, Write};
@@ -19,6 +19,7 @@ use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{self, FolderReader};
 use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::note;
 use crate::kit::view;
 use crate::place::disclosure::{Disclosure, TextForm};
 use crate::place::remote::{MaybeRemote, Remote};
@@ -64,7 +65,7 @@ pub struct Common {
 /// The coordinator, if one is named. `--trust-endpoints` is then refused, because in a fleet the workers decide what is
 /// contacted.
 pub fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Remote>> {
-    let named = remote.named();
+    let named = remote.named()?;
     if named.is_some() && common.trust_endpoints {
         return Err(usage!(
             "--trust-endpoints is for runs of this machine; in a fleet, `kgfleet worker --keys` and --allow-endpoint say \
@@ -124,6 +125,17 @@ pub fn hold(
     Ok(ending.exit_code())
 }
 
+/// Prints what [`hold`] would do. Nothing is written, and nobody is asked.
+pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outline = runtime.block_on(async {
+        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints).await?;
+        anyhow::Ok(session.outline())
+    })?;
+    writeln!(io::stdout().lock(), "{outline}")?;
+    Ok(ExitCode::Success)
+}
+
 /// Prints the results.
 fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
@@ -149,17 +161,17 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
 /// Says on standard error how it ended, and what to do.
 fn tell(ending: &LocalEnding) {
     let LocalEnding { view, blocked, .. } = ending;
-    eprintln!("{}: {} dialogues scored, {} failed; {}", view.run, view.scored, view.failed, ending.pace());
+    note!("{}: {} dialogues scored, {} failed; {}", view.run, view.scored, view.failed, ending.pace());
     view::warn(view);
     if view.is_complete() {
         if view.failed > 0 {
-            eprintln!("`kgfleet retry {}` asks the failed ones again", view.run);
+            note!("`kgfleet retry {}` asks the failed ones again", view.run);
         }
         return;
     }
     blocked.iter().for_each(|why| eprintln!("{why}"));
     let why = if blocked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
-    eprintln!("{why}; `kgfleet resume {}` goes on", view.run);
+    note!("{why}; `kgfleet resume {}` goes on", view.run);
 }
 
 /// Writes the files of all its runs: of one without judges those that are usual, of a judged one those that were named.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::engine::notify::Notify;
 use crate::engine::watch;
 use crate::kit::exit_code::{Exit, ExitCode, explained};
+use crate::kit::output::note;
 use crate::kit::runtime::block_on;
 use crate::kit::view;
 use crate::place::names;
@@ -45,16 +46,18 @@ pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
 
 /// Prints what an extension has changed.
 pub fn tell_changes(extended: &BenchmarkView) {
-    extended.notes.iter().for_each(|note| eprintln!("{note}"));
+    extended.notes.iter().for_each(|note| note!("{note}"));
 }
 
 /// Says that a benchmark that is under way keeps its priority.
 fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
     // A coordinator of an older version tells no priority.
     if view.priority > 0 && wanted.is_some_and(|wanted| wanted != u64::from(view.priority)) {
-        eprintln!(
+        note!(
             "{} is under way, and its priority stays {}; submit it with --extend {} to change that",
-            view.run, view.priority, view.run
+            view.run,
+            view.priority,
+            view.run
         );
     }
 }
@@ -75,7 +78,7 @@ pub fn await_coordinators(remote: &Remote, wait: Duration) -> anyhow::Result<()>
                 Ok(_) => return Ok(()),
                 Err(error) if error.code == ErrorCode::Unavailable && Instant::now() < until => {
                     if said != error.message {
-                        eprintln!("waiting for {}: {}", remote.address(), error.message);
+                        note!("waiting for {}: {}", remote.address(), error.message);
                         said = error.message;
                     }
                     tokio::time::sleep(LOOK_EVERY).await;
@@ -113,7 +116,7 @@ pub fn queue(
         };
         let queued = queued.map_err(explained)?;
         if let Some(notify) = watch {
-            eprintln!("{}", view::headline(&queued));
+            note!("{}", view::headline(&queued));
             return watch::follow(&client, &queued.run, json, notify).await;
         }
         let mut out = io::stdout().lock();
@@ -121,7 +124,7 @@ pub fn queue(
             writeln!(out, "{}", serde_json::to_string(&queued)?)?;
         } else {
             writeln!(out, "{}", queued.run)?;
-            eprintln!("{}; `kgfleet watch {}` follows it", view::headline(&queued), queued.run);
+            note!("{}; `kgfleet watch {}` follows it", view::headline(&queued), queued.run);
         }
         Ok(ExitCode::Success)
     })

@@ -16,6 +16,7 @@ use results::{RunDir, RunManifest, Sink, sink};
 use sha2::{Digest, Sha256};
 
 use crate::kit::exit_code::Exit;
+use crate::kit::output::note;
 use crate::kit::output::{explain, say};
 use crate::kit::runtime::block_on;
 use crate::place::{folders, local};
@@ -61,7 +62,7 @@ pub fn documents(
 ) -> anyhow::Result<()> {
     let runs = documents.runs().len();
     block_on(local::take_documents(documents, to))?;
-    say(&format!("benchmark {name} is in {place}: its documents and {runs} runs"));
+    note!("benchmark {name} is in {place}: its documents and {runs} runs");
     Ok(())
 }
 

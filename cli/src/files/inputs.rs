@@ -71,11 +71,11 @@ impl Inputs {
         let (mut judged, mut others) = (Vec::new(), Vec::new());
         for name in named {
             // A fetched folder is read before it is removed.
-            let fetched = match self.sources.remote.named() {
+            let fetched = match self.sources.remote.named()? {
                 Some(remote) if !is_file(name) => judged::fetched(&remote, name)?,
                 _ => None,
             };
-            let reader = match (&fetched, self.sources.remote.named()) {
+            let reader = match (&fetched, self.sources.remote.named()?) {
                 _ if is_file(name) => None,
                 (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
                 (None, Some(_)) => None,
@@ -175,7 +175,7 @@ impl Sources {
         all: &mut Dialogues,
         details: Option<&mut Details>,
     ) -> anyhow::Result<()> {
-        if let Some(remote) = self.remote.named() {
+        if let Some(remote) = self.remote.named()? {
             // The fetched folder is read before it is removed.
             let fetched = crate::place::fetch::fetch(&remote, name)?;
             let (dir, manifest) = fetched.only()?;

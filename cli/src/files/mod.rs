@@ -5,5 +5,6 @@ pub mod copy;
 pub mod export;
 pub mod inputs;
 pub mod judged;
+pub mod new_file;
 pub mod prices;
 pub mod tables;

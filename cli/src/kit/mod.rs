@@ -1,6 +1,7 @@
-//! What every command needs: arguments, output, exit codes.
+//! What every command needs: arguments, environment, output, exit codes.
 
 pub mod arguments;
+pub mod environment;
 pub mod exit_code;
 pub mod output;
 pub mod runtime;

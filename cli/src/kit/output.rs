@@ -1,6 +1,7 @@
 //! Output for people: tables on standard output, messages on standard error.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::text::with_causes;
 pub use present::table::{Align, Table, printable, write_wrapped};
@@ -19,6 +20,30 @@ pub fn percent(share: f64) -> String {
 pub fn explain(error: &anyhow::Error) -> String {
     printable(&with_causes(error.as_ref()))
 }
+
+/// How much a command says on standard error beside its errors.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress from now on: `--quiet`.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Says how a command gets on, unless it is to be quiet; arguments as for `format!`. Errors, warnings and what must be known to go
+/// on are [said](say).
+macro_rules! note {
+    ($($words:tt)*) => {
+        if !$crate::kit::output::is_quiet() {
+            $crate::kit::output::say(&format!($($words)*));
+        }
+    };
+}
+pub(crate) use note;
 
 /// Writes a line to standard error and ignores failures: a signal must work even if standard error is closed.
 pub fn say(line: &str) {

@@ -43,6 +43,11 @@ impl OpenedBenchmark {
 }
 
 impl DataDir {
+    /// The folder at this path.
+    pub fn at(path: &Path) -> Self {
+        Self { data_dir: path.to_owned() }
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.data_dir

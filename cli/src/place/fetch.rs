@@ -15,6 +15,7 @@ use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
 use crate::kit::exit_code::{explained, usage};
+use crate::kit::output::note;
 use crate::kit::output::say;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::{MaybeRemote, Remote};
@@ -74,7 +75,7 @@ pub fn open(
     data: &DataDir,
     name: &str,
 ) -> anyhow::Result<(Option<Fetched>, OpenedBenchmark)> {
-    let Some(remote) = remote.named() else { return Ok((None, data.open_all(name)?)) };
+    let Some(remote) = remote.named()? else { return Ok((None, data.open_all(name)?)) };
     let fetched = fetch(&remote, name)?;
     let opened = fetched.opened();
     Ok((Some(fetched), opened))
@@ -107,7 +108,7 @@ pub fn fetch_if(
             return Ok(None);
         }
         if let Some(copy) = &documents {
-            say(&format!("fetching {} runs of benchmark {name}", copy.runs().len()));
+            note!("fetching {} runs of benchmark {name}", copy.runs().len());
             next = items.next().await.transpose().map_err(explained)?;
         }
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;

@@ -1,15 +1,19 @@
-//! The options for the coordinator of a fleet, and calls to it.
+//! The options that say in which fleet a verb acts, and calls to its coordinators.
+//!
+//! A fleet is named by a context, by the addresses of its coordinators, or by the context that the user has logged in to last.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use anyhow::Context;
 use domain::RunId;
 use models::Secret;
 use proto::client::{Client, ClientConfig};
 
-use crate::kit::exit_code::{Exit, explained};
+use crate::kit::exit_code::{Exit, explained, usage};
+use crate::kit::output::note;
 use crate::kit::runtime::block_on;
+use crate::place::contexts::{Contexts, FleetContext, HERE};
 use crate::place::names;
 
 /// Default address of a coordinator.
@@ -18,66 +22,101 @@ pub const COORDINATOR_DEFAULT: &str = "http://127.0.0.1:7700";
 /// Environment variable with the coordinator's address.
 pub const COORDINATOR_ENV: &str = "KGFLEET_COORDINATOR";
 
-/// Options for a coordinator.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Remote {
-    /// Address of the coordinator: http:// or https://. Repeatable, or a list with commas: coordinators of the same queue.
-    /// One that fails is left for the next. A host name may stand for several machines.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = COORDINATOR_ENV,
-        value_delimiter = ',',
-        default_value = COORDINATOR_DEFAULT
-    )]
-    coordinator: Vec<String>,
-    #[command(flatten)]
-    tls: ClientTls,
-}
-
-/// Options for a coordinator, for commands that otherwise work on the runs of this machine.
-#[derive(Clone, Debug, clap::Args)]
-pub struct MaybeRemote {
-    /// Address of a coordinator that has the run. Without it, the run is in --data-dir.
-    /// Repeatable, or a list with commas: coordinators of the same queue.
-    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, value_delimiter = ',')]
-    coordinator: Vec<String>,
-    #[command(flatten)]
-    tls: ClientTls,
-}
-
 /// Environment variable with the token of a client.
 pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
+
+/// Options for verbs that act in a fleet.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Remote {
+    /// Where to act: a context of `kgfleet login`. Default: the one logged in to last, or http://127.0.0.1:7700.
+    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT")]
+    context: Option<String>,
+    #[command(flatten)]
+    address: FleetAddress,
+}
+
+/// Options for verbs that act in a fleet or on the runs of this machine.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MaybeRemote {
+    /// Where to act: a context of `kgfleet login`, or `here` for the runs in --data-dir. Default: the one logged in to last, or
+    /// here.
+    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT")]
+    context: Option<String>,
+    #[command(flatten)]
+    address: FleetAddress,
+}
+
+/// A fleet by its address. Every verb that acts in one takes these options; help texts show only `--context`, and
+/// `kgfleet login`, which makes contexts of them, shows them all.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FleetAddress {
+    /// Address of the coordinator: http:// or https://. Repeatable, or a list with commas: coordinators of the same queue.
+    /// One that fails is left for the next. A host name may stand for several machines.
+    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, value_delimiter = ',', hide = true)]
+    coordinator: Vec<String>,
+    #[command(flatten)]
+    tls: ClientTls,
+}
 
 /// Credentials of a client, and the authority it trusts.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClientTls {
     /// File with the token of the caller, read again when the token is refused. Default: the environment variable
     /// KGFLEET_TOKEN.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "KGFLEET_TOKEN_FILE", hide = true)]
     token_file: Option<PathBuf>,
     /// Allow sending the token to an http:// address of another machine, because something else encrypts the
     /// connection.
-    #[arg(long = "insecure-token")]
+    #[arg(long = "insecure-token", hide = true)]
     insecure: bool,
     /// Certificate of the authority that signed the coordinator's, in PEM. Default: the authorities that this machine
     /// trusts.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_CA")]
+    #[arg(long, value_name = "FILE", env = "KGFLEET_CA", hide = true)]
     ca: Option<PathBuf>,
     /// Client certificate, in PEM, for coordinators that require one.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_CERT", requires = "key")]
+    #[arg(long, value_name = "FILE", env = "KGFLEET_CERT", requires = "key", hide = true)]
     cert: Option<PathBuf>,
     /// The key of --cert, in PEM.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_KEY", requires = "cert")]
+    #[arg(long, value_name = "FILE", env = "KGFLEET_KEY", requires = "cert", hide = true)]
     key: Option<PathBuf>,
 }
 
+/// Shows the options of [`FleetAddress`] in the help text of a verb that is mostly about them.
+pub fn shown(option: clap::Arg) -> clap::Arg {
+    match option.get_id().as_str() {
+        "coordinator" | "token_file" | "insecure" | "ca" | "cert" | "key" => option.hide(false),
+        _ => option,
+    }
+}
+
+/// The fleet that is meant.
+struct FoundFleet {
+    /// Its name, where it is a context.
+    context: Option<String>,
+    fleet: FleetContext,
+}
+
 impl Remote {
+    /// A fleet without a context.
+    pub fn of(address: FleetAddress) -> Self {
+        Self { context: None, address }
+    }
+
+    fn found(&self) -> anyhow::Result<FoundFleet> {
+        let found = found(self.context.as_deref(), &self.address)?;
+        let default =
+            || FleetContext { coordinators: vec![COORDINATOR_DEFAULT.to_owned()], ..FleetContext::default() };
+        Ok(found.unwrap_or_else(|| FoundFleet { context: None, fleet: self.address.tls.over(default()) }))
+    }
+
     /// Configuration of a client, which reads the files of its credentials again when these are refused.
     pub fn config(&self) -> anyhow::Result<ClientConfig> {
-        let mut config = self.tls.config(&self.coordinator)?;
+        let mut config = client_config(&self.found()?.fleet)?;
         let remote = self.clone();
-        let again = move || remote.tls.config(&remote.coordinator).map_err(|error| format!("{error:#}"));
+        let again = move || {
+            let found = remote.found().and_then(|found| client_config(&found.fleet));
+            found.map_err(|error| format!("{error:#}"))
+        };
         config.reread = Some(Arc::new(again));
         Ok(config)
     }
@@ -102,55 +141,144 @@ impl Remote {
 
     /// Addresses of the coordinators, for messages.
     pub fn address(&self) -> String {
-        self.coordinator.join(" or ")
+        self.addresses().join(" or ")
     }
 
     /// The same as [`COORDINATOR_ENV`] holds it.
     pub fn listed(&self) -> String {
-        self.coordinator.join(",")
+        self.addresses().join(",")
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.found().map_or_else(|_| self.address.coordinator.clone(), |found| found.fleet.coordinators)
     }
 }
 
 impl MaybeRemote {
-    /// The coordinator, if one is named.
-    pub fn named(&self) -> Option<Remote> {
-        let named = !self.coordinator.is_empty();
-        named.then(|| Remote { coordinator: self.coordinator.clone(), tls: self.tls.clone() })
-    }
-}
-
-impl ClientTls {
-    /// A coordinator at this address.
-    pub fn remote(&self, address: &str) -> Remote {
-        Remote { coordinator: vec![address.to_owned()], tls: self.clone() }
+    /// The coordinator at this address, with the credentials that are given.
+    pub fn at(&self, address: &str) -> Remote {
+        Remote::of(FleetAddress { coordinator: vec![address.to_owned()], tls: self.address.tls.clone() })
     }
 
-    fn config(&self, addresses: &[String]) -> anyhow::Result<ClientConfig> {
-        let mut config = ClientConfig::of(addresses.to_vec());
-        let read = |path: &PathBuf| {
-            std::fs::read(path)
-                .with_context(|| format!("cannot read {}", path.display()))
-                .map_err(Exit::usage)
-        };
-        config.ca = self.ca.as_ref().map(read).transpose()?;
-        config.token = self.token()?;
-        config.insecure = self.insecure;
-        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            config.identity = Some((read(cert)?, read(key)?));
+    /// The fleet in which a verb acts; `None` for this machine. Says so where only the file of contexts does.
+    ///
+    /// # Errors
+    /// There is no such context.
+    pub fn named(&self) -> anyhow::Result<Option<Remote>> {
+        if self.context.as_deref() == Some(HERE) {
+            return Ok(None);
         }
-        Ok(config)
+        let Some(found) = found(self.context.as_deref(), &self.address)? else { return Ok(None) };
+        if self.context.is_none()
+            && let Some(name) = &found.context
+        {
+            static SAID: Once = Once::new();
+            let place = found.fleet.coordinators.join(" or ");
+            SAID.call_once(|| note!("in context {name} ({place}); --context {HERE} is this machine"));
+        }
+        Ok(Some(Remote { context: found.context, address: self.address.clone() }))
+    }
+}
+
+impl FleetAddress {
+    /// The coordinators at these addresses, with these credentials.
+    pub fn new(coordinator: Vec<String>, tls: ClientTls) -> Self {
+        Self { coordinator, tls }
+    }
+
+    /// What a context keeps of it. Paths hold wherever it is used.
+    ///
+    /// # Errors
+    /// A file cannot be found, or the token not be read.
+    pub fn to_context(&self) -> anyhow::Result<FleetContext> {
+        let context =
+            self.tls.over(FleetContext { coordinators: self.coordinator.clone(), ..FleetContext::default() });
+        let whole = |path: Option<PathBuf>| {
+            let found = path.map(|path| {
+                std::fs::canonicalize(&path)
+                    .with_context(|| format!("cannot find {}", path.display()))
+                    .map_err(Exit::usage)
+            });
+            found.transpose()
+        };
+        let token = match (&context.token_file, std::env::var_os(TOKEN_ENV)) {
+            (None, Some(_)) => Some(Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?.expose().to_owned()),
+            _ => None,
+        };
+        Ok(FleetContext {
+            token,
+            token_file: whole(context.token_file)?,
+            ca: whole(context.ca)?,
+            cert: whole(context.cert)?,
+            key: whole(context.key)?,
+            ..context
+        })
     }
 }
 
 impl ClientTls {
-    fn token(&self) -> anyhow::Result<Option<String>> {
-        let secret = match &self.token_file {
-            Some(path) => Secret::from_file(path).map_err(Exit::usage)?,
-            None if std::env::var_os(TOKEN_ENV).is_some() => {
-                Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?
-            }
-            None => return Ok(None),
-        };
-        Ok(Some(secret.expose().to_owned()))
+    /// A fleet with what these options say of it otherwise.
+    fn over(&self, fleet: FleetContext) -> FleetContext {
+        FleetContext {
+            token: if self.token_file.is_some() { None } else { fleet.token },
+            token_file: self.token_file.clone().or(fleet.token_file),
+            ca: self.ca.clone().or(fleet.ca),
+            cert: self.cert.clone().or(fleet.cert),
+            key: self.key.clone().or(fleet.key),
+            insecure_token: self.insecure || fleet.insecure_token,
+            coordinators: fleet.coordinators,
+        }
     }
+}
+
+/// The fleet that the options mean, or the current context; `None` where nothing says so.
+fn found(context: Option<&str>, address: &FleetAddress) -> anyhow::Result<Option<FoundFleet>> {
+    let of_context = |name: &str, fleet: &FleetContext| {
+        let fleet = address.tls.over(fleet.clone());
+        Some(FoundFleet { context: Some(name.to_owned()), fleet })
+    };
+    match context {
+        Some(HERE) => Err(usage!(
+            "this verb acts in a fleet: name another context than `{HERE}`, or log in with `kgfleet login URL`"
+        )),
+        Some(name) => {
+            let contexts = Contexts::of_user()?;
+            Ok(of_context(name, contexts.get(name)?))
+        }
+        None if !address.coordinator.is_empty() => {
+            let fleet = FleetContext { coordinators: address.coordinator.clone(), ..FleetContext::default() };
+            Ok(Some(FoundFleet { context: None, fleet: address.tls.over(fleet) }))
+        }
+        None => {
+            let contexts = Contexts::of_user()?;
+            Ok(contexts.current()?.and_then(|(name, fleet)| of_context(name, fleet)))
+        }
+    }
+}
+
+fn client_config(fleet: &FleetContext) -> anyhow::Result<ClientConfig> {
+    let mut config = ClientConfig::of(fleet.coordinators.clone());
+    let read = |path: &PathBuf| {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
+    };
+    config.ca = fleet.ca.as_ref().map(read).transpose()?;
+    config.token = token(fleet)?;
+    config.insecure = fleet.insecure_token;
+    if let (Some(cert), Some(key)) = (&fleet.cert, &fleet.key) {
+        config.identity = Some((read(cert)?, read(key)?));
+    }
+    Ok(config)
+}
+
+/// The token of a file, of the context, or of the environment.
+fn token(fleet: &FleetContext) -> anyhow::Result<Option<String>> {
+    let secret = match (&fleet.token_file, &fleet.token) {
+        (Some(path), _) => Secret::from_file(path).map_err(Exit::usage)?,
+        (None, Some(token)) => return Ok(Some(token.clone())),
+        (None, None) if std::env::var_os(TOKEN_ENV).is_some() => {
+            Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(secret.expose().to_owned()))
 }

@@ -6,6 +6,7 @@ use domain::FailureCause;
 use domain::control::{BenchmarkCommand, Control};
 
 use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::output::note;
 use crate::kit::view;
 use crate::place::names;
 use crate::place::remote::Remote;
@@ -34,7 +35,7 @@ pub fn command(
         if json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&view)?)?;
         } else {
-            eprintln!("{}", view::headline(&view));
+            note!("{}", view::headline(&view));
         }
         Ok(ExitCode::Success)
     })
@@ -44,7 +45,7 @@ pub fn command(
 pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCode> {
     remote.about(run, async |client, run| {
         client.remove(run, force).await.map_err(explained)?;
-        eprintln!("removed run {run}");
+        note!("removed run {run}");
         Ok(ExitCode::Success)
     })
 }
@@ -56,7 +57,7 @@ pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) ->
         if json {
             writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
         }
-        eprintln!("{queued} failed dialogues of run {run} queued again");
+        note!("{queued} failed dialogues of run {run} queued again");
         Ok(ExitCode::Success)
     })
 }

@@ -7,7 +7,7 @@ use crate::place::steer::{self, Steered};
 
 /// Stop a run; workers drop its dialogues.
 ///
-/// Existing records stay, and `kgfleet resume RUN --coordinator URL` continues the run.
+/// Existing records stay, and `kgfleet resume RUN` continues the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -27,7 +27,7 @@ use crate::place::{folders, packs as material};
 /// Check everything that a long run needs before it starts.
 ///
 /// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and the disk; with
-/// --coordinator or --queue also those. Exit codes: 0 ready, perhaps with warnings; 1 the run would fail; 2 the
+/// --context or --queue also the fleet or the queue. Exit codes: 0 ready, perhaps with warnings; 1 the run would fail; 2 the
 /// configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -96,8 +96,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
+    let remote = arguments.remote.named()?;
     block_on(async {
-        match arguments.remote.named() {
+        match remote {
             Some(remote) => match remote.client() {
                 Ok(client) => fleet(&client, &configuration, &mut findings).await,
                 Err(error) => findings.add(Level::Problem, "coordinator", explain(&error)),

@@ -21,7 +21,7 @@ use crate::kit::arguments::{hours, seconds};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::say;
 use crate::kit::serving::bind;
-use crate::place::remote::Remote;
+use crate::place::remote::{self, Remote};
 
 /// Start and end the servers of models on Kubernetes, by what coordinators say that there is to do.
 ///
@@ -32,6 +32,7 @@ use crate::place::remote::Remote;
 /// hands it what ended servers leave. It runs in a pod of the release, and keeps nothing: another one goes on by what is in the
 /// cluster and what coordinators keep. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 the socket failed.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(remote::shown))]
 pub struct Arguments {
     /// GPUs that servers may use at once, those included that wait for nodes.
     #[arg(long, value_name = "N")]

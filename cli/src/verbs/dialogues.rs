@@ -15,15 +15,15 @@ use tasks::Limit;
 use crate::files::export::ExportSource;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::say;
+use crate::kit::output::note;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, names};
 
 /// List dialogues of a run, by the names that `kgfleet show` takes; also of a judged benchmark.
 ///
-/// All conditions must hold. Dialogues stand in the order of the plan, or with --worst by their scores. With --coordinator, the
-/// records are fetched first.
+/// All conditions must hold. Dialogues stand in the order of the plan, or with --worst by their scores. Records of a
+/// fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]
@@ -142,7 +142,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         listed.truncate(worst);
     }
     if listed.is_empty() {
-        say(&format!("no dialogue of {name} is like this"));
+        note!("no dialogue of {name} is like this");
     }
     tables::print(None, &[table(&listed)], arguments.format, arguments.out.as_deref())?;
     Ok(ExitCode::Success)

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use domain::control::{Control, DeadLetterView};
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
+use crate::kit::output::note;
 use crate::kit::output::{Table, printable};
 use crate::place::names;
 use crate::place::remote::Remote;
@@ -66,7 +67,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
         Command::Requeue { run, units, remote, .. } => remote.about(&run, async |client, run| {
             let count = client.requeue(run, &units).await.map_err(explained)?;
-            eprintln!("{count} units of run {run} are queued again");
+            note!("{count} units of run {run} are queued again");
             Ok(ExitCode::Success)
         }),
     }

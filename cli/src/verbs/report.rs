@@ -20,7 +20,7 @@ use crate::files::judged::{KindBenchmarks, KindInputs};
 use crate::files::prices::PriceTable;
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
-use crate::kit::output::say;
+use crate::kit::output::note;
 
 /// Write a report: one HTML file with tables, plots and every dialogue, that needs no network.
 ///
@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let dialogues = (!all.is_empty() || judged.is_empty())
         .then(|| format!("{} dialogues of {} models", all.len(), all.columns.len()));
     let content: Vec<String> = judged.into_iter().chain(dialogues).collect();
-    say(&format!("wrote {} ({})", arguments.out.display(), content.join(", ")));
+    note!("wrote {} ({})", arguments.out.display(), content.join(", "));
     if let Some(folder) = &arguments.plots {
         let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
         plots.extend(kinds.iter().flat_map(figures_of));
@@ -101,7 +101,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         for (name, svg) in plots {
             write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
         }
-        say(&format!("wrote {count} plots into {}", folder.display()));
+        note!("wrote {count} plots into {}", folder.display());
     }
     if let Some(folder) = &arguments.cards {
         let names = distinct(all.headings().iter().map(|heading| file_name(heading)));
@@ -110,7 +110,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             card::write(all, column, &[&combined, &compass], &mut text)?;
             write(folder, &format!("{name}.md"), &text)?;
         }
-        say(&format!("wrote {} model cards into {}", all.columns.len(), folder.display()));
+        note!("wrote {} model cards into {}", all.columns.len(), folder.display());
     }
     Ok(read.exit_code())
 }

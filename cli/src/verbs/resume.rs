@@ -7,10 +7,10 @@ use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
 use crate::place::{names, steer};
 
-/// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
+/// Continue an interrupted run, on this machine or in a fleet.
 ///
 /// Dialogues with a durable record are not asked again. A run that you did not start on this machine contacts nothing and
-/// reads no key unless --trust-endpoints is given. Exit codes as for `kgfleet run`; with --coordinator 0 if the run
+/// reads no key unless --trust-endpoints is given. Exit codes as for `kgfleet run`; in a fleet 0 if the run
 /// continues.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

@@ -7,10 +7,10 @@ use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
 use crate::place::{names, steer};
 
-/// Ask failed dialogues of a run again, on this machine or, with --coordinator, in its fleet.
+/// Ask failed dialogues of a run again, on this machine or in a fleet.
 ///
-/// A scored record replaces a failed one, never the other way round. Exit codes as for `kgfleet run`; with
-/// --coordinator 0 if the dialogues are queued.
+/// A scored record replaces a failed one, never the other way round. Exit codes as for `kgfleet run`; in a
+/// fleet 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]

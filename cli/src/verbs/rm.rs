@@ -1,11 +1,12 @@
 //! `kgfleet rm`.
 
 use crate::kit::exit_code::ExitCode;
+use crate::kit::output::note;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
 use crate::place::{local, names, steer};
 
-/// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
+/// Remove a run with all its records: a run of this machine or of a fleet.
 ///
 /// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over, also
 /// while no coordinator is there; workers drop records of it that they still hold.
@@ -13,7 +14,7 @@ use crate::place::{local, names, steer};
 pub struct Arguments {
     #[arg(help = names::HELP)]
     run: String,
-    /// Remove a run of a fleet that is not over, or whose state cannot be read. With --coordinator, it is cancelled first.
+    /// Remove a run of a fleet that is not over, or whose state cannot be read. Told by a coordinator, it is cancelled first.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -24,12 +25,12 @@ pub struct Arguments {
 
 /// `kgfleet rm`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = arguments.remote.named() {
+    if let Some(remote) = arguments.remote.named()? {
         return steer::remove(&remote, &arguments.run, arguments.force);
     }
     let name = names::of_folder(&arguments.run, arguments.data.path())?;
     if let Some(name) = local::remove(&name, arguments.data.path(), arguments.force)? {
-        eprintln!("removed pipeline {name}");
+        note!("removed pipeline {name}");
         return Ok(ExitCode::Success);
     }
     let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
@@ -39,6 +40,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         local::expect_removable(&manifest.run, arguments.data.path())?;
     }
     dir.remove(&lock)?;
-    eprintln!("removed run {}", manifest.run);
+    note!("removed run {}", manifest.run);
     Ok(ExitCode::Success)
 }

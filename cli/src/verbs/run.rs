@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Of a judged benchmark: end where a judge cannot be reached, instead of waiting for it. `kgfleet resume` goes on.
     #[arg(long)]
     no_wait: bool,
+    /// Check everything that can be checked here, say what would be run and whom it would ask, and stop.
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -85,6 +88,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         },
         None => WantedBenchmark::Configured(configuration),
     };
+    if arguments.dry_run {
+        return start::outline(wanted, &arguments.common);
+    }
     start::hold(wanted, arguments.common, None, !arguments.no_wait)
 }
 

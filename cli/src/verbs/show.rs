@@ -17,7 +17,7 @@ use crate::place::{fetch, folders, names};
 /// Show one dialogue of a run, or of any run of a judged benchmark.
 ///
 /// `kgfleet dialogues` lists their names. Texts of protected exercises are replaced by their lengths, unless --plaintext is
-/// given. With --coordinator, the records are fetched first.
+/// given. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]

@@ -1,5 +1,6 @@
 //! `kgfleet submit`.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use crate::configure::choose::Selection;
 use crate::engine::notify::Notify;
 use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
+use crate::place::folders;
 use crate::place::remote::Remote;
 
 /// Longest time to wait for coordinators, in seconds.
@@ -35,6 +37,9 @@ pub struct Arguments {
     /// Seconds for which coordinators that cannot be reached are waited for.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=WAIT_SECONDS_MAX))]
     wait: u64,
+    /// Check the configuration, say what would be submitted and where, and stop. Nobody is asked.
+    #[arg(long)]
+    dry_run: bool,
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
@@ -52,6 +57,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut configuration = arguments.selection.configuration(Some(&arguments.config))?;
     if arguments.priority.is_some() {
         configuration.priority = arguments.priority;
+    }
+    if arguments.dry_run {
+        let (_, plan) = folders::plan(&configuration)?;
+        let (models, tasks) = (plan.models.len(), plan.tasks.len());
+        let size = format!("{} dialogues; models: {models}, tasks: {tasks}", plan.dialogues());
+        let place = arguments.remote.address();
+        writeln!(io::stdout().lock(), "kgfleet would submit `{}` to {place}: {size}", configuration.name)?;
+        return Ok(ExitCode::Success);
     }
     submit::await_coordinators(&arguments.remote, Duration::from_secs(arguments.wait))?;
     let watch = arguments.watch.then_some(arguments.notify);

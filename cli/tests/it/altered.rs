@@ -77,9 +77,12 @@ fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
     }
     // The last one stands for all others here.
     data.kgfleet(&["verify", name]).expect(UNSATISFIED).prints(&["was altered", "the log is sound"]);
-    for verb in
-        [&["export", name, "--format", "csv"][..], &["report", name], &["bundle", name], &["retry", name]]
-    {
+    for verb in [
+        &["export", name, "--format", "csv"][..],
+        &["report", name],
+        &["copy", name, "--to", "x.kgbundle"],
+        &["retry", name],
+    ] {
         data.kgfleet(verb).expect(INFRASTRUCTURE).says(&["was altered"]);
     }
     // It stands in nobody's way, and goes when it is told to.

@@ -88,7 +88,7 @@ fn a_strangers_bundle_gets_no_key_and_no_question_before_the_user_says_so() {
     let secret = user.write("secret", format!("{SECRET}\n"));
     let text = configuration(&server.url(), 2, &key_file(&secret));
     let bundle = packed(&unfinished(&server, &stranger, &stranger.write("a.toml", &text)), &stranger);
-    user.kgfleet(&["unbundle", bundle.to_str().unwrap()]).expect(0);
+    user.kgfleet(&["copy", "--from", bundle.to_str().unwrap()]).expect(0);
     let run = user.run();
 
     // To a server of the stranger's, with a file or a variable of the user's.
@@ -211,20 +211,20 @@ fn a_bundle_names_no_keys_and_is_still_the_run_that_it_was() {
     let run = data.run();
     let file = data.path().join("run.kgbundle");
     let file = file.to_str().unwrap();
-    data.kgfleet(&["bundle", "latest", "--out", file]).expect(0).says(&["names of keys"]);
+    data.kgfleet(&["copy", "latest", "--to", file]).expect(0).says(&["names of keys"]);
     let mut unpacked = Vec::new();
     let packed = fs::File::open(file).unwrap();
     std::io::Read::read_to_end(&mut zstd::Decoder::new(packed).unwrap(), &mut unpacked).unwrap();
     let text = String::from_utf8_lossy(&unpacked);
     assert!(!text.contains("the-secret-place") && !text.contains("key_file"), "it names the key");
 
-    other.kgfleet(&["unbundle", file]).expect(0);
+    other.kgfleet(&["copy", "--from", file]).expect(0);
     let bundled = other.run();
     assert_eq!(bundled.manifest.configuration_hash, run.manifest.configuration_hash);
     assert!(bundled.manifest.is_as_hashed() && run.manifest.is_as_hashed());
     other.kgfleet(&["verify", run.name()]).expect(0);
     // Where the run is already, it is the same one, and keeps its names.
-    data.kgfleet(&["unbundle", file]).expect(0).says(&["files are the same"]);
+    data.kgfleet(&["copy", "--from", file]).expect(0).says(&["files are the same"]);
     assert_eq!(data.run().manifest, run.manifest);
 
     // Keys are given by a configuration.
@@ -252,7 +252,7 @@ fn a_pipeline_from_elsewhere_is_as_foreign_as_a_run() {
     copied(here.path(), there.path());
     let asked = server.gate().take_asked().len();
     assert!(asked > 0);
-    let judging = ["judge", &name, "--with", file.to_str().unwrap()];
+    let judging = ["rejudge", &name, "--with", file.to_str().unwrap()];
     for verb in [&["resume", &name][..], &["retry", &name], &["resume", stage.name()], &judging] {
         there.kgfleet(verb).expect(USAGE).says(&[&server.url(), "--trust-endpoints"]);
     }
@@ -277,7 +277,7 @@ fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
     let name = finished.json()["run"].as_str().unwrap().to_owned();
     let file = here.path().join("facts.kgbundle");
     let file = file.to_str().unwrap();
-    here.kgfleet(&["bundle", &name, "--out", file]).expect(0).says(&["names of keys"]);
+    here.kgfleet(&["copy", &name, "--to", file]).expect(0).says(&["names of keys"]);
     let unpacked = tempfile::tempdir().unwrap();
     let head = bundle::unpack(Path::new(file), unpacked.path()).unwrap();
     let text =
@@ -300,14 +300,14 @@ fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
         let folder = fs::read_dir(data.path().join("pipelines")).unwrap();
         folder.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
     };
-    there.kgfleet(&["unbundle", file]).expect(0).says(&[&format!("benchmark {name} is in")]);
+    there.kgfleet(&["copy", "--from", file]).expect(0).says(&[&format!("benchmark {name} is in")]);
     let table = |data: &Data| data.kgfleet(&["table", &name]).expect(0).stdout;
     assert_eq!(table(&there), table(&here));
     assert_eq!(there.kgfleet(&["verify", &name]).stdout, here.kgfleet(&["verify", &name]).stdout);
     // Once more, there and where it came from: nothing is new, and keys keep their names.
     for data in [&there, &here] {
         let before = pipelines(data);
-        data.kgfleet(&["unbundle", file]).expect(0).says(&["files are the same"]);
+        data.kgfleet(&["copy", "--from", file]).expect(0).says(&["files are the same"]);
         assert_eq!(pipelines(data), before);
     }
     there.kgfleet(&["retry", &name]).expect(USAGE).says(&[
@@ -323,7 +323,7 @@ fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
     {
         let evil = bundled_documents(&here, &name, &hostile);
         let refused = Data::new();
-        refused.kgfleet(&["unbundle", evil.to_str().unwrap()]).expect(3);
+        refused.kgfleet(&["copy", "--from", evil.to_str().unwrap()]).expect(3);
         assert!(refused.runs().is_empty());
     }
 }

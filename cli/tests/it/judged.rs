@@ -244,7 +244,7 @@ fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
     finish(kgfleet().args(arguments).envs(place).current_dir(data.path())).expect(0);
     assert_eq!(std::fs::read_dir(data.path().join(name)).unwrap().count(), runs.len());
     let fewer = data.write("fewer.toml", COMPARED.replace("iterations = 10", "iterations = 9"));
-    let refused = data.kgfleet(&["judge", name, "--with", fewer.to_str().unwrap()]).expect(2);
+    let refused = data.kgfleet(&["rejudge", name, "--with", fewer.to_str().unwrap()]).expect(2);
     refused.says(&["- iterations = 10", "+ iterations = 9", name]);
     data.kgfleet(&["rm", name]).expect(0).says(&["removed pipeline", name]);
     assert!(data.runs().is_empty());
@@ -266,7 +266,7 @@ fn answers_that_are_not_there_yet_are_not_waited_for() {
     std::fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();
     let (before, _) = CONFIGURATION.split_once("[judges.reviewer]").unwrap();
     let other = data.write("other.toml", format!("{before}[judges.reviewer]\nlabel = \"other\"\n{away}"));
-    let refused = data.kgfleet(&["judge", &name, "--with", other.to_str().unwrap(), "--no-wait"]);
+    let refused = data.kgfleet(&["rejudge", &name, "--with", other.to_str().unwrap(), "--no-wait"]);
     assert_ne!(refused.code(), Some(0), "{refused}");
     refused.says(&["`weak`", "has not answered everything", &format!("kgfleet resume {name}")]);
 }

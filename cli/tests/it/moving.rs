@@ -22,7 +22,7 @@ fn records(data: &Data, run: &str) -> String {
 
 fn bundled(data: &Data) -> PathBuf {
     let file = data.path().join("run.kgbundle");
-    data.kgfleet(&["bundle", "latest", "--out", file.to_str().unwrap()]).expect(0).says(&["9 dialogues"]);
+    data.kgfleet(&["copy", "latest", "--to", file.to_str().unwrap()]).expect(0).says(&["9 dialogues"]);
     file
 }
 
@@ -34,7 +34,7 @@ fn a_bundle_brings_a_run_with_report_and_table_to_another_machine() {
     assert_eq!(fs::read(bundled(&data)).unwrap(), first, "equal runs make equal bundles");
 
     let other = Data::new();
-    let unbundle = ["unbundle", file.to_str().unwrap()];
+    let unbundle = ["copy", "--from", file.to_str().unwrap()];
     other.kgfleet(&unbundle).expect(0).says(&["files copied", "all compared"]).prints(&[&run]);
     assert_eq!(records(&other, &run), records(&data, &run));
     other.kgfleet(&["verify", &run]).expect(0).prints(&["the log is sound"]);
@@ -62,8 +62,8 @@ fn a_damaged_bundle_leaves_nothing_behind() {
     bytes[middle] ^= 1;
     let file = data.write("damaged.kgbundle", &bytes);
     let other = Data::new();
-    other.kgfleet(&["unbundle", file.to_str().unwrap()]).expect(3).says(&["damaged.kgbundle"]);
-    other.kgfleet(&["unbundle", "no-such.kgbundle"]).expect(3).says(&["no-such.kgbundle"]);
+    other.kgfleet(&["copy", "--from", file.to_str().unwrap()]).expect(3).says(&["damaged.kgbundle"]);
+    other.kgfleet(&["copy", "--from", "no-such.kgbundle"]).expect(3).says(&["no-such.kgbundle"]);
     assert!(other.runs().is_empty() && leftovers(&other).is_empty());
 }
 
@@ -74,25 +74,25 @@ fn a_run_is_pushed_and_pulled_whole_and_again_without_effect() {
     let url = format!("file://{}", store.path().join("store").display());
     let folder = store.path().join("folder");
     for place in [url.as_str(), folder.to_str().unwrap()] {
-        let push = ["push", "latest", "--to", place];
+        let push = ["copy", "latest", "--to", place];
         data.kgfleet(&push).expect(0).says(&["files copied", "all compared"]);
         data.kgfleet(&push).expect(0).says(&["files are the same"]);
         let other = Data::new();
-        let pull = ["pull", "latest", "--from", place];
+        let pull = ["copy", "latest", "--from", place];
         let pulled = other.kgfleet(&pull).expect(0);
         pulled.prints(&[&run]);
         assert_eq!(records(&other, &run), records(&data, &run));
         other.kgfleet(&pull).expect(0).says(&["files are the same"]);
         other.kgfleet(&["verify", &run]).expect(0);
         // What was asked again there comes back, and nothing is lost here.
-        other.kgfleet(&["push", &run, "--to", place]).expect(0).says(&["files are the same"]);
+        other.kgfleet(&["copy", &run, "--to", place]).expect(0).says(&["files are the same"]);
         // A run that was removed can be pulled again.
         other.kgfleet(&["rm", &run]).expect(0);
         other.kgfleet(&pull).expect(0).says(&["files copied"]);
     }
-    data.kgfleet(&["push", "latest", "--to", "http://127.0.0.1:1"]).expect(2).says(&["takes no runs"]);
-    data.kgfleet(&["push", "latest", "--to", "ftp://somewhere"]).expect(2).says(&["s3://BUCKET"]);
-    data.kgfleet(&["pull", "nothing", "--from", &url]).expect(3).says(&["nothing"]);
+    data.kgfleet(&["copy", "latest", "--to", "http://127.0.0.1:1"]).expect(2).says(&["takes no runs"]);
+    data.kgfleet(&["copy", "latest", "--to", "ftp://somewhere"]).expect(2).says(&["s3://BUCKET"]);
+    data.kgfleet(&["copy", "nothing", "--from", &url]).expect(3).says(&["nothing"]);
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn a_judged_benchmark_moves_with_all_its_runs_and_goes_on_elsewhere() {
     let url = format!("file://{}", store.path().join("store").display());
     let folder = store.path().join("folder");
     for place in [url.as_str(), folder.to_str().unwrap()] {
-        let push = ["push", "latest", "--to", place];
+        let push = ["copy", "latest", "--to", place];
         data.kgfleet(&push).expect(0).says(&["its documents", "files copied"]);
         data.kgfleet(&push).expect(0).says(&["files are the same"]);
         let other = Data::new();
-        let pull = ["pull", "latest", "--from", place];
+        let pull = ["copy", "latest", "--from", place];
         other.kgfleet(&pull).expect(0).says(&[name, "its documents"]);
         other.kgfleet(&["verify", name]).expect(0);
         assert_eq!(other.runs().len(), data.runs().len());
@@ -122,9 +122,9 @@ fn a_judged_benchmark_moves_with_all_its_runs_and_goes_on_elsewhere() {
     // And as one file.
     let bundle = store.path().join("whole.kgbundle");
     let bundle = bundle.to_str().unwrap();
-    data.kgfleet(&["bundle", name, "--out", bundle]).expect(0).says(&["9 runs"]);
+    data.kgfleet(&["copy", name, "--to", bundle]).expect(0).says(&["9 runs"]);
     let other = Data::new();
-    other.kgfleet(&["unbundle", bundle]).expect(0).says(&[name, "its documents and 9 runs"]);
+    other.kgfleet(&["copy", "--from", bundle]).expect(0).says(&[name, "its documents and 9 runs"]);
     other.kgfleet(&["verify", name]).expect(0);
     let resumed = other.kgfleet(&["resume", name, "--trust-endpoints", "--json"]).json();
     assert_eq!(resumed["cells"], view["cells"]);
@@ -140,10 +140,10 @@ fn a_different_run_of_the_same_name_is_left_alone() {
     let text = fs::read_to_string(&manifest).unwrap().replace(&other, &run);
     fs::write(&manifest, text).unwrap();
     let before = content(&place);
-    let push = ["push", &run, "--to", two.path().to_str().unwrap()];
+    let push = ["copy", &run, "--to", two.path().to_str().unwrap()];
     one.kgfleet(&push).expect(3).says(&["different run", "nothing of it was changed"]);
     let file = bundled(&one);
-    two.kgfleet(&["unbundle", file.to_str().unwrap()]).expect(3).says(&["different run"]);
+    two.kgfleet(&["copy", "--from", file.to_str().unwrap()]).expect(3).says(&["different run"]);
     assert_eq!(content(&place), before);
 }
 

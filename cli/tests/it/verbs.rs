@@ -36,7 +36,7 @@ const fn call(call: &'static str, code: i32, word: &'static str) -> Call {
 const IN_A_FOLDER: &[Call] = &[
     call("resume NAME", 0, "NAME"),
     call("retry NAME", 0, "NAME"),
-    call("judge NAME --with CONFIG.toml", 0, "sim-strong"),
+    call("rejudge NAME --with CONFIG.toml", 0, "sim-strong"),
     // What builds on it goes first.
     call("rm latest", 0, "removed"),
     call("dialogues NAME --worst 3", 0, "NAME.similarity."),
@@ -46,8 +46,8 @@ const IN_A_FOLDER: &[Call] = &[
     call("table NAME", 0, "sim-strong"),
     call("compare NAME NAME", 2, "NAME is judged"),
     call("report NAME --out OUT/report.html", 0, "report.html"),
-    call("bundle NAME --out OUT/whole.kgbundle", 0, "OUT/whole.kgbundle"),
-    call("push NAME --to OUT/pushed", 0, "NAME"),
+    call("copy NAME --to OUT/whole.kgbundle", 0, "OUT/whole.kgbundle"),
+    call("copy NAME --to OUT/copied", 0, "NAME"),
     call("rejudge NAME", 2, "NAME is judged"),
     call("verify NAME", 0, "the log is sound"),
     call("halu sample NAME --out OUT/sheet.csv", 0, "sheet.csv"),
@@ -62,7 +62,7 @@ const IN_A_FOLDER: &[Call] = &[
     call("dlq show NAME 0", 3, "no answer from the coordinator"),
     call("dlq requeue NAME 0", 3, "no answer from the coordinator"),
     call("rm NAME", 0, "NAME"),
-    call("pull NAME --from OUT/pushed", 0, "NAME"),
+    call("copy NAME --from OUT/copied", 0, "NAME"),
 ];
 
 /// On a fleet: those of a folder that have no `--coordinator` are about files.
@@ -72,7 +72,7 @@ const ON_A_FLEET: &[Call] = &[
     call("pause NAME", 2, "finished"),
     call("resume NAME", 0, "NAME"),
     call("retry NAME", 0, "0 failed dialogues"),
-    call("judge NAME --with CONFIG.toml", 0, "halu-quick-"),
+    call("rejudge NAME --with CONFIG.toml", 0, "halu-quick-"),
     call("rm latest", 0, "removed"),
     call("dialogues NAME --worst 3", 0, "NAME.similarity."),
     call("doctor NAME", 0, "calls in flight, mean"),
@@ -81,7 +81,7 @@ const ON_A_FLEET: &[Call] = &[
     call("table NAME", 0, "sim-strong"),
     call("compare NAME NAME", 2, "NAME is judged"),
     call("report NAME --out OUT/report.html", 0, "report.html"),
-    call("bundle NAME --out OUT/whole.kgbundle", 0, "OUT/whole.kgbundle"),
+    call("copy NAME --to OUT/whole.kgbundle", 0, "OUT/whole.kgbundle"),
     call("halu sample NAME --out OUT/sheet.csv", 0, "sheet.csv"),
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
@@ -102,7 +102,7 @@ fn verbs() -> (BTreeSet<String>, BTreeSet<String>) {
         if words.iter().any(|word| ["RUN", "PIPELINE"].iter().any(|name| word[1..].starts_with(name))) {
             let verb = words[..words.iter().position(|word| word.starts_with(['[', '<'])).unwrap()].join(" ");
             let options = section.split("\n## ").next().unwrap().split("\n### ").next().unwrap();
-            if options.contains("`--coordinator") {
+            if options.contains("`--context") {
                 remote.insert(verb.clone());
             }
             all.insert(verb);

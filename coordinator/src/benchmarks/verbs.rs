@@ -284,7 +284,7 @@ impl Benchmarks {
         if fixed(&old.configuration) != fixed(&planned.configuration) {
             return Err(invalid(format!(
                 "a pipeline is extended by models, tasks and iterations; other judges are another pipeline \
-                 (`kgfleet judge`):\n{}",
+                 (`kgfleet rejudge`):\n{}",
                 lines.join("\n")
             )));
         }

@@ -82,7 +82,7 @@ async fn a_finished_pipeline_goes_on_with_what_is_new_at_every_coordinator() {
     let mut other_judge = more();
     other_judge.configuration["judges"]["grader"]["model"] = json!("n");
     let refused = one.extend(&name, other_judge).await.unwrap_err().to_string();
-    assert!(refused.contains("kgfleet judge") && refused.contains("judges.grader.model"), "{refused}");
+    assert!(refused.contains("kgfleet rejudge") && refused.contains("judges.grader.model"), "{refused}");
 }
 
 #[tokio::test]

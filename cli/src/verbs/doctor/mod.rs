@@ -23,7 +23,7 @@ use crate::place::{fetch, names};
 ///
 /// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, judging, the client, places for
 /// dialogues that stood empty, a long tail. Where none holds, the benchmark is called healthy: the servers were busy all the
-/// time. docs/running.md says what each rule measures. With --coordinator, the records are fetched first.
+/// time. docs/running.md says what each rule measures. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP)]

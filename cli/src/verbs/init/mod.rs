@@ -3,15 +3,20 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
-
+use crate::files::new_file;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::say;
+use crate::kit::output::note;
 
 /// The configuration, in which `ENDPOINT` and `MODEL` stand for what the user names.
 const SKELETON: &str = include_str!("benchmark.toml");
 
+/// The JSON Schema of configurations.
+const SCHEMA: &str = include_str!("configuration.schema.json");
+
 /// Write a commented configuration for a model of your own, to be changed.
+///
+/// `kgfleet init --schema > kgfleet.schema.json` writes the JSON Schema of configurations instead. A line `#:schema PATH` at the
+/// top of a configuration names it for editors that use Taplo or Tombi, which then complete and check the keys.
 ///
 /// Exit codes: 0 written; 2 the file is there already, or a name cannot be used; 3 it cannot be written.
 #[derive(Debug, clap::Args)]
@@ -25,10 +30,17 @@ pub struct Arguments {
     /// The model, by the name that the server knows.
     #[arg(long, value_name = "NAME", default_value = "my-model")]
     model: String,
+    /// Print the JSON Schema of configurations, and write nothing.
+    #[arg(long)]
+    schema: bool,
 }
 
 /// `kgfleet init`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.schema {
+        std::io::stdout().lock().write_all(SCHEMA.as_bytes())?;
+        return Ok(ExitCode::Success);
+    }
     for (option, text) in [("--endpoint", &arguments.endpoint), ("--model", &arguments.model)] {
         if text.is_empty() || text.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')) {
             return Err(usage!(
@@ -39,23 +51,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let text = SKELETON.replace("ENDPOINT", &arguments.endpoint).replace("MODEL", &arguments.model);
     let file = &arguments.file;
-    let mut written = std::fs::File::create_new(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            usage!("{} is there already; name another file", file.display())
-        }
-        _ => anyhow::Error::from(error).context(format!("cannot write {}", file.display())),
-    })?;
-    written.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
+    new_file::write(file, &text)?;
     let file = file.display();
-    say(&format!(
-        "wrote {file}; `kgfleet check {file}` looks whether it can run, `kgfleet run {file}` runs it"
-    ));
+    note!("wrote {file}; `kgfleet check {file}` looks whether it can run, `kgfleet run {file}` runs it");
     Ok(ExitCode::Success)
 }
 
 #[cfg(test)]
 mod tests {
-    use coordinator::configuration::Configuration;
+    use std::collections::BTreeSet;
+
+    use coordinator::configuration::{ClassChoice, Configuration, ModelSpec};
+    use domain::{Connector, RequestSettings, Sampling};
+    use serde_json::Value;
 
     use super::*;
 
@@ -84,5 +92,33 @@ mod tests {
             "{text}"
         );
         assert!(!full.tasks.is_empty() && full.models[0].key_env.is_some());
+    }
+
+    /// The keys that are read for a type, by the message about one that is not.
+    fn keys_of<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
+        let error =
+            serde_json::from_value::<T>(serde_json::json!({"no such key": 0})).err().unwrap().to_string();
+        let (_, known) = error.split_once("expected one of ").unwrap_or_else(|| panic!("{error}"));
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_schema_names_the_keys_that_are_read_and_no_others() {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        let named = |place: &str| {
+            let properties =
+                schema.pointer(place).and_then(Value::as_object).unwrap_or_else(|| panic!("{place}"));
+            properties.keys().cloned().collect::<BTreeSet<_>>()
+        };
+        assert_eq!(named("/properties"), keys_of::<Configuration>());
+        assert_eq!(named("/definitions/model/properties"), keys_of::<ModelSpec>());
+        assert_eq!(named("/definitions/sampling/properties"), keys_of::<Sampling>());
+        assert_eq!(named("/definitions/request/properties"), keys_of::<RequestSettings>());
+        assert_eq!(named("/definitions/task/anyOf/1/properties"), keys_of::<ClassChoice>());
+        let connectors = Connector::ALL.map(Connector::as_str);
+        assert_eq!(
+            schema["definitions"]["model"]["properties"]["connector"]["enum"],
+            serde_json::json!(connectors)
+        );
     }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::whose::Whose;
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::note;
 use crate::kit::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
@@ -63,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let path = &arguments.out;
     std::fs::write(path, learnt.weights.to_toml()?)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    say(&format!("wrote weights {} into {}", learnt.weights.fingerprint()?, path.display()));
+    note!("wrote weights {} into {}", learnt.weights.fingerprint()?, path.display());
     let rows = [
         ("these weights", learnt.learnt),
         ("weights that know nothing", learnt.untaught),

@@ -12,6 +12,7 @@ use rdf::stream::{StreamError, StreamFormat, read_triples};
 use rdf::{NamedOrBlankNode, RdfFormat};
 
 use crate::kit::exit_code::{Exit, usage};
+use crate::kit::output::note;
 use crate::kit::output::say;
 
 /// Maximum size of a document that is read into memory, in bytes. In memory it takes some twenty times as much.
@@ -107,7 +108,7 @@ impl Sorting<'_> {
         // Of two commands that need the same file one makes it; the system gives the lock back however that one ends.
         let lock = File::create(place("lock")).with_context(|| place("lock").display().to_string())?;
         if lock.try_lock().is_err() {
-            say(&format!("another command sorts {}; this one waits for it", self.path.display()));
+            note!("another command sorts {}; this one waits for it", self.path.display());
             lock.lock().with_context(|| place("lock").display().to_string())?;
         }
         let path = place("triples");
@@ -117,7 +118,7 @@ impl Sorting<'_> {
             Err(error) => say(&format!("{}: {error}; it is made again", path.display())),
         }
         let mega = self.length >> 20;
-        say(&format!("sorting {} ({mega} MB) into {}, once", self.path.display(), path.display()));
+        note!("sorting {} ({mega} MB) into {}, once", self.path.display(), path.display());
         let scratch = place("part");
         self.sort(&scratch, &path)?;
         SortedTriples::open(&path).with_context(|| path.display().to_string())

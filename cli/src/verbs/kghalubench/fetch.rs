@@ -14,7 +14,7 @@ use url::Url;
 
 use super::client::{self, PoliteClient, RequestPacing};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
-use crate::kit::output::say;
+use crate::kit::output::note;
 
 /// Items or properties of one request, as Wikidata allows for anybody.
 const IDS_MAX: usize = 50;
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let triples = fetching.all(&ids)?;
     results::files::replace(&arguments.out, |file| write(&triples, file))
         .with_context(|| arguments.out.display().to_string())?;
-    say(&format!("{} triples about {} items", triples.len(), ids.len()));
+    note!("{} triples about {} items", triples.len(), ids.len());
     Ok(ExitCode::Success)
 }
 
@@ -153,7 +153,7 @@ impl Fetching<'_> {
                 }
                 done += 1;
                 if done % SAID_EVERY == 0 {
-                    say(&format!("{done} of {} items", ids.len()));
+                    note!("{done} of {} items", ids.len());
                 }
             }
         }

@@ -18,6 +18,7 @@ use benchmarks::kinds::kghalubench::show::{agreement, rates};
 use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::note;
 use crate::kit::output::say;
 
 /// Maximum number of unusable rows that are named; the rest is counted.
@@ -82,7 +83,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     })?;
     let rows: Vec<(Item, SheetTexts)> = drawn.iter().cloned().zip(texts).collect();
     tables::print(None, &[sheet::table(&rows)], TableFormat::Csv, Some(&arguments.out))?;
-    say(&format!("wrote {} rows into {}", rows.len(), arguments.out.display()));
+    note!("wrote {} rows into {}", rows.len(), arguments.out.display());
     Ok(ExitCode::Success)
 }
 
@@ -122,7 +123,7 @@ pub(super) struct AgreementArguments {
     /// The sheets with verdicts of people, as CSV: one for each person.
     #[arg(required = true, value_name = "SHEET")]
     sheets: Vec<PathBuf>,
-    /// A pipeline of kind `kghalubench-baseline` over the same answers (`kgfleet judge`): one chat model alone, compared on the same
+    /// A pipeline of kind `kghalubench-baseline` over the same answers (`kgfleet rejudge`): one chat model alone, compared on the same
     /// rows.
     #[arg(long, value_name = "PIPELINE")]
     baseline: Option<String>,

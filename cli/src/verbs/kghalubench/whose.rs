@@ -28,7 +28,7 @@ impl Whose {
     /// # Errors
     /// There is none; the coordinator does not answer.
     pub(super) fn place(&self, name: &str) -> anyhow::Result<PipelinePlace> {
-        let Some(remote) = self.remote.named() else {
+        let Some(remote) = self.remote.named()? else {
             return Ok(PipelinePlace::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
         };
         let fetched = judged::fetched(&remote, name)?;

@@ -29,6 +29,7 @@ use crate::configure::choose::Selection;
 use crate::files::prices::PriceTable;
 use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::note;
 use crate::kit::output::{Table, printable, say};
 use crate::kit::runtime::block_on;
 use crate::place::folders;
@@ -67,11 +68,11 @@ pub struct Arguments {
     /// Install the chart and start the run.
     #[arg(long)]
     apply: bool,
-    /// Tell what the pools of the release are doing, what failed, and what they took; with --coordinator also what they have left.
+    /// Tell what the pools of the release are doing, what failed, and what they took; with --context also what they have left.
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
     status: bool,
     /// Tell the GPU-hours and the money that the servers of the release took which have ended, for loading, for work, for having
-    /// nothing to do, and in vain; with a configuration also what was planned. Needs --coordinator, and works after a teardown
+    /// nothing to do, and in vain; with a configuration also what was planned. Needs a coordinator (--context), and works after a teardown
     /// with any coordinator of the same records.
     #[arg(long, conflicts_with_all = ["apply", "values", "status", "retry"])]
     costs: bool,
@@ -82,7 +83,7 @@ pub struct Arguments {
     /// Try a pool again that was given up.
     #[arg(long, value_name = "POOL", conflicts_with_all = ["config", "apply", "values", "status"])]
     retry: Option<String>,
-    /// Remove the release, and with it all pools; with --coordinator, workers finish their rounds first. Records, tokens and
+    /// Remove the release, and with it all pools; with --context, workers finish their rounds first. Records, tokens and
     /// certificates stay.
     #[arg(long, conflicts_with_all = ["config", "apply", "values", "status", "retry", "costs"])]
     teardown: bool,
@@ -101,7 +102,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let remote = arguments.remote.named();
+    let remote = arguments.remote.named()?;
     if arguments.teardown {
         arguments.release.end_conductor();
         if let Some(remote) = remote {
@@ -160,9 +161,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// Tells what servers took, and writes what they have shown where somebody wants it.
 fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::Result<ExitCode> {
-    let Some(remote) = arguments.remote.named() else {
+    let Some(remote) = arguments.remote.named()? else {
         return Err(usage!(
-            "--costs asks a coordinator, which has what servers left: name one with --coordinator"
+            "--costs asks a coordinator, which has what servers left: name one with --context"
         ));
     };
     let plan = match &arguments.config {
@@ -177,7 +178,7 @@ fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::
     if let Some(file) = &arguments.learn {
         let measured = learn::measured(&ended, sizes);
         learn::write(file, arguments.table.as_deref(), &measured)?;
-        say(&format!("{}: {} models as they were measured", file.display(), measured.len()));
+        note!("{}: {} models as they were measured", file.display(), measured.len());
     }
     Ok(ExitCode::Success)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::note;
 use crate::place::identities::{OpeningIdentity, as_exit};
 
 /// Write the files of a pack into a folder, in plaintext, for editing.
@@ -31,6 +32,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     pack.parts().write_dir(&arguments.dir).map_err(as_exit)?;
-    eprintln!("{} entries written to {}", pack.manifest().entries.len(), arguments.dir.display());
+    note!("{} entries written to {}", pack.manifest().entries.len(), arguments.dir.display());
     Ok(ExitCode::Success)
 }

@@ -16,6 +16,7 @@ use self::api::SecretsApi;
 use self::certificates::{Authority, CertificateWish};
 use self::make::SecretObject;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::output::note;
 use crate::kit::runtime::block_on;
 
 /// Longest prefix of the names of Secrets, in characters; the chart's is at most 40.
@@ -148,9 +149,9 @@ impl Ensure {
             let name = secret.name();
             let is_there = api.get(name).await?.is_some();
             if is_there || !api.create(&secret).await? {
-                eprintln!("secret {name}: is there, and stays as it is");
+                note!("secret {name}: is there, and stays as it is");
             } else {
-                eprintln!("secret {name}: made");
+                note!("secret {name}: made");
             }
         }
         if !self.tls_names.is_empty() {
@@ -164,7 +165,7 @@ impl Ensure {
         let kept = api.get(&name).await?;
         let wish = self.wish(now)?;
         if let Some(why) = kept.as_ref().and_then(|kept| certificates::stays(kept, &wish, now)) {
-            eprintln!("secret {name}: is there, and stays as it is: {why}");
+            note!("secret {name}: is there, and stays as it is: {why}");
             return Ok(());
         }
         let authority = self.authority(api, now).await?;
@@ -172,12 +173,12 @@ impl Ensure {
         match kept {
             Some(kept) => {
                 api.replace(&signed, &kept).await?;
-                eprintln!("secret {name}: the certificate is signed anew, until {}", wish.until);
+                note!("secret {name}: the certificate is signed anew, until {}", wish.until);
             }
             None if api.create(&signed).await? => {
-                eprintln!("secret {name}: made, valid until {}", wish.until);
+                note!("secret {name}: made, valid until {}", wish.until);
             }
-            None => eprintln!("secret {name}: somebody else has just made it"),
+            None => note!("secret {name}: somebody else has just made it"),
         }
         Ok(())
     }
@@ -187,7 +188,7 @@ impl Ensure {
         let fresh = Authority::new(&self.prefix, now)?;
         let name = fresh.secret().name().to_owned();
         if api.get(&name).await?.is_none() && api.create(&fresh.secret()).await? {
-            eprintln!("secret {name}: made");
+            note!("secret {name}: made");
             return Ok(fresh);
         }
         let kept = api.get(&name).await?.ok_or_else(|| anyhow::anyhow!("secret {name} vanished"))?;

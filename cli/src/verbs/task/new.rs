@@ -1,12 +1,13 @@
 //! `kgfleet task new`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use task_files::skeleton;
 
+use crate::files::new_file;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::output::note;
 
 /// Longest graph that is read, in bytes.
 const GRAPH_BYTES_MAX: u64 = 64 << 20;
@@ -55,14 +56,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ));
         }
     };
-    let mut file = std::fs::File::create_new(&out).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            usage!("{} is there already; --out names another file", out.display())
-        }
-        _ => anyhow::Error::from(error).context(format!("cannot write {}", out.display())),
-    })?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", out.display()))?;
-    eprintln!("{} is written; try: kgfleet task check {}", out.display(), out.display());
+    new_file::write(&out, &text)?;
+    note!("{} is written; try: kgfleet task check {}", out.display(), out.display());
     Ok(ExitCode::Success)
 }
 

@@ -28,7 +28,7 @@ use crate::kit::arguments::{Concurrency, concurrency, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
 use crate::kit::serving::{Traces, bind};
-use crate::place::remote::Remote;
+use crate::place::remote::{self, Remote};
 use crate::verbs::worker::server::ServerOptions;
 use crate::verbs::worker::targets::ScrapeTarget;
 use crate::verbs::worker::until::{Signalled, UntilOptions};
@@ -47,6 +47,7 @@ mod until;
 /// 0 nothing is left; 75 no work now, but there may be later; 143 (Ctrl-C: 130) drained with work left; 3 also if no
 /// server came or records were not delivered.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(remote::shown))]
 pub struct Arguments {
     /// Name, unique in the fleet. A worker restarted with its name and --work-dir delivers its remaining records and
     /// takes over at once. With another --work-dir, it waits until the other process has been silent for the lease,

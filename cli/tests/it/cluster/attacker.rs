@@ -158,7 +158,7 @@ fn an_attacker_with_only_network_access_gets_nothing() {
         &["status"],
         &["submit", configuration],
         &["workers"],
-        &["drain", "gpu-1"],
+        &["workers", "drain", "gpu-1"],
         &["cancel", "r"],
         &["pause", "r"],
         &["dlq", "ls", "r"],
@@ -208,7 +208,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
     let submit = ["submit", configuration.to_str().unwrap()];
     let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
     guarded.known(&reader, &["status", &run]).expect(0).prints(&["submitted by alice"]);
-    for verb in [&submit[..], &["cancel", &run], &["drain", "gpu-1"], &["retry", &run]] {
+    for verb in [&submit[..], &["cancel", &run], &["workers", "drain", "gpu-1"], &["retry", &run]] {
         guarded.known(&reader, verb).expect(REFUSED).says(&["`bob` may not call"]);
     }
     guarded.known(&worker, &["status"]).expect(REFUSED).says(&["needs the role reader or operator"]);

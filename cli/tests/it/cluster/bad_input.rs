@@ -28,9 +28,12 @@ fn configurations_that_cannot_be_planned_are_refused() {
         "name = 'a'\n[[models]]\nlabel = 'm'\nconnector = 'replay'\nrecorded = ['x.json']\n",
         &["replay", "kgfleet run"],
     );
-    for verb in
-        [&["status", "nothing"][..], &["watch", "nothing"], &["pause", "nothing"], &["drain", "nobody"]]
-    {
+    for verb in [
+        &["status", "nothing"][..],
+        &["watch", "nothing"],
+        &["pause", "nothing"],
+        &["workers", "drain", "nobody"],
+    ] {
         cluster.kgfleet(&coordinator, verb).expect(USAGE).says(&[verb[1]]);
     }
 }

@@ -32,11 +32,13 @@ fn undelivered(cluster: &Cluster, server: &Server) -> (u16, String) {
     (port, run)
 }
 
-/// What `kgfleet spool list` tells of a run: records in spools.
+/// What `kgfleet workers spool list` tells of a run: records in spools.
 fn spooled(cluster: &Cluster, run: &str) -> u64 {
     let dir = cluster.work_dir("first");
-    let listed =
-        cluster.data.kgfleet(&["spool", "list", "--json", "--work-dir", dir.to_str().unwrap()]).expect(0);
+    let listed = cluster
+        .data
+        .kgfleet(&["workers", "spool", "list", "--json", "--work-dir", dir.to_str().unwrap()])
+        .expect(0);
     let of_run = |line: serde_json::Value| (line["run"] == run).then(|| line["records"].as_u64().unwrap());
     listed.stdout.lines().filter_map(|line| of_run(serde_json::from_str(line).unwrap())).sum()
 }
@@ -192,11 +194,11 @@ fn people_drop_what_they_do_not_want_to_be_delivered() {
     let (_, run) = undelivered(&cluster, &server);
     let dir = cluster.work_dir("first");
     let dir = dir.to_str().unwrap();
-    cluster.data.kgfleet(&["spool", "drop", "--run", "another", "--work-dir", dir]).expect(0);
+    cluster.data.kgfleet(&["workers", "spool", "drop", "--run", "another", "--work-dir", dir]).expect(0);
     assert!(spooled(&cluster, &run) >= IN_FLIGHT as u64);
     cluster
         .data
-        .kgfleet(&["spool", "drop", "--run", &run, "--work-dir", dir])
+        .kgfleet(&["workers", "spool", "drop", "--run", &run, "--work-dir", dir])
         .expect(0)
         .says(&["records dropped"]);
     assert_eq!(spooled(&cluster, &run), 0);

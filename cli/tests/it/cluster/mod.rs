@@ -7,6 +7,7 @@ mod chaos;
 mod draining;
 mod dying;
 mod killers;
+mod logins;
 mod mishaps;
 mod names;
 mod pipelines;

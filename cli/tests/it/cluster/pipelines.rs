@@ -111,7 +111,7 @@ fn judging_runs_of_a_fleet_are_exported_in_every_format() {
     }
 
     // It comes to another machine whole, and again without effect.
-    let pull = ["pull", &fleet.pipeline, "--from", &url];
+    let pull = ["copy", &fleet.pipeline, "--from", &url];
     elsewhere.kgfleet(&pull).expect(0).says(&["its documents"]);
     elsewhere.kgfleet(&["verify", &fleet.pipeline]).expect(0);
     elsewhere.kgfleet(&pull).expect(0).says(&["0 records"]);

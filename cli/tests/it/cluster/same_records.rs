@@ -70,7 +70,7 @@ fn one_machine_and_a_cluster_record_the_same() {
 
     // On another machine, where the run is pulled to, and again.
     let other = Data::new();
-    let pull = ["pull", &run, "--from", &format!("http://127.0.0.1:{}", coordinator.port)];
+    let pull = ["copy", &run, "--from", &format!("http://127.0.0.1:{}", coordinator.port)];
     other.kgfleet(&pull).expect(0).says(&["all compared"]);
     other.kgfleet(&pull).expect(0).says(&["0 records of run"]);
     other.kgfleet(&["export", &run, "--format", "jsonl", "--out", out]).expect(0);

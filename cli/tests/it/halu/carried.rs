@@ -36,9 +36,9 @@ fn timeless(data: &Data, pipeline: &str) -> Vec<Vec<Value>> {
 /// Archives a benchmark and restores it on a machine that has nothing of it.
 fn restored(data: &Data, pipeline: &str) -> Data {
     let archive = data.path().join("archive.kgbundle");
-    data.kgfleet(&["bundle", pipeline, "--out", text(&archive)]).expect(0);
+    data.kgfleet(&["copy", pipeline, "--to", text(&archive)]).expect(0);
     let elsewhere = Data::new();
-    elsewhere.kgfleet(&["unbundle", text(&archive)]).expect(0);
+    elsewhere.kgfleet(&["copy", "--from", text(&archive)]).expect(0);
     elsewhere
 }
 
@@ -50,7 +50,7 @@ fn a_benchmark_judged_from_the_verdicts_of_another_is_exported_verified_and_push
     let first = view(&data.kgfleet(&["run", text(&file), "--json"]).expect(0)).run.to_string();
     let stricter = format!("{configured}[settings]\nsimilarity_threshold = 0.9\n");
     let file = data.write("second.toml", stricter);
-    let judged = data.kgfleet(&["judge", &first, "--with", text(&file), "--json"]).expect(0);
+    let judged = data.kgfleet(&["rejudge", &first, "--with", text(&file), "--json"]).expect(0);
     let second = view(&judged).run.to_string();
     let runs = data.runs();
     assert!(runs.iter().all(|run| !run.name().starts_with(&second)), "a stricter threshold asks nobody");
@@ -62,7 +62,7 @@ fn a_benchmark_judged_from_the_verdicts_of_another_is_exported_verified_and_push
     let expected = tables(&data, &second);
     assert_ne!(expected, tables(&data, &first));
     let elsewhere = Data::new();
-    data.kgfleet(&["push", &second, "--to", text(elsewhere.path())]).expect(0);
+    data.kgfleet(&["copy", &second, "--to", text(elsewhere.path())]).expect(0);
     assert_eq!(tables(&elsewhere, &second), expected);
     let elsewhere = restored(&data, &second);
     assert_eq!(tables(&elsewhere, &second), expected);

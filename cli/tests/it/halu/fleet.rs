@@ -43,7 +43,7 @@ fn a_pipeline_of_a_fleet_has_the_tables_reports_and_sheets_that_it_has_beside_it
     let _worker = cluster.worker_with("w", coordinator.port, &format!("http://{place}"), &[]);
     let (view, finished) = cluster.watch(&coordinator, &first);
     assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
-    let judged = ["judge", "latest", "--with", text(&other)];
+    let judged = ["rejudge", "latest", "--with", text(&other)];
     let second = printed(cluster.kgfleet(&coordinator, &judged)).trim().to_owned();
     let (view, finished) = cluster.watch(&coordinator, &second);
     assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
@@ -100,6 +100,6 @@ fn a_pipeline_of_a_fleet_has_the_tables_reports_and_sheets_that_it_has_beside_it
     from_afar(&["halu", "sample", &run, "--out", "x.csv"]).expect(2).says(&[&run, "is no pipeline"]);
     from_afar(&["table", &run, "--show", "halu"]).expect(2).says(&["none is named"]);
     from_afar(&["table", "nothing"]).expect(2).says(&["nothing"]);
-    far.kgfleet(&["pull", &first, "--from", &url]).expect(0).says(&[&first, "its documents"]);
+    far.kgfleet(&["copy", &first, "--from", &url]).expect(0).says(&[&first, "its documents"]);
     assert_eq!(printed(far.kgfleet(&agreement)), printed(near.kgfleet(&agreement)));
 }

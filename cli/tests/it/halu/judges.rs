@@ -66,7 +66,7 @@ fn truth(data: &Data, configuration: &str) -> String {
 /// Judges the answers of a pipeline by other judges; the name of the new pipeline.
 fn judged_again(data: &Data, truth: &str, configuration: &str, code: i32) -> String {
     let file = data.write("erring.toml", configuration);
-    let judged = data.kgfleet(&["judge", truth, "--with", file.to_str().unwrap(), "--json"]).expect(code);
+    let judged = data.kgfleet(&["rejudge", truth, "--with", file.to_str().unwrap(), "--json"]).expect(code);
     view(&judged).run.to_string()
 }
 
@@ -273,7 +273,7 @@ fn a_wording_of_ones_own_is_asked_in_and_named() {
     let first = "Own words. {{fact}}\n{{answer}}\nReply with one of these words: EXPLICITLY STATED, NOT MENTIONED, CONTRADICTED";
     let worded = format!("{text}[wordings.llm]\nfirst = \"\"\"{first}\"\"\"\n");
     let file = data.write("worded.toml", &worded);
-    let judged = data.kgfleet(&["judge", &own, "--with", file.to_str().unwrap(), "--json"]).expect(0);
+    let judged = data.kgfleet(&["rejudge", &own, "--with", file.to_str().unwrap(), "--json"]).expect(0);
     let name = view(&judged).run.to_string();
     let (before, after) = (said(&data, &own, "llm"), said(&data, &name, "llm"));
     assert!(!before.is_empty() && before.keys().all(|prompt| !prompt.starts_with("Own words.")));
@@ -330,7 +330,7 @@ fn one_judge_alone_is_asked_about_the_same_answers() {
         .concat();
     let alone = models.replace("\"kghalubench\"", "\"kghalubench-baseline\"");
     let file = data.write("alone.toml", format!("{alone}{judges}"));
-    let judged = data.kgfleet(&["judge", &name, "--with", file.to_str().unwrap(), "--json"]).expect(0);
+    let judged = data.kgfleet(&["rejudge", &name, "--with", file.to_str().unwrap(), "--json"]).expect(0);
     let baseline = view(&judged).run.to_string();
     assert!(said(&data, &baseline, "abstain").is_empty(), "that verdict is taken over");
     let sheet = data.path().join("sheet.csv");
@@ -368,7 +368,8 @@ fn settings_of_a_configuration_decide_and_what_was_asked_before_is_not_asked_aga
     // With the highest threshold more overviews are about other entities.
     let settings = "[settings]\nclassifier_window = 120\nsimilarity_threshold = 1.0\n";
     let strict = data.write("strict.toml", format!("{text}{settings}"));
-    let judged = data.kgfleet(&["judge", &of_parts, "--with", strict.to_str().unwrap(), "--json"]).expect(0);
+    let judged =
+        data.kgfleet(&["rejudge", &of_parts, "--with", strict.to_str().unwrap(), "--json"]).expect(0);
     let strict = view(&judged).run.to_string();
     let bok = |pipeline: &str| rows(&data, pipeline, "halu")[0]["Halu_BOK %"].as_f64().unwrap();
     assert!(bok(&strict) > bok(&of_parts), "{} and {}", bok(&strict), bok(&of_parts));

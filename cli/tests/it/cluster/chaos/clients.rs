@@ -45,8 +45,8 @@ impl Deed {
             Self::Retry => "retry",
             Self::Remove => "rm",
             Self::Submit(_) => "submit",
-            Self::Bundle => "bundle",
-            Self::Unbundle => "unbundle",
+            Self::Bundle => "copy --to",
+            Self::Unbundle => "copy --from",
             Self::Verify => "verify",
         }
     }
@@ -165,7 +165,7 @@ impl Clients {
             Deed::Bundle => {
                 let is_judged = submitted.is_some_and(|submitted| submitted.is_judged);
                 let run = if is_judged { format!("{of}.ask.{EXTRACTS}.1") } else { of.to_owned() };
-                command.args(["bundle", &run, "--out"]).arg(path.with_extension("kgbundle"));
+                command.args(["copy", &run, "--to"]).arg(path.with_extension("kgbundle"));
                 bundle = Some((run, path.with_extension("kgbundle"), path.with_extension("unbundled")));
             }
             deed => {
@@ -250,7 +250,7 @@ impl Clients {
             Deed::Bundle => {
                 let Some((run, file, to)) = &bundle else { return };
                 let mut command = kgfleet();
-                command.arg("unbundle").arg(file).arg("--to").arg(to);
+                command.args(["copy", "--from"]).arg(file).arg("--data-dir").arg(to);
                 self.follow(Deed::Unbundle, run, &mut command, bundle.clone(), now);
             }
             Deed::Unbundle => {

@@ -1,4 +1,4 @@
-//! `kgfleet spool`: undelivered records of the workers on this machine.
+//! `kgfleet workers spool`: undelivered records of the workers on this machine.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,10 +9,11 @@ use worker::outbox::spools;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::Table;
+use crate::kit::output::note;
 
 /// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -59,8 +60,8 @@ impl Place {
     }
 }
 
-/// `kgfleet spool`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+/// `kgfleet workers spool`.
+pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::List(arguments) => list(&arguments),
         Command::Drop(arguments) => drop_records(&arguments),
@@ -106,7 +107,7 @@ fn drop_records(arguments: &DropArguments) -> anyhow::Result<ExitCode> {
     let mut left = false;
     for found in arguments.place.spools()?.into_iter().filter(meant) {
         match spools::drop_records(&found.dir, run.as_ref()) {
-            Ok(dropped) => eprintln!("{}: {dropped} records dropped", found.dir.display()),
+            Ok(dropped) => note!("{}: {dropped} records dropped", found.dir.display()),
             Err(error) => {
                 left = true;
                 eprintln!("kgfleet: {error}; stop the worker first to drop its records");

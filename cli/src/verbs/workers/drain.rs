@@ -1,4 +1,4 @@
-//! `kgfleet drain`.
+//! `kgfleet workers drain`.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,13 @@ use domain::WorkerId;
 use domain::control::Control;
 
 use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::output::note;
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 
 /// Ask a worker to finish what it holds and end.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Name of the worker, see `kgfleet workers`.
     worker: String,
     /// Print JSON.
@@ -21,8 +22,8 @@ pub struct Arguments {
     remote: Remote,
 }
 
-/// `kgfleet drain`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+/// `kgfleet workers drain`.
+pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = arguments.remote.client()?;
         client.drain_worker(&WorkerId::new(&*arguments.worker)).await.map_err(explained)?;
@@ -33,7 +34,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 serde_json::json!({ "worker": arguments.worker, "draining": true })
             )?;
         }
-        eprintln!("worker {} was asked to drain; `kgfleet workers` shows when it is gone", arguments.worker);
+        note!("worker {} was asked to drain; `kgfleet workers` shows when it is gone", arguments.worker);
         Ok(ExitCode::Success)
     })
 }

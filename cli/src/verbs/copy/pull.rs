@@ -1,4 +1,4 @@
-//! `kgfleet pull`.
+//! Copies a run from a folder, an object store or a fleet to this machine.
 
 use std::path::Path;
 
@@ -11,35 +11,14 @@ use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::kit::runtime::block_on;
-use crate::place::data_dir::DataDir;
-use crate::place::remote::ClientTls;
+use crate::place::remote::MaybeRemote;
 use crate::place::{disclosure, fetch, folders, local, names};
 
-/// Copy a run, or a judged benchmark with all its runs, from a folder, an object store or a fleet to this machine, and check
-/// that it arrived.
-///
-/// From a coordinator come the records that count; asking again completes a run that went on. Protected texts come
-/// only to operators.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[arg(help = names::HELP)]
-    run: String,
-    /// Where from: as for `push`, or the address of a coordinator, http:// or https://.
-    #[arg(long, value_name = "PLACE")]
-    from: String,
-    #[command(flatten)]
-    tls: ClientTls,
-    #[command(flatten)]
-    data: DataDir,
-}
-
-/// `kgfleet pull`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let data = arguments.data.path();
+pub(super) fn run(run: &str, from: &str, remote: &MaybeRemote, data: &Path) -> anyhow::Result<ExitCode> {
     let place = data.display().to_string();
-    let (name, documents) = if copy::is_coordinator(&arguments.from) {
-        let remote = arguments.tls.remote(&arguments.from);
-        let fetched = fetch::fetch(&remote, &arguments.run)?;
+    let (name, documents) = if copy::is_coordinator(from) {
+        let remote = remote.at(from);
+        let fetched = fetch::fetch(&remote, run)?;
         for (dir, manifest) in &fetched.runs {
             copy::tell(&from_fetched(dir, manifest, data)?, &place)?;
         }
@@ -47,12 +26,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (fetched.name, documents)
     } else {
         let mirror = copy::mirror()?;
-        let from = copy::open(&arguments.from, mirror.path())?;
-        let name = block_on(async { names::of_sink(&arguments.run, &*from).await })?;
-        let documents = block_on(local::documents_in(&name, &from))?;
+        let there = copy::open(from, mirror.path())?;
+        let name = block_on(async { names::of_sink(run, &*there).await })?;
+        let documents = block_on(local::documents_in(&name, &there))?;
         let runs = documents.as_ref().map(|documents| documents.runs().cloned().collect());
-        for run in runs.unwrap_or_else(|| vec![name.clone()]) {
-            copy::tell(&copy::into_folder(&from, data, &run)?, &place)?;
+        for part in runs.unwrap_or_else(|| vec![name.clone()]) {
+            copy::tell(&copy::into_folder(&there, data, &part)?, &place)?;
         }
         (name, documents)
     };

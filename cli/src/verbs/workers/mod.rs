@@ -1,5 +1,8 @@
 //! `kgfleet workers`.
 
+mod drain;
+mod spool;
+
 use std::io::{self, Write};
 
 use domain::control::Control;
@@ -9,9 +12,12 @@ use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 
-/// List the workers of a coordinator.
+/// List the workers of a fleet, drain one, or look after the records that workers of this machine have not delivered.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -19,8 +25,19 @@ pub struct Arguments {
     remote: Remote,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Drain(drain::Arguments),
+    Spool(spool::Arguments),
+}
+
 /// `kgfleet workers`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        None => {}
+        Some(Command::Drain(arguments)) => return drain::run(arguments),
+        Some(Command::Spool(arguments)) => return spool::run(arguments),
+    }
     block_on(async {
         let client = arguments.remote.client()?;
         let workers = client.workers().await.map_err(explained)?;

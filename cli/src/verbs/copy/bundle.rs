@@ -1,4 +1,4 @@
-//! `kgfleet bundle`: a benchmark as one file.
+//! Writes a benchmark as one file.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,49 +21,32 @@ use crate::files::copy;
 use crate::files::export::{ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{FolderReader, KindBenchmarks, KindInputs};
 use crate::kit::exit_code::{ExitCode, explained, usage};
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
+use crate::place::fetch;
 use crate::place::remote::MaybeRemote;
-use crate::place::{fetch, names};
 
 /// The categories of the report.
 const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];
 
-/// Write a run, or a judged benchmark with all its runs, as one file, to keep and to cite: records, manifests, packs, a
-/// report and tables, each with its hash.
-///
-/// Of protected exercises, records and packs are encrypted as they are stored, for the identity that is published with
-/// kgfleet, and the report and the tables have no texts, unless --plaintext is given. Where keys are is left out of the
-/// configuration.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[arg(help = names::HELP)]
-    run: String,
-    /// The file. Default: the name of the run, in the current folder.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Write texts of protected exercises into the report and the table.
-    #[arg(long)]
+pub(super) fn run(
+    run: &str,
+    out: &Path,
     plaintext: bool,
-    #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
-}
-
-/// `kgfleet bundle`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = arguments.remote.named() {
+    remote: &MaybeRemote,
+    data: &DataDir,
+) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = remote.named()? {
         // The fetched folder is read before it is removed.
-        let fetched = fetch::fetch(&remote, &arguments.run)?;
+        let fetched = fetch::fetch(&remote, run)?;
         fetched.refuse_redacted()?;
-        return write(&arguments, fetched.opened(), fetched.data_dir());
+        return write(out, plaintext, fetched.opened(), fetched.data_dir());
     }
-    write(&arguments, arguments.data.open_all(&arguments.run)?, arguments.data.path())
+    write(out, plaintext, data.open_all(run)?, data.path())
 }
 
-fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> anyhow::Result<ExitCode> {
+fn write(out: &Path, plaintext: bool, mut opened: OpenedBenchmark, data: &Path) -> anyhow::Result<ExitCode> {
     let documents = opened.documents(data)?;
     let OpenedBenchmark { name, runs, is_judged } = opened;
     // A log that grows while it is read would not be what its hash says.
@@ -71,7 +54,7 @@ fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> any
     let made = tempfile::tempdir().context("cannot make a temporary folder")?;
     let Made { mut contents, read_me, holds } = match (documents, runs.as_slice()) {
         (Some(documents), runs) => judged(documents, &name, runs, data, made.path())?,
-        (None, [(dir, manifest)]) if !is_judged => one_run(dir, manifest, arguments.plaintext, made.path())?,
+        (None, [(dir, manifest)]) if !is_judged => one_run(dir, manifest, plaintext, made.path())?,
         (None, _) => {
             return Err(usage!("the documents of benchmark {name} are not here; name one of its runs"));
         }
@@ -92,10 +75,9 @@ fn write(arguments: &Arguments, mut opened: OpenedBenchmark, data: &Path) -> any
     if names_of_keys {
         say("the names of keys (key, key_env, key_file) stay here");
     }
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kgbundle")));
-    let head = bundle::write(&out, &name, &contents)?;
-    say(&format!("wrote {} ({holds}, {} files)", out.display(), head.files.len()));
-    writeln!(io::stdout().lock(), "{}  {}", copy::sha256_of(&out)?, out.display())?;
+    let head = bundle::write(out, &name, &contents)?;
+    note!("wrote {} ({holds}, {} files)", out.display(), head.files.len());
+    writeln!(io::stdout().lock(), "{}  {}", copy::sha256_of(out)?, out.display())?;
     Ok(ExitCode::Success)
 }
 
@@ -236,7 +218,7 @@ fn read_me_of_run(manifest: &RunManifest, dialogues: usize) -> String {
          dialogues.csv         one row per dialogue; dialogues.provenance.json says what its numbers mean\n\
          data/runs             manifest and record log\n\
          data/packs            the exercises, encrypted with age for the identity that is published with kgfleet\n\n\
-         `kgfleet unbundle FILE` checks every file and stores the run; `kgfleet table`, `report`, `export` and `show` then\n\
+         `kgfleet copy --from FILE` checks every file and stores the run; `kgfleet table`, `report`, `export` and `show` then\n\
          read it. Without kgfleet: `zstd -d < FILE | tar x`.\n",
         manifest.run,
         manifest.created_at,
@@ -263,7 +245,7 @@ fn read_me_of_judged(name: &RunId, runs: &[(RunDir, RunManifest)], files: &[Stri
          data/runs             manifests and record logs: answers, and what judges said about them\n\
          data/packs            the exercises and the questions to judges, encrypted with age for the identity that is published\n\
                                with kgfleet\n\n\
-         `kgfleet unbundle FILE` checks every file and stores the benchmark; `kgfleet table`, `report`, `export` and `show`\n\
+         `kgfleet copy --from FILE` checks every file and stores the benchmark; `kgfleet table`, `report`, `export` and `show`\n\
          then read it. Without kgfleet: `zstd -d < FILE | tar x`.\n",
         env!("CARGO_PKG_VERSION"),
         runs.join("\n"),

@@ -1,4 +1,4 @@
-//! `kgfleet rejudge`.
+//! Judges the recorded answers of a run again with the current scorer, as a new run.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,40 +17,16 @@ use tasks::{Dialogue, Effort, Evaluation, Task, TaskClass};
 
 use crate::files::copy;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::Table;
+use crate::kit::output::{Table, note};
 use crate::place::data_dir::DataDir;
 use crate::place::targets::Targets;
-use crate::place::{disclosure, folders, names, packs as material, trust};
+use crate::place::{disclosure, folders, packs as material, trust};
 
 /// Records between two syncs of the new log.
 const COMMIT_EVERY: usize = 256;
 
 /// Changed dialogues that are printed one by one; the rest is counted.
 const CHANGES_PRINTED_MAX: usize = 20;
-
-/// Judge the recorded answers of a run again with the current scorer, as a new run.
-///
-/// The new run has the records of the old one with current scores, and `rejudged_from` in its manifest; failed
-/// dialogues stay failed. The old run is unchanged; a run that some process writes is refused. Answers are judged in
-/// this process, without a sandbox.
-///
-/// With --pack, other checks judge the same answers: a pack, or a task file whose weights or checks were changed. It must ask
-/// what the run asked, every prompt byte for byte; otherwise nothing is judged.
-///
-/// Exit code 4: the run's log is damaged; the rest was judged.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[arg(help = names::HELP)]
-    run: String,
-    /// The pack or task file to judge by. Default: the pack of the run.
-    #[arg(long, value_name = "PACK")]
-    pack: Option<String>,
-    /// Print JSON: the new run and every changed dialogue, with its scores before and after.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    data: DataDir,
-}
 
 /// A dialogue whose scores changed.
 #[derive(Serialize)]
@@ -77,9 +53,16 @@ impl TaskTally {
     }
 }
 
-/// Runs the command.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+/// What is judged again, and by what.
+pub(super) struct ScoredAgain<'a> {
+    pub run: &'a str,
+    pub pack: Option<&'a str>,
+    pub data: &'a DataDir,
+    pub json: bool,
+}
+
+pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = wanted.data.open(wanted.run)?;
     // A run that is being written does not have all of its records yet.
     let _whole = dir.lock()?;
     let mut damages = 0_u64;
@@ -87,12 +70,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         damages += 1;
         eprintln!("the record log is damaged: {damage}; the dialogues in that place are not judged");
     })?;
-    let pack_name = match &arguments.pack {
-        Some(name) => name.as_str(),
+    let pack_name = match wanted.pack {
+        Some(name) => name,
         None => manifest.configuration.get("pack").and_then(|name| name.as_str()).unwrap_or(material::CORE),
     };
     let pack = material::open_pack(pack_name)?;
-    check_pack(&arguments, &manifest, &pack)?;
+    check_pack(wanted, &manifest, &pack)?;
     let labels: Vec<TaskLabel> = index.iter().map(|(key, _)| key.task).collect();
     let tasks = pack.build_selected(&pack.graphs()?.build(), |task| labels.contains(&task.label))?;
 
@@ -116,7 +99,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let cipher = disclosure::cipher(&manifest)?;
     // It joins the other runs when it is whole: half of the records would look like an interrupted run, which
     // `kgfleet resume` continues with answers of today.
-    let data_dir = arguments.data.path();
+    let data_dir = wanted.data.path();
     let apart = tempfile::tempdir_in(data_dir)
         .with_context(|| format!("cannot make a folder in {}", data_dir.display()))?;
     let new_dir = RunDir::create(apart.path(), &rejudged)?;
@@ -143,13 +126,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 
     let mut out = io::stdout().lock();
-    if arguments.json {
+    if wanted.json {
         let told = json!({ "run": rejudged.run, "rejudged_from": manifest.run, "dialogues": index.len(), "changes": changes });
         writeln!(out, "{told}")?;
     } else {
         print(&tallies, &changes, &mut out)?;
     }
-    eprintln!("run {} has the records of run {}, judged again", rejudged.run, manifest.run);
+    note!("run {} has the records of run {}, judged again", rejudged.run, manifest.run);
     Ok(if damages > 0 { ExitCode::BadInput } else { ExitCode::Success })
 }
 
@@ -159,8 +142,8 @@ fn is_of_run(manifest: &RunManifest, pack: &Pack) -> bool {
 }
 
 /// Refuses another pack, unless the user named it: scores on other exercises say nothing about the scorer.
-fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
-    if !is_of_run(manifest, pack) && arguments.pack.is_none() {
+fn check_pack(wanted: &ScoredAgain<'_>, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
+    if !is_of_run(manifest, pack) && wanted.pack.is_none() {
         bail!(usage!(
             "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
             manifest.run,

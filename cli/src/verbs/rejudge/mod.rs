@@ -1,0 +1,61 @@
+//! `kgfleet rejudge`: by the `scorer`, or by other `judges`.
+
+mod judges;
+mod scorer;
+
+use std::path::PathBuf;
+
+use crate::engine::start::{self, Common};
+use crate::kit::exit_code::{ExitCode, usage};
+use crate::place::data_dir::DataDir;
+use crate::place::names;
+use crate::place::remote::MaybeRemote;
+
+/// Judge recorded answers again, and keep what comes of it beside the old: a run with the current scorer, a judged benchmark with
+/// other judges.
+///
+/// Of a run of this machine, the new run has the records of the old one with current scores, and `rejudged_from` in its manifest;
+/// failed dialogues stay failed. A run that some process writes is refused. Answers are judged in this process, without a
+/// sandbox. With --pack, other checks judge the same answers: a pack, or a task file whose weights or checks were changed. It
+/// must ask what the run asked, every prompt byte for byte; otherwise nothing is judged.
+///
+/// Of a judged benchmark, here or in a fleet, --with names a configuration that has other judges in it. The answers are taken
+/// over, and so is every verdict that the same judge gave to the same question; only the rest is asked. The result is a judged
+/// benchmark of its own. The options of `kgfleet run` are for this.
+///
+/// Exit codes: 0, 2, 3; 4 the run's log is damaged, and the rest was judged; with --with as for `kgfleet run`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(help = names::HELP)]
+    run: String,
+    /// The pack or task file to judge by. Default: the pack of the run.
+    #[arg(long, value_name = "PACK", conflicts_with = "config")]
+    pack: Option<String>,
+    /// The configuration with other judges.
+    #[arg(long = "with", value_name = "CONFIG")]
+    config: Option<PathBuf>,
+    /// End where a judge cannot be reached, instead of waiting for it.
+    #[arg(long, requires = "config")]
+    no_wait: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `kgfleet rejudge`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { run, pack, config, no_wait, remote, common } = arguments;
+    let remote = start::named(&remote, &common)?;
+    if let Some(config) = config {
+        return judges::run(judges::JudgedAgain { name: run, config, waits: !no_wait, common }, remote);
+    }
+    if remote.is_some() {
+        return Err(usage!(
+            "runs of a fleet are judged again once they are here: `kgfleet copy {run} --from URL`; a judged benchmark is, with \
+             --with CONFIG"
+        ));
+    }
+    let data = DataDir::at(&common.data_dir);
+    scorer::run(&scorer::ScoredAgain { run: &run, pack: pack.as_deref(), data: &data, json: common.json })
+}
