@@ -162,12 +162,11 @@ impl Pack {
             builder = match graph.source.clone() {
                 GraphSource::Stored { file, .. } => {
                     self.parts.text(&file)?;
-                    let parts = self.parts.clone();
-                    builder.with(&graph.name, format, move || {
-                        parts
-                            .get(&file)
-                            .map(|content| content.to_vec())
-                            .ok_or_else(|| format!("no entry `{file}`"))
+                    // Of all parts this one, so that a deferred graph does not keep the others.
+                    let content = self.parts.get(&file).cloned();
+                    builder.with(&graph.name, format, move || match &content {
+                        Some(content) => Ok(content.to_vec()),
+                        None => Err(format!("no entry `{file}`")),
                     })
                 }
                 GraphSource::Generated { generator: Generator::Bestiary, seed, triples, sha256 } => {
@@ -220,7 +219,7 @@ impl Pack {
 /// Parses the task of a label: TOML, written by people, which may refer to files, or JSON, written by programs.
 fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
     let (toml, json) = (format!("tasks/{label}.toml"), format!("tasks/{label}.json"));
-    let (path, task): (_, TaskData) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
+    let (path, mut task): (_, TaskData) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
         let task = serde_json::from_str(parts.text(&json)?).map_err(|e| parts.invalid(&json, e))?;
         (json, task)
     } else {
@@ -229,6 +228,9 @@ fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
         let task = serde_json::from_value(value).map_err(|e| parts.invalid(&toml, e))?;
         (toml, task)
     };
+    for case in task.cases.iter_mut().filter_map(Arc::get_mut) {
+        case.shrink_to_fit();
+    }
     if task.label != *label {
         return Err(parts.invalid(&path, format_args!("it holds the task `{}`", task.label)));
     }

@@ -56,6 +56,38 @@ pub struct CaseData {
     pub malformed_answer: Option<String>,
 }
 
+impl CaseData {
+    /// Gives back the room that reading left in its fields: a file may have thousands of cases, held for as long as a run.
+    pub fn shrink_to_fit(&mut self) {
+        shrink_fields(&mut self.data);
+        shrink_fields(&mut self.prompt);
+        self.uid.shrink_to_fit();
+        self.first_prompts.shrink_to_fit();
+        let answers = [&mut self.reference_answer, &mut self.wrong_answer, &mut self.malformed_answer];
+        answers.into_iter().flatten().chain(&mut self.first_prompts).for_each(String::shrink_to_fit);
+    }
+}
+
+fn shrink_fields(fields: &mut Map<String, Value>) {
+    for (_, value) in fields.iter_mut() {
+        shrink_value(value);
+    }
+    // A map has no such call; one that is made of as many fields as it gets has no more room than these.
+    *fields = std::mem::take(fields).into_iter().collect();
+}
+
+fn shrink_value(value: &mut Value) {
+    match value {
+        Value::String(text) => text.shrink_to_fit(),
+        Value::Array(items) => {
+            items.iter_mut().for_each(shrink_value);
+            items.shrink_to_fit();
+        }
+        Value::Object(fields) => shrink_fields(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// A case with its exercise.
 pub struct Case {
     pub data: Arc<CaseData>,
