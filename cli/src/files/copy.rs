@@ -16,8 +16,7 @@ use results::{RunDir, RunManifest, Sink, sink};
 use sha2::{Digest, Sha256};
 
 use crate::kit::exit_code::Exit;
-use crate::kit::output::note;
-use crate::kit::output::{explain, say};
+use crate::kit::output::{explain, note, say};
 use crate::kit::runtime::block_on;
 use crate::place::{folders, local};
 
@@ -43,13 +42,11 @@ fn lock_if_there(data: &Path, run: &RunId) -> anyhow::Result<Option<RunLock>> {
 /// Prints what was copied.
 pub fn tell(moved: &Transferred, place: &str) -> io::Result<()> {
     let Transferred { manifest, files, copied, bytes, log_hash } = moved;
-    say(&match copied {
-        0 => format!("run {} is in {place}: all {files} files are the same", manifest.run),
-        _ => format!(
-            "run {} is in {place}: {copied} of {files} files copied ({bytes} bytes), all compared",
-            manifest.run
-        ),
-    });
+    let run = &manifest.run;
+    match copied {
+        0 => note!("run {run} is in {place}: all {files} files are the same"),
+        _ => note!("run {run} is in {place}: {copied} of {files} files copied ({bytes} bytes), all compared"),
+    }
     writeln!(io::stdout().lock(), "{log_hash}  {}", manifest.run)
 }
 

@@ -1,7 +1,6 @@
 //! Writes a run's winning records as files for people and tools.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use serde_json::Value;
 use tasks::{Compat, Task};
 
 use crate::kit::exit_code::usage;
-use crate::kit::output::{explain, say};
+use crate::kit::output::{explain, note, say};
 use crate::place::disclosure::{self, Disclosure, TextForm};
 use crate::place::{folders, packs as material};
 
@@ -246,5 +245,5 @@ pub fn tell(path: &Path, written: Written) {
     if written.left_out > 0 {
         line.push_str(&format!("; {} without scores left out", written.left_out));
     }
-    let _ = writeln!(io::stderr(), "{line})");
+    note!("{line})");
 }

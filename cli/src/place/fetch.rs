@@ -15,8 +15,7 @@ use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
 use crate::kit::exit_code::{explained, usage};
-use crate::kit::output::note;
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::{MaybeRemote, Remote};
 use crate::place::{disclosure, folders, local, packs};

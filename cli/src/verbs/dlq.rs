@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use domain::control::{Control, DeadLetterView};
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
-use crate::kit::output::note;
-use crate::kit::output::{Table, printable};
+use crate::kit::output::{Table, note, printable};
 use crate::place::names;
 use crate::place::remote::Remote;
 

@@ -7,8 +7,7 @@ use domain::control::Control;
 use url::Url;
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
-use crate::kit::output::note;
-use crate::kit::output::{Table, say};
+use crate::kit::output::{Table, note, say};
 use crate::kit::runtime::block_on;
 use crate::kit::screen::Screen;
 use crate::place::contexts::{self, Contexts, FleetContext, HERE};

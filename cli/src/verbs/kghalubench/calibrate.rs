@@ -10,8 +10,7 @@ use serde_json::json;
 
 use super::whose::Whose;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::note;
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///

@@ -12,8 +12,7 @@ use rdf::stream::{StreamError, StreamFormat, read_triples};
 use rdf::{NamedOrBlankNode, RdfFormat};
 
 use crate::kit::exit_code::{Exit, usage};
-use crate::kit::output::note;
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 
 /// Maximum size of a document that is read into memory, in bytes. In memory it takes some twenty times as much.
 const IN_MEMORY_BYTES_MAX: u64 = 16 << 20;

@@ -18,8 +18,7 @@ use benchmarks::kinds::kghalubench::show::{agreement, rates};
 use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::note;
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 
 /// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;

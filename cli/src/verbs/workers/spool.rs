@@ -8,8 +8,7 @@ use serde_json::json;
 use worker::outbox::spools;
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::Table;
-use crate::kit::output::note;
+use crate::kit::output::{Table, note};
 
 /// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]

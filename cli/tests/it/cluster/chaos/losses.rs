@@ -321,6 +321,7 @@ fn a_flipped_bit_of_a_last_frame_is_to_be_named_where_a_note_says_that_it_was_wh
     let data = tempfile::tempdir().unwrap();
     let run = RunId::new("r");
     let log = log_of(data.path(), &run);
+    fs::create_dir_all(&log).unwrap();
     let (mut writer, _) = LogWriter::open(&log, LogOptions::default()).unwrap();
     for ticket in 0..2 {
         writer.append_raw(ticket, "{}").unwrap();
