@@ -160,7 +160,7 @@ impl MaybeRemote {
         Remote::of(FleetAddress { coordinator: vec![address.to_owned()], tls: self.address.tls.clone() })
     }
 
-    /// The fleet in which a verb acts; `None` for this machine. Says so where only the file of contexts does.
+    /// The fleet in which a verb acts; `None` for this machine.
     ///
     /// # Errors
     /// There is no such context.
@@ -169,13 +169,6 @@ impl MaybeRemote {
             return Ok(None);
         }
         let Some(found) = found(self.context.as_deref(), &self.address)? else { return Ok(None) };
-        if self.context.is_none()
-            && let Some(name) = &found.context
-        {
-            static SAID: Once = Once::new();
-            let place = found.fleet.coordinators.join(" or ");
-            SAID.call_once(|| note!("in context {name} ({place}); --context {HERE} is this machine"));
-        }
         Ok(Some(Remote { context: found.context, address: self.address.clone() }))
     }
 }
@@ -231,7 +224,7 @@ impl ClientTls {
     }
 }
 
-/// The fleet that the options mean, or the current context; `None` where nothing says so.
+/// The fleet that the options mean, or the current context, which is then said; `None` where nothing says so.
 fn found(context: Option<&str>, address: &FleetAddress) -> anyhow::Result<Option<FoundFleet>> {
     let of_context = |name: &str, fleet: &FleetContext| {
         let fleet = address.tls.over(fleet.clone());
@@ -251,7 +244,11 @@ fn found(context: Option<&str>, address: &FleetAddress) -> anyhow::Result<Option
         }
         None => {
             let contexts = Contexts::of_user()?;
-            Ok(contexts.current()?.and_then(|(name, fleet)| of_context(name, fleet)))
+            let Some((name, fleet)) = contexts.current()? else { return Ok(None) };
+            static SAID: Once = Once::new();
+            let place = fleet.coordinators.join(" or ");
+            SAID.call_once(|| note!("in context {name} ({place}); --context chooses another one"));
+            Ok(of_context(name, fleet))
         }
     }
 }

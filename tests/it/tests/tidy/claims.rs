@@ -123,7 +123,7 @@ fn documents_name_commands_and_options_that_exist() {
 /// The options of every command, those of its subcommands included, from the generated reference.
 fn options_by_command() -> BTreeMap<String, BTreeSet<String>> {
     let reference = fs::read_to_string(root().join("docs/reference/cli.md")).unwrap();
-    let mut commands = BTreeMap::new();
+    let mut commands: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for section in reference.split("\n## kgfleet ").skip(1) {
         let verb = section.split_whitespace().next().unwrap().to_owned();
         let rows = section.lines().filter_map(|line| option(line.strip_prefix("| `")?));
