@@ -92,6 +92,8 @@ fn a_run_is_pushed_and_pulled_whole_and_again_without_effect() {
     }
     data.kgfleet(&["copy", "latest", "--to", "http://127.0.0.1:1"]).expect(2).says(&["takes no runs"]);
     data.kgfleet(&["copy", "latest", "--to", "ftp://somewhere"]).expect(2).says(&["s3://BUCKET"]);
+    let of_fleet = ["copy", "latest", "--to", "elsewhere", "--coordinator", "http://127.0.0.1:1"];
+    data.kgfleet(&of_fleet).expect(2).says(&["--from URL"]);
     data.kgfleet(&["copy", "nothing", "--from", &url]).expect(3).says(&["nothing"]);
 }
 

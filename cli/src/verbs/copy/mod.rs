@@ -66,6 +66,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (Some(run), Some(to), None) if is_bundle(&to) => {
             bundle::run(&run, Path::new(&to), plaintext, &remote, &data)
         }
+        (Some(_), Some(_), None) if remote.named()?.is_some() => Err(usage!(
+            "a run of a fleet is copied here, with --from URL, or into a bundle, with --to FILE.kgbundle; --context here copies \
+             one of this machine"
+        )),
         (Some(run), Some(to), None) => push::run(&run, &to, &data),
         _ => Err(usage!("name a run and --to PLACE, or --from PLACE")),
     }
