@@ -9,7 +9,7 @@ use domain::exchange::Delivery;
 use serde_json::Value;
 use worker::outbox::spool::Spool;
 
-use crate::harness::{CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk};
+use crate::harness::{CHEAP_TASKS, Data, FACTS, Finished, NT_TASK, RunOnDisk, judged_facts};
 
 /// A day, and what is younger than an hour and older than that.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -119,33 +119,14 @@ fn old_runs_go_that_are_over_and_that_nobody_writes() {
     data.kgfleet(&["verify", young.name()]).expect(0);
 }
 
-const JUDGED: &str = r#"
-name = "facts"
-pipeline = "judged-facts"
-seed = 1
-iterations = 2
-tasks = ["FactExtractStatic"]
-[[models]]
-label = "weak"
-connector = "simulated"
-skill = 0.2
-[judges.grader]
-label = "grader"
-connector = "simulated"
-skill = 0.9
-[judges.reviewer]
-label = "reviewer"
-connector = "simulated"
-skill = 0.9
-"#;
-
 #[test]
 fn answers_stay_as_long_as_a_judged_benchmark_takes_them_and_derived_packs_go_with_it() {
     let data = Data::new();
-    let configuration = data.write("facts.toml", JUDGED);
+    let judged = judged_facts(&[FACTS], 2, &[("weak", 0.2)]);
+    let configuration = data.write("facts.toml", &judged);
     data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-sandbox"]).expect(0);
     let base = data.kgfleet(&["runs", "--json"]).expect(0).json()["run"].as_str().unwrap().to_owned();
-    let others = data.write("others.toml", JUDGED.replace("label = \"grader\"", "label = \"other\""));
+    let others = data.write("others.toml", judged.replace("label = \"grader\"", "label = \"other\""));
     let judge = ["rejudge", "latest", "--with", others.to_str().unwrap(), "--no-sandbox"];
     data.kgfleet(&judge).expect(0);
     let folders = ["runs", "packs", "pipelines"].map(|name| data.path().join(name));

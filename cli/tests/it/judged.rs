@@ -4,31 +4,12 @@ use domain::control::{BenchmarkView, RunPhase};
 use rustix::process::Signal;
 
 use crate::harness::process::{finish, kgfleet};
-use crate::harness::{Cluster, Data, NT_TASK, RunOnDisk, free_port};
+use crate::harness::{Cluster, Data, FACTS, NT_TASK, RunOnDisk, free_port, judged_facts};
 
-const CONFIGURATION: &str = r#"
-name = "facts"
-pipeline = "judged-facts"
-seed = 1
-iterations = 20
-tasks = ["FactExtractStatic"]
-[[models]]
-label = "middling"
-connector = "simulated"
-skill = 0.5
-[[models]]
-label = "weak"
-connector = "simulated"
-skill = 0.2
-[judges.grader]
-label = "grader"
-connector = "simulated"
-skill = 0.9
-[judges.reviewer]
-label = "reviewer"
-connector = "simulated"
-skill = 0.9
-"#;
+/// Two models of different skill.
+fn two_models() -> String {
+    judged_facts(&[FACTS], 20, &[("middling", 0.5), ("weak", 0.2)])
+}
 
 /// What came out, whoever did it.
 fn cells(view: &BenchmarkView) -> Vec<(String, String, u64, u64, Option<f64>)> {
@@ -39,7 +20,7 @@ fn cells(view: &BenchmarkView) -> Vec<(String, String, u64, u64, Option<f64>)> {
 }
 
 fn on_one_machine(data: &Data) -> BenchmarkView {
-    let configuration = data.write("facts.toml", CONFIGURATION);
+    let configuration = data.write("facts.toml", two_models());
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
 }
@@ -102,7 +83,8 @@ fn a_judge_that_is_away_is_named_and_without_waiting_the_run_ends_and_can_go_on(
     let away = format!(
         "[judges.grader]\nlabel = \"away\"\nconnector = \"openai-compatible\"\nendpoint = \"{url}\"\n"
     );
-    let (before, behind) = CONFIGURATION.split_once("[judges.grader]").unwrap();
+    let whole = two_models();
+    let (before, behind) = whole.split_once("[judges.grader]").unwrap();
     let reviewer = &behind[behind.find("[judges.reviewer]").unwrap()..];
     let configuration = data.write("away.toml", format!("{before}{away}{reviewer}"));
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-wait"]).expect(3);
@@ -118,7 +100,7 @@ fn a_killed_cluster_and_one_machine_give_the_same_verdicts() {
     let reviewed = expected.cells.iter().any(|cell| cell.task.as_str() == "review" && cell.scored > 0);
     assert!(reviewed, "every stage is used: {:?}", cells(&expected));
 
-    let configuration = cluster.data.write("facts.toml", CONFIGURATION);
+    let configuration = cluster.data.write("facts.toml", two_models());
     let configuration = configuration.to_str().unwrap();
     let place = format!("127.0.0.1:{}", free_port());
     let simulator = cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &place]);
@@ -256,7 +238,7 @@ fn answers_that_are_not_there_yet_are_not_waited_for() {
     let data = Data::new();
     let url = format!("http://127.0.0.1:{}/v1", free_port());
     let away = format!("connector = \"openai-compatible\"\nendpoint = \"{url}\"\n");
-    let configuration = data.write("facts.toml", CONFIGURATION);
+    let configuration = data.write("facts.toml", two_models());
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
     // As a process leaves it that was interrupted before everything was answered.
@@ -264,7 +246,8 @@ fn answers_that_are_not_there_yet_are_not_waited_for() {
     let text = std::fs::read_to_string(&state).unwrap();
     assert!(text.contains("\"finished\""), "{text}");
     std::fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();
-    let (before, _) = CONFIGURATION.split_once("[judges.reviewer]").unwrap();
+    let whole = two_models();
+    let (before, _) = whole.split_once("[judges.reviewer]").unwrap();
     let other = data.write("other.toml", format!("{before}[judges.reviewer]\nlabel = \"other\"\n{away}"));
     let refused = data.kgfleet(&["rejudge", &name, "--with", other.to_str().unwrap(), "--no-wait"]);
     assert_ne!(refused.code(), Some(0), "{refused}");

@@ -6,33 +6,13 @@ use domain::control::{BenchmarkView, RunPhase};
 use rustix::process::Signal;
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, Running, free_port};
+use crate::harness::{Cluster, Data, FACTS, Running, free_port, judged_facts};
 
 /// A pipeline of simulated models with these tasks and iterations.
 fn configuration(tasks: &[&str], iterations: u32) -> String {
-    format!(
-        r#"name = "growing facts"
-pipeline = "judged-facts"
-seed = 1
-iterations = {iterations}
-tasks = {tasks:?}
-[[models]]
-label = "middling"
-connector = "simulated"
-skill = 0.5
-[judges.grader]
-label = "grader"
-connector = "simulated"
-skill = 0.9
-[judges.reviewer]
-label = "reviewer"
-connector = "simulated"
-skill = 0.9
-"#
-    )
+    judged_facts(tasks, iterations, &[("middling", 0.5)])
 }
 
-const FACTS: &str = "FactExtractStatic";
 const FRIENDS: &str = "RdfFriendCount-nt-1";
 
 /// A pipeline of a fleet, and what answers it.

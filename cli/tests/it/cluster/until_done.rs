@@ -10,7 +10,9 @@ use super::winners;
 use crate::harness::cluster::Coordinator;
 use crate::harness::process::is_alive;
 use crate::harness::server::MODEL;
-use crate::harness::{Cluster, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, free_port};
+use crate::harness::{
+    Cluster, FACTS, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, free_port, judged_facts,
+};
 
 const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 
@@ -150,24 +152,9 @@ fn a_coordinator_that_is_killed_when_nothing_is_left_loses_nothing_and_holds_nob
 }
 
 /// A judged benchmark of simulated models.
-const JUDGED: &str = r#"name = "judged facts"
-pipeline = "judged-facts"
-seed = 1
-iterations = 6
-tasks = ["FactExtractStatic"]
-[[models]]
-label = "middling"
-connector = "simulated"
-skill = 0.5
-[judges.grader]
-label = "grader"
-connector = "simulated"
-skill = 0.9
-[judges.reviewer]
-label = "reviewer"
-connector = "simulated"
-skill = 0.9
-"#;
+fn judged() -> String {
+    judged_facts(&[FACTS], 6, &[("middling", 0.5)])
+}
 
 /// The simulator of a benchmark as the command of a worker's own server.
 fn own_server(benchmark: &Path) -> Vec<String> {
@@ -194,7 +181,7 @@ fn with_own_server(
 #[test]
 fn judges_wait_for_their_stages_and_the_judged_do_not_wait_for_them() {
     let Some(cluster) = Cluster::start() else { return };
-    let file = cluster.data.write("judged.toml", JUDGED);
+    let file = cluster.data.write("judged.toml", judged());
     let coordinator = cluster.coordinator();
     let submitted = cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
     let benchmark = submitted.stdout.trim().to_owned();
@@ -217,7 +204,7 @@ fn judges_wait_for_their_stages_and_the_judged_do_not_wait_for_them() {
 #[test]
 fn a_worker_starts_its_own_server_and_takes_it_along() {
     let Some(cluster) = Cluster::start() else { return };
-    let file = cluster.data.write("judged.toml", JUDGED);
+    let file = cluster.data.write("judged.toml", judged());
     let coordinator = cluster.coordinator();
     cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
     let targets = cluster.data.path().join("targets.json");

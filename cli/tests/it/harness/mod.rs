@@ -27,3 +27,30 @@ pub const CHEAP_TASKS: [&str; 4] =
 pub const NT_TASK: &str = CHEAP_TASKS[0];
 pub const TURTLE_TASK: &str = CHEAP_TASKS[2];
 pub const TURTLE_PROMPT: &str = "in turtle syntax";
+
+/// A judged benchmark about these tasks: simulated models, each with its skill, and two simulated judges.
+pub fn judged_facts(tasks: &[&str], iterations: u32, models: &[(&str, f64)]) -> String {
+    let table = |(label, skill): &(&str, f64)| {
+        format!("[[models]]\nlabel = \"{label}\"\nconnector = \"simulated\"\nskill = {skill}\n")
+    };
+    let models: String = models.iter().map(table).collect();
+    format!(
+        r#"name = "facts"
+pipeline = "judged-facts"
+seed = 1
+iterations = {iterations}
+tasks = {tasks:?}
+{models}[judges.grader]
+label = "grader"
+connector = "simulated"
+skill = 0.9
+[judges.reviewer]
+label = "reviewer"
+connector = "simulated"
+skill = 0.9
+"#
+    )
+}
+
+/// A task whose answers such a benchmark can judge.
+pub const FACTS: &str = "FactExtractStatic";
