@@ -69,13 +69,14 @@ impl Inputs {
         inputs: &KindInputs,
     ) -> anyhow::Result<(Vec<KindBenchmarks>, Vec<String>)> {
         let (mut judged, mut others) = (Vec::new(), Vec::new());
+        let remote = self.sources.remote.named()?;
         for name in named {
             // A fetched folder is read before it is removed.
-            let fetched = match self.sources.remote.named()? {
-                Some(remote) if !is_file(name) => judged::fetched(&remote, name)?,
+            let fetched = match &remote {
+                Some(remote) if !is_file(name) => judged::fetched(remote, name)?,
                 _ => None,
             };
-            let reader = match (&fetched, self.sources.remote.named()?) {
+            let reader = match (&fetched, &remote) {
                 _ if is_file(name) => None,
                 (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
                 (None, Some(_)) => None,
