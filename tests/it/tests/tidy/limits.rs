@@ -222,7 +222,7 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/performance.md",
-        "Bytes on this way are bounded once: {} MiB over all workers (`BYTES_IN_FLIGHT_MAX`).",
+        "Bytes on this way are bounded once: {} MiB over all workers (`BYTES_IN_FLIGHT_MAX`)",
         &[("coordinator/src/options.rs", &["const BYTES_IN_FLIGHT_MAX: usize ="], MiB)],
     ),
     (
