@@ -82,7 +82,8 @@ fn a_watched_file_is_checked_again_when_it_or_its_data_change() {
     watching.until_it_says("waiting for a change");
     replace(GRAPH);
     watching.until_it_says("waiting for a change");
-    watching.signal(rustix::process::Signal::INT);
+    // Not Ctrl-C, which what shells start in the background ignores.
+    watching.signal(rustix::process::Signal::TERM);
     assert_eq!(watching.finish().stdout.matches("references 3 of 3").count(), 2);
 }
 
