@@ -31,6 +31,9 @@ pub const CORE: &str = "api/v1";
 /// The group of Jobs and CronJobs.
 pub const BATCH: &str = "apis/batch/v1";
 
+/// The group of Deployments.
+pub const APPS: &str = "apis/apps/v1";
+
 /// Why an account cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {

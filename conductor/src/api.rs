@@ -1,6 +1,6 @@
-//! The calls of a conductor to Kubernetes. There are five: three list the CronJobs, Jobs and pods of one release, one makes a Job
-//! and one deletes it. No object is changed in place, and lists have a size limit. Nothing is tried again here, because the next
-//! round asks anew.
+//! The calls of a conductor to Kubernetes, and of who ends a release. They list the CronJobs, Jobs, Deployments and pods of one
+//! release, make Jobs, and delete Jobs and Deployments. No object is changed in place, and lists have a size limit. Nothing is
+//! tried again here, because the next round asks anew.
 
 use async_trait::async_trait;
 use reqwest::{Method, StatusCode, Url};
@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::account::{AccountError, BATCH, CORE, ServiceAccount, is_name};
-use crate::cluster::{ClusterError, ClusterState, PoolCluster};
+use crate::account::{APPS, AccountError, BATCH, CORE, ServiceAccount, is_name};
+use crate::cluster::{ClusterError, ClusterState, DrainTarget, PodMaker, PoolCluster, ReleaseObjects};
 use crate::objects::{POOL_LABEL, RELEASE_LABEL};
 
 /// Objects that one answer to a list may hold, and answers that one list may take.
@@ -40,6 +40,34 @@ impl KubernetesApi {
         let of_release = format!("{RELEASE_LABEL}={release}");
         let of_pools = format!("{of_release},{POOL_LABEL}");
         Ok(Self { account, of_release, of_pools })
+    }
+
+    /// What there is of the release that makes pods, and all of its pods.
+    pub(crate) async fn release(&self) -> Result<ReleaseObjects, ClusterError> {
+        let deployments = self.list(APPS, "deployments", &self.of_release).await?;
+        let jobs = self.list(BATCH, "jobs", &self.of_release).await?;
+        // Pods last, because those of a Job that is gone by then are the ones to wait for.
+        let pods = self.list(CORE, "pods", &self.of_release).await?;
+        Ok(ReleaseObjects { deployments, jobs, pods })
+    }
+
+    /// Deletes something with its pods.
+    pub(crate) async fn end(&self, target: &DrainTarget) -> Result<(), ClusterError> {
+        let of = match target.kind {
+            PodMaker::Deployment => (APPS, "deployments"),
+            PodMaker::Job => (BATCH, "jobs"),
+        };
+        self.remove(of, &target.name, &target.uid).await
+    }
+
+    /// Deletes an object of a kind with its pods, if it is the one with this `uid`.
+    async fn remove(&self, (group, kind): (&str, &str), name: &str, uid: &str) -> Result<(), ClusterError> {
+        let url = self.account.place(group, kind, Some(name))?;
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        });
+        self.send(&format!("delete {kind}/{name}"), (Method::DELETE, url), Some(&options)).await.map(|_| ())
     }
 
     /// Makes a call, and tells a failure that may pass from one that will not.
@@ -137,11 +165,6 @@ impl PoolCluster for KubernetesApi {
     }
 
     async fn delete(&self, job: &str, uid: &str) -> Result<(), ClusterError> {
-        let url = self.account.place(BATCH, "jobs", Some(job))?;
-        let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
-            "preconditions": {"uid": uid},
-        });
-        self.send(&format!("delete the Job {job}"), (Method::DELETE, url), Some(&options)).await.map(|_| ())
+        self.remove((BATCH, "jobs"), job, uid).await
     }
 }

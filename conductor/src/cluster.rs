@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::objects::{BatchJob, CronJob, POOL_LABEL, ServerPod};
+use crate::objects::{BatchJob, CronJob, Deployment, POOL_LABEL, ServerPod};
 
 /// The objects of the pools of one release.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,29 @@ impl ClusterState {
         }
         Ok(state)
     }
+}
+
+/// What makes the pods of a release, and the pods, those included that are no workers.
+#[derive(Clone, Debug, Default)]
+pub struct ReleaseObjects {
+    pub deployments: Vec<Deployment>,
+    pub jobs: Vec<BatchJob>,
+    pub pods: Vec<ServerPod>,
+}
+
+/// A kind of object that makes pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodMaker {
+    Deployment,
+    Job,
+}
+
+/// An object that is to be deleted with its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrainTarget {
+    pub kind: PodMaker,
+    pub name: String,
+    pub uid: String,
 }
 
 /// Why a cluster did not do something.

@@ -7,12 +7,13 @@
 //! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
 //! [`server`] says where a Job stands; [`rounds`] decides what to start and delete; [`cluster`] is what a conductor asks of
 //! Kubernetes, and [`api`] asks it over HTTP with an [`account`]; [`news`] decides what people are told; [`mod@conduct`] is the loop that joins
-//! them.
+//! them. [`drain`] ends all that works for a release, the conductor first.
 
 pub mod account;
 pub mod api;
 pub mod cluster;
 pub mod conduct;
+pub mod drain;
 pub mod metrics;
 pub mod news;
 pub mod objects;
@@ -24,6 +25,7 @@ pub use account::{AccountError, ServiceAccount};
 pub use api::KubernetesApi;
 pub use cluster::{ClusterError, ClusterState, PoolCluster};
 pub use conduct::{NOTICES_MAX, NewsDesk, RoundReadiness, conduct};
+pub use drain::DrainStep;
 pub use news::{PoolEvent, PoolNews, PoolNotice};
 pub use rounds::{ConductorSettings, Rounds, ServerOrder};
 pub use template::PoolTemplate;

@@ -14,6 +14,9 @@ pub const POOL_LABEL: &str = "kgfleet/pool";
 /// The label with the name of the release.
 pub const RELEASE_LABEL: &str = "app.kubernetes.io/instance";
 
+/// The label with the part of the release that an object is of.
+pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+
 /// The label by which the Job controller marks the pods of a Job.
 pub const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 
@@ -111,6 +114,13 @@ impl ObjectCondition {
     pub fn holding<'a>(conditions: &'a [Self], kind: &str) -> Option<&'a Self> {
         conditions.iter().find(|condition| condition.kind == kind && condition.status == "True")
     }
+}
+
+/// A part of a release that stands.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Deployment {
+    pub metadata: ObjectMetadata,
 }
 
 /// A part of a server.

@@ -5,8 +5,9 @@
 use std::path::Path;
 
 use axum::http::Method;
-use conductor::{ClusterError, KubernetesApi, PoolCluster, ServiceAccount};
+use conductor::{ClusterError, DrainStep, KubernetesApi, PoolCluster, ServiceAccount, drain};
 use harness::kubernetes_api::{ACCOUNT_TOKEN, KubernetesServer};
+use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::{Value, json};
 
@@ -90,4 +91,39 @@ fn what_may_pass_is_told_from_what_will_not() {
         matches!(&gone, ClusterError::Unavailable(reason) if reason.contains("list cronjobs")),
         "{address}: {gone}"
     );
+}
+
+#[test]
+fn a_release_is_drained_conductor_first_and_another_one_is_left_alone() {
+    let (folder, server, runtime) = (tempfile::tempdir().unwrap(), KubernetesServer::start(), runtime());
+    let api = account(folder.path(), &server);
+    let with_uid = |mut object: Value| {
+        object["metadata"]["uid"] = object["metadata"]["name"].clone();
+        object
+    };
+    let put = |kind: &str, object: Value| server.objects().put(kind, with_uid(object));
+    let mut conductor = object("mine-conductor", "mine", None);
+    conductor["metadata"]["labels"]["app.kubernetes.io/component"] = json!("conductor");
+    put("deployments", conductor);
+    put("deployments", object("mine-coordinator", "mine", None));
+    put("deployments", object("mine-hosted", "mine", Some("hosted")));
+    put("jobs", object("mine-a-1", "mine", Some("a")));
+    put("jobs", object("other-a-1", "other", Some("a")));
+    put("pods", object("mine-a-1-0", "mine", Some("a")));
+    let look = || runtime.block_on(drain::look(&api, Timestamp::now()));
+    assert_eq!(look().unwrap().to_string(), "ending mine-conductor");
+    assert_eq!(look().unwrap().to_string(), "ending mine-hosted, mine-a-1");
+    assert_eq!(look().unwrap().to_string(), "waiting for mine-a-1-0");
+    server.objects().of.get_mut("pods").unwrap().remove("mine-a-1-0");
+    assert_eq!(look().unwrap(), DrainStep::Done { lost: Vec::new() });
+    assert_eq!(
+        server.objects().changes,
+        [
+            "DELETE deployments mine-conductor Background",
+            "DELETE deployments mine-hosted Background",
+            "DELETE jobs mine-a-1 Background",
+        ]
+    );
+    server.objects().refusals.push((Method::GET, 403));
+    assert!(matches!(look(), Err(ClusterError::Refused(_))));
 }

@@ -5,7 +5,7 @@
 //! benchmarks, `steer` sends commands to the coordinator of a fleet, `audit_dir` reads audit logs, `queue_login` is the
 //! password of Redis, `fetch` copies runs from there. `packs` and `identities` open packs, `task_files` compiles those of task
 //! files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts, `trust` checks
-//! that its user agreed to that.
+//! that its user agreed to that. `kubernetes` is the namespace of a pod.
 
 pub mod audit_dir;
 pub mod contexts;
@@ -14,6 +14,7 @@ pub mod disclosure;
 pub mod fetch;
 pub mod folders;
 pub mod identities;
+pub mod kubernetes;
 pub mod local;
 pub mod names;
 pub mod packs;

@@ -1,26 +1,21 @@
 //! `kgfleet conduct`.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use conductor::{
-    ConductorSettings, KubernetesApi, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds,
-    ServiceAccount,
-};
+use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds};
 use pool::Limits;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use tokio::sync::mpsc;
-use url::Url;
 
 use crate::engine::notify::{NoticeSender, NoticeTarget};
 use crate::kit::arguments::{hours, seconds};
-use crate::kit::exit_code::{Exit, ExitCode};
+use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::kit::serving::bind;
+use crate::place::kubernetes::KubernetesPlace;
 use crate::place::remote::{self, Remote};
 
 /// Start and end the servers of models on Kubernetes, by what coordinators say that there is to do.
@@ -29,8 +24,9 @@ use crate::place::remote::{self, Remote};
 /// asks a coordinator what models have left, and starts Jobs for those that have work: the longest first, within --gpus and
 /// --gpu-hours. Servers end by themselves when nothing is left. It deletes only servers that will never serve: those whose nodes
 /// do not come, whose images do not come, that do not stay up, or whose node is lost. It tells a coordinator what pools do, and
-/// hands it what ended servers leave. It runs in a pod of the release, and keeps nothing: another one goes on by what is in the
-/// cluster and what coordinators keep. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 the socket failed.
+/// hands it what ended servers leave. It runs in a pod of the release, whose service account may list CronJobs, Jobs and
+/// pods, and create and delete Jobs, and keeps nothing: another one goes on by what is in the cluster and what
+/// coordinators keep. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 the socket failed.
 #[derive(Debug, clap::Args)]
 #[command(mut_args(remote::shown))]
 pub struct Arguments {
@@ -57,16 +53,8 @@ pub struct Arguments {
     /// The release whose pools these are: the label `app.kubernetes.io/instance` of their CronJobs.
     #[arg(long, env = "KGFLEET_RELEASE")]
     release: String,
-    /// Its namespace. Default: that of the service account.
-    #[arg(long, env = "KGFLEET_NAMESPACE")]
-    namespace: Option<String>,
-    /// Folder with `token`, `ca.crt` and `namespace` of a service account that may list CronJobs, Jobs and pods, and create and
-    /// delete Jobs.
-    #[arg(long, value_name = "DIR", default_value = "/var/run/secrets/kubernetes.io/serviceaccount")]
-    account: PathBuf,
-    /// Address of the Kubernetes API.
-    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc")]
-    kubernetes_api: Url,
+    #[command(flatten)]
+    cluster: KubernetesPlace,
     /// Address for /healthz, /readyz and /metrics. Default: none.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
@@ -91,22 +79,6 @@ impl Arguments {
             gpus_per_node: self.gpus_per_node,
         }
     }
-
-    fn cluster(&self) -> anyhow::Result<KubernetesApi> {
-        let namespace = match &self.namespace {
-            Some(namespace) => namespace.clone(),
-            None => namespace_of(&self.account)?,
-        };
-        let account = ServiceAccount::new(self.kubernetes_api.clone(), &self.account, namespace);
-        account.and_then(|account| KubernetesApi::new(account, &self.release)).map_err(Exit::usage)
-    }
-}
-
-fn namespace_of(account: &Path) -> anyhow::Result<String> {
-    let path = account.join("namespace");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}; name the namespace with --namespace", path.display()));
-    Ok(text.map_err(Exit::usage)?.trim().to_owned())
 }
 
 /// `kgfleet conduct`.
@@ -115,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let metrics = Metrics::install()?;
     metrics.introduce("conductor", env!("CARGO_PKG_VERSION"));
     metrics.describe(conductor::metrics::DEFINITIONS);
-    let cluster = arguments.cluster()?;
+    let cluster = arguments.cluster.api(&arguments.release)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         let client = arguments.remote.client()?;

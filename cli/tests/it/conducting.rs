@@ -223,3 +223,45 @@ fn somebody_is_told_of_a_pool_that_is_given_up_and_it_is_tried_again_when_they_s
     play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &server).expect(0);
     drop(conductor);
 }
+
+/// An object of the release, of a component, and of a pool if it is a worker.
+fn of_release(name: &str, component: &str, pool: Option<&str>) -> Value {
+    let mut object = json!({"metadata": {"name": name, "uid": name, "labels": {
+        "app.kubernetes.io/instance": "bench", "app.kubernetes.io/component": component,
+    }}});
+    if let Some(pool) = pool {
+        object["metadata"]["labels"]["kgfleet/pool"] = json!(pool);
+    }
+    object
+}
+
+#[test]
+fn a_release_is_drained_conductor_first_and_its_last_worker_is_waited_for() {
+    let data = crate::harness::Data::new();
+    let (kubernetes, account) = (KubernetesServer::start(), account(data.path()));
+    let account = account.to_str().unwrap();
+    for (kind, object) in [
+        ("deployments", of_release("bench-coordinator", "coordinator", None)),
+        ("deployments", of_release("bench-conductor", "conductor", None)),
+        ("deployments", of_release("bench-hosted", "worker", Some("hosted"))),
+        ("jobs", of_release("bench-alpha-1", "worker", Some("alpha"))),
+        ("pods", of_release("bench-alpha-1-0", "worker", Some("alpha"))),
+    ] {
+        kubernetes.objects().put(kind, object);
+    }
+    let drain = ["workers", "drain", "--release", "bench", "--kubernetes-api", &kubernetes.url, "--account"];
+    let mut ends = data.start(&[&drain[..], &[account]].concat());
+    ends.until_it_says("waiting for bench-alpha-1-0");
+    kubernetes.objects().of.get_mut("pods").unwrap().get_mut("bench-alpha-1-0").unwrap()["status"] =
+        json!({"phase": "Succeeded"});
+    ends.finish().expect(0).says(&["nothing works any more"]);
+    let changes = kubernetes.objects().changes.clone();
+    let expected = ["deployments bench-conductor", "deployments bench-hosted", "jobs bench-alpha-1"];
+    assert_eq!(changes, expected.map(|object| format!("DELETE {object} Background")));
+
+    kubernetes.objects().refusals.push((reqwest::Method::GET, 403));
+    data.kgfleet(&[&drain[..], &[account]].concat()).expect(3).says(&["the test says so"]);
+    data.kgfleet(&[&drain[..], &["/nowhere"]].concat()).expect(2).says(&["/nowhere/namespace"]);
+    data.kgfleet(&["workers", "drain"]).expect(2);
+    data.kgfleet(&["workers", "drain", "gpu-1", "--release", "bench"]).expect(2);
+}

@@ -96,6 +96,13 @@ kgfleet/pool: {{ .pool.name | quote }}
 {{- add $grace (ternary 10 45 (default false .pool.spot)) -}}
 {{- end -}}
 
+{{/* What is there while a release is uninstalled. Takes the weight. */}}
+{{- define "kgfleet.drain.hook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{- define "kgfleet.worker.volumes" -}}
 - {name: work, emptyDir: {sizeLimit: {{ .root.Values.workerSpec.workDirSize }}}}
 - {name: tmp, emptyDir: {sizeLimit: 1Gi}}

@@ -123,6 +123,12 @@ RIGHTS = {
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "delete"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
     ],
+    "drain": [
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["delete"]},
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "delete"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ],
     "secrets": [
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "update"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
@@ -229,6 +235,26 @@ def check_pools(where, values, objects):
         worker = template["containers"][0]["args"]
         wanted = {"--until-done", "--leave-surplus", "--server-wait", "--later-code"}
         expect(wanted <= set(worker), f"{where}: the worker of {name} lacks {wanted - set(worker)}")
+
+
+def check_drain(where, objects):
+    """Before the release goes, what works for it ends within its grace, by a Job that can end nothing else."""
+    labelled = [(item, labels, spec) for _, item in objects for labels, spec in pod_specs(item)]
+    graces = [spec["terminationGracePeriodSeconds"] for _, labels, spec in labelled if "kgfleet/pool" in labels]
+    hooks = [item for _, item in objects if item["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete"]
+    jobs = [item for item in hooks if item["kind"] == "Job"]
+    expect(len(jobs) == bool(graces), f"{where}: {len(graces)} kinds of workers are drained by {len(jobs)} Jobs")
+    for job in jobs:
+        deadline = job["spec"]["activeDeadlineSeconds"]
+        expect(deadline >= max(graces) + 120, f"{where}: workers have {max(graces)} s to end, and are waited for {deadline} s")
+        weights = {item["kind"]: int(item["metadata"]["annotations"]["helm.sh/hook-weight"]) for item in hooks}
+        expect(all(weights[kind] < weights["Job"] for kind in ("ServiceAccount", "Role", "RoleBinding")), f"{where}: hooks begin in the order {weights}")
+    ending = [item for item, labels, _ in labelled if "kgfleet/pool" in labels or labels["app.kubernetes.io/component"] == "conductor"]
+    deployments = {item["metadata"]["name"] for item in ending if item["kind"] == "Deployment"}
+    rules = [rule for item in hooks if item["kind"] == "Role" for rule in item["rules"]]
+    may = {name for rule in rules if rule["resources"] == ["deployments"] for name in rule.get("resourceNames", [])}
+    all_of_them = [rule for rule in rules if rule["verbs"] == ["delete"] and not rule.get("resourceNames")]
+    expect(may == deployments and not all_of_them, f"{where}: the Deployments {deployments} end, and {may} may be ended")
 
 
 def check_rules(where, objects):
@@ -408,6 +434,7 @@ BAD = [
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "requestGPU": 4, "vllmConfig": {"tensorParallelSize": 1}}]}}, ["tensorParallelSize", "is 1", "is 4"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "coordinator"}]}}, ["pool `coordinator`", "another part"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "certificates"}]}}, ["pool `certificates`", "another part"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "drain"}]}}, ["pool `drain`", "another part"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "standing": True, "multiNodeSize": 2}]}}, ["2 nodes", "set standing to false"]),
     (
         {**NO_REDIS, "fullnameOverride": "a" * 40, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "p" * 24, "standing": False}]}},
@@ -576,6 +603,7 @@ def main():
             validate(f"{item['kind']} {item['metadata']['name']}", item)
         check_policy(files[0], objects, values.get("weights", {}).get("hostPath"))
         check_pools(files[0], values, objects)
+        check_drain(files[0], objects)
         return report(f"{len(objects)} objects")
     check_lint()
     check_schema_covers_values()
@@ -597,6 +625,7 @@ def main():
             validate(f"{file.stem}: {item['kind']} {item['metadata']['name']}", item)
         check_policy(file.stem, objects, values.get("weights", {}).get("hostPath"))
         check_pools(file.stem, values, objects)
+        check_drain(file.stem, objects)
         check_selectors(file.stem, objects)
         check_rules(file.stem, objects)
         check_upgrade(file.stem, values)

@@ -1,5 +1,5 @@
-//! A stand-in for the API of Kubernetes, as far as a conductor uses it: lists in pages, creates, deletes. Its objects are the
-//! test's, which plays the controllers.
+//! A stand-in for the API of Kubernetes, as far as a conductor uses it, and who ends a release: lists in pages, creates, deletes.
+//! Its objects are the test's, which plays the controllers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -70,8 +70,10 @@ impl KubernetesServer {
         let state = Arc::new(ApiState::default());
         let router = Router::new()
             .route("/apis/batch/v1/namespaces/{namespace}/{kind}", any(of_kind))
+            .route("/apis/apps/v1/namespaces/{namespace}/{kind}", any(of_kind))
             .route("/api/v1/namespaces/{namespace}/{kind}", any(of_kind))
             .route("/apis/batch/v1/namespaces/{namespace}/{kind}/{name}", any(of_object))
+            .route("/apis/apps/v1/namespaces/{namespace}/{kind}/{name}", any(of_object))
             .with_state(Arc::clone(&state));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -14,7 +14,6 @@ use domain::control::{BenchmarkView, Control, Submission};
 use jiff::Timestamp;
 use proto::client::Client;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::plan::LaunchPlan;
 use super::table::Sizes;
@@ -28,11 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Maximum number of consecutive failed looks: a coordinator that is being installed needs minutes.
 const FAILURES_MAX: u32 = 300;
 
-/// How long workers that drain are waited for: a round may take minutes.
-const DRAIN_MAX: Duration = Duration::from_secs(10 * 60);
-
-/// The label with the part that an object is of.
-const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+/// How long helm waits for workers that drain before it removes the release, in its words: a round may take minutes.
+const DRAIN_MAX: &str = "30m";
 
 /// The release that a launch installs.
 #[derive(Clone, Debug, clap::Args)]
@@ -76,18 +72,10 @@ impl Release {
         self.call_helm(command)
     }
 
-    /// Ends the conductor. Otherwise it would start servers for what workers give back while they end.
-    pub fn end_conductor(&self) {
-        let conductor = format!("{},{COMPONENT_LABEL}=conductor", self.selector());
-        let off = self.kubectl(&["scale", "deployment", "--selector", &conductor, "--replicas=0"]);
-        if let Err(error) = self.call_kubectl(off) {
-            say(&format!("the conductor may start servers until it is removed: {error:#}"));
-        }
-    }
-
-    /// Removes the release. Records, tokens and certificates stay.
+    /// Removes the release, after the chart's hook has ended the conductor and drained all workers. Records, tokens and
+    /// certificates stay.
     pub fn remove(&self) -> anyhow::Result<()> {
-        self.call_helm(self.helm(&["uninstall", &self.release]))
+        self.call_helm(self.helm(&["uninstall", &self.release, "--timeout", DRAIN_MAX]))
     }
 
     /// What the plan needs and the namespace lacks, with what to do about it.
@@ -209,24 +197,6 @@ pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<B
                 return Err(explained(error));
             }
             Err(_) => failures += 1,
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-/// Lets every worker finish its rounds and deliver its records, and waits until they are gone.
-pub async fn drain_all(client: &Client) -> anyhow::Result<()> {
-    let begin = Instant::now();
-    for worker in client.workers().await.map_err(explained)? {
-        client.drain_worker(&worker.worker).await.map_err(explained)?;
-    }
-    loop {
-        let left = client.workers().await.map_err(explained)?.len();
-        if left == 0 {
-            return Ok(());
-        }
-        if begin.elapsed() > DRAIN_MAX {
-            return Err(anyhow!("{left} workers have not ended; the release was not removed"));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -30,7 +30,6 @@ use crate::files::prices::PriceTable;
 use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, note, printable, say};
-use crate::kit::runtime::block_on;
 use crate::place::folders;
 use crate::place::remote::MaybeRemote;
 
@@ -82,7 +81,7 @@ pub struct Arguments {
     /// Try a pool again that was given up.
     #[arg(long, value_name = "POOL", conflicts_with_all = ["config", "apply", "values", "status"])]
     retry: Option<String>,
-    /// Remove the release, and with it all pools; with --context, workers finish their rounds first. Records, tokens and
+    /// Remove the release, and with it all pools, after workers have finished their rounds. Records, tokens and
     /// certificates stay.
     #[arg(long, conflicts_with_all = ["config", "apply", "values", "status", "retry", "costs"])]
     teardown: bool,
@@ -101,15 +100,11 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let remote = arguments.remote.named()?;
     if arguments.teardown {
-        arguments.release.end_conductor();
-        if let Some(remote) = remote {
-            block_on(async { apply::drain_all(&remote.client()?).await })?;
-        }
         arguments.release.remove()?;
         return Ok(ExitCode::Success);
     }
+    let remote = arguments.remote.named()?;
     if let Some(pool) = &arguments.retry {
         arguments.release.retry(pool)?;
         return Ok(ExitCode::Success);

@@ -12,7 +12,7 @@ use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
 
-/// List the workers of a fleet, drain one, or look after the records that workers of this machine have not delivered.
+/// List the workers of a fleet, drain one or all, or look after the records that workers of this machine have not delivered.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -27,7 +27,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Drain(drain::Arguments),
+    Drain(Box<drain::Arguments>),
     Spool(spool::Arguments),
 }
 
@@ -35,7 +35,7 @@ enum Command {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         None => {}
-        Some(Command::Drain(arguments)) => return drain::run(arguments),
+        Some(Command::Drain(arguments)) => return drain::run(*arguments),
         Some(Command::Spool(arguments)) => return spool::run(arguments),
     }
     block_on(async {
