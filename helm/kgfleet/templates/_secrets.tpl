@@ -17,6 +17,38 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- toJson $names -}}
 {{- end -}}
 
+{{/* The Secrets that the release reads, whoever makes them, with their keys, as a JSON object. Without keys: whatever is in it is read. */}}
+{{- define "kgfleet.secrets.wanted" -}}
+{{- $read := list (dict "name" (include "kgfleet.auth.secret" .) "keys" (list "worker.token" "operator.token" "tokens.toml")) -}}
+{{- if include "kgfleet.conducts" . -}}
+{{- $read = append $read (dict "name" (include "kgfleet.conductor.secret" .) "keys" (list "conductor.token" "identities.toml")) -}}
+{{- end -}}
+{{- if ne .Values.tls.mode "off" -}}
+{{- $read = append $read (dict "name" (include "kgfleet.tls.secret" .) "keys" (list "tls.crt" "tls.key" "ca.crt")) -}}
+{{- end -}}
+{{- $mode := include "kgfleet.redis.mode" . -}}
+{{- if ne $mode "none" -}}
+{{- $read = append $read (dict "name" (include "kgfleet.queue.secret" .) "keys" (list (ternary .Values.redis.existingSecretKey "url" (ne .Values.redis.existingSecret "")))) -}}
+{{- end -}}
+{{- if eq $mode "own" -}}
+{{- $read = append $read (dict "name" (include "kgfleet.queue.secret" .) "keys" (list "redis.conf")) -}}
+{{- end -}}
+{{- with .Values.redis.tlsSecretName -}}
+{{- $read = append $read (dict "name" . "keys" (ternary (list "ca.crt" "tls.crt" "tls.key") (list "ca.crt") $.Values.redis.clientCertificate)) -}}
+{{- end -}}
+{{- with .Values.coordinator.sinkSecretName -}}{{- $read = append $read (dict "name" . "keys" list) -}}{{- end -}}
+{{- range include "kgfleet.pools" . | fromJsonArray -}}
+{{- if .hfToken.secretName -}}{{- $read = append $read (dict "name" .hfToken.secretName "keys" (list (.hfToken.secretKey | default "token"))) -}}{{- end -}}
+{{- with .envFromSecret -}}{{- $read = append $read (dict "name" . "keys" list) -}}{{- end -}}
+{{- end -}}
+{{- range include "kgfleet.apiPools" . | fromJsonArray -}}
+{{- range .keys -}}{{- $read = append $read (dict "name" .secretName "keys" (list (.secretKey | default "key"))) -}}{{- end -}}
+{{- end -}}
+{{- $all := dict -}}
+{{- range $read -}}{{- $_ := set $all .name (concat (get $all .name | default list) .keys | uniq | sortAlpha) -}}{{- end -}}
+{{- toJson $all -}}
+{{- end -}}
+
 {{- define "kgfleet.secrets.tlsArgs" -}}
 {{- $host := include "kgfleet.coordinator.host" . -}}
 {{- $args := list "secrets" "ensure" "--prefix" (include "kgfleet.fullname" .) "--valid-days" (toString .Values.tls.validDays) -}}

@@ -28,7 +28,7 @@
 {{- fail (printf "workerSpec.graceSeconds is %d, and a round takes up to %d s (workerSpec.roundSeconds): a drained worker could finish no round" (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds)) -}}
 {{- end -}}
 {{- $names := dict -}}
-{{- $reserved := list "certificates" "conductor" "coordinator" "data" "drain" "parts" "redis" "run" "secrets" "test" "weights" -}}
+{{- $reserved := list "certificates" "conductor" "coordinator" "data" "drain" "parts" "redis" "run" "secrets" "test" "test-secrets" "weights" -}}
 {{- $full := include "kgfleet.fullname" . -}}
 {{- range include "kgfleet.pools" . | fromJsonArray -}}
 {{- $where := printf "servingEngineSpec.modelSpec, pool `%s`" .name -}}

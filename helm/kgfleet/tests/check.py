@@ -257,6 +257,30 @@ def check_drain(where, objects):
     expect(may == deployments and not all_of_them, f"{where}: the Deployments {deployments} end, and {may} may be ended")
 
 
+def check_secrets_test(where, objects):
+    """`helm test` looks for every key of every Secret that a pod of the release reads, and for no other ones."""
+    told, read = {}, set()
+    for _, item in objects:
+        for _, spec in pod_specs(item):
+            if item["metadata"]["name"].endswith("-test-secrets"):
+                words = [word.partition("=") for word in spec["containers"][0]["args"] if "=" in word]
+                told = {name: set(filter(None, keys.split(","))) for name, _, keys in words}
+                mounted = {volume["secret"]["secretName"] for volume in spec["volumes"]}
+                expect(mounted == set(told), f"{where}: the test mounts {mounted}, and looks for {set(told)}")
+                continue
+            for volume in spec.get("volumes", []):
+                secret = volume.get("secret", {})
+                read |= {(secret["secretName"], each["key"]) for each in secret.get("items", [])}
+                read |= {(secret["secretName"], "")} if secret else set()
+            for each in containers(spec):
+                refs = [variable["valueFrom"].get("secretKeyRef") for variable in each.get("env", []) if "valueFrom" in variable]
+                read |= {(ref["name"], ref["key"]) for ref in refs if ref}
+                read |= {(source["secretRef"]["name"], "") for source in each.get("envFrom", [])}
+    missing = {f"{name}/{key}" for name, key in read if name not in told or (key and key not in told[name])}
+    expect(not missing, f"{where}: `helm test` does not look for {sorted(missing)}")
+    expect(set(told) == {name for name, _ in read}, f"{where}: `helm test` looks for what nobody reads: {told.keys() - {name for name, _ in read}}")
+
+
 def check_rules(where, objects):
     """Two releases in one Prometheus: the rules of each look at its own series, and say where their runbooks are."""
     own = f'namespace="{NAMESPACE}", release="{RELEASE}"'
@@ -604,6 +628,7 @@ def main():
         check_policy(files[0], objects, values.get("weights", {}).get("hostPath"))
         check_pools(files[0], values, objects)
         check_drain(files[0], objects)
+        check_secrets_test(files[0], objects)
         return report(f"{len(objects)} objects")
     check_lint()
     check_schema_covers_values()
@@ -626,6 +651,7 @@ def main():
         check_policy(file.stem, objects, values.get("weights", {}).get("hostPath"))
         check_pools(file.stem, values, objects)
         check_drain(file.stem, objects)
+        check_secrets_test(file.stem, objects)
         check_selectors(file.stem, objects)
         check_rules(file.stem, objects)
         check_upgrade(file.stem, values)

@@ -3,6 +3,7 @@
 
 mod api;
 mod certificates;
+mod check;
 mod make;
 
 use std::io::{self, Write};
@@ -25,7 +26,7 @@ const PREFIX_CHARS_MAX: usize = 63;
 /// Most days that a certificate is valid: clients refuse longer ones as a mistake.
 const VALID_DAYS_MAX: u32 = 3_650;
 
-/// Make the Secrets of a release on Kubernetes.
+/// Make the Secrets of a release on Kubernetes, or check them.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -34,7 +35,8 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Ensure(Ensure),
+    Ensure(Box<Ensure>),
+    Check(check::SecretsCheck),
 }
 
 /// Make the Secrets that a release needs and that are not there.
@@ -77,7 +79,10 @@ struct Ensure {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Command::Ensure(ensure) = arguments.command;
+    let ensure = match arguments.command {
+        Command::Ensure(ensure) => ensure,
+        Command::Check(check) => return check::run(&check),
+    };
     ensure.check()?;
     let now = Timestamp::now();
     if ensure.print {

@@ -1,4 +1,4 @@
-//! `kgfleet secrets ensure`, with a stand-in for the Secrets of the Kubernetes API.
+//! `kgfleet secrets`: `ensure` with a stand-in for the Secrets of the Kubernetes API, `check` with a folder for the mounts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -184,4 +184,20 @@ fn what_cannot_be_used_is_said_and_nothing_is_asked() {
     assert_eq!(cluster.methods(), [""; 0]);
     cluster.data.write("token", "of-somebody-else");
     cluster.ensure(&["--auth"]).expect(3).says(&["who are you?"]);
+}
+
+#[test]
+fn keys_that_mounted_secrets_lack_are_named() {
+    let data = Data::new();
+    let mounted = data.path().join("mounted");
+    std::fs::create_dir_all(mounted.join("b-auth")).unwrap();
+    std::fs::write(mounted.join("b-auth/worker.token"), "t").unwrap();
+    let fixed = ["secrets", "check", "--mounted", mounted.to_str().unwrap()];
+    let check = |secrets: &[&str]| data.kgfleet(&[&fixed[..], secrets].concat());
+    check(&["b-auth=worker.token"]).expect(0).prints(&["b-auth: has worker.token"]);
+    check(&["b-auth=worker.token,operator.token", "huggingface=token"])
+        .expect(1)
+        .prints(&["b-auth: LACKS operator.token", "huggingface: MISSING, or without token"]);
+    check(&["b-auth"]).expect(2).says(&["SECRET=KEY"]);
+    check(&[]).expect(2);
 }
