@@ -1,7 +1,7 @@
 //! Every metric of the conductor, stated anew after each round. Labels name pools, of which a chart has few, so the number of
 //! series is bounded, and the series of a pool that is gone end with it.
 
-use domain::pools::{ServerStage, UsageHours};
+use domain::pools::{ServerFault, ServerStage, UsageHours};
 use jiff::Timestamp;
 use service_kit::metric_table;
 use service_kit::metrics::frame::{self, Frame};
@@ -16,7 +16,7 @@ metric_table! {
     POOL_WAITING_SECONDS = gauge "kgfleet_pool_waiting_seconds" Seconds ["pool", "serves", "why"] "How long a pool with work has waited for its first server; absent if it does not wait.";
     POOL_LOAD_SECONDS = gauge "kgfleet_pool_load_seconds" Seconds ["pool", "serves"] "How long a server of a pool is expected to load: as its last one did, else as the table says.";
     POOL_LOADING_SECONDS = gauge "kgfleet_pool_loading_seconds" Seconds ["pool", "serves"] "For how long the server of a pool has been loading that began first; absent if none is.";
-    POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves"] "Servers of a pool that failed, since its template was changed or somebody retried it.";
+    POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves", "why"] "Servers of a pool that ended although their work was not done, by the reason, since its template was changed or somebody retried it.";
     POOL_GIVEN_UP = gauge "kgfleet_pool_given_up" Count ["pool", "serves"] "1 for a pool that gets no server any more before somebody changes its template or retries it, else 0.";
     POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves", "kind"] "GPU-hours of a pool's servers by what they were for: load, work, idle, and lost, of servers that never served.";
     GPU_HOURS = gauge "kgfleet_gpu_hours" Count [] "GPU-hours of all servers so far.";
@@ -58,7 +58,10 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
         if let Some(seconds) = row.loading_s {
             frame.set(POOL_LOADING_SECONDS, &pool, seconds as f64);
         }
-        frame.set(POOL_FAILURES, &pool, f64::from(row.failures));
+        for fault in ServerFault::ALL {
+            let servers = outcome.faults.get(&(row.pool.clone(), fault)).copied().unwrap_or_default();
+            frame.set(POOL_FAILURES, &[pool[0], pool[1], ("why", fault.as_str())], f64::from(servers));
+        }
         frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));
         let UsageHours { load, work, idle, lost } = row.gpu_hours;
         for (kind, hours) in [("load", load), ("work", work), ("idle", idle), ("lost", lost)] {

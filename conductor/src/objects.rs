@@ -193,6 +193,8 @@ pub struct ContainerWaiting {
 #[serde(default, rename_all = "camelCase")]
 pub struct ContainerEnd {
     pub exit_code: i32,
+    /// In a word, such as `OOMKilled`.
+    pub reason: String,
     /// Its last lines, where it failed without a message of its own.
     pub message: String,
     pub finished_at: Option<Timestamp>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use domain::control::{ModelNeed, WorkerView};
 use domain::exchange::{Outlook, WorkerPhase};
-use domain::pools::{PoolState, PoolWait, ServerStage, ServerUsage, ServersDoing, WaitReason};
+use domain::pools::{PoolState, PoolWait, ServerFault, ServerStage, ServerUsage, ServersDoing, WaitReason};
 use jiff::Timestamp;
 use pool::{
     Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
@@ -63,6 +63,8 @@ pub struct RoundOutcome {
     pub gpu_hours: f64,
     /// What is to be expected; `None` if that cannot be said.
     pub forecast: Option<Forecast>,
+    /// How many servers that count ended although their work was not done, by pool and reason.
+    pub faults: BTreeMap<(String, ServerFault), u32>,
     /// What servers left that coordinators do not have yet. Whose release it is, they do not say.
     pub ended: Vec<ServerUsage>,
     /// GPUs of nodes that were lost, and of pods that outlive their servers.
@@ -194,7 +196,8 @@ impl Rounds {
                 Act::GiveUp { pool, number } => {
                     let Some((seen, _)) = there.get(number as usize) else { continue };
                     let why = "it does not get all of its nodes".to_owned();
-                    self.known.note_end(&templates[pool], seen, (ServerEnd::NoNodes, now, &why));
+                    let fault = Some(ServerFault::NoNodes);
+                    self.known.note_end(&templates[pool], seen, (fault, now, &why));
                     outcome.orders.push(delete(seen.job, why));
                 }
             }
@@ -214,6 +217,7 @@ impl Rounds {
         };
         let given_up = |pool: usize| failures[pool].next_try(since_epoch(now)) == NextTry::GivenUp;
         outcome.ended = self.known.unstored(ENDED_TOLD_MAX);
+        outcome.faults = faults(&templates, &ends);
         outcome.rows = self.rows(&templates, &seen, &ends, &waits, now, (left, given_up));
         outcome
     }
@@ -270,12 +274,12 @@ impl Rounds {
             let template = &templates[seen.pool];
             match &seen.state {
                 ServerStanding::There(_) => {}
-                ServerStanding::Ended { end, at, why } => {
-                    self.known.note_end(template, seen, (*end, *at, why));
+                ServerStanding::Ended { fault, at, why } => {
+                    self.known.note_end(template, seen, (*fault, *at, why));
                 }
-                ServerStanding::Hopeless { end, why } => {
+                ServerStanding::Hopeless { fault, why } => {
                     orders.push(delete(seen.job, why.clone()));
-                    self.known.note_end(template, seen, (*end, now, why));
+                    self.known.note_end(template, seen, (Some(*fault), now, why));
                 }
             }
         }
@@ -428,6 +432,17 @@ fn templates(cluster: &ClusterState, problems: &mut Vec<String>) -> Vec<PoolTemp
         }
     }
     templates
+}
+
+/// How many servers of each pool ended for which reason, as far as they count.
+fn faults(templates: &[PoolTemplate], ends: &[KnownEnd]) -> BTreeMap<(String, ServerFault), u32> {
+    let mut faults: BTreeMap<(String, ServerFault), u32> = BTreeMap::new();
+    for template in templates {
+        for fault in ends.iter().filter(|end| end.counts_for(template)).filter_map(KnownEnd::fault) {
+            *faults.entry((template.pool.name.clone(), fault)).or_default() += 1;
+        }
+    }
+    faults
 }
 
 fn delete(job: &BatchJob, why: String) -> ServerOrder {

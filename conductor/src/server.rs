@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use domain::pools::ServerFault;
 use jiff::Timestamp;
-use pool::{PoolServerPhase, ServerEnd};
+use pool::PoolServerPhase;
 
 use crate::objects::{BatchJob, ContainerStatus, ObjectCondition, ServerPod, WORKER_CONTAINER};
 
@@ -30,10 +31,10 @@ pub(crate) fn since_epoch(at: Timestamp) -> Duration {
 pub enum ServerStanding {
     /// It has not ended.
     There(ServerThere),
-    /// It has ended.
-    Ended { end: ServerEnd, at: Timestamp, why: String },
+    /// It has ended; without a fault, nothing was left to do.
+    Ended { fault: Option<ServerFault>, at: Timestamp, why: String },
     /// It has not ended, and never will in a useful way: it is to be deleted.
-    Hopeless { end: ServerEnd, why: String },
+    Hopeless { fault: ServerFault, why: String },
 }
 
 /// A server that has not ended.
@@ -66,17 +67,17 @@ pub fn is_lost(pod: &ServerPod, now: Timestamp) -> bool {
 
 /// Where a server of so many parts stands. `pods` are those of its Job.
 pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timestamp) -> ServerStanding {
-    if let Some((end, at, why)) = ended(job, pods, now) {
-        return ServerStanding::Ended { end, at, why };
+    if let Some((fault, at, why)) = ended(job, pods, now) {
+        return ServerStanding::Ended { fault, at, why };
     }
     // Of one with several parts, the others cannot do without the lost one.
     if let Some(lost) = pods.iter().find(|pod| is_lost(pod, now)) {
         let why = format!("node {} does not answer any more", lost.spec.node_name);
-        return ServerStanding::Hopeless { end: ServerEnd::Disrupted, why };
+        return ServerStanding::Hopeless { fault: ServerFault::NodeLost, why };
     }
     let alive: Vec<&ServerPod> = pods.iter().copied().filter(|pod| !pod.status.is_over()).collect();
     if let Some(why) = alive.iter().find_map(|pod| image_that_does_not_come(pod, now)) {
-        return ServerStanding::Hopeless { end: ServerEnd::Failed, why };
+        return ServerStanding::Hopeless { fault: ServerFault::Image, why };
     }
     if let Some(container) = alive
         .iter()
@@ -89,7 +90,9 @@ pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timest
             container.restart_count,
             last_words(container)
         );
-        return ServerStanding::Hopeless { end: ServerEnd::Failed, why: shortened(&why) };
+        let fault =
+            if ran_out_of_memory(container) { ServerFault::OutOfMemory } else { ServerFault::Crashes };
+        return ServerStanding::Hopeless { fault, why: shortened(&why) };
     }
     let scheduled: Vec<(Timestamp, &str)> = alive.iter().filter_map(|pod| scheduled(pod, job)).collect();
     let is_whole = !job.spec.suspend && scheduled.len() >= parts as usize;
@@ -147,31 +150,48 @@ pub fn revision_of(job: &BatchJob) -> String {
 }
 
 /// How a server ended, if it has.
-fn ended(job: &BatchJob, pods: &[&ServerPod], now: Timestamp) -> Option<(ServerEnd, Timestamp, String)> {
+fn ended(
+    job: &BatchJob,
+    pods: &[&ServerPod],
+    now: Timestamp,
+) -> Option<(Option<ServerFault>, Timestamp, String)> {
     let conditions = &job.status.conditions;
     let at = |condition: &ObjectCondition| condition.last_transition_time.unwrap_or(now);
     for done in ["Complete", "SuccessCriteriaMet"] {
         if let Some(condition) = ObjectCondition::holding(conditions, done) {
-            return Some((ServerEnd::Done, at(condition), String::new()));
+            return Some((None, at(condition), String::new()));
         }
     }
     // The controller says that it will fail as soon as it is sure, and that it has failed when its pods are gone.
     let failed = ObjectCondition::holding(conditions, "Failed")
         .or_else(|| ObjectCondition::holding(conditions, "FailureTarget"))?;
-    let end = match exit_code(failed, pods) {
-        Some(2) => ServerEnd::Unusable,
+    let containers = || pods.iter().flat_map(|pod| pod.status.containers());
+    let fault = match exit_code(failed, pods) {
+        Some(2) => ServerFault::Unusable,
         // It was evicted for more disk than its volume has; another would be evicted alike.
         _ if pods.iter().any(|pod| pod.status.reason == "Evicted" && !is_disrupted(pod)) => {
-            ServerEnd::Unusable
+            ServerFault::Volume
         }
-        None if failed.message.contains("DisruptionTarget") => ServerEnd::Disrupted,
-        _ => ServerEnd::Failed,
+        None if failed.message.contains("DisruptionTarget") => ServerFault::Evicted,
+        _ if failed.reason == "DeadlineExceeded" => ServerFault::Deadline,
+        // Whatever its worker said then: without its server it has nothing to ask.
+        _ if containers().any(ran_out_of_memory) => ServerFault::OutOfMemory,
+        Some(3) => ServerFault::NotLoaded,
+        _ if failed.reason == "BackoffLimitExceeded" => ServerFault::Crashes,
+        _ => ServerFault::Other,
     };
-    let why = match end {
-        ServerEnd::Disrupted => "evicted".to_owned(),
+    let why = match fault {
+        ServerFault::Evicted => "evicted".to_owned(),
         _ => why(failed, pods),
     };
-    Some((end, at(failed), shortened(&why)))
+    Some((Some(fault), at(failed), shortened(&why)))
+}
+
+/// Whether the kernel ended a container, now or before it was started again, because it took more memory than it may.
+fn ran_out_of_memory(container: &ContainerStatus) -> bool {
+    let ends =
+        [&container.state, &container.last_state].into_iter().filter_map(|state| state.terminated.as_ref());
+    ends.map(|end| end.reason.as_str()).any(|reason| reason == "OOMKilled")
 }
 
 fn is_disrupted(pod: &ServerPod) -> bool {

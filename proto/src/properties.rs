@@ -14,8 +14,8 @@ use domain::exchange::{
     RunMaterial, TaskUse,
 };
 use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours,
-    WaitReason,
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerFault, ServerStage, ServerUsage, ServersDoing,
+    UsageHours, WaitReason,
 };
 use domain::{
     About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,

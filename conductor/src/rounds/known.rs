@@ -1,7 +1,7 @@
 //! What a conductor remembers of servers, from round to round. It is memory only. What must outlive the conductor is read from the
 //! Jobs that are there, and from what ended servers have left with coordinators.
 
-use domain::pools::{ServerUsage, UsageHours};
+use domain::pools::{ServerFault, ServerUsage, UsageHours};
 
 use super::*;
 use crate::server::{revision_of, server_image};
@@ -19,6 +19,8 @@ pub(super) struct KnownEnd {
     /// Hash of the template that it was made of; empty if it does not say.
     template: String,
     pub(super) end: ServerEnd,
+    /// `None` if nothing was left to do, or nobody said.
+    fault: Option<ServerFault>,
     pub(super) at: Timestamp,
     pub(super) why: String,
     /// Whether it served before.
@@ -26,6 +28,12 @@ pub(super) struct KnownEnd {
 }
 
 impl KnownEnd {
+    /// Why its work was not done; `None` if it was.
+    pub(super) fn fault(&self) -> Option<ServerFault> {
+        // Earlier conductors did not say.
+        (self.end != ServerEnd::Done).then(|| self.fault.unwrap_or(ServerFault::Other))
+    }
+
     /// Whether it says something about the next server of this pool.
     pub(super) fn counts_for(&self, template: &PoolTemplate) -> bool {
         self.pool == template.pool.name
@@ -99,6 +107,7 @@ impl KnownServers {
                     pool: usage.pool.clone(),
                     template: usage.template,
                     end: usage.end,
+                    fault: usage.fault,
                     at: usage.ended_at,
                     why: usage.why,
                     has_served: usage.loaded_at.is_some(),
@@ -200,7 +209,7 @@ impl KnownServers {
         &mut self,
         template: &PoolTemplate,
         seen: &Seen<'_>,
-        (end, at, why): (ServerEnd, Timestamp, &str),
+        (fault, at, why): (Option<ServerFault>, Timestamp, &str),
     ) {
         let uid = &seen.job.metadata.uid;
         let by_itself = matches!(seen.state, ServerStanding::Ended { .. });
@@ -210,10 +219,17 @@ impl KnownServers {
         }
         let server = self.servers.entry(uid.clone()).or_default();
         (server.until, server.has_ended) = (at, true);
+        // A worker ends alike whether its server never came or was lost.
+        let fault = match fault {
+            Some(ServerFault::NotLoaded) if server.served_at.is_some() => Some(ServerFault::Silent),
+            fault => fault,
+        };
+        let end = fault.map_or(ServerEnd::Done, ServerFault::end);
         let known = KnownEnd {
             pool: template.pool.name.clone(),
             template: seen.job.metadata.annotations.get(TEMPLATE).cloned().unwrap_or_default(),
             end,
+            fault,
             at,
             why: why.to_owned(),
             has_served: server.served_at.is_some(),
@@ -240,6 +256,7 @@ impl KnownServers {
             idle_s: server.idle.as_secs(),
             dialogues: server.dialogues,
             end,
+            fault,
             why: known.why.clone(),
         };
         if !is_known {

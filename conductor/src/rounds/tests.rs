@@ -7,6 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::objects::{CronJob, POOL_LABEL};
 
+mod faults;
+
 const MINUTE: i64 = 60;
 
 /// Seconds after the beginning.
@@ -504,6 +506,7 @@ fn a_server_leaves_what_it_was_and_did() {
         idle_s: 90,
         dialogues: 1_200,
         end: ServerEnd::Done,
+        fault: None,
         why: String::new(),
     };
     let outcome = ground.look(1_205);

@@ -97,6 +97,7 @@ fn usage(job: &str, uid: &str, ended_s: i64) -> ServerUsage {
         idle_s: 0,
         dialogues: 0,
         end: ServerEnd::Failed,
+        fault: None,
         why: "no such model".to_owned(),
     }
 }

@@ -11,8 +11,8 @@ use domain::exchange::{
     Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours,
-    WaitReason,
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerFault, ServerStage, ServerUsage, ServersDoing,
+    UsageHours, WaitReason,
 };
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
 
@@ -30,6 +30,10 @@ numbered! {
     WaitReason => WaitReason { Gpus, Gang, Budget, Retry, GivenUp, Weights }
 
     ServerEnd => ServerEnd { Done, Disrupted, Unusable, Failed, NoNodes }
+
+    ServerFault => ServerFault {
+        Unusable, Volume, NotLoaded, Silent, Deadline, OutOfMemory, Crashes, Image, Evicted, NodeLost, NoNodes, Other,
+    }
 
     RowKind => RowKind { Task, Stage, Result }
 
@@ -139,7 +143,7 @@ mirrored! {
 
     ServerUsage => ServerUsage {
         release, pool: given, pool_uid, template, model, job: given, uid: given, image, revision, gpus, nodes,
-        took_gpus_at, loaded_at, ended_at, idle_s, dialogues, end, why,
+        took_gpus_at, loaded_at, ended_at, idle_s, dialogues, end, fault, why,
     }
 
     PoolState => PoolState {

@@ -1,8 +1,8 @@
 //! What conductors say.
 
 use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerStage, ServerUsage, ServersDoing, UsageHours,
-    WaitReason,
+    PoolState, PoolStates, PoolWait, ServerEnd, ServerFault, ServerStage, ServerUsage, ServersDoing,
+    UsageHours, WaitReason,
 };
 
 use super::*;
@@ -50,10 +50,10 @@ fn pools() {
             plan_ends_at: Some("2026-11-26T03:40:00Z".parse().unwrap()),
         },
     );
-    for end in ServerEnd::ALL {
+    let usage = |end: ServerEnd| {
         let at = |text: &str| text.parse().unwrap();
         let has_served = end != ServerEnd::NoNodes;
-        let usage = ServerUsage {
+        ServerUsage {
             release: "bench".into(),
             pool: "r1".into(),
             pool_uid: "cron-1".into(),
@@ -71,10 +71,18 @@ fn pools() {
             idle_s: 60,
             dialogues: 1300,
             end,
+            fault: None,
             why: end.to_string(),
-        };
-        frozen::<_, wire::ServerUsage>(&format!("v2/server_usage_{end}"), usage);
+        }
+    };
+    for end in ServerEnd::ALL {
+        frozen::<_, wire::ServerUsage>(&format!("v2/server_usage_{end}"), usage(end));
     }
+    let of_fault = |fault: ServerFault| ServerUsage { fault: Some(fault), ..usage(fault.end()) };
+    let usages = ServerFault::ALL.map(of_fault).to_vec();
+    let message = wire::ServerUsages { servers: every(usages.clone()) };
+    let servers = thawed("v2/server_usages_with_faults", message).servers;
+    assert_eq!(all::<_, ServerUsage>(servers).unwrap(), usages);
     let view = BenchmarkView { run: "2026-autumn".into(), pools: vec![pool()], ..BenchmarkView::default() };
     frozen::<_, wire::RunView>("v2/run_view_with_pools", view);
 }

@@ -84,10 +84,11 @@ prop_compose! {
         nodes in vec(words(), 0..3),
         (took_gpus_at, loaded_at, ended_at) in (option::of(timestamp()), option::of(timestamp()), timestamp()),
         end in proptest::sample::select(ServerEnd::ALL.to_vec()),
+        fault in option::of(proptest::sample::select(ServerFault::ALL.to_vec())),
     ) -> ServerUsage {
         ServerUsage {
             release, pool, pool_uid, template, model, job, uid, image, revision, gpus, nodes, took_gpus_at, loaded_at,
-            ended_at, idle_s, dialogues, end, why,
+            ended_at, idle_s, dialogues, end, fault, why,
         }
     }
 }

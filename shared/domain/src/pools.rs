@@ -5,7 +5,7 @@ mod usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use usage::{ServerEnd, ServerUsage, UsageHours};
+pub use usage::{ServerEnd, ServerFault, ServerUsage, UsageHours};
 
 named! {
     /// What servers may be doing.

@@ -138,6 +138,7 @@ pub mod tests {
             idle_s: 0,
             dialogues,
             end: ServerEnd::Done,
+            fault: None,
             why: String::new(),
         }
     }

@@ -212,9 +212,9 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Table,
                     Number,
                     12,
-                    "Servers that failed since the pool's template was changed or somebody retried it, and pools that get no server any more. `kgfleet launch --status` says why.",
+                    "Servers that ended although their work was not done, by the reason, since the pool's template was changed or somebody retried it, and pools that get no server any more. `kgfleet launch --status` says more.",
                     &[
-                        ("max by (release, pool) (kgfleet_pool_failures) > 0", "failures"),
+                        ("max by (release, pool, why) (kgfleet_pool_failures) > 0", "failures"),
                         ("max by (release, pool) (kgfleet_pool_given_up) > 0", "given up"),
                     ],
                 )

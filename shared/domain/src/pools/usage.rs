@@ -22,6 +22,53 @@ named! {
     }
 }
 
+named! {
+    /// Why a server ended although its work was not done, in a word. [`ServerUsage::why`] says it in a sentence.
+    pub enum ServerFault {
+        /// Its worker cannot be used as it is configured (exit code 2).
+        Unusable = "unusable",
+        /// More was put on a volume than that may hold.
+        Volume = "volume",
+        /// Its model did not come in time (exit code 3).
+        NotLoaded = "not-loaded",
+        /// It served, and then its model was gone, or its records could not be delivered (exit code 3).
+        Silent = "silent",
+        /// It was there for longer than a server may be.
+        Deadline = "deadline",
+        /// A container took more memory than it may.
+        OutOfMemory = "out-of-memory",
+        /// Containers ended again and again.
+        Crashes = "crashes",
+        /// An image did not come.
+        Image = "image",
+        /// It was evicted or preempted.
+        Evicted = "evicted",
+        /// One of its nodes does not answer any more.
+        NodeLost = "node-lost",
+        /// It did not get all of its nodes in time.
+        NoNodes = "no-nodes",
+        Other = "other",
+    }
+}
+
+impl ServerFault {
+    /// How such a server ended.
+    pub fn end(self) -> ServerEnd {
+        match self {
+            Self::Unusable | Self::Volume => ServerEnd::Unusable,
+            Self::Evicted | Self::NodeLost => ServerEnd::Disrupted,
+            Self::NoNodes => ServerEnd::NoNodes,
+            Self::NotLoaded
+            | Self::Silent
+            | Self::Deadline
+            | Self::OutOfMemory
+            | Self::Crashes
+            | Self::Image
+            | Self::Other => ServerEnd::Failed,
+        }
+    }
+}
+
 /// See the text of the module. Texts are empty where nobody says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerUsage {
@@ -52,6 +99,9 @@ pub struct ServerUsage {
     /// Dialogues that it ended with.
     pub dialogues: u64,
     pub end: ServerEnd,
+    /// `None` if nothing was left to do, or nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<ServerFault>,
     pub why: String,
 }
 
