@@ -52,8 +52,18 @@ fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
         "; budget 150",
         "hosted, without GPUs: ChatGPT 3.5 turbo",
         "(keys in the Secret `provider-keys`: anthropic, api-openai-com, gemini)",
+        "weights: each server fetches its weights; with a shared volume for them (sharedPvcStorage in a",
     ]);
+    // With weights on a volume that all servers share, by one's own values, it is over sooner.
+    let base = data.write("mine.yaml", "sharedPvcStorage:\n  enabled: true\n");
+    let shared = ["launch", paper, "--gpus", "16", "--json", "--base", base.to_str().unwrap()];
+    let shared = data.kgfleet(&shared).expect(0).json();
+    let number = |key: &str| shared[key].as_f64().unwrap();
+    assert_eq!(shared["weights"], "shared-volume");
+    assert!(number("hours") < 0.5 * number("hours_with_other_weights"), "{shared}");
+    assert!(number("gpu_hours") < 0.5 * number("gpu_hours_with_other_weights"), "{shared}");
     let plan = data.kgfleet(&["launch", paper, "--gpus", "8", "--json"]).expect(UNSATISFIED).json();
+    assert_eq!(plan["weights"], "afar");
     assert_eq!(plan["refused"].as_array().unwrap().len(), 3, "those on two nodes");
     assert_eq!(plan["refused"][0]["reason"], "needs 16 GPUs (H100 80 GB), and there are 8 (--gpus)");
     assert_eq!(plan["pools"].as_array().unwrap().len(), 28);

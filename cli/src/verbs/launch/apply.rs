@@ -16,7 +16,7 @@ use proto::client::Client;
 use serde_json::Value;
 
 use super::plan::LaunchPlan;
-use super::table::Sizes;
+use super::table::{Sizes, WeightsPlace};
 use super::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::say;
@@ -42,7 +42,8 @@ pub struct Release {
     /// The chart.
     #[arg(long, value_name = "DIR", default_value = "helm/kgfleet")]
     chart: String,
-    /// Values that win over those of the plan, such as image and storage; repeatable.
+    /// Values that win over those of the plan, such as image and storage; repeatable. With a shared volume for weights in
+    /// them (sharedPvcStorage), the plan takes it that servers load from there.
     #[arg(long = "base", value_name = "FILE")]
     base: Vec<PathBuf>,
     /// The helm program.
@@ -116,6 +117,23 @@ impl Release {
         &self.release
     }
 
+    /// Where servers have their weights from, by one's own values, of which the last ones win. What cannot be read is for
+    /// helm to refuse, which also takes addresses.
+    pub fn weights_place(&self) -> WeightsPlace {
+        let mut place = WeightsPlace::default();
+        for file in &self.base {
+            match has_shared_volume(file) {
+                Ok(Some(true)) => place = WeightsPlace::SharedVolume,
+                Ok(Some(false)) => place = WeightsPlace::Afar,
+                Ok(None) => {}
+                Err(error) => {
+                    say(&format!("warning: the plan does not know what is in {}: {error:#}", file.display()));
+                }
+            }
+        }
+        place
+    }
+
     /// The pools of the release with their servers, as the cluster knows them.
     pub fn pools(&self) -> anyhow::Result<ClusterState> {
         let kinds = "cronjobs.batch,jobs.batch,pods";
@@ -185,6 +203,13 @@ impl Release {
         }
         Ok(output)
     }
+}
+
+/// Whether values of the chart say that all servers share a volume with weights; `None` if they say nothing about it.
+fn has_shared_volume(file: &Path) -> anyhow::Result<Option<bool>> {
+    let text = std::fs::read_to_string(file)?;
+    let values: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{error}"))?;
+    Ok(values["sharedPvcStorage"]["enabled"].as_bool())
 }
 
 /// Submits a run, as soon as a coordinator answers.

@@ -23,7 +23,7 @@ use self::apply::Release;
 use self::plan::{LaunchPlan, WantedModel};
 use self::schedule::{LaunchLimits, Schedule, ScheduleRow, clock, hours};
 use self::slurm::SlurmOptions;
-use self::table::Sizes;
+use self::table::{Sizes, WeightsPlace};
 use self::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
 use crate::configure::choose::Selection;
 use crate::files::prices::PriceTable;
@@ -35,11 +35,12 @@ use crate::place::remote::MaybeRemote;
 
 /// Plan the GPUs of a configuration, and run it on Kubernetes or Slurm.
 ///
-/// Prints which models' servers start when, on how many GPUs and for how long, as the conductor of the release would start them
-/// (`kgfleet conduct`), by a table of model sizes whose times are estimates where nothing was measured; and what does not fit, and
-/// why. --values writes the chart's values. --apply checks that the Secrets are there and installs the chart with helm, which
-/// submits the run; --status tells what became of it, --retry tries a pool again that was given up, --costs tells what servers took
-/// and --learn writes what they have shown into the table, --teardown removes the release.
+/// Prints which models' servers start when, on how many GPUs and for how long, as the conductor of the release would start
+/// them (`kgfleet conduct`), by a table of model sizes whose times are estimates where nothing was measured; where it takes
+/// weights to be, which decides how long servers load; and what does not fit, and why. --values writes the chart's values.
+/// --apply checks that the Secrets are there and installs the chart with helm, which submits the run; --status tells what
+/// became of it, --retry tries a pool again that was given up, --costs tells what servers took and --learn writes what they
+/// have shown into the table, --teardown removes the release.
 /// --slurm submits the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some
 /// models do not fit, or pools were given up; 2 the configuration or the table cannot be used, or a Secret is missing; 3 helm,
 /// kubectl, sbatch or the coordinator failed.
@@ -126,7 +127,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         gpus_per_node: sizes.gpu.per_node,
         gpu_hours: arguments.gpu_hours,
     };
-    let plan = plan(&configuration, &sizes, limits.gpus)?;
+    let weights = arguments.release.weights_place();
+    let plan = plan(&configuration, &sizes, limits.gpus, weights)?;
     if arguments.slurm.slurm {
         arguments.slurm.carry_out(&configuration, config, &plan, &sizes, remote.as_ref())?;
         return Ok(verdict(&plan));
@@ -137,7 +139,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let schedule = Schedule::of(&plan, limits);
-    let told = Told { plan: &plan, schedule: &schedule, sizes: &sizes, limits, prices: &prices };
+    let other = plan.with_weights(weights.other(), &sizes);
+    // Where nobody knows how large weights are, or loading was measured, they make no difference.
+    let other = (other.served != plan.served).then(|| Schedule::of(&other, limits));
+    let other = other.as_ref();
+    let told = Told { plan: &plan, schedule: &schedule, other, sizes: &sizes, limits, prices: &prices };
     match arguments.json {
         true => writeln!(io::stdout().lock(), "{}", told.as_value(&configuration.name))?,
         false => told.print()?,
@@ -163,7 +169,8 @@ fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::
     let plan = match &arguments.config {
         Some(config) => {
             let gpus = arguments.gpus.unwrap_or(u32::MAX);
-            Some(plan(&arguments.selection.configuration(Some(config))?, sizes, gpus)?)
+            let weights = arguments.release.weights_place();
+            Some(plan(&arguments.selection.configuration(Some(config))?, sizes, gpus, weights)?)
         }
         None => None,
     };
@@ -182,7 +189,12 @@ fn verdict(plan: &LaunchPlan) -> ExitCode {
 }
 
 /// The plan of a configuration.
-fn plan(configuration: &Configuration, sizes: &Sizes, gpus: u32) -> anyhow::Result<LaunchPlan> {
+fn plan(
+    configuration: &Configuration,
+    sizes: &Sizes,
+    gpus: u32,
+    weights: WeightsPlace,
+) -> anyhow::Result<LaunchPlan> {
     let (_, planned) = folders::plan(configuration)?;
     let tested = configuration.models.iter().zip(&planned.models).map(|(spec, model)| WantedModel {
         spec,
@@ -194,13 +206,15 @@ fn plan(configuration: &Configuration, sizes: &Sizes, gpus: u32) -> anyhow::Resu
     let judges = stages.filter_map(|stage| configuration.judges.get(stage.judge));
     let judges = judges.map(|spec| WantedModel { spec, judge: true, dialogues: None });
     let wanted: Vec<WantedModel<'_>> = tested.chain(judges).collect();
-    Ok(LaunchPlan::of(&wanted, sizes, gpus))
+    Ok(LaunchPlan::of(&wanted, sizes, gpus, weights))
 }
 
 /// What is told of a plan.
 struct Told<'a> {
     plan: &'a LaunchPlan,
     schedule: &'a Schedule,
+    /// With weights from the other place, if that makes a difference.
+    other: Option<&'a Schedule>,
     sizes: &'a Sizes,
     limits: LaunchLimits,
     prices: &'a Prices,
@@ -257,6 +271,7 @@ impl Told<'_> {
             Some(budget) => writeln!(out, "; budget {budget}")?,
             None => writeln!(out)?,
         }
+        self.print_weights(&mut out)?;
         let (name, hours) = (&self.sizes.gpu.name, gpu_hours.total());
         if let Some((price, money)) = self.prices.of_gpu(name).zip(self.prices.of_gpu_hours(name, hours)) {
             let (currency, date) = (self.prices.currency(), price.as_of);
@@ -292,6 +307,28 @@ impl Told<'_> {
         Ok(())
     }
 
+    /// Where the plan takes weights to be, and what it would be if they were elsewhere.
+    fn print_weights(&self, out: &mut impl Write) -> io::Result<()> {
+        let (here, elsewhere) = match self.plan.weights {
+            WeightsPlace::Afar => (
+                "each server fetches its weights",
+                "with a shared volume for them (sharedPvcStorage in a --base file)",
+            ),
+            WeightsPlace::SharedVolume => (
+                "on a shared volume, where they were fetched before without GPUs",
+                "if each server fetched its own",
+            ),
+        };
+        write!(out, "weights: {here}")?;
+        match self.other {
+            Some(Schedule { over_at, gpu_hours, .. }) => {
+                let (end, hours) = (clock(*over_at), gpu_hours.total());
+                writeln!(out, "; {elsewhere}: end {end}, {hours:.1} GPU-hours")
+            }
+            None => writeln!(out),
+        }
+    }
+
     fn as_value(&self, name: &str) -> Value {
         let row = |at: usize| {
             let model = &self.plan.served[at];
@@ -311,6 +348,8 @@ impl Told<'_> {
             "name": name, "gpu": gpu, "pools": self.order().into_iter().map(row).collect::<Vec<_>>(),
             "gpus": self.limits.gpus, "gpus_max": self.schedule.gpus_max, "hours": hours(self.schedule.over_at),
             "bound_hours": hours(self.schedule.bound), "gpu_hours": spent.total(), "gpu_hours_of_work": spent.work,
+            "weights": self.plan.weights.as_str(), "hours_with_other_weights": self.other.map(|other| hours(other.over_at)),
+            "gpu_hours_with_other_weights": self.other.map(|other| other.gpu_hours.total()),
             "gpu_hours_budget": self.limits.gpu_hours, "currency": self.prices.currency(),
             "gpu_cost": self.prices.of_gpu_hours(gpu, spent.total()).map(|money| money.amount),
             "hosted": self.plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(),

@@ -10,7 +10,7 @@ use domain::reach::is_loopback_host;
 use pool::Pool;
 use url::Url;
 
-use super::table::Sizes;
+use super::table::{Size, Sizes, WeightsPlace};
 
 /// The plan of a launch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,8 @@ pub struct LaunchPlan {
     pub hosted: Vec<HostedModel>,
     /// Models that cannot run, with the reason.
     pub refused: Vec<(String, String)>,
+    /// Where servers are taken to have their weights from.
+    pub weights: WeightsPlace,
 }
 
 /// A model on GPUs of the cluster: one pool, under however many labels it is asked.
@@ -72,8 +74,8 @@ pub struct WantedModel<'a> {
 
 impl LaunchPlan {
     /// Plans these models on at most so many GPUs each.
-    pub fn of(wanted: &[WantedModel<'_>], sizes: &Sizes, gpus: u32) -> Self {
-        let mut plan = Self::default();
+    pub fn of(wanted: &[WantedModel<'_>], sizes: &Sizes, gpus: u32, weights: WeightsPlace) -> Self {
+        let mut plan = Self { weights, ..Self::default() };
         for model in wanted {
             let label = model.spec.label.to_string();
             match place(model.spec) {
@@ -90,6 +92,15 @@ impl LaunchPlan {
         plan
     }
 
+    /// The same with weights from there.
+    pub fn with_weights(&self, weights: WeightsPlace, sizes: &Sizes) -> Self {
+        let mut plan = Self { weights, ..self.clone() };
+        for model in &mut plan.served {
+            model.pool.load = load(&sizes.models[&model.model], sizes, weights);
+        }
+        plan
+    }
+
     /// Adds what is asked of a model on GPUs to its pool.
     fn serve(&mut self, wanted: &WantedModel<'_>, label: String, sizes: &Sizes, gpus: u32) {
         let model = wanted.spec.requested();
@@ -101,7 +112,7 @@ impl LaunchPlan {
             }
             return;
         }
-        match on_gpus(wanted, &label, sizes, gpus) {
+        match on_gpus(wanted, &label, (sizes, self.weights), gpus) {
             Ok(model) => self.served.push(model),
             Err(why) => self.refused.push((label, why)),
         }
@@ -133,7 +144,17 @@ fn is_loopback(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|address| address.host_str().is_some_and(is_loopback_host))
 }
 
-fn on_gpus(wanted: &WantedModel<'_>, label: &str, sizes: &Sizes, gpus: u32) -> Result<ModelOnGpus, String> {
+/// How long a server of this size loads.
+fn load(size: &Size, sizes: &Sizes, weights: WeightsPlace) -> Duration {
+    Duration::from_secs_f64(60.0 * sizes.minutes_to_load(size, weights))
+}
+
+fn on_gpus(
+    wanted: &WantedModel<'_>,
+    label: &str,
+    (sizes, weights): (&Sizes, WeightsPlace),
+    gpus: u32,
+) -> Result<ModelOnGpus, String> {
     let model = wanted.spec.requested();
     let Some(size) = sizes.models.get(model) else {
         return Err(format!(
@@ -150,7 +171,7 @@ fn on_gpus(wanted: &WantedModel<'_>, label: &str, sizes: &Sizes, gpus: u32) -> R
         parts,
         gpus: size.gpus / parts,
         servers_max: size.max_servers,
-        load: Duration::from_secs_f64(60.0 * size.minutes_to_load()),
+        load: load(size, sizes, weights),
         rate: size.speed() / f64::from(sizes.tokens_of(size)),
     };
     Ok(ModelOnGpus {
@@ -171,7 +192,7 @@ pub(super) mod tests {
 
     const PAPER: &str = include_str!("../../../../task-data/configurations/paper.toml");
 
-    /// The models of the paper's matrix, with their dialogues.
+    /// The models of the paper's matrix, with their dialogues, whose servers fetch their weights.
     pub fn paper(gpus: u32) -> LaunchPlan {
         let configuration = Configuration::parse(PAPER, "paper.toml").unwrap();
         let wanted: Vec<WantedModel<'_>> = configuration
@@ -182,7 +203,7 @@ pub(super) mod tests {
                 WantedModel { spec, judge: false, dialogues: Some(u64::from(iterations) * 26) }
             })
             .collect();
-        LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), gpus)
+        LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), gpus, WeightsPlace::Afar)
     }
 
     #[test]
@@ -219,7 +240,7 @@ pub(super) mod tests {
             WantedModel { spec: &other, judge: false, dialogues: Some(4) },
             WantedModel { spec: spec("Qwen2.5-7B-Instruct"), judge: true, dialogues: None },
         ];
-        let plan = LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), 8);
+        let plan = LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), 8, WeightsPlace::Afar);
         let told: Vec<(String, bool, u64)> =
             plan.served.iter().map(|model| (model.label(), model.judge, model.dialogues)).collect();
         let small = ("Qwen2.5-7B-Instruct, again".to_owned(), false, 24);

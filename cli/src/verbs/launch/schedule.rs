@@ -113,6 +113,7 @@ pub fn hours(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::plan::tests::paper;
+    use super::super::table::{Sizes, WeightsPlace};
     use super::*;
 
     fn schedule(gpus: u32, gpu_hours: Option<f64>) -> Schedule {
@@ -132,6 +133,17 @@ mod tests {
         let nothing =
             Schedule::of(&LaunchPlan::default(), LaunchLimits { gpus: 8, gpus_per_node: 8, gpu_hours: None });
         assert_eq!(nothing, Schedule::default());
+    }
+
+    #[test]
+    fn with_shared_weights_the_matrix_is_over_within_the_hour_and_takes_a_third_of_the_gpu_hours() {
+        let (plan, sizes) = (paper(64), Sizes::read(None).unwrap());
+        let limits = LaunchLimits { gpus: 64, gpus_per_node: 8, gpu_hours: None };
+        let shared = plan.with_weights(WeightsPlace::SharedVolume, &sizes);
+        let (afar, here) = (Schedule::of(&plan, limits), Schedule::of(&shared, limits));
+        assert!(hours(here.over_at) < 1.0 && hours(afar.over_at) > 2.0, "{:?}", here.over_at);
+        assert!(here.gpu_hours.total() < 0.4 * afar.gpu_hours.total(), "{:?}", here.gpu_hours);
+        assert_eq!(shared.with_weights(WeightsPlace::Afar, &sizes), plan);
     }
 
     #[test]

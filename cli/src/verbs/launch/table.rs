@@ -14,12 +14,18 @@ const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
 /// The longest time that loading may take, in minutes: a month.
 const MINUTES_MAX: f64 = 43_200.0;
 
+/// What a server needs beside reading its weights until it serves, in minutes: one on a part of a node, and a larger one.
+const START_MINUTES: f64 = 3.0;
+const START_OF_NODES_MINUTES: f64 = 5.0;
+
 /// What is known about GPUs and models.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
     pub gpu: Gpu,
     pub dialogue: DialogueSize,
+    #[serde(default)]
+    pub weights: WeightsSpeed,
     /// By the name under which a model is served.
     pub models: BTreeMap<String, Size>,
 }
@@ -45,6 +51,48 @@ pub struct Gpu {
 pub struct DialogueSize {
     /// Tokens that a model writes.
     pub tokens: u32,
+}
+
+/// How fast weights come.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightsSpeed {
+    /// GiB a second that a server reads from a volume that all servers share.
+    pub shared_gib_per_second: f64,
+}
+
+impl Default for WeightsSpeed {
+    fn default() -> Self {
+        Self { shared_gib_per_second: 2.0 }
+    }
+}
+
+/// Where weights are when servers begin to load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightsPlace {
+    /// Each server fetches its own, as the times of a table take it.
+    #[default]
+    Afar,
+    /// On a volume that all servers share, where they were fetched before without GPUs.
+    SharedVolume,
+}
+
+impl WeightsPlace {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Afar => Self::SharedVolume,
+            Self::SharedVolume => Self::Afar,
+        }
+    }
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Afar => "afar",
+            Self::SharedVolume => "shared-volume",
+        }
+    }
 }
 
 /// The resources and the speed of a model.
@@ -90,7 +138,7 @@ pub struct MeasuredSize {
 }
 
 impl Size {
-    /// Minutes until a server serves.
+    /// Minutes until a server serves that fetches its weights.
     pub fn minutes_to_load(&self) -> f64 {
         self.measured.map_or(f64::from(self.load_minutes), |measured| measured.load_minutes)
     }
@@ -143,6 +191,19 @@ impl Sizes {
         Ok(sizes)
     }
 
+    /// Minutes until a server of this size serves whose weights are there. What was measured wins, wherever they were then.
+    pub fn minutes_to_load(&self, size: &Size, weights: WeightsPlace) -> f64 {
+        match (size.measured, weights, size.weights_gib) {
+            (None, WeightsPlace::SharedVolume, Some(gib)) => {
+                let of_nodes = size.gpus >= self.gpu.per_node;
+                let start = if of_nodes { START_OF_NODES_MINUTES } else { START_MINUTES };
+                let reads = f64::from(gib) / self.weights.shared_gib_per_second / 60.0;
+                (start + reads).min(size.minutes_to_load())
+            }
+            _ => size.minutes_to_load(),
+        }
+    }
+
     /// Tokens that a model of this size writes in a dialogue.
     pub fn tokens_of(&self, size: &Size) -> u32 {
         size.tokens.unwrap_or(self.dialogue.tokens)
@@ -151,6 +212,10 @@ impl Sizes {
     fn check(&self) -> Result<(), String> {
         if self.gpu.per_node == 0 || self.dialogue.tokens == 0 {
             return Err("`gpu.per_node` and `dialogue.tokens` must be at least 1".to_owned());
+        }
+        let speed = self.weights.shared_gib_per_second;
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err("`weights.shared_gib_per_second` must be above 0".to_owned());
         }
         for (name, size) in &self.models {
             if size.gpus == 0 || size.tokens_per_second == 0 || size.tokens == Some(0) {
@@ -194,5 +259,21 @@ mod tests {
         let mut bad = shipped;
         bad.models.get_mut("deepseek-ai/DeepSeek-R1").unwrap().gpus = 12;
         assert!(bad.check().unwrap_err().contains("`deepseek-ai/DeepSeek-R1` takes 12 GPUs"));
+        bad.weights.shared_gib_per_second = 0.0;
+        assert!(bad.check().unwrap_err().contains("`weights.shared_gib_per_second`"));
+    }
+
+    #[test]
+    fn weights_on_a_shared_volume_are_read_at_its_speed_unless_loading_was_measured() {
+        let sizes = Sizes::read(None).unwrap();
+        let minutes = |model: &str, place| sizes.minutes_to_load(&sizes.models[model], place);
+        let (small, large) = ("Qwen/Qwen2-7B-Instruct", "deepseek-ai/DeepSeek-R1");
+        // 15 GiB in seven and a half seconds, 641 GiB in 320, and the start.
+        assert_eq!(minutes(small, WeightsPlace::SharedVolume), 3.125);
+        assert!((minutes(large, WeightsPlace::SharedVolume) - 10.34).abs() < 0.01);
+        assert_eq!(minutes(small, WeightsPlace::Afar), 5.0);
+        let measured = MeasuredSize { load_minutes: 4.5, tokens_per_second: 1.0, runs: 1 };
+        let known = Size { measured: Some(measured), ..sizes.models[small].clone() };
+        assert_eq!(sizes.minutes_to_load(&known, WeightsPlace::SharedVolume), 4.5);
     }
 }

@@ -18,6 +18,9 @@ pub const WEIGHTS_SECRET: &str = "huggingface";
 /// Longest name of a pool, in characters: names of pods have room for it and no more.
 const POOL_CHARS_MAX: usize = 24;
 
+/// The longest time in minutes that the chart takes a server to load.
+const LOAD_MINUTES_MAX: u64 = 1_440;
+
 /// The values for the chart.
 pub fn values(plan: &LaunchPlan, sizes: &Sizes, limits: LaunchLimits) -> Value {
     let mut taken = BTreeSet::new();
@@ -51,7 +54,7 @@ fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
         "requestGPU": model.pool.gpus,
         "requestGPUType": sizes.gpu.resource,
         "estimate": {
-            "loadMinutes": size.minutes_to_load(),
+            "loadMinutes": load_minutes(model),
             "tokensPerSecond": size.speed(),
             "tokens": sizes.tokens_of(size),
             "dialogues": model.dialogues,
@@ -76,6 +79,11 @@ fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
         pool["nodeSelector"] = json!(sizes.gpu.node_selector);
     }
     pool
+}
+
+/// Minutes that a server is expected to load, as the chart takes them: whole ones, up to a day.
+fn load_minutes(model: &ModelOnGpus) -> u64 {
+    model.pool.load.as_secs().div_ceil(60).clamp(1, LOAD_MINUTES_MAX)
 }
 
 /// The keys of the Secret [`KEYS_SECRET`] that hosted models need.
