@@ -15,5 +15,8 @@ pub const README: &str = "README.txt";
 /// The report of a bundle.
 pub const REPORT: &str = "report.html";
 
+/// Which servers of pools made the records, where some did.
+pub const SERVERS: &str = "servers.json";
+
 /// Files in a bundle of a run that are made for people.
 pub const FOR_PEOPLE: [&str; 4] = [README, REPORT, "dialogues.csv", "dialogues.provenance.json"];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use vllm_sim::{ModelConfig, SimConfig};
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Finished, NT_TASK, Receiver, Running, Server};
+use crate::harness::{Cluster, Finished, NT_TASK, Receiver, Running, Server, wait_until};
 use harness::kubernetes_api::{ACCOUNT_TOKEN, ApiObjects, KubernetesServer};
 
 /// A folder with a service account.
@@ -174,6 +174,20 @@ fn two_models_take_turns_on_one_gpu_and_a_later_stage_begins_a_server_of_its_own
     let changes = kubernetes.objects().changes.clone();
     let expected = ["bench-alpha-1", "bench-beta-1", "bench-alpha-2", "bench-beta-2"];
     assert_eq!(changes, expected.map(|job| format!("POST jobs {job}")));
+    // A bundle of the run says which of them made its records.
+    let left = ["launch", "--costs", "--release", "bench", "--json"];
+    wait_until("the conductor has handed over what servers left", || {
+        cluster.kgfleet(&coordinator, &left).expect(0).json()["servers"].as_array().unwrap().len() == 4
+    });
+    let (other, bundle) = (crate::harness::Data::new(), cluster.data.path().join("two.kgbundle"));
+    let bundle = bundle.to_str().unwrap();
+    cluster.kgfleet(&coordinator, &["copy", &run, "--to", bundle]).expect(0);
+    other.kgfleet(&["copy", "--from", bundle]).expect(0);
+    let cited = std::fs::read(other.run().dir.exports().join("servers.json")).unwrap();
+    let cited: Vec<Value> = serde_json::from_slice(&cited).unwrap();
+    let jobs: Vec<&str> = cited.iter().map(|each| each["server"]["job"].as_str().unwrap()).collect();
+    assert_eq!(jobs, ["bench-alpha-1", "bench-alpha-2", "bench-beta-1", "bench-beta-2"]);
+    assert!(cited[0]["file"].as_str().unwrap().starts_with("usage/bench-alpha-1."), "{cited:?}");
     second.signal(Signal::TERM);
     second.finish().expect(0).says(&["stopping: servers go on"]);
 }

@@ -10,13 +10,15 @@ use benchmarks::showing::{KindPage, Showing};
 use coordinator::BenchmarkCopy;
 use costs::Prices;
 use domain::RunId;
+use domain::pools::ServerUsage;
 use report::Dialogues;
 use report::analysis::scheme;
 use report::details::Details;
 use report::html::{self, ReportPage};
 use results::{RunDir, RunManifest, bundle};
 
-use crate::files::bundle_layout::{DATA, DOCUMENTS, FOR_PEOPLE, README, REPORT};
+use super::servers;
+use crate::files::bundle_layout::{DATA, DOCUMENTS, FOR_PEOPLE, README, REPORT, SERVERS};
 use crate::files::copy;
 use crate::files::export::{ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{FolderReader, KindBenchmarks, KindInputs};
@@ -26,6 +28,10 @@ use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
 use crate::place::fetch;
 use crate::place::remote::MaybeRemote;
+
+/// What the text for people says where servers are cited.
+const SERVERS_TOLD: &str = "\nservers.json: the servers on Kubernetes that made the records, each with its image, \
+revision, GPUs and times, and the name of its file in the record store.\n";
 
 /// The categories of the report.
 const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];
@@ -41,24 +47,40 @@ pub(super) fn run(
         // The fetched folder is read before it is removed.
         let fetched = fetch::fetch(&remote, run)?;
         fetched.refuse_redacted()?;
-        return write(out, plaintext, fetched.opened(), fetched.data_dir());
+        let left = servers::of_fleet(&remote);
+        return write(out, plaintext, (fetched.opened(), left), fetched.data_dir());
     }
-    write(out, plaintext, data.open_all(run)?, data.path())
+    let left = servers::of_folder(data.path())?;
+    write(out, plaintext, (data.open_all(run)?, left), data.path())
 }
 
-fn write(out: &Path, plaintext: bool, mut opened: OpenedBenchmark, data: &Path) -> anyhow::Result<ExitCode> {
+/// Writes the bundle of a benchmark, with what servers left.
+fn write(
+    out: &Path,
+    plaintext: bool,
+    (mut opened, left): (OpenedBenchmark, Vec<ServerUsage>),
+    data: &Path,
+) -> anyhow::Result<ExitCode> {
     let documents = opened.documents(data)?;
     let OpenedBenchmark { name, runs, is_judged } = opened;
     // A log that grows while it is read would not be what its hash says.
     let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let made = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let Made { mut contents, read_me, holds } = match (documents, runs.as_slice()) {
+    let with_texts = plaintext || !runs.iter().any(|(_, manifest)| manifest.protected);
+    let cited = servers::cited(left, &runs, with_texts)?;
+    let Made { mut contents, mut read_me, holds } = match (documents, runs.as_slice()) {
         (Some(documents), runs) => judged(documents, &name, runs, data, made.path())?,
         (None, [(dir, manifest)]) if !is_judged => one_run(dir, manifest, plaintext, made.path())?,
         (None, _) => {
             return Err(usage!("the documents of benchmark {name} are not here; name one of its runs"));
         }
     };
+    if let Some(cited) = cited {
+        let path = made.path().join(SERVERS);
+        fs::write(&path, cited).context("cannot write a temporary file")?;
+        contents.push((SERVERS.to_owned(), path));
+        read_me += SERVERS_TOLD;
+    }
     fs::write(made.path().join(README), read_me).context("cannot write a temporary file")?;
     let (mut packs, mut names_of_keys) = (BTreeSet::new(), false);
     for (dir, manifest) in &runs {

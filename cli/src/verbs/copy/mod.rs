@@ -1,9 +1,10 @@
 //! `kgfleet copy`: `push` to a folder or an object store, `pull` from there or from a fleet, `bundle` into one file, `unbundle` out
-//! of it.
+//! of it. `servers` is what a bundle says of the servers that made its records.
 
 mod bundle;
 mod pull;
 mod push;
+mod servers;
 mod unbundle;
 
 use std::path::Path;
@@ -26,10 +27,11 @@ const BUNDLE: &str = "kgbundle";
 /// different run of the same name is never touched. From a coordinator come the records that count; protected texts come only
 /// to operators.
 ///
-/// A bundle is one file to keep and to cite: records, manifests, packs, a report and tables, each with its hash. Of protected
-/// exercises, records and packs are encrypted as they are stored, for the identity that is published with kgfleet, and report
-/// and tables have no texts, unless --plaintext is given. Where keys are is left out of the configuration. A bundle is taken
-/// only as a whole and if every hash is right; `kgfleet resume` then asks nobody for its run before --trust-endpoints is given.
+/// A bundle is one file to keep and to cite: records, manifests, packs, a report and tables, each with its hash, and which
+/// servers of pools made the records. Of protected exercises, records and packs are encrypted as they are stored, for the
+/// identity that is published with kgfleet, and report and tables have no texts, unless --plaintext is given. Where keys are
+/// is left out of the configuration. A bundle is taken only as a whole and if every hash is right; `kgfleet resume` then
+/// asks nobody for its run before --trust-endpoints is given.
 ///
 /// Exit codes: 0 copied; 2 the run or the place cannot be used; 3 the bundle is damaged or over a limit, a different run of this
 /// name is there, or the place failed.

@@ -1,4 +1,4 @@
-//! Stores what a bundle holds, after every file was compared with its hash. The report and the table of a run go into its folder
+//! Stores what a bundle holds, after every file was compared with its hash. Report, table and servers of a run go into its folder
 //! `exports`; those of a judged benchmark stay in the bundle, since `kgfleet report` and `table` write them again.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use domain::RunId;
 use results::RunDir;
 use results::bundle::{self, BundleHead};
 
-use crate::files::bundle_layout::{DATA, DOCUMENTS, DOCUMENTS_BYTES_MAX, FOR_PEOPLE};
+use crate::files::bundle_layout::{DATA, DOCUMENTS, DOCUMENTS_BYTES_MAX, FOR_PEOPLE, SERVERS};
 use crate::files::copy;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::note;
@@ -56,7 +56,7 @@ fn documents(unpacked: &Path, name: &RunId) -> anyhow::Result<Option<BenchmarkCo
 
 /// Puts the report and the table of a run beside it.
 fn keep_files_for_people(unpacked: &Path, dir: &RunDir) -> anyhow::Result<ExitCode> {
-    for name in FOR_PEOPLE {
+    for name in FOR_PEOPLE.into_iter().chain([SERVERS]) {
         let file = unpacked.join(name);
         if file.is_file() {
             let place = dir.exports().join(name);
