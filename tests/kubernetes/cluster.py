@@ -163,7 +163,10 @@ class Cluster:
         for volume in self.api.list("/api/v1/persistentvolumes"):
             if volume["status"].get("phase") == "Released":
                 name = volume["metadata"]["name"]
-                self.api.delete(f"/api/v1/persistentvolumes/{name}")
+                path = f"/api/v1/persistentvolumes/{name}"
+                self.api.delete(path)
+                # Its finalizer keeps it for a moment.
+                patiently(f"the volume {name} is still there", lambda path=path: self.api.find(path) is None)
                 self.volume(name, volume["spec"]["accessModes"][0])
 
     def nodes(self):

@@ -25,6 +25,8 @@ HELM_TIMEOUT = 300
 # Seconds between looks.
 LOOK = 1.0
 GPU = "nvidia.com/gpu"
+# GPUs that a node of this machine's own cluster is said to have.
+GPUS = 8
 
 # Two cores are all that a cluster of this machine's own may have.
 LITTLE = {"cpu": "10m", "memory": "64Mi", "ephemeral-storage": "16Mi"}
@@ -107,9 +109,7 @@ class Fleet:
         return self.helm.uninstall(RELEASE, timeout=HELM_TIMEOUT)
 
     def remove(self):
-        """Takes the release and its namespace away, however far they came."""
-        with contextlib.suppress(helm_python.HelmError):
-            self.helm.uninstall(RELEASE, timeout=HELM_TIMEOUT, ignore_not_found=True)
+        """Takes the namespace away with all that is in it, however far it came. Nothing is drained, as an uninstallation would."""
         self.api.delete(f"/api/v1/namespaces/{self.namespace}")
         for each in self.pods():
             self.delete("pods", each["metadata"]["name"], gracePeriodSeconds=0)
@@ -198,6 +198,7 @@ class Fleet:
                 text=True,
                 timeout=120,
                 check=False,
+                env=self.environment(),
             )
         if check and said.returncode:
             raise Failed(f"kgfleet {' '.join(arguments)} ended with {said.returncode}: {said.stderr}")
@@ -207,12 +208,12 @@ class Fleet:
         return json.loads(self.kgfleet("status", run, "--json"))
 
     def pools(self):
-        """What `kgfleet launch --status` says of each pool, by its name."""
-        said = self.shell(f"kgfleet launch --status --json --release {RELEASE} --namespace {self.namespace}")
+        """What `kgfleet launch --status` says of each pool, by its name. Coordinators know of servers whose Jobs were deleted."""
+        said = self.kgfleet("launch", "--status", "--json", "--release", RELEASE, "--namespace", self.namespace, check=False)
         try:
-            return {row["pool"]: row for row in json.loads(said.stdout)["pools"]}
+            return {row["pool"]: row for row in json.loads(said)["pools"]}
         except (ValueError, KeyError):
-            raise Failed(f"kgfleet launch --status: {said.stdout}{said.stderr}") from None
+            raise Failed(f"kgfleet launch --status: {said}") from None
 
     def kubectl(self, *arguments, check=True):
         command = [KUBECTL, "--kubeconfig", str(self.cluster.kubeconfig), "-n", self.namespace, *arguments]
@@ -221,10 +222,13 @@ class Fleet:
             raise Failed(f"kubectl {' '.join(arguments)}: {said.stderr}")
         return said.stdout
 
+    def environment(self):
+        """This process's, with the programs of this cluster in the path."""
+        return {**os.environ, "PATH": f"{BIN}:{KGFLEET.parent}:{os.environ['PATH']}", "KUBECONFIG": str(self.cluster.kubeconfig)}
+
     def shell(self, script):
-        """Runs a script as its user would, with the programs of this cluster in the path."""
-        environment = {**os.environ, "PATH": f"{BIN}:{KGFLEET.parent}:{os.environ['PATH']}", "KUBECONFIG": str(self.cluster.kubeconfig)}
-        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False, env=environment)
+        """Runs a script as its user would."""
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False, env=self.environment())
 
     def rendered(self, values):
         """The objects that the chart makes of values."""

@@ -23,12 +23,9 @@ import helm_python
 
 import image
 from cluster import Cluster
-from fleet import CHART, GPU, KGFLEET, KUBECTL, Failed, Fleet
+from fleet import CHART, GPU, GPUS, KGFLEET, KUBECTL, Failed, Fleet
 from foreign import foreign
 from steps import STEPS
-
-# GPUs that a node is said to have.
-GPUS = 8
 
 
 def images(folder):

@@ -1,4 +1,8 @@
-"""Upgrades, removals and the end of a release, while it works."""
+"""Upgrades, removals, new certificates and the end of a release, while it works."""
+
+import concurrent.futures
+import ssl
+import time
 
 from fleet import RELEASE, benchmark, ended, pool, pools
 from steps import expect, step
@@ -45,20 +49,71 @@ def pool_removed(fleet):
 
 
 @step
+def certificates(fleet):
+    """The CronJob that renews certificates is run by hand while theirs is due: coordinators show the new one, and servers and callers go on, none started anew."""
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
+    working(fleet)
+    before, old = uids(fleet), {key: fleet.secret("tls", key).read_text() for key in ("tls.crt", "ca.crt")}
+    fleet.kubectl("annotate", "secret", f"{RELEASE}-tls", "--overwrite", "kgfleet/renew-after=2026-01-01T00:00:00Z")
+    fleet.kubectl("create", "job", "renews", f"--from=cronjob/{RELEASE}-certificates")
+    fleet.until("its Job is complete", lambda: ended(fleet.get("jobs", "renews")) == "Complete", 120)
+    new = {key: fleet.secret("tls", key).read_text() for key in old}
+    expect(new["tls.crt"] != old["tls.crt"] and new["ca.crt"] == old["ca.crt"], "no new certificate, or another authority")
+
+    def shown():
+        with fleet.forwarded() as port:
+            return der(ssl.get_server_certificate(("localhost", port))) == der(new["tls.crt"])
+
+    # Kubelets look for changed Secrets about once a minute.
+    fleet.until("coordinators show it", shown, 240)
+    working(fleet)
+    expect(uids(fleet) == before and not fleet.restarts(), f"{before} became {uids(fleet)}; {fleet.restarts()}")
+    return f"signed anew by the same authority and shown by coordinators; {', '.join(before)} went on, no restart"
+
+
+def der(certificate):
+    return ssl.PEM_cert_to_DER_cert(certificate[: certificate.index("-----END") + len("-----END CERTIFICATE-----")])
+
+
+def while_uninstalled(fleet):
+    """Uninstalls the release; the pods that there were meanwhile, look by look."""
+    looks = []
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        uninstalled = beside.submit(fleet.uninstall)
+        while not uninstalled.done():
+            looks.append([pod for pod in fleet.pods() if pod["status"]["phase"] in ("Pending", "Running")])
+            time.sleep(0.2)
+        uninstalled.result()
+    return looks
+
+
+def of(pods, component, going=None):
+    found = [pod["metadata"] for pod in pods if pod["metadata"]["labels"].get("app.kubernetes.io/component") == component]
+    return [each["name"] for each in found if going is None or going == ("deletionTimestamp" in each)]
+
+
+@step
 def uninstalled(fleet):
-    """Uninstalled in the middle, servers deliver what they finished; records, tokens and certificates stay, and an installation goes on from there."""
+    """Uninstalled in the middle, the conductor ends first, and servers end while a coordinator takes their records; records, tokens and certificates stay, and an installation goes on from there."""
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": benchmark("again", ["org/a"], 100), "format": "toml"}))
     working(fleet, more=20)
     before = fleet.status()
     token = fleet.secret("auth", "operator.token").read_text()
-    fleet.uninstall()
+    looks = while_uninstalled(fleet)
+    drained = [pods for pods in looks if of(pods, "worker", going=True)]
+    expect(drained, "no server was seen that drained")
+    expect(not any(of(pods, "conductor") for pods in drained), "a server drained while a conductor was there")
+    alone = [of(pods, "worker") for pods in looks if of(pods, "worker") and not of(pods, "coordinator", going=False)]
+    expect(not alone, f"without a coordinator: {alone[:1]}")
     fleet.until("all pods are gone", lambda: not fleet.pods(), 240)
     left = sorted(f"{kind} {each['metadata']['name']}" for kind in ("jobs", "cronjobs", "deployments", "persistentvolumeclaims") for each in fleet.list(kind))
     expect(left == ["persistentvolumeclaims bench-data"], f"left: {left}")
     values = fleet.values
     values["run"] = {}
     fleet.install(values)
+    kept = fleet.status(before["run"])["scored"]
+    expect(kept >= before["scored"], f"{kept} records after {before['scored']}")
     view = fleet.until_finished(400, before["run"])
     expect(fleet.secret("auth", "operator.token").read_text() == token, "another token")
     expect(view["scored"] == view["planned"] and view["failed"] == 0, f"{view['scored']} of {view['planned']}, {view['failed']} failed")
-    return f"uninstalled at {before['scored']} records; installed again, {view['scored']} of {view['planned']} scored"
+    return f"uninstalled at {before['scored']} records, drained in {len(drained)} looks; installed again, {view['scored']} of {view['planned']} scored"

@@ -63,12 +63,12 @@ def cannot_load(fleet):
     fleet.install(pools(pool("good"), broken, run={"config": config, "format": "toml"}))
     fleet.until("the good model is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("good")), 240)
 
-
     def told():
         why = fleet.pools()["bad"].get("last_failure") or ""
         return why if "not supported" in why else None
 
     why = fleet.until("launch --status says why the other does not load", told, 600)
+    fleet.until("no pod of it is left", lambda: not fleet.servers("bad"), 120)
     return f"good is done; bad failed: {why!r}"
 
 

@@ -1,6 +1,6 @@
 """Nodes that are emptied, and nodes that are lost for good."""
 
-from fleet import benchmark, ended, pool, pools
+from fleet import GPU, GPUS, benchmark, ended, pool, pools
 from steps import expect, on_own_nodes
 from steps.failing import working
 
@@ -9,6 +9,13 @@ TWO = {"coordinator": {"replicaCount": 2}}
 
 def running_on(fleet, component):
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in fleet.pods(component)}
+
+
+def come_back(fleet, node):
+    """Starts a node that was lost, and waits for it. A kubelet that starts anew may forget what was promised."""
+    fleet.cluster.node(node).start()
+    fleet.until(f"{node} is back", lambda: fleet.cluster.is_ready(node), 180)
+    fleet.cluster.node(node).promise({GPU: str(GPUS)})
 
 
 @on_own_nodes
@@ -47,8 +54,7 @@ def lost_node(fleet):
         done = view["scored"]
         expect(view["failed"] == 0 and done == view["planned"], f"{view['failed']} failed, {done} of {view['planned']} scored")
     finally:
-        fleet.cluster.node(node).start()
-        fleet.until(f"{node} is back", lambda: fleet.cluster.is_ready(node), 180)
+        come_back(fleet, node)
     states = {job["metadata"]["name"]: ended(job) for job in fleet.jobs()}
     return f"{node} lost with {', '.join(gone)} at {before} records; {done} of {view['planned']} scored; Jobs {states}"
 
@@ -67,8 +73,7 @@ def lost_part(fleet):
         fleet.until("its Job is gone or has failed", lambda: all(job["metadata"]["uid"] != first or ended(job) for job in fleet.jobs("a")), 600)
         fleet.until("the other model is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("b")), 600)
     finally:
-        fleet.cluster.node(other).start()
-        fleet.until(f"{other} is back", lambda: fleet.cluster.is_ready(other), 180)
+        come_back(fleet, other)
     view = fleet.until_finished(600)
     return f"{other} lost and back; {view['scored']} of {view['planned']} scored"
 

@@ -6,7 +6,7 @@ import helm_python
 import yaml
 
 from api import Refused
-from fleet import CHART, merged, pool
+from fleet import CHART, Failed, merged, pool
 from steps import expect, step
 
 # Values that are varied together, each with the first one as the default.
@@ -70,6 +70,8 @@ def every_object(fleet):
                 if item["kind"] == "ServiceAccount":
                     # Pods of accounts that are not there are refused.
                     fleet.api.post(place(item, ""), item)
+            except OSError as error:
+                raise Failed(f"no answer on {item['kind']} {item['metadata']['name']}, object {len(seen)}: {error}") from None
             except Refused as error:
                 if error.code == 404:
                     # A kind that this server does not know.

@@ -3,8 +3,8 @@
 import tomllib
 
 from cluster import ROOT
-from fleet import GPU, benchmark, ended, pool, pools
-from steps import expect, step
+from fleet import GPU, RELEASE, benchmark, ended, pool, pools
+from steps import expect, on_own_nodes, step
 
 
 def gpus_in_use(fleet):
@@ -131,3 +131,45 @@ def budget(fleet):
     fleet.until("the conductor tells that the budget is spent", lambda: "budget-spent" in fleet.logs(conductor, "conductor"), 120)
     expect(not fleet.jobs(), fleet.picture())
     return "no Job, and the event budget-spent"
+
+
+def fetched(fleet):
+    """When each index of the Job that fetches weights was done, and what it said."""
+    job = fleet.get("cronjobs", f"{RELEASE}-a")["metadata"]["annotations"]["kgfleet/weights"].split("/")[0]
+    done = {}
+    for pod in fleet.pods("weights"):
+        labels, statuses = pod["metadata"]["labels"], pod["status"].get("containerStatuses", [])
+        ends = [each["state"]["terminated"] for each in statuses if "terminated" in each["state"]]
+        if labels["batch.kubernetes.io/job-name"] == job and any(end["exitCode"] == 0 for end in ends):
+            said = fleet.logs(pod["metadata"]["name"], "fetch").strip()
+            done[labels["batch.kubernetes.io/job-completion-index"]] = (ends[0]["finishedAt"], said)
+    return done
+
+
+def all_fetched(fleet, count):
+    done = fetched(fleet)
+    return done if len(done) == count else None
+
+
+@on_own_nodes
+def weights(fleet):
+    """Weights are fetched by a Job without GPUs into a volume that all servers share, and no server begins before its own are there; a further model makes nobody fetch again."""
+    little = {"cpu": "10m", "memory": "256Mi", "ephemeral-storage": "1Gi", GPU: 1}
+    resources = {"requests": little, "limits": {key: value for key, value in little.items() if key != "cpu"}}
+    # The largest first: `b` is index 0.
+    specs = [pool(name, weightsGi=size, resources=resources) for name, size in (("a", 1), ("b", 2), ("c", 3))]
+    config = benchmark("weights", ["org/a", "org/b"], 5)
+    shared = {"sharedPvcStorage": {"enabled": True, "size": "1Gi"}}
+    fleet.install(pools(*specs[:2], run={"config": config, "format": "toml"}, **shared))
+    first = fleet.until("both are fetched", lambda: all_fetched(fleet, 2), 120)
+    expect("org/b" in first["0"][1] and "org/a" in first["1"][1], str(first))
+    view = fleet.until_finished(300)
+    for name, index in (("a", "1"), ("b", "0")):
+        began = fleet.jobs(name)[0]["metadata"]["creationTimestamp"]
+        expect(began >= first[index][0], f"a server of {name} began at {began}, and its weights came at {first[index][0]}")
+    fleet.values["servingEngineSpec"]["modelSpec"].append(specs[2])
+    fleet.upgrade()
+    again = fleet.until("the third is fetched", lambda: all_fetched(fleet, 3), 120)
+    said = [again[index][1] for index in ("0", "1", "2")]
+    expect("org/c" in said[0] and not said[1] and not said[2], f"of the third, second and first model: {said}")
+    return f"{view['scored']} of {view['planned']} scored by servers that began after their weights had come; the third model's alone were fetched then"
