@@ -16,9 +16,7 @@ use tasks::families::declared::spec::JudgeSpec;
 use worker::{Connect, ConnectError, Listed, TaskList};
 
 use crate::kit::exit_code::Exit;
-
-/// Estimated size of a record in the log, in bytes, on the safe side: published dialogues compress to less than half.
-const RECORD_BYTES: u64 = 4096;
+use crate::place::disk::{DiskForecast, WrittenLogs};
 
 /// Estimated bytes per token of a prompt, a low estimate for RDF and English prose.
 const BYTES_PER_TOKEN: usize = 3;
@@ -179,15 +177,15 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
     }
 }
 
-/// Checks whether the folder has space for the records of this many dialogues.
+/// Checks whether the folder has space for the records of this many dialogues, some of which may be written.
 ///
 /// # Errors
 /// The folder cannot be written.
-pub async fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<(Level, String)> {
+pub async fn disk(data_dir: &Path, written: WrittenLogs, planned: u64) -> anyhow::Result<(Level, String)> {
     let SinkReport { place, free_bytes } = sink::folder(data_dir).check().await?;
-    let need = dialogues * RECORD_BYTES;
-    let level = if free_bytes > need { Level::Ok } else { Level::Problem };
-    Ok((level, format!("{place} has {} MB free; the records may take {} MB", free_bytes >> 20, need >> 20)))
+    let forecast = DiskForecast::of(written, planned.saturating_sub(written.records), free_bytes);
+    let level = if forecast.fits() { Level::Ok } else { Level::Problem };
+    Ok((level, format!("records in {place}: {forecast}")))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use crate::engine::worker::{Options, local_worker};
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::note;
 use crate::place::targets::Targets;
-use crate::place::{folders, local, packs as material, trust};
+use crate::place::{disk, folders, local, packs as material, trust};
 
 /// Selects a benchmark.
 #[derive(Clone, Debug)]
@@ -221,7 +221,7 @@ impl Session {
         };
         // A new run gets its folder after its servers were checked; an existing one reports its pending dialogues.
         if proposal.is_new() {
-            self.preflight(&*connect, |_| true).await?;
+            self.preflight(&*connect, |_| true, None).await?;
             let begun = begin().await;
             let begun =
                 begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
@@ -237,7 +237,7 @@ impl Session {
             let model = begun.models.iter().find(|model| model.model == *label);
             model.is_some_and(|model| model.units_pending > 0)
         };
-        self.preflight(&*connect, pending).await?;
+        self.preflight(&*connect, pending, Some(&begun)).await?;
         note!("continuing run {run}");
         Ok(begun)
     }
@@ -249,7 +249,7 @@ impl Session {
     ) -> anyhow::Result<BenchmarkView> {
         if matches!(wanted, WantedBenchmark::Configured(_)) && self.configuration.reuse.is_none() {
             // Judges are checked when they are needed: one GPU cannot serve all models at once.
-            self.preflight(&*self.connect(options), |_| true).await?;
+            self.preflight(&*self.connect(options), |_| true, None).await?;
         }
         let access = &self.access;
         let submission = local::submission(&self.configuration)?;
@@ -283,11 +283,12 @@ impl Session {
     }
 
     /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all
-    /// dialogues of a model, and reports the rest. Models without work are not `wanted`.
+    /// dialogues of a model, and reports the rest. Models without work are not `wanted`; what has been `begun` has records.
     async fn preflight(
         &self,
         connect: &dyn Connect,
         wanted: impl Fn(&ModelLabel) -> bool,
+        begun: Option<&BenchmarkView>,
     ) -> anyhow::Result<()> {
         let longest = LongestPrompt::of(&self.plan, &self.tasks, self.configuration.seed);
         let asked = self.configuration.models.iter().filter(|spec| wanted(&spec.label));
@@ -297,7 +298,8 @@ impl Session {
             eprintln!("warning: {message}");
         }
         // The process that writes to the folder will report that it cannot be written.
-        if let Ok((level, message)) = preflight::disk(&self.data_dir, self.plan.dialogues()).await
+        let written = begun.and_then(|begun| disk::written(begun, &self.data_dir).ok()).unwrap_or_default();
+        if let Ok((level, message)) = preflight::disk(&self.data_dir, written, self.plan.dialogues()).await
             && level != Level::Ok
         {
             eprintln!("warning: {message}");

@@ -16,6 +16,18 @@ pub fn percent(share: f64) -> String {
     format!("{shown:.2} %")
 }
 
+/// Bytes, with two significant digits from a kilobyte on.
+pub fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (1e3, "kB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
+        _ => (1e12, "TB"),
+    };
+    format!("{} {name}", figure(bytes as f64 / unit))
+}
+
 /// An error with its causes, for people.
 pub fn explain(error: &anyhow::Error) -> String {
     printable(&with_causes(error.as_ref()))
@@ -69,6 +81,12 @@ mod tests {
             explain(&inner.context("a.toml: no such file").context("cannot plan")),
             "cannot plan: a.toml: no such file"
         );
+    }
+
+    #[test]
+    fn sizes_have_two_digits_and_a_unit() {
+        let sizes = [0, 999, 1_000, 88_400_000, 1_234_000_000, 5_600_000_000_000];
+        assert_eq!(sizes.map(size), ["0 B", "999 B", "1.0 kB", "88 MB", "1.2 GB", "5.6 TB"]);
     }
 
     #[test]

@@ -2,15 +2,17 @@
 //!
 //! `data_dir` and `remote` are the options for both, `contexts` the fleets that the user has logged in to, `names` resolves
 //! abbreviated names of runs. `folders` reads runs in a folder, `local` asks a coordinator in this process about judged
-//! benchmarks, `steer` sends commands to the coordinator of a fleet, `audit_dir` reads audit logs, `queue_login` is the
-//! password of Redis, `fetch` copies runs from there. `packs` and `identities` open packs, `task_files` compiles those of task
-//! files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts, `trust` checks
-//! that its user agreed to that. `kubernetes` is the namespace of a pod.
+//! benchmarks, `disk` says what records take and whether there is room for more, `steer` sends commands to the coordinator of a
+//! fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and
+//! `identities` open packs, `task_files` compiles those of task files, `disclosure` decides how their texts may be written;
+//! `targets` lists what a configuration contacts, `trust` checks that its user agreed to that. `kubernetes` is the
+//! namespace of a pod.
 
 pub mod audit_dir;
 pub mod contexts;
 pub mod data_dir;
 pub mod disclosure;
+pub mod disk;
 pub mod fetch;
 pub mod folders;
 pub mod identities;

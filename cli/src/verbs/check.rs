@@ -1,7 +1,7 @@
 //! `kgfleet check`: finds problems that would end a long run early, before it starts.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
@@ -22,13 +22,13 @@ use crate::kit::runtime::block_on;
 use crate::place::queue_login::QueueLogin;
 use crate::place::remote::MaybeRemote;
 use crate::place::targets::Targets;
-use crate::place::{folders, packs as material};
+use crate::place::{disk, folders, packs as material};
 
 /// Check everything that a long run needs before it starts.
 ///
-/// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and the disk; with
-/// --context or --queue also the fleet or the queue. Exit codes: 0 ready, perhaps with warnings; 1 the run would fail; 2 the
-/// configuration cannot be used.
+/// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and whether the records fit
+/// on the disk; with --context or --queue also the fleet or the queue. Exit codes: 0 ready, perhaps with warnings; 1 the run
+/// would fail; 2 the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file, or `quick` for the bundled one.
@@ -109,7 +109,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     let of_models = (number < configuration.models.len()).then_some(&longest);
                     of_model(model, ask, &connect, of_models, &mut findings).await;
                 }
-                findings.of("disk", preflight::disk(&arguments.data_dir, plan.dialogues()).await);
+                findings.of("disk", room(&configuration, plan.dialogues(), &arguments.data_dir).await);
             }
         }
         if let Some(address) = &arguments.queue {
@@ -164,6 +164,18 @@ async fn of_model(
     } else {
         findings.of(&what, preflight::model(model, ask, connect, longest).await);
     }
+}
+
+/// Checks whether the records fit on the disk. Those of the unfinished run that `kgfleet run` would go on with are there.
+async fn room(
+    configuration: &Configuration,
+    planned: u64,
+    data_dir: &Path,
+) -> anyhow::Result<(Level, String)> {
+    let written = disk::written_of_unfinished(configuration, data_dir).await?;
+    let (level, message) = preflight::disk(data_dir, written, planned).await?;
+    let open_end = if configuration.pipeline.is_some() { "; what judges are asked comes on top" } else { "" };
+    Ok((level, message + open_end))
 }
 
 async fn queue(address: &str, findings: &mut Findings) {

@@ -80,3 +80,25 @@ fn a_run_has_one_writer() {
     process.finish().expect(0);
     assert_eq!(data.run().records().len(), 20);
 }
+
+#[test]
+fn a_check_counts_what_the_unfinished_run_of_a_configuration_has_written() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = Data::new();
+    let file = data.write(
+        "one.toml",
+        format!(
+            "name = 'one'\niterations = 4\ntasks = ['{NT_TASK}', '{TURTLE_TASK}']\n[[models]]\nlabel = 'sim'\n\
+             connector = 'openai-compatible'\nendpoint = '{}'\n",
+            server.url()
+        ),
+    );
+    let file = file.to_str().unwrap();
+    let checked = data.kgfleet(&["check", file]).expect(0);
+    assert!(checked.stdout.contains(": about ") && !checked.stdout.contains("so far"), "{checked}");
+    let mut process = data.start(&["run", file, "--no-sandbox", "--concurrency", "64"]);
+    data.until_recorded(&mut process, 4);
+    process.signal(Signal::KILL);
+    drop(process);
+    data.kgfleet(&["check", file]).expect(0).prints(&[" so far, about ", " more; ", " free"]);
+}

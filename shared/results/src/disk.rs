@@ -250,7 +250,7 @@ pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Bytes that are free where a folder lies.
-pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     simulated!(|_disk| Ok(u64::MAX));
     let space = rustix::fs::statvfs(folder)?;
     Ok(space.f_bavail.saturating_mul(space.f_frsize))
