@@ -15,6 +15,13 @@ use crate::kit::output::printable;
 /// Maximum number of messages below a table.
 const MESSAGES_SHOWN_MAX: usize = 3;
 
+/// A benchmark of this machine as a line. Nobody but the process that works at it knows its pace.
+pub fn headline_here(view: &BenchmarkView, state: &str) -> String {
+    let BenchmarkView { run, planned, failed, .. } = view;
+    let line = format!("run {run} {state}: {}/{planned} dialogues, {failed} failed", view.done());
+    [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// Who did what to a run.
 pub fn history(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     for entry in &view.history {
@@ -150,6 +157,20 @@ pub(crate) mod tests {
             line.contains("ETA 14s without 10 blocked models, 1.3/s, 330 tokens/s; blocked: 10 models"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn what_is_here_has_the_line_of_a_fleet_once_it_is_over_and_its_state_before() {
+        let going = BenchmarkView {
+            trouble: Some("the record log is damaged".to_owned()),
+            ..run(vec![model("m", 9)])
+        };
+        let line = headline_here(&going, "interrupted");
+        let expected =
+            format!("run {} interrupted: 9/26 dialogues, 0 failed; the record log is damaged", going.run);
+        assert_eq!(line, expected);
+        let over = BenchmarkView { phase: RunPhase::Finished, ..run(vec![model("m", 26)]) };
+        assert_eq!(headline_here(&over, over.phase.as_str()), headline(&over));
     }
 
     #[test]

@@ -131,13 +131,18 @@ fn explained_open<T>(
         let error = anyhow!(error);
         let missing = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
         if error.chain().filter_map(|cause| cause.downcast_ref()).any(missing) {
-            return anyhow!(
-                "there is no run {run} in {}; `kgfleet runs` lists the runs, --data-dir selects another folder",
-                data_dir.display()
-            );
+            return no_run(run, data_dir);
         }
         error
     })
+}
+
+/// The error for a name that no run of this machine has.
+pub fn no_run(run: &RunId, data_dir: &Path) -> anyhow::Error {
+    anyhow!(
+        "there is no run {run} in {}; `kgfleet status --context here` lists the runs, --data-dir selects another folder",
+        data_dir.display()
+    )
 }
 
 /// The winners of a run's log.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use benchmarks::names::benchmark_of;
 use coordinator::configuration::Configuration;
 use coordinator::{BenchmarkCopy, Coordinator, CoordinatorOptions};
-use domain::RunId;
 use domain::control::{BenchmarkView, Control, Submission};
+use domain::{ErrorCode, RunId};
 use results::{RunDir, Sink};
 
 use crate::kit::exit_code::explained;
@@ -34,6 +34,19 @@ pub async fn find(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<Config
 /// The judged benchmarks of this machine, as in lists.
 pub fn all(data_dir: &Path) -> anyhow::Result<Vec<BenchmarkView>> {
     block_on(async { beside(data_dir)?.unnamed().pipelines().await.map_err(explained) })
+}
+
+/// A run or judged benchmark of this machine as the coordinator of a fleet would show it; `None` if there is none of this name.
+///
+/// # Errors
+/// The name cannot be one; the folder cannot be read.
+pub fn view(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<BenchmarkView>> {
+    block_on(async {
+        match beside(data_dir)?.unnamed().view(name).await {
+            Err(error) if error.code == ErrorCode::NotFound => Ok(None),
+            view => view.map(Some).map_err(explained),
+        }
+    })
 }
 
 /// Those of `runs` that belong to a judged benchmark; none if it has none.

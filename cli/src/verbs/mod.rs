@@ -46,7 +46,6 @@ verbs! {
         Plan = plan;
         Check = check;
         Status = status;
-        Runs = runs;
         Watch = watch;
         Pause = pause;
         Resume = resume;

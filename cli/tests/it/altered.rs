@@ -90,7 +90,7 @@ fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
     std::fs::write(&path, &sound).unwrap();
     data.kgfleet(&["verify", name]).expect(0);
     std::fs::write(&path, sound.replacen("\"seed\": 1", "\"seed\": 2", 1)).unwrap();
-    data.kgfleet(&["runs"]).expect(0).says(&["was altered"]);
+    data.kgfleet(&["status"]).expect(0).says(&["was altered"]);
     data.kgfleet(&["rm", name]).expect(0);
 }
 

@@ -113,7 +113,7 @@ fn runs_that_are_not_there_are_named() {
     data.kgfleet(&["export", "nothing", "--format", "csv"]).expect(INFRASTRUCTURE).says(&["nothing"]);
     data.kgfleet(&["show", "nothing", "m/t/0"]).expect(INFRASTRUCTURE).says(&["nothing"]);
     data.kgfleet(&["rm", "../escape"]).expect(INFRASTRUCTURE).says(&["`../escape` is not a run name"]);
-    data.kgfleet(&["runs"]).expect(0);
+    data.kgfleet(&["status"]).expect(0);
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn a_run_of_a_newer_version_is_left_alone() {
     }
     assert_eq!(std::fs::read_to_string(&manifest).unwrap(), newer);
     // It stands in nobody's way.
-    data.kgfleet(&["runs"]).expect(0).says(&[message]);
+    data.kgfleet(&["status"]).expect(0).says(&[message]);
     data.kgfleet(&arguments).expect(0).says(&["starting run"]);
-    data.kgfleet(&["runs"]).expect(0).says(&[message]).prints(&["finished"]);
+    data.kgfleet(&["status"]).expect(0).says(&[message]).prints(&["finished"]);
 
     std::fs::write(&manifest, old).unwrap();
     data.kgfleet(&["verify", name]).expect(0);

@@ -125,7 +125,7 @@ fn answers_stay_as_long_as_a_judged_benchmark_takes_them_and_derived_packs_go_wi
     let judged = judged_facts(&[FACTS], 2, &[("weak", 0.2)]);
     let configuration = data.write("facts.toml", &judged);
     data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-sandbox"]).expect(0);
-    let base = data.kgfleet(&["runs", "--json"]).expect(0).json()["run"].as_str().unwrap().to_owned();
+    let base = data.kgfleet(&["status", "--json"]).expect(0).json()["run"].as_str().unwrap().to_owned();
     let others = data.write("others.toml", judged.replace("label = \"grader\"", "label = \"other\""));
     let judge = ["rejudge", "latest", "--with", others.to_str().unwrap(), "--no-sandbox"];
     data.kgfleet(&judge).expect(0);

@@ -50,11 +50,11 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
         let line = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
         finished.stdout.lines().map(line).collect::<Vec<_>>()
     };
-    let listed = lines(&["runs", "--json"]);
+    let listed = lines(&["status", "--json"]);
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!((&listed[0]["run"], &listed[0]["state"]), (&pipeline.into(), &"finished".into()));
     assert_eq!(listed[0]["scored"], view.scored);
-    let stages = lines(&["runs", "--stages", "--json"]).len() - 1;
+    let stages = lines(&["status", "--stages", "--json"]).len() - 1;
     assert_eq!(stages, data.runs().len());
 
     // What is asked of it concerns all its runs.
@@ -69,7 +69,7 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
     data.kgfleet(&["show", "latest", "weak/FactExtractStatic/99"]).expect(2).says(&["has no record"]);
     data.kgfleet(&["resume", "latest"]).says(&[pipeline]);
     data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
-    let newest = lines(&["runs", "--json"]).pop().unwrap()["run"].as_str().unwrap().to_owned();
+    let newest = lines(&["status", "--json"]).pop().unwrap()["run"].as_str().unwrap().to_owned();
     assert_ne!(newest, pipeline);
     data.kgfleet(&["verify", "latest"]).expect(0).prints(&["3 dialogues: 3 scored"]);
     data.kgfleet(&["rm", &pipeline[..pipeline.len() - 2]]).expect(0);

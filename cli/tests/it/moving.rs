@@ -114,8 +114,8 @@ fn a_judged_benchmark_moves_with_all_its_runs_and_goes_on_elsewhere() {
         other.kgfleet(&pull).expect(0).says(&[name, "its documents"]);
         other.kgfleet(&["verify", name]).expect(0);
         assert_eq!(other.runs().len(), data.runs().len());
-        let listed = other.kgfleet(&["runs", "--json"]).expect(0).stdout;
-        assert_eq!(listed, data.kgfleet(&["runs", "--json"]).expect(0).stdout);
+        let listed = other.kgfleet(&["status", "--json"]).expect(0).stdout;
+        assert_eq!(listed, data.kgfleet(&["status", "--json"]).expect(0).stdout);
         // Nothing is left to do, and the results are the same.
         let resumed = other.kgfleet(&["resume", name, "--trust-endpoints", "--json"]).json();
         assert_eq!(resumed["cells"], view["cells"]);

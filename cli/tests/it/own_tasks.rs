@@ -121,7 +121,7 @@ fn a_configuration_may_name_a_task_file_as_its_pack() {
     let told = ends(folder, &["run", "own.toml", "--json"], 0);
     let told: Value = serde_json::from_str(told.trim()).unwrap();
     assert_eq!(told["scored"], 4);
-    let again: Value = serde_json::from_str(ends(folder, &["runs", "--json"], 0).trim()).unwrap();
+    let again: Value = serde_json::from_str(ends(folder, &["status", "--json"], 0).trim()).unwrap();
     assert_eq!(again["state"], "finished");
 
     // A configuration that says no number asks what the file says: every case, twice.

@@ -60,7 +60,7 @@ impl Lab {
     /// Runs a configuration; the run's name.
     fn run(&self, configuration: &str, more: &[&str]) -> String {
         self.ends(&[&["run", configuration, "--evaluators", "1"], more].concat(), 0);
-        let (listed, _) = self.ends(&["runs", "--json"], 0);
+        let (listed, _) = self.ends(&["status", "--json"], 0);
         let last: Value = serde_json::from_str(listed.lines().last().unwrap()).unwrap();
         assert_eq!((&last["scored"], &last["state"]), (&json!(16), &json!("finished")));
         last["run"].as_str().unwrap().to_owned()
@@ -328,7 +328,7 @@ fn without_its_key_a_protected_run_is_checked_and_not_read() {
     assert!(talk.contains("does not open with this identity"), "{talk}");
     let (_, talk) = lab.ends(&["show", &run, "good/Text2SparqlExecEvalListOrganizational/0"], 3);
     assert!(talk.contains("does not open with this identity"), "{talk}");
-    lab.ends(&["runs"], 0);
+    lab.ends(&["status"], 0);
 
     // Without any, nothing is appended in the clear.
     manifest.as_object_mut().unwrap().remove("log_key");

@@ -42,10 +42,10 @@ fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
     let verified = data.kgfleet(&["verify", name, "--json"]).expect(0).json();
     assert_eq!((&verified["sound"], &verified["missing"]), (&Value::Bool(true), &Value::from(0)));
 
-    let listed = data.kgfleet(&["runs", "--json"]).expect(0).json();
+    let listed = data.kgfleet(&["status", "--json"]).expect(0).json();
     assert_eq!(listed["run"], name);
     assert_eq!((&listed["state"], &listed["planned"]), (&Value::from("finished"), &Value::from(DIALOGUES)));
-    data.kgfleet(&["runs"]).expect(0).prints(&[name, "quick", "finished"]);
+    data.kgfleet(&["status"]).expect(0).prints(&[name, "quick", "finished"]);
 
     let key = "sim-strong/RdfFriendCount-nt-1/2";
     let key_parts = ["--- prompt 1 (first) ---", "--- answer 1", "--- scores ---", "\"f1\""];

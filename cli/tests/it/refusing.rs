@@ -22,7 +22,7 @@ fn a_server_that_refuses_everything_is_not_asked_everything() {
     let run = data.run();
     assert!(run.entries().is_empty(), "what was refused alike is not recorded: {stopped}");
     stopped.says(&["stopped", &format!("kgfleet resume {}", run.name())]);
-    data.kgfleet(&["runs"]).expect(0).prints(&["interrupted"]);
+    data.kgfleet(&["status"]).expect(0).prints(&["interrupted"]);
     data.kgfleet(&["resume", run.name()]).expect(INFRASTRUCTURE).says(&[&words]);
 }
 

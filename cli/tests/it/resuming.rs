@@ -1,5 +1,6 @@
 //! The same command again continues an unfinished run, and starts a new one if the run is finished.
 
+use domain::control::BenchmarkView;
 use rustix::process::Signal;
 
 use crate::harness::{Data, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK};
@@ -23,7 +24,7 @@ fn the_same_command_goes_on_and_then_starts_anew() {
     let server = Server::stuck_at(TURTLE_PROMPT);
     let data = half_a_run(&server);
     let before = data.run().records();
-    let listed = data.kgfleet(&["runs", "--json"]).expect(0).json();
+    let listed = data.kgfleet(&["status", "--json"]).expect(0).json();
     assert_eq!((&listed["state"], &listed["scored"]), (&"interrupted".into(), &ITERATIONS.into()));
     let name = data.run().name().to_owned();
     data.kgfleet(&["verify", &name]).expect(1).prints(&["10 planned dialogues have no record yet"]);
@@ -73,12 +74,49 @@ fn a_run_has_one_writer() {
     let process = data.start(&arguments);
     server.gate().until_held(4);
     let name = data.run().name().to_owned();
-    data.kgfleet(&["runs"]).expect(0).prints(&[&name, "running"]);
+    data.kgfleet(&["status"]).expect(0).prints(&[&name, "running"]);
+    data.kgfleet(&["status", &name]).expect(0).prints(&[&format!("run {name} running: 0/20 dialogues")]);
     data.kgfleet(&["resume", &name]).expect(3).says(&["another process writes this run"]);
     data.kgfleet(&["rm", &name]).expect(3).says(&["another process writes this run"]);
     server.gate().open();
     process.finish().expect(0);
     assert_eq!(data.run().records().len(), 20);
+}
+
+#[test]
+fn one_run_is_shown_with_the_room_that_it_needs_until_it_is_over() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = half_a_run(&server);
+    let run = data.run();
+    let interrupted = data.kgfleet(&["status", "latest"]).expect(0);
+    let interrupted = interrupted.prints(&[
+        &format!("run {} interrupted: 10/20 dialogues, 0 failed\n", run.name()),
+        "records: ",
+        " so far, about ",
+        " more; ",
+        " free\n",
+        TURTLE_TASK,
+    ]);
+    assert!(!interrupted.stderr.contains("do not fit"), "{interrupted}");
+    let shown = data.kgfleet(&["status", run.name(), "--json"]).expect(0).json();
+    assert_eq!((&shown["state"], &shown["phase"]), (&"interrupted".into(), &"active".into()));
+    let disk = &shown["disk"];
+    // As many records are there as are to come.
+    assert_eq!(
+        (&disk["written_bytes"], &disk["coming_bytes"]),
+        (&run.log_bytes().into(), &run.log_bytes().into())
+    );
+    assert!(disk["free_bytes"].as_u64().unwrap() > 0, "{shown}");
+    let view: BenchmarkView = serde_json::from_value(shown).unwrap();
+    assert_eq!((view.scored, view.models.len()), (10, 1));
+
+    server.gate().take_asked();
+    data.kgfleet(&["resume", run.name()]).expect(0);
+    let over = data.kgfleet(&["status", run.name()]).expect(0);
+    assert!(over.stdout.starts_with(&format!("run {} finished: 20/20 dialogues", run.name())), "{over}");
+    assert!(!over.stdout.contains("records: "), "{over}");
+    let over = data.kgfleet(&["status", run.name(), "--json"]).expect(0).json();
+    assert_eq!((&over["state"], over.get("disk")), (&"finished".into(), None));
 }
 
 #[test]

@@ -43,6 +43,7 @@ const IN_A_FOLDER: &[Call] = &[
     call("doctor NAME", 0, "calls in flight, mean"),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
+    call("status NAME", 0, "run NAME finished"),
     call("table NAME", 0, "sim-strong"),
     call("compare NAME NAME", 2, "NAME is judged"),
     call("report NAME --out OUT/report.html", 0, "report.html"),
@@ -54,7 +55,6 @@ const IN_A_FOLDER: &[Call] = &[
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
     // These are about what runs in a fleet.
-    call("status NAME", 3, "no answer from the coordinator"),
     call("watch NAME", 3, "no answer from the coordinator"),
     call("pause NAME", 3, "no answer from the coordinator"),
     call("cancel NAME", 3, "no answer from the coordinator"),
@@ -139,7 +139,7 @@ fn every_verb_that_takes_a_name_knows_a_judged_benchmark_in_a_folder() {
     assert_eq!(walked(IN_A_FOLDER), all);
     let (data, out) = (Data::new(), tempfile::tempdir().unwrap());
     data.kgfleet(&["run", &configuration(&data)]).expect(0);
-    let name = data.kgfleet(&["runs", "--json"]).expect(0).json()["run"].as_str().unwrap().to_owned();
+    let name = data.kgfleet(&["status", "--json"]).expect(0).json()["run"].as_str().unwrap().to_owned();
     let ask = data.runs().into_iter().find(|run| run.name().contains(".ask.")).unwrap();
     let dialogue = ask.records().keys().next().unwrap().to_string();
     walk(IN_A_FOLDER, &name, &dialogue, out.path().to_str().unwrap(), &|arguments| data.kgfleet(arguments));

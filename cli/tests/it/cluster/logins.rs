@@ -34,11 +34,14 @@ fn verbs_act_in_the_context_that_was_logged_in_to_and_say_so() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = fs::read_to_string(&reader).unwrap();
     assert!(!fs::read_to_string(&file).unwrap().contains(token.trim()), "the token stays in its file");
-    data.kgfleet(&["status"]).expect(0);
-
     // What acts in a folder too says that it does not.
+    let said = format!("in context lab ({url})");
+    let there = data.kgfleet(&["status"]).expect(0);
+    assert!(there.stderr.contains(&said) && there.stdout.contains("submitted by"), "{there}");
+    let here = data.kgfleet(&["status", "--context", "here"]).expect(0);
+    assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
     let there = data.kgfleet(&["show", "nothing", "m/t/0"]);
-    assert!(there.stderr.contains(&format!("in context lab ({url})")), "{there}");
+    assert!(there.stderr.contains(&said), "{there}");
     for here in [&["--context", "here"][..], &["--context", "here", "--coordinator", &url]] {
         let here = data.kgfleet(&[&["show", "nothing", "m/t/0"], here].concat());
         assert!(!here.stderr.contains("lab") && here.stderr.contains("nothing"), "{here}");

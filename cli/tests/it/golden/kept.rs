@@ -13,7 +13,7 @@ fn sealed() -> PathBuf {
 /// The names of the kept benchmarks, by the names of their configurations.
 fn kept(data: &Data) -> Vec<(&'static str, String)> {
     archive::open(&sealed(), data.path());
-    let listed = data.kgfleet(&["runs", "--json"]).expect(0).stdout;
+    let listed = data.kgfleet(&["status", "--json"]).expect(0).stdout;
     let lines: Vec<serde_json::Value> =
         listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let name = |benchmark: &'static str| {
@@ -78,7 +78,7 @@ fn a_folder_shows_finished_benchmarks_as_it_always_did() {
     let data = Data::new();
     let kept = kept(&data);
     let mut transcript = Transcript::new();
-    let mut commands = vec![vec!["runs"], vec!["runs", "--stages"], vec!["runs", "--stages", "--json"]];
+    let mut commands = vec![vec!["status"], vec!["status", "--stages"], vec!["status", "--stages", "--json"]];
     commands.extend(kept.iter().map(|(_, name)| vec!["verify", name]));
     for command in commands {
         transcript.add(&command, &data.kgfleet(&command));
@@ -98,6 +98,8 @@ fn a_fleet_shows_finished_benchmarks_as_a_folder_does() {
     let mut transcript = Transcript::timeless();
     transcript.add(&["status"], &kgfleet(&["status"]));
     for (_, name) in &kept {
+        let here = cluster.data.kgfleet(&["status", name]).expect(0);
+        assert_eq!(here.stdout, kgfleet(&["status", name]).stdout, "what a fleet shows of {name}");
         for command in [&["status", name][..], &["watch", name], &["dlq", "ls", name]] {
             transcript.add(command, &kgfleet(command));
         }

@@ -45,7 +45,7 @@ fn add_records(transcript: &mut Transcript, data: &Data) {
 
 /// The name of the one benchmark in a folder.
 fn name_in(data: &Data) -> String {
-    let listed = data.kgfleet(&["runs", "--json"]).expect(0);
+    let listed = data.kgfleet(&["status", "--json"]).expect(0);
     listed.json()["run"].as_str().unwrap().to_owned()
 }
 
@@ -61,7 +61,7 @@ fn a_folder_shows_what_it_always_showed() {
         transcript.replace(data.path().to_str().unwrap(), "DATA");
         transcript.add(&run, &finished);
         // The runs of stages are listed as they began, which is not always in one order.
-        for command in [&["runs"][..], &["runs", "--json"], &["table", &name]] {
+        for command in [&["status"][..], &["status", "--json"], &["table", &name]] {
             transcript.add(command, &data.kgfleet(command));
         }
         add_records(&mut transcript, &data);

@@ -21,7 +21,7 @@ fn an_unfinished_run_of_an_earlier_version_goes_on_and_keeps_what_it_has() {
         let (name, [planned, scored, failed]) = left.exact();
         assert_eq!(Left::of(&data).exact(), left.exact());
         let before = entries(&data);
-        data.kgfleet(&["runs"]).expect(0).prints(&[name, "interrupted"]);
+        data.kgfleet(&["status"]).expect(0).prints(&[name, "interrupted"]);
         let missing = format!("{} planned dialogues have no record yet", planned - scored - failed);
         data.kgfleet(&["verify", name]).expect(1).prints(&[&missing]);
         data.kgfleet(&["table", name]).expect(0);
@@ -48,8 +48,8 @@ fn an_unfinished_judged_benchmark_of_an_earlier_version_goes_on_and_keeps_what_i
     for (data, left) in left_folders() {
         let name = left.judged();
         let before = entries(&data);
-        data.kgfleet(&["runs"]).expect(0).prints(&[name, "interrupted"]);
-        data.kgfleet(&["runs", "--stages"]).expect(0).prints(&[&format!("{name}.ask.")]);
+        data.kgfleet(&["status"]).expect(0).prints(&[name, "interrupted"]);
+        data.kgfleet(&["status", "--stages"]).expect(0).prints(&[&format!("{name}.ask.")]);
 
         let resumed = data.kgfleet(&["resume", name, "--evaluators", "1", "--json"]).expect(0);
         let view: domain::control::BenchmarkView = serde_json::from_value(resumed.json()).unwrap();

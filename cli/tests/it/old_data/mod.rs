@@ -32,7 +32,7 @@ const LEASE: &str = "2";
 /// What an archive holds, as the version that wrote it saw it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
-    /// `kgfleet runs`: name, and dialogues planned, scored and failed.
+    /// `kgfleet status`: name, and dialogues planned, scored and failed.
     benchmarks: BTreeMap<String, [u64; 3]>,
     /// The record log of every run.
     logs: BTreeMap<String, LeftLog>,
@@ -47,7 +47,7 @@ struct LeftLog {
 
 impl Left {
     fn of(data: &Data) -> Self {
-        let listed = data.kgfleet(&["runs", "--json"]).expect(0).stdout;
+        let listed = data.kgfleet(&["status", "--json"]).expect(0).stdout;
         let benchmark = |line: &str| {
             let line: Value = serde_json::from_str(line).unwrap();
             let counts = ["planned", "scored", "failed"].map(|count| line[count].as_u64().unwrap());

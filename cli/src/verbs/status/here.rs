@@ -1,33 +1,24 @@
-//! `kgfleet runs`.
+//! The runs of a folder of this machine.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::anyhow;
 use benchmarks::names::benchmark_of;
 use domain::RunId;
-use domain::control::RunPhase;
+use domain::control::{BenchmarkView, RunPhase};
 use jiff::Timestamp;
 use results::RunDir;
 use results::run_dir::FoundRun;
+use serde::Serialize;
 use serde_json::json;
 
+use super::shown;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, explain};
-use crate::place::data_dir::DataDir;
-use crate::place::{folders, local};
-
-/// List the runs and pipelines of this machine, the oldest first.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// List the runs of the pipelines' stages too.
-    #[arg(long)]
-    stages: bool,
-    /// Print JSON lines.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    data: DataDir,
-}
+use crate::kit::view;
+use crate::place::disk::{self, DiskForecast};
+use crate::place::{folders, local, names};
 
 /// A run or pipeline in the list.
 struct Listed {
@@ -40,20 +31,23 @@ struct Listed {
     state: &'static str,
 }
 
-/// `kgfleet runs`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let found = RunDir::list(arguments.data.path())?;
+/// A run or pipeline as JSON: what a coordinator tells of one, and what is known only where it lies.
+#[derive(Serialize)]
+struct BenchmarkHere<'a> {
+    #[serde(flatten)]
+    view: &'a BenchmarkView,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<DiskForecast>,
+}
+
+/// Lists all runs and pipelines, the oldest first.
+pub(super) fn list(data_dir: &Path, stages: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let found = RunDir::list(data_dir)?;
     let mut listed = Vec::new();
-    for view in local::all(arguments.data.path())? {
-        let busy = |found: &FoundRun| found.dir.lock().is_err();
-        let is_of_it = |found: &FoundRun| local::is_run_of(&found.dir.run(), view.run.as_str());
+    for view in local::all(data_dir)? {
         listed.push(Listed {
-            state: match view.phase {
-                RunPhase::Preparing | RunPhase::Active => {
-                    if found.iter().any(|run| is_of_it(run) && busy(run)) { "running" } else { "interrupted" }
-                }
-                phase => phase.as_str(),
-            },
+            state: state_of(&view, &found),
             run: view.run,
             started: view.created_at,
             name: view.name,
@@ -63,7 +57,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         });
     }
     for found in found {
-        if !arguments.stages && benchmark_of(&found.dir.run()) != found.dir.run() {
+        if !stages && benchmark_of(&found.dir.run()) != found.dir.run() {
             continue;
         }
         match list_run(&found) {
@@ -74,7 +68,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     listed.sort_by(|a, b| (a.started, &a.run).cmp(&(b.started, &b.run)));
 
     let mut out = io::stdout().lock();
-    if arguments.json {
+    if json {
         for Listed { run, started, name, planned, scored, failed, state } in listed {
             let line = json!({
                 "run": run, "started": started, "name": name, "state": state,
@@ -101,6 +95,42 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     table.write(&mut out)?;
     Ok(ExitCode::Success)
+}
+
+/// Shows one of them.
+pub(super) fn show(wanted: &str, data_dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let name = names::of_folder(wanted, data_dir)?;
+    let view = local::view(&name, data_dir)?.ok_or_else(|| folders::no_run(&name, data_dir))?;
+    let (state, disk) = (state_of(&view, &RunDir::list(data_dir)?), disk::forecast(&view, data_dir)?);
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&BenchmarkHere { view: &view, state, disk })?)?;
+        return Ok(ExitCode::Success);
+    }
+    // What judges are to be asked follows from what was answered.
+    let open_end = if view.runs.is_empty() { "" } else { "; stages that have not begun come on top" };
+    let records = disk.map(|forecast| format!("records: {forecast}{open_end}"));
+    let head = [Some(view::headline_here(&view, state)), records];
+    shown::show(&view, head.into_iter().flatten(), &mut out)?;
+    if let Some(forecast) = disk.filter(|forecast| !forecast.fits()) {
+        eprintln!(
+            "warning: the records to come do not fit on the disk of {}: {forecast}",
+            data_dir.display()
+        );
+    }
+    Ok(ExitCode::Success)
+}
+
+/// What becomes of a benchmark: whether a process works at it stands in no file of it.
+fn state_of(view: &BenchmarkView, found: &[FoundRun]) -> &'static str {
+    let name = view.run.as_str();
+    let is_of_it = |run: &RunId| run.as_str() == name || local::is_run_of(run, name);
+    let is_busy = |found: &FoundRun| is_of_it(&found.dir.run()) && found.dir.lock().is_err();
+    match view.phase {
+        RunPhase::Preparing | RunPhase::Active if found.iter().any(is_busy) => "running",
+        RunPhase::Preparing | RunPhase::Active => "interrupted",
+        phase => phase.as_str(),
+    }
 }
 
 /// A run in the list, from its record log.

@@ -1,0 +1,41 @@
+//! The runs of a fleet, as its coordinator knows them.
+
+use std::io::{self, Write};
+
+use domain::control::Control;
+
+use super::shown;
+use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::runtime::block_on;
+use crate::kit::screen::Screen;
+use crate::kit::view;
+use crate::place::names;
+use crate::place::remote::Remote;
+
+/// Shows one run, or lists all of them.
+pub(super) fn show(remote: &Remote, run: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = remote.client()?;
+        let mut out = io::stdout().lock();
+        if let Some(run) = run {
+            let run = names::of_coordinator(run, &client).await?;
+            let found = client.view(&run).await.map_err(explained)?;
+            if json {
+                writeln!(out, "{}", serde_json::to_string(&found)?)?;
+            } else {
+                let head = [Some(view::headline(&found)), view::share(&found)];
+                shown::show(&found, head.into_iter().flatten(), &mut out)?;
+            }
+            return Ok(ExitCode::Success);
+        }
+        let runs = client.list().await.map_err(explained)?;
+        if json {
+            for run in &runs {
+                writeln!(out, "{}", serde_json::to_string(run)?)?;
+            }
+        } else {
+            Screen::here().table(&view::runs(&runs), &mut out)?;
+        }
+        Ok(ExitCode::Success)
+    })
+}
