@@ -15,6 +15,7 @@ use models::install_crypto;
 use packs::Pack;
 use results::RunManifest;
 use vllm_sim::SimHandle;
+use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{Connect, TaskList};
 
 use crate::engine::answer_key::PackKey;
@@ -26,7 +27,7 @@ use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::engine::progress::ProgressLine;
 use crate::engine::submit;
 use crate::engine::wait::{Judges, wait};
-use crate::engine::worker::{Options, local_worker};
+use crate::engine::worker::{Options, local_worker, tell_lack};
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::note;
 use crate::place::targets::Targets;
@@ -184,6 +185,9 @@ impl Session {
         let judges = Judges::of(&self.configuration, &connect);
         let mut blocked = Vec::new();
         if begun.phase != RunPhase::Finished {
+            if !options.no_sandbox {
+                tell_lack(&SandboxHost::here());
+            }
             let simulator = self.simulator(&begun).await?;
             let worker = local_worker(&self.data_dir, simulator.as_ref(), connect, options)?;
             let waited = wait(&self.coordinator, &name, worker, &mut progress, &judges, waits).await;

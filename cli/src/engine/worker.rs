@@ -13,12 +13,13 @@ use domain::{FailureCause, WorkerId};
 use service_kit::shutdown::{self, Stop, StopReceiver, StopSender};
 use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
+use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{
     Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport,
 };
 
 use crate::engine::notify::Notify;
-use crate::kit::output::say;
+use crate::kit::output::{note, say};
 
 /// Time for dialogues to finish after the first interrupt: the maximum duration of a dialogue. A user who does not want to
 /// wait interrupts again.
@@ -69,6 +70,13 @@ pub fn local_worker(
         connect,
         ..WorkerConfig::new(WorkerId::new("local"), evaluation)
     })
+}
+
+/// Says what the sandbox lacks on this machine, if anything.
+pub fn tell_lack(host: &SandboxHost) {
+    if let Some(lack) = host.lacks() {
+        note!("{lack}");
+    }
 }
 
 /// A worker of this process.

@@ -18,12 +18,13 @@ use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
-use worker::evaluate::sandbox::confine;
+use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{
     Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, OwnServer, SpoolConfig, Worker,
     WorkerConfig, WorkerError,
 };
 
+use crate::engine::worker::tell_lack;
 use crate::kit::arguments::{Concurrency, concurrency, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
@@ -169,8 +170,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("warning: key {lacking}");
     }
     let keys = Arc::new(keys);
-    let sandbox = confine::available();
-    eprintln!("sandbox: {}", sandbox.join(", "));
+    let sandbox = SandboxHost::here();
+    eprintln!("sandbox: {}", sandbox.in_force.join(", "));
+    tell_lack(&sandbox);
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let made_at = Some(arguments.server.made_at(&host));
     let mut config = WorkerConfig {
@@ -181,7 +183,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         connectors: arguments.connectors.clone(),
         connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
         keys: Some(keys),
-        sandbox,
+        sandbox: sandbox.in_force,
         concurrency: arguments.concurrency.0,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),

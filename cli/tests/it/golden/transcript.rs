@@ -32,10 +32,11 @@ impl Transcript {
         self.names.push((name.into(), by));
     }
 
-    /// Adds a command with its exit code, its data and its talk.
+    /// Adds a command with its exit code, its data and its talk, but for what it says of the kernel of this machine.
     pub fn add(&mut self, command: &[&str], finished: &Finished) {
         self.add_data(command, finished);
-        self.put(&finished.stderr);
+        let talk = finished.stderr.split_inclusive('\n').filter(|line| !line.starts_with("sandbox: "));
+        self.put(&talk.collect::<String>());
     }
 
     /// The same without its talk, of one that tells how far it is.

@@ -15,6 +15,11 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 /// The newest requested Landlock version; an older kernel does what it can.
 const LANDLOCK: ABI = ABI::V6;
 
+/// What stands in the list of what is in force.
+pub(super) const WHOLE_LANDLOCK: &str = "Landlock";
+pub(super) const PART_OF_LANDLOCK: &str = "Landlock (in part)";
+pub(super) const SECCOMP: &str = "seccomp";
+
 /// System calls that judging never makes: to reach, start or inspect other processes, and complex kernel interfaces.
 const FORBIDDEN: [i64; 38] = [
     libc::SYS_socket,
@@ -95,8 +100,8 @@ fn landlocked() -> Result<Option<String>, RulesetError> {
         .create()?
         .restrict_self()?;
     Ok(match status.ruleset {
-        RulesetStatus::FullyEnforced => Some("Landlock".to_owned()),
-        RulesetStatus::PartiallyEnforced => Some("Landlock (in part)".to_owned()),
+        RulesetStatus::FullyEnforced => Some(WHOLE_LANDLOCK.to_owned()),
+        RulesetStatus::PartiallyEnforced => Some(PART_OF_LANDLOCK.to_owned()),
         RulesetStatus::NotEnforced => None,
     })
 }
@@ -110,5 +115,5 @@ fn filtered(extent: Extent) -> Result<Option<String>, Box<dyn std::error::Error>
         Extent::Process => seccompiler::apply_filter_all_threads(&program)?,
         Extent::Thread => seccompiler::apply_filter(&program)?,
     }
-    Ok(Some("seccomp".to_owned()))
+    Ok(Some(SECCOMP.to_owned()))
 }

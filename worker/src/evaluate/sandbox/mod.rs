@@ -24,6 +24,7 @@ pub mod child;
 pub mod confine;
 mod course;
 mod death;
+pub mod host;
 mod process;
 mod protocol;
 mod slot;
