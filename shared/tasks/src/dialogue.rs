@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::aggregate::aggregate;
 use crate::exercise::{Effort, Exercise, FollowUp, Shots, Verdict};
 
+/// The info with the number of answers, in dialogues that keep the infos of each.
+const ANSWERS_INFO: &str = "multiShotCount";
+
 /// The verdicts of a dialogue so far, and the follow-up to the last one.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
@@ -115,6 +118,24 @@ pub fn replay<'a>(
     Replayed { evaluation: dialogue.into_evaluation(), follow_ups }
 }
 
+/// The answer that the headline of a dialogue is about, counted from 0: the best one where the best counts, of equal
+/// ones the last, and otherwise the last. `None` without answers.
+pub fn headline_answer(headline: &[&str], scores: &Scores, answers: usize) -> Option<usize> {
+    let last = answers.checked_sub(1)?;
+    let ["max", name] = headline else { return Some(last) };
+    let score = |number: usize| scores.get(&number.to_string())?.get(*name)?.as_f64();
+    let scored = (0..answers).filter_map(|number| Some((number, score(number)?)));
+    let best = scored.max_by(|(_, left), (_, right)| left.total_cmp(right));
+    Some(best.map_or(last, |(number, _)| number))
+}
+
+/// The infos of the verdict on one answer, counted from 0, among those of its dialogue: all of them, unless they are
+/// kept by answer.
+pub fn infos_of_answer(infos: &Infos, number: usize) -> &Infos {
+    let of_answer = infos.get(&number.to_string()).and_then(Value::as_object);
+    of_answer.filter(|_| infos.contains_key(ANSWERS_INFO)).unwrap_or(infos)
+}
+
 fn multi_shot(verdicts: Vec<Verdict>, aggregated: &[&str], answers_max: usize) -> Evaluation {
     let rounds: Vec<&Scores> = verdicts.iter().map(|verdict| &verdict.scores).collect();
     let sums = aggregate(&rounds, aggregated, answers_max);
@@ -129,7 +150,7 @@ fn multi_shot(verdicts: Vec<Verdict>, aggregated: &[&str], answers_max: usize) -
     scores.insert("mean".into(), Value::Object(sums.mean));
     scores.insert("max".into(), Value::Object(sums.max));
     scores.insert("meanExt".into(), Value::Object(sums.mean_extended));
-    infos.insert("multiShotCount".into(), count.into());
+    infos.insert(ANSWERS_INFO.into(), count.into());
     if let Some(last) = last {
         scores.insert("last".into(), Value::Object(last.scores));
         infos.insert("last".into(), Value::Object(last.infos));
@@ -176,6 +197,24 @@ mod tests {
         dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
         dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
         assert_eq!(dialogue.next(), Next::Done, "syntax is asked once when its limit is 2");
+    }
+
+    #[test]
+    fn the_answer_behind_the_headline_is_found_with_its_infos() {
+        let mut dialogue = Dialogue::new(SHOTS);
+        for combined in [0.2, 0.7, 0.7, 0.1] {
+            let mut verdict = verdict(combined, Some(PromptKind::Syntax));
+            verdict.infos.insert("seen".into(), combined.into());
+            dialogue.take(verdict);
+        }
+        let Evaluation { scores, infos, .. } = dialogue.into_evaluation();
+        assert_eq!(headline_answer(&["max", "combined"], &scores, 4), Some(2), "of equal ones the last");
+        assert_eq!(headline_answer(&["last", "combined"], &scores, 4), Some(3));
+        assert_eq!(headline_answer(&["max", "other"], &scores, 4), Some(3));
+        assert_eq!(headline_answer(&["max", "combined"], &Scores::new(), 0), None);
+        assert_eq!(infos_of_answer(&infos, 1)["seen"], json!(0.7));
+        let single = Infos::from_iter([("0".to_owned(), json!({})), ("seen".to_owned(), json!(1))]);
+        assert_eq!(infos_of_answer(&single, 0), &single);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::{Infos, PromptKind, Scores};
 use serde_json::{Map, Value};
 
+use crate::compared::ComparedPart;
 use crate::wording::Fields;
 
 /// One case of a task class with its parameters. Everything expensive (parsing graphs and reference texts) is done
@@ -45,6 +46,14 @@ pub trait Exercise: Send + Sync {
     /// The scores of one answer and the follow-up to it. A verdict depends on this answer only; [`crate::Dialogue`] decides
     /// when to stop.
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict;
+
+    /// What the case expects and what `judge` extracts from an answer, part by part, for people who read a dialogue.
+    /// Empty where answers are compared with nothing. No query is run: `infos`, those of the verdict on the answer,
+    /// have its result. The exercise need not be [prepared](Exercise::prepare).
+    fn compared(&self, answer: &str, infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let _ = (answer, infos, effort);
+        Vec::new()
+    }
 }
 
 /// The evaluation of one answer.

@@ -10,6 +10,7 @@
 
 pub mod aggregate;
 pub mod class;
+pub mod compared;
 pub mod dialogue;
 pub mod exercise;
 pub mod families;
@@ -20,7 +21,8 @@ pub mod text;
 pub mod wording;
 
 pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, ScoreOutOfRange};
-pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
+pub use compared::ComparedPart;
+pub use dialogue::{Dialogue, Evaluation, Next, Replayed, headline_answer, infos_of_answer, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,
     ReadOnce, Shots, UnknownClass, Verdict,

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use domain::{Infos, Scores};
 
 use crate::class::{AnswerForm, ClassSpec};
+use crate::compared::{ComparedPart, lines_of};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -105,8 +106,7 @@ fn relaxed(fixed: &str) -> String {
 
 impl Exercise for AnswerList {
     fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
-        let lines: Vec<&str> =
-            splitlines(answer).into_iter().filter(|line| !strip(line).is_empty()).collect();
+        let lines = lines_with_text(answer);
         let trimmed: Vec<&str> = lines.iter().map(|line| strip(line)).collect();
         let fixed: Vec<String> = trimmed.iter().map(|line| self.notation.fixed(line)).collect();
         let set: BTreeSet<String> = lines.iter().map(|line| (*line).to_owned()).collect();
@@ -149,6 +149,16 @@ impl Exercise for AnswerList {
         }
         Verdict { scores, infos, follow_up: None, unscored: None }
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, _effort: &Effort) -> Vec<ComparedPart> {
+        let lines: BTreeSet<&str> = lines_with_text(answer).into_iter().map(strip).collect();
+        vec![ComparedPart::new("list", lines_of(&self.reference), lines_of(lines)).by_line()]
+    }
+}
+
+/// The lines of an answer that are not blank.
+fn lines_with_text(answer: &str) -> Vec<&str> {
+    splitlines(answer).into_iter().filter(|line| !strip(line).is_empty()).collect()
 }
 
 impl AnswerList {
@@ -182,7 +192,7 @@ mod tests {
     use super::*;
     use crate::exercise::{EvaluationLimits, ReadOnce};
 
-    fn judge(answer: &str, reference: &[&str]) -> Verdict {
+    fn case(reference: &[&str]) -> Box<dyn Exercise> {
         let data = json!({"uid": "own-1", "refResultSet": reference});
         let input = CaseInput {
             class: "Text2AnswerListOrganizational",
@@ -192,7 +202,11 @@ mod tests {
             first_prompt: None,
             once: &ReadOnce::default(),
         };
-        exercise(&input).unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
+        exercise(&input).unwrap()
+    }
+
+    fn judge(answer: &str, reference: &[&str]) -> Verdict {
+        case(reference).judge(answer, &Effort::full(EvaluationLimits::default()))
     }
 
     /// f1, trimF1, fixedF1, relaxedF1, brevity, combinedF1.
@@ -251,6 +265,16 @@ mod tests {
             assert_eq!(verdict.scores["combinedF1"], json!(0.0));
             assert_eq!(verdict.infos["answerResultLength"], 0);
         }
+    }
+
+    #[test]
+    fn the_reference_is_shown_beside_the_trimmed_lines() {
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| case(&["Anne", "Bob"]).compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown("Bob  \n\nCarl\nBob");
+        assert_eq!(part.expected.as_deref(), Some("Anne\nBob"));
+        assert_eq!(part.extracted.as_deref(), Some("Bob\nCarl"));
+        assert!(part.by_line && shown(" \n").extracted.is_none());
     }
 
     #[test]

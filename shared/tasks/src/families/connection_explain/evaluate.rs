@@ -18,6 +18,7 @@ use domain::{Infos, Scores};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::compared::{ComparedPart, lines_of};
 use crate::exercise::{CaseError, Verdict};
 use crate::text::python::{SPACE, WORD, is_word, splitlines, strip};
 
@@ -66,12 +67,7 @@ impl FoundPath {
 
     pub(super) fn evaluate(&self, answer: &str) -> Verdict {
         let lines = splitlines(answer).len();
-        let list: Vec<&str> = self
-            .list_line
-            .captures_iter(answer)
-            .filter_map(|line| line.get(1))
-            .map(|iri| iri.as_str())
-            .collect();
+        let list = self.listed(answer);
         let list_correct = self.correct(list.iter().copied());
         let list_trim_correct = self.correct(list.iter().copied().map(strip));
         let http: Vec<&str> = self.anywhere.find_iter(answer).map(|iri| iri.as_str()).collect();
@@ -112,6 +108,18 @@ impl FoundPath {
             infos.insert(name.into(), count.into());
         }
         Verdict { scores, infos, follow_up: None, unscored: None }
+    }
+
+    /// The path, and the IRIs that an answer lists by the reading `listTrim`, both in alphabetical order.
+    pub(super) fn compared(&self, answer: &str) -> ComparedPart {
+        let listed: BTreeSet<&str> = self.listed(answer).into_iter().map(strip).collect();
+        ComparedPart::new("path", lines_of(&self.iris), lines_of(listed)).by_line()
+    }
+
+    /// The IRIs at the ends of lines, with the white space after them.
+    fn listed<'a>(&self, answer: &'a str) -> Vec<&'a str> {
+        let iris = self.list_line.captures_iter(answer).filter_map(|line| line.get(1));
+        iris.map(|iri| iri.as_str()).collect()
     }
 
     /// How many of the reference IRIs are among `found`.

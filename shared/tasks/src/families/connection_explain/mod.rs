@@ -16,9 +16,11 @@
 //! Placeholders of the first prompt: for `xml` and `ntriples`, `{{graph}}` is generated from `graphTurtle`, with blank
 //! node labels and an order drawn from the question seed. Turtle and JSON-LD are shown as in the case.
 
+use domain::Infos;
 use rdf::{PrefixTable, RdfFormat, Triple};
 
 use crate::class::{AnswerForm, ClassSpec, Published};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::rdflib_layout::{DocumentLayout, XmlNames};
@@ -98,6 +100,10 @@ impl Exercise for ConnectionExplain {
     fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
         self.path.evaluate(answer)
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, _effort: &Effort) -> Vec<ComparedPart> {
+        vec![self.path.compared(answer)]
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +149,20 @@ mod tests {
         assert_eq!(counts(&verdict), [5; 8]);
         assert!(verdict.scores.values().all(|score| *score == json!(1.0)), "{:?}", verdict.scores);
         assert_eq!(verdict.scores.len(), 13);
+    }
+
+    #[test]
+    fn the_path_is_shown_beside_the_iris_that_are_listed() {
+        let case = case("3.2", &json!({})).unwrap();
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| {
+            let answer = answer.replace('H', PUBLISHED_BASE);
+            case.compared(&answer, &Infos::new(), &effort).remove(0)
+        };
+        let part = shown("So:\n- Hbob  \n- Hanne\nnot <Hcarl>\n");
+        assert_eq!(part.extracted, Some("Hanne\nHbob".replace('H', PUBLISHED_BASE)));
+        assert_eq!(part.expected.unwrap().lines().count(), 5);
+        assert!(part.by_line && shown("no path").extracted.is_none());
     }
 
     #[test]

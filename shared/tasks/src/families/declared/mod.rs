@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 
 use super::query::case_graph::{self, CaseGraph};
 use crate::class::{AnswerForm, ClassSpec, ReadCase};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Shots, Verdict};
 use crate::graphs::{ExerciseGraph, GraphLibrary};
 use crate::task::TaskData;
@@ -38,7 +39,7 @@ pub mod spec;
 mod words;
 
 use answer::{ReadAnswer, ReadingAids, UnreadableAnswer};
-use checks::{CaseCheck, CheckScores, CheckSetting};
+use checks::{CaseCheck, CheckScores, CheckSetting, ExtractedAnswer};
 pub use checks::{EXPECTED_COLUMNS_MAX, ResultTable, pattern};
 use spec::{CheckSpec, DeclaredSpec};
 
@@ -157,10 +158,18 @@ impl DeclaredCase {
     /// # Panics
     /// The graph was deferred and cannot be read; call [`Exercise::prepare`] first.
     fn ground(&self) -> (Option<&ExerciseGraph>, PrefixTable) {
-        let Some(graph) = &self.graph else { return (None, self.rules.prefixes.clone()) };
+        let Some(graph) = &self.graph else { return (None, self.prefixes()) };
         match graph.get() {
-            Ok(graph) => (Some(graph), PrefixTable::layered(&[&graph.prefixes, &self.rules.prefixes])),
+            Ok(graph) => (Some(graph), self.prefixes()),
             Err(error) => panic!("judged without being prepared: {error}"),
+        }
+    }
+
+    /// The prefixes that answers may use undeclared: without those of a graph that cannot be read.
+    fn prefixes(&self) -> PrefixTable {
+        match self.graph.as_ref().map(CaseGraphLater::get) {
+            Some(Ok(graph)) => PrefixTable::layered(&[&graph.prefixes, &self.rules.prefixes]),
+            Some(Err(_)) | None => self.rules.prefixes.clone(),
         }
     }
 
@@ -302,6 +311,28 @@ impl Exercise for DeclaredCase {
                 self.compare(&read, &part, &bench)
             }
         }
+    }
+
+    fn compared(&self, answer: &str, infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let prefixes = self.prefixes();
+        let aids = ReadingAids { wrap: self.wrap.as_deref(), prefixes: &prefixes };
+        let (read, part) = match answer::read(answer, &self.rules.spec.answer, aids, effort) {
+            Ok((read, part)) => (Some(read), Some(part)),
+            Err(finding) => (None, finding.part),
+        };
+        let part = part.filter(|part| !part.is_empty());
+        let extracted =
+            ExtractedAnswer { read: read.as_ref(), part: part.clone(), infos, prefixes: &prefixes };
+        let mut parts: Vec<ComparedPart> =
+            self.checks.iter().flat_map(|check| check.compared(&extracted)).collect();
+        // Several checks may look at the same thing.
+        parts.dedup_by(|next, before| {
+            (&next.expected, &next.extracted) == (&before.expected, &before.extracted)
+        });
+        if parts.is_empty() {
+            parts.push(ComparedPart::new("answer", None, part));
+        }
+        parts
     }
 }
 

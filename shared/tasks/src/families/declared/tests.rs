@@ -407,6 +407,58 @@ fn an_answer_that_is_not_right_is_told_its_scores_where_the_file_wants_it() {
     assert_eq!(told(true, "<http://e/a> <http://e/p> 1, 2 ."), None);
 }
 
+/// What is shown of an answer: its parts with what is expected and what was extracted.
+fn compared(case: &dyn Exercise, answer: &str) -> Vec<(String, Option<String>, Option<String>)> {
+    let infos = case.judge(answer, &full()).infos;
+    let parts = case.compared(answer, &infos, &full());
+    parts.into_iter().map(|part| (part.what.into_owned(), part.expected, part.extracted)).collect()
+}
+
+#[test]
+fn what_a_check_expects_is_shown_beside_what_it_reads() {
+    let graph = "<http://e/a> <http://e/p> <http://e/b> .";
+    let list = json!({"kind": "list", "items": "text", "ordered": false, "partial": true});
+    let number = json!({"kind": "number", "within": 0.0, "relative": 0.0});
+    let same = json!({"kind": "graph", "literals": "exact", "blank": "mapped", "ignore": []});
+    let choice = json!({"kind": "choice", "choices": ["yes", "no"]});
+    let pattern = json!({"kind": "pattern", "matches": "^a"});
+    for (read_as, rule, value, answer, expected, extracted) in [
+        ("text", json!({"kind": "text"}), json!("Chair"), " **Chair.** ", "Chair", Some("**Chair.**")),
+        ("text", json!({"kind": "text"}), json!("Chair"), " ", "Chair", None),
+        ("text", pattern, json!(null), "b", "a text that matches ^a", Some("b")),
+        ("text", choice, json!("yes"), "No, because.", "yes", Some("no")),
+        ("number", number.clone(), json!(42), "It is 41.0.", "42", Some("41")),
+        ("number", number, json!(42), "41 or 42", "42", Some("41 or 42")),
+        ("list", list, json!(["b", "a"]), "- A\n- c", "a\nb", Some("a\nc")),
+        ("turtle", same.clone(), json!(graph), "<http://e/a> <http://e/p> 1 .", graph, Some(INTEGER)),
+        ("turtle", same, json!(graph), "oops", graph, Some("oops")),
+    ] {
+        let case = single(read_as, rule, value).unwrap();
+        let part = ("it".to_owned(), Some(expected.to_owned()), extracted.map(str::to_owned));
+        assert_eq!(compared(&*case, answer), [part], "{answer}");
+    }
+}
+
+/// A triple whose object is 1.
+const INTEGER: &str = "<http://e/a> <http://e/p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .";
+
+#[test]
+fn a_query_is_shown_with_the_rows_expected_and_the_number_found() {
+    let (case, query) = (queries(ONE), "SELECT ?p { ?p a :Person }");
+    let rows = "<http://example.org/lab#Cy>\n<http://example.org/lab#Di>".to_owned();
+    let query_part = ("query".to_owned(), None, Some(query.to_owned()));
+    let rows_part = ("rows".to_owned(), Some(rows), Some("4 rows".to_owned()));
+    assert_eq!(compared(&*case, &block(query)), [query_part, rows_part]);
+}
+
+#[test]
+fn where_nothing_is_expected_the_part_that_counts_is_shown() {
+    let rule = json!({"kind": "schema", "schema": "{\"type\": \"array\"}"});
+    let case = single("json", rule, json!(null)).unwrap();
+    let part = ("answer".to_owned(), None, Some("[1]".to_owned()));
+    assert_eq!(compared(&*case, "[1]"), [part]);
+}
+
 #[test]
 fn checks_over_documents_are_refused_where_they_cannot_be_used() {
     for (rule, expected) in [

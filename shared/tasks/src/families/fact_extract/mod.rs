@@ -25,6 +25,7 @@ use domain::{Infos, Scores};
 use rdf::{Graph, NormalForm, normal_lines, normal_text};
 
 use crate::class::{AnswerForm, ClassSpec, Published};
+use crate::compared::{ComparedPart, lines_of};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -124,6 +125,14 @@ impl Exercise for FactExtract {
         }
         Verdict { scores, infos, follow_up: None, unscored: None }
     }
+
+    /// The normal lines of both graphs, which the headline compares.
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let triples = |lines: &BTreeSet<String>| lines_of(lines.iter().filter(|line| !line.is_empty()));
+        let readable = readable_turtle::read(answer, effort);
+        let found = normal_lines(&readable.graph, NormalForm::Classic);
+        vec![ComparedPart::new("graph", triples(&self.lines), triples(&found)).by_line()]
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +191,18 @@ mod tests {
         );
         assert_eq!((of("DimValues_precision"), of("DimValues_recall")), (0.5, 1.0 / 3.0), "800 is no double");
         assert_eq!((of("DimUnit_precision"), of("DimUnit_recall")), (0.5, 1.0 / 3.0));
+    }
+
+    #[test]
+    fn both_graphs_are_shown_as_triples() {
+        let (case, effort) = (case(), Effort::full(EvaluationLimits::default()));
+        let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
+        let right = shown(PUBLISHED_REFERENCE);
+        assert_eq!(right.expected, right.extracted);
+        assert_eq!(right.expected.unwrap().lines().count(), 28, "the lines without the empty one");
+        let partly = shown("<http://a/s> <http://a/p> 1.5e1 .\n<http://a/s> oops\n").extracted.unwrap();
+        assert_eq!(partly, "<http://a/s> <http://a/p> \"15.0\"^^<http://www.w3.org/2001/XMLSchema#double> .");
+        assert_eq!(shown("I am sorry.").extracted, None);
     }
 
     #[test]

@@ -22,10 +22,11 @@
 use std::collections::BTreeSet;
 
 use domain::{Infos, Scores};
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec};
+use crate::compared::{ComparedPart, lines_of};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::python::WORD;
@@ -121,12 +122,7 @@ impl Exercise for FriendCount {
     }
 
     fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
-        let mentioned: Vec<&str> = self
-            .mention
-            .captures_iter(answer)
-            .filter_map(|mention| mention.get(1))
-            .map(|number| number.as_str())
-            .collect();
+        let mentioned: Vec<&str> = self.mentioned(answer).into_iter().map(|(_, number)| number).collect();
         let friends_named =
             self.special_friends.iter().filter(|friend| answer.contains(friend.as_str())).count();
         let no_special_friends = match self.special_friends.len() {
@@ -161,6 +157,19 @@ impl Exercise for FriendCount {
         infos.insert("specialFriendsInAnswer".into(), friends_named.into());
         infos.insert("personsInAnswer".into(), mentioned.into());
         Verdict { scores, infos, follow_up: None, unscored: None }
+    }
+
+    fn compared(&self, answer: &str, _infos: &Infos, _effort: &Effort) -> Vec<ComparedPart> {
+        let mentioned = self.mentioned(answer).into_iter().map(|(person, _)| person);
+        vec![ComparedPart::new("person", Some(self.special_name.clone()), lines_of(mentioned)).by_line()]
+    }
+}
+
+impl FriendCount {
+    /// The persons that a text mentions: as they are written, and their numbers without leading zeros.
+    fn mentioned<'a>(&self, answer: &'a str) -> Vec<(&'a str, &'a str)> {
+        let both = |mention: Captures<'a>| Some((mention.get(0)?.as_str(), mention.get(1)?.as_str()));
+        self.mention.captures_iter(answer).filter_map(both).collect()
     }
 }
 
@@ -213,6 +222,18 @@ mod tests {
         assert_eq!(all("Person-00000004"), (json!([0, 0, 0, 1, 1.0]), json!([])));
         assert_eq!(all("person-00000000"), (json!([0, 0, 0, 1, 1.0]), json!([""])));
         assert_eq!(all(""), (json!([0, 0, 0, 1, 1.0]), json!([])));
+    }
+
+    #[test]
+    fn the_special_person_is_shown_beside_the_persons_mentioned() {
+        let parameters = json!({"size": "1000", "specialAddKnowsCount": 2});
+        let case = case("RdfFriendCount", &parameters, None).unwrap();
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown("Known by person-00000001: **person-004**");
+        assert_eq!(part.expected.as_deref(), Some("person-00000004"));
+        assert_eq!(part.extracted.as_deref(), Some("person-00000001\nperson-004"));
+        assert_eq!(shown("Nobody.").extracted, None);
     }
 
     #[test]

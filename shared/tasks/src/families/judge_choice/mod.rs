@@ -12,6 +12,7 @@ use domain::{Infos, PromptKind, Scores};
 use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Limit, Shots, Verdict};
 use crate::families::{case_fields, first_word};
 use crate::wording::Fields;
@@ -60,7 +61,7 @@ impl Exercise for JudgeChoice {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let mut verdict = Verdict::default();
         let too_long = answer.len() > effort.limits.answer_bytes_max;
-        match first_word::of(if too_long { "" } else { answer }, &self.choices) {
+        match self.chosen(answer, effort) {
             Some(found) => {
                 verdict.scores = Scores::from_iter([("grade".to_owned(), self.worth[found].clone())]);
                 verdict.infos = Infos::from_iter([("choice".to_owned(), self.choices[found].clone().into())]);
@@ -76,6 +77,20 @@ impl Exercise for JudgeChoice {
             }
         }
         verdict
+    }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let expected = format!("one of {}", self.choices.join(", "));
+        let chosen = self.chosen(answer, effort).map(|found| self.choices[found].clone());
+        vec![ComparedPart::new("choice", Some(expected), chosen)]
+    }
+}
+
+impl JudgeChoice {
+    /// The place of the word that a reply begins with. One that is too long is not read.
+    fn chosen(&self, reply: &str, effort: &Effort) -> Option<usize> {
+        let too_long = reply.len() > effort.limits.answer_bytes_max;
+        first_word::of(if too_long { "" } else { reply }, &self.choices)
     }
 }
 
@@ -101,10 +116,24 @@ mod tests {
         })
     }
 
+    fn graded() -> Box<dyn Exercise> {
+        let parameters =
+            json!({"choices": ["CORRECT", "NOT MENTIONED", "INCORRECT"], "worth": [1.0, 0.5, 0.0]});
+        case(parameters).unwrap()
+    }
+
     fn judge(reply: &str) -> Verdict {
-        let case =
-            case(json!({"choices": ["CORRECT", "NOT MENTIONED", "INCORRECT"], "worth": [1.0, 0.5, 0.0]}));
-        case.unwrap().judge(reply, &Effort::full(EvaluationLimits::default()))
+        graded().judge(reply, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn the_words_are_shown_beside_the_one_that_was_chosen() {
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |reply: &str| graded().compared(reply, &Infos::new(), &effort).remove(0);
+        let part = shown("**Incorrect.** The width is missing.");
+        assert_eq!(part.expected.as_deref(), Some("one of CORRECT, NOT MENTIONED, INCORRECT"));
+        assert_eq!(part.extracted.as_deref(), Some("INCORRECT"));
+        assert!(!part.by_line && shown("well").extracted.is_none());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec, Marks};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 
@@ -117,11 +118,8 @@ impl Exercise for Classes {
             Ok(class) => class,
             Err(reason) => return unscored(reason),
         };
-        let Some((choice, worth)) =
-            self.choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(&label))
-        else {
-            let known: Vec<&str> = self.choices.iter().map(|(choice, _)| choice.as_str()).collect();
-            return unscored(format!("the class `{label}` is none of {}", known.join(", ")));
+        let Some((choice, worth)) = self.known(&label) else {
+            return unscored(format!("the class `{label}` is none of {}", self.names()));
         };
         Verdict {
             scores: Scores::from_iter([
@@ -132,6 +130,25 @@ impl Exercise for Classes {
             ..Verdict::default()
         }
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let read = read::<Class>(answer, effort).ok();
+        let found = read.and_then(|class| self.known(&class.label)).map(|(choice, _)| choice.clone());
+        vec![ComparedPart::new("class", Some(format!("one of {}", self.names())), found)]
+    }
+}
+
+impl Classes {
+    /// The class of a name, in any case, with its score.
+    fn known(&self, label: &str) -> Option<&(String, Value)> {
+        self.choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(label))
+    }
+
+    /// The names of all classes.
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.choices.iter().map(|(choice, _)| choice.as_str()).collect();
+        names.join(", ")
+    }
 }
 
 #[cfg(test)]
@@ -141,7 +158,7 @@ mod tests {
     use super::*;
     use crate::exercise::{EvaluationLimits, ReadOnce};
 
-    fn judge(class: &str, answer: &str) -> Verdict {
+    fn case(class: &str) -> Box<dyn Exercise> {
         let parameters =
             json!({"choices": ["entailment", "neutral", "contradiction"], "worth": [1.0, 0.5, 0.0]});
         let Value::Object(parameters) = parameters else { panic!() };
@@ -156,7 +173,22 @@ mod tests {
         };
         let case =
             crate::families::exercise(&input, &crate::GraphLibrary::default(), crate::Compat::default());
-        case.unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
+        case.unwrap()
+    }
+
+    fn judge(class: &str, answer: &str) -> Verdict {
+        case(class).judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn the_classes_are_shown_beside_the_one_that_was_found() {
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| case(CLASS).compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown(r#"{"label": "NEUTRAL", "probability": 0.9}"#);
+        assert_eq!(part.expected.as_deref(), Some("one of entailment, neutral, contradiction"));
+        assert_eq!(part.extracted.as_deref(), Some("neutral"));
+        assert_eq!(shown("neutral").extracted, None);
+        assert!(case(SIMILARITY).compared(r#"{"cosine": 0.2}"#, &Infos::new(), &effort).is_empty());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use domain::{Infos, PromptKind, Scores};
 
 use crate::class::{AnswerForm, ClassSpec};
+use crate::compared::ComparedPart;
 use crate::exercise::{Effort, Exercise, FollowUp, Limit, Shots, Verdict};
 use crate::wording::Fields;
 
@@ -38,20 +39,28 @@ impl Exercise for JudgeText {
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let mut verdict = Verdict::default();
-        let too_long = answer.len() > effort.limits.answer_bytes_max;
-        let text = unquoted(answer.trim());
-        if !too_long && text.contains(char::is_alphanumeric) {
+        if let Some(text) = written(answer, effort) {
             verdict.scores = Scores::from_iter([("written".to_owned(), 1.0.into())]);
             verdict.infos = Infos::from_iter([(TEXT.to_owned(), text.into())]);
             return verdict;
         }
-        if too_long {
+        if answer.len() > effort.limits.answer_bytes_max {
             verdict.infos.insert("evaluationLimit".into(), Limit::Size.message().into());
         }
         verdict.unscored = Some("the reply is no text".to_owned());
         verdict.follow_up = Some(FollowUp { kind: PromptKind::Choice, fields: Fields::default() });
         verdict
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        vec![ComparedPart::new("text", None, written(answer, effort).map(str::to_owned))]
+    }
+}
+
+/// The text of a reply, unless it is too long or has no letter or digit.
+fn written<'a>(reply: &'a str, effort: &Effort) -> Option<&'a str> {
+    let text = unquoted(reply.trim());
+    (reply.len() <= effort.limits.answer_bytes_max && text.contains(char::is_alphanumeric)).then_some(text)
 }
 
 /// The text without the quotes that enclose all of it.
@@ -76,6 +85,8 @@ mod tests {
             ("\"Ada\" is \"Countess\"", "\"Ada\" is \"Countess\""),
         ] {
             assert_eq!(judge(reply).infos[TEXT], json!(text));
+            let parts = JudgeText.compared(reply, &Infos::new(), &Effort::full(EvaluationLimits::default()));
+            assert_eq!((parts[0].expected.as_deref(), parts[0].extracted.as_deref()), (None, Some(text)));
         }
         for reply in ["", "...", "\"\""] {
             let verdict = judge(reply);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::extract::extract_query;
 use super::{QueryCase, follow_up, result_set, suffixes};
+use crate::compared::ComparedPart;
 use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, Verdict};
 use crate::families::overlap::Overlap;
 use crate::text::python::splitlines;
@@ -58,9 +59,8 @@ impl From<Limit> for ParseFailure {
 impl QueryCase {
     /// The verdict on one answer.
     pub(super) fn verdict(&self, answer: &str, effort: &Effort) -> Verdict {
-        // An answer above the size limit is not searched for a query.
         let too_large = answer.len() > effort.limits.answer_bytes_max;
-        let query = if too_large { None } else { extract_query(answer) };
+        let query = query_of(answer, effort);
         let parsed = if too_large { Err(Limit::Size.into()) } else { self.parse(query, effort) };
 
         let mut infos = Infos::new();
@@ -71,6 +71,15 @@ impl QueryCase {
             Err(failure) => self.refuse(query, &failure, infos),
             Ok(prepared) => self.compare(query, &prepared, effort, infos),
         }
+    }
+
+    /// The queries and their results; that of the answer is the one of its verdict.
+    pub(super) fn compared_queries(&self, answer: &str, infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let (expected, query) = (self.reference.lines.join("\n"), query_of(answer, effort));
+        vec![
+            ComparedPart::new("query", Some(expected), query.map(str::to_owned)).by_line(),
+            result_set::compared(&self.reference.result, infos),
+        ]
     }
 
     pub(super) fn parse(&self, query: Option<&str>, effort: &Effort) -> Result<PreparedQuery, ParseFailure> {
@@ -115,7 +124,7 @@ impl QueryCase {
         infos.insert("answerResultLength".into(), solutions.rows.len().into());
         let values = self.ground().setting.value_texts.set(solutions);
         infos.insert("answerSetSize".into(), values.len().into());
-        infos.insert("answerSet".into(), Value::Array(result_set::shown(&values)));
+        infos.insert(result_set::SHOWN.into(), Value::Array(result_set::shown(&values)));
 
         let Overlap { precision, recall, f1 } = Overlap::of(&values, &self.reference.result);
         let mut scores = Scores::new();
@@ -144,6 +153,11 @@ impl QueryCase {
         let suffixes = suffixes(&iris);
         insert_overlap(infos, "sparqlIrisSuffix", Overlap::of(&suffixes, &ground.reference_suffixes));
     }
+}
+
+/// The query of an answer. One above the size limit is not searched for a query.
+fn query_of<'a>(answer: &'a str, effort: &Effort) -> Option<&'a str> {
+    if answer.len() > effort.limits.answer_bytes_max { None } else { extract_query(answer) }
 }
 
 /// Checks the configured nesting limit, which may be lower than the parser's own, which protects its stack.

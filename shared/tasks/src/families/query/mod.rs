@@ -19,9 +19,11 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use domain::Infos;
 use rdf::{Dialect, PrefixTable, QueryGraph};
 use serde_json::{Map, Value};
 
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::graphs::ExerciseGraph;
@@ -160,6 +162,10 @@ impl Exercise for QueryCase {
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.verdict(answer, effort)
+    }
+
+    fn compared(&self, answer: &str, infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        self.compared_queries(answer, infos, effort)
     }
 }
 

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use domain::Infos;
 use rdf::{PrefixTable, Solutions, Value};
 use serde_json::Value as Json;
 
+use crate::compared::{ComparedPart, lines_of};
+
 /// Maximum number of texts of a result in the infos; `...` replaces the rest.
 const SHOWN_MAX: usize = 15;
+
+/// The info with the first texts of a result.
+pub(super) const SHOWN: &str = "answerSet";
 
 /// How values are converted to text.
 #[derive(Clone, Debug)]
@@ -41,6 +47,16 @@ impl ValueTexts {
 pub(super) fn shown(texts: &BTreeSet<String>) -> Vec<Json> {
     let rest = (texts.len() > SHOWN_MAX).then_some("...");
     texts.iter().take(SHOWN_MAX).map(String::as_str).chain(rest).map(Json::from).collect()
+}
+
+/// The expected result and the recorded one, both cut as in records.
+pub(super) fn compared(expected: &BTreeSet<String>, infos: &Infos) -> ComparedPart {
+    let found = infos.get(SHOWN).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+    let expected = shown(expected);
+    let texts = |values: &[Json]| lines_of(values.iter().filter_map(Json::as_str));
+    let part = ComparedPart::new("result", texts(&expected), texts(found));
+    // What is missing in the beginning of a result may be right.
+    if expected.len().max(found.len()) > SHOWN_MAX { part } else { part.by_line() }
 }
 
 #[cfg(test)]

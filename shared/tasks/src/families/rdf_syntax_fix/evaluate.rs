@@ -4,6 +4,7 @@ use domain::{Infos, PromptKind, Scores};
 use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
 
 use super::{RdfSyntaxFix, similarity};
+use crate::compared::{ComparedPart, text_of};
 use crate::exercise::{Effort, EvaluationStage, FollowUp, Limit, Verdict};
 use crate::families::brackets::bracket_depth;
 use crate::families::overlap::Overlap;
@@ -86,14 +87,21 @@ impl RdfSyntaxFix {
             return ReadAnswer { blocks: 0, whole: "", document: "", parsed };
         }
         let blocks = fenced_blocks(answer);
-        match blocks.first() {
+        match first_document(&blocks) {
             None => ReadAnswer { blocks: 0, whole: "", document: "", parsed: None },
-            Some(&FencedBlock { whole, body, .. }) => {
-                let document = strip(body);
+            Some((whole, document)) => {
                 let parsed = Some(self.parse(document, effort));
                 ReadAnswer { blocks: blocks.len(), whole, document, parsed }
             }
         }
+    }
+
+    /// The expected document, and that of an answer.
+    pub(super) fn compared_document(&self, answer: &str, effort: &Effort) -> ComparedPart {
+        let too_long = answer.len() > effort.limits.answer_bytes_max;
+        let blocks = if too_long { Vec::new() } else { fenced_blocks(answer) };
+        let document = first_document(&blocks).and_then(|(_, document)| text_of(document));
+        ComparedPart::new("document", Some(self.expected.text.clone()), document).by_line()
     }
 
     pub(super) fn parse(&self, document: &str, effort: &Effort) -> Result<Graph, String> {
@@ -127,6 +135,11 @@ impl RdfSyntaxFix {
         let expected: Vec<&str> = self.expected.lines.iter().map(String::as_str).collect();
         unified_diff(&expected, &splitlines(document))
     }
+}
+
+/// The first block with its fences, and its trimmed body.
+fn first_document<'a>(blocks: &[FencedBlock<'a>]) -> Option<(&'a str, &'a str)> {
+    blocks.first().map(|&FencedBlock { whole, body, .. }| (whole, strip(body)))
 }
 
 /// Lengths are counted in code points, as Python counts them.

@@ -21,11 +21,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::PromptKind;
+use domain::{Infos, PromptKind};
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
 use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec, Published, Repair};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::text::python::{splitlines, strip};
@@ -168,6 +169,10 @@ impl Exercise for RdfSyntaxFix {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.evaluate(answer, effort)
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        vec![self.compared_document(answer, effort)]
+    }
 }
 
 #[cfg(test)]
@@ -267,6 +272,16 @@ mod tests {
         assert_eq!(twice.infos["codeBlockCount"], 2);
         assert_eq!(twice.scores["contentF1"], 1.0, "the first block is the answer");
         assert_eq!(kind(&twice), Some(PromptKind::Structure));
+    }
+
+    #[test]
+    fn the_expected_document_is_shown_beside_the_first_block() {
+        let (case, effort) = (exercise_of(&data()).unwrap(), Effort::full(EvaluationLimits::default()));
+        let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown(&format!("Done!\n```\n{BROKEN}```\n```\n{WHOLE}```"));
+        assert_eq!(part.expected.as_deref(), Some(WHOLE.trim()));
+        assert_eq!(part.extracted.as_deref(), Some(BROKEN.trim()));
+        assert_eq!(shown(WHOLE).extracted, None, "a document outside a block is none");
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn setting(
 
 #[cfg(test)]
 mod tests {
+    use domain::Infos;
     use serde_json::{Map, Value, json};
 
     use super::*;
@@ -201,6 +202,34 @@ mod tests {
             )
         );
         assert_eq!(verdict.follow_up, None);
+    }
+
+    #[test]
+    fn queries_and_results_are_shown_beside_each_other() {
+        let case = exercise_of("Text2SparqlList", &birds(), Compat::default()).unwrap();
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| {
+            let infos = case.judge(answer, &effort).infos;
+            case.compared(answer, &infos, &effort)
+        };
+        let (query, other) = ("SELECT ?b WHERE { ?b a zoo:Bird }", "SELECT ?c WHERE { ?c zoo:cage zoo:c2 }");
+        let parts = shown(&format!("So:\n```sparql\n{other}\n```"));
+        assert_eq!((&*parts[0].what, &*parts[1].what), ("query", "result"));
+        assert_eq!((parts[0].expected.as_deref(), parts[0].extracted.as_deref()), (Some(query), Some(other)));
+        assert_eq!(parts[1].expected.as_deref(), Some("zoo:heron\nzoo:owl"));
+        assert_eq!(parts[1].extracted.as_deref(), Some("zoo:owl"));
+        assert!(parts.iter().all(|part| part.by_line));
+        assert!(shown("I do not know.").iter().all(|part| part.extracted.is_none()));
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_its_lines_are_not_compared() {
+        let names: Vec<String> = (0..20).map(|number| format!("zoo:b{number:02}")).collect();
+        let case = data("SELECT ?b WHERE { ?b a zoo:Bird }", &json!(names));
+        let case = exercise_of("Text2SparqlList", &case, Compat::default()).unwrap();
+        let parts = case.compared("", &Infos::new(), &Effort::full(EvaluationLimits::default()));
+        assert!(parts[0].by_line && !parts[1].by_line);
+        assert!(parts[1].expected.as_deref().unwrap().ends_with("zoo:b14\n..."));
     }
 
     #[test]

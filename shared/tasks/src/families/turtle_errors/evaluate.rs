@@ -5,6 +5,7 @@ use rdf::{NormalForm, normal_lines, normal_text};
 use serde_json::Value;
 
 use super::TurtleErrors;
+use crate::compared::{ComparedPart, text_of};
 use crate::exercise::{Effort, Verdict};
 use crate::families::readable_turtle;
 use crate::text::difflib::ratio;
@@ -13,9 +14,7 @@ use crate::text::unified_diff::unified_diff;
 
 impl TurtleErrors {
     pub(super) fn evaluate(&self, answer: &str, effort: &Effort) -> Verdict {
-        let too_long = answer.len() > effort.limits.answer_bytes_max;
-        let answer = strip(answer);
-        let (turtle, beside) = if too_long { ("", chars_beside_lines(answer)) } else { self.split(answer) };
+        let (turtle, beside) = self.turtle_of(answer, effort);
         let readable = readable_turtle::read(turtle, effort);
         let lines = normal_lines(&readable.graph, NormalForm::Classic);
         let hits = lines.intersection(&self.optimal_lines).count();
@@ -57,6 +56,19 @@ impl TurtleErrors {
             infos.insert("evaluationLimit".into(), limit.message().into());
         }
         Verdict { scores, infos, follow_up: None, unscored: None }
+    }
+
+    /// The expected document, and the Turtle part of an answer.
+    pub(super) fn compared_document(&self, answer: &str, effort: &Effort) -> ComparedPart {
+        let (turtle, _) = self.turtle_of(answer, effort);
+        ComparedPart::new("document", Some(self.optimal.clone()), text_of(turtle)).by_line()
+    }
+
+    /// The Turtle part of an answer, and the number of characters outside it. One that is too long has no such part.
+    fn turtle_of<'a>(&self, answer: &'a str, effort: &Effort) -> (&'a str, usize) {
+        let too_long = answer.len() > effort.limits.answer_bytes_max;
+        let answer = strip(answer);
+        if too_long { ("", chars_beside_lines(answer)) } else { self.split(answer) }
     }
 
     /// The Turtle part, and the number of characters outside it.

@@ -21,10 +21,12 @@
 
 use std::collections::BTreeSet;
 
+use domain::Infos;
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines, normal_text};
 use regex::{Regex, RegexBuilder};
 
 use crate::class::{AnswerForm, ClassSpec, Repair};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::difflib::ratio;
@@ -95,6 +97,10 @@ impl Exercise for TurtleErrors {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.evaluate(answer, effort)
     }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        vec![self.compared_document(answer, effort)]
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +162,16 @@ mod tests {
         assert_eq!(of("onlyTurtle"), 1.0);
         assert!(of("normAnswerRecall") < 1.0, "the broken lines are lost");
         assert!(verdict.infos["diff"].as_str().unwrap().starts_with("--- optimal\n\n+++ answer\n\n@@ "));
+    }
+
+    #[test]
+    fn the_expected_document_is_shown_beside_the_turtle_part() {
+        let (case, effort) = (case(), Effort::full(EvaluationLimits::default()));
+        let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown(&format!("Here:\n```turtle\n{OPTIMAL}```\n"));
+        assert_eq!(part.expected.as_deref(), Some(OPTIMAL));
+        assert_eq!(part.extracted.as_deref(), Some(OPTIMAL.trim()));
+        assert_eq!(shown(":otter a :Animal .").extracted, None);
     }
 
     #[test]

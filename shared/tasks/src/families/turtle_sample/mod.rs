@@ -23,6 +23,7 @@ use domain::{Infos, Scores};
 use rdf::{Graph, NamedOrBlankNode, Term};
 
 use crate::class::{AnswerForm, ClassSpec, Marks};
+use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::readable_turtle;
@@ -97,8 +98,7 @@ impl Exercise for TurtleSample {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let readable = readable_turtle::read(answer, effort);
         let found = PersonsOfGraph::of(&readable.graph);
-        let fewest = found.friends.values().min().copied().unwrap_or(0);
-        let most = found.friends.values().max().copied().unwrap_or(self.persons);
+        let (fewest, most) = found.fewest_and_most(self.persons);
 
         let mut scores = Scores::new();
         scores.insert("parsable".into(), 1.0.into());
@@ -119,6 +119,19 @@ impl Exercise for TurtleSample {
             infos.insert("evaluationLimit".into(), limit.message().into());
         }
         Verdict { scores, infos, follow_up: None, unscored: None }
+    }
+
+    fn compared(&self, answer: &str, _infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
+        let numbers = |persons: usize, friends: Option<(usize, usize)>| match friends {
+            Some((fewest, most)) => format!("persons: {persons}\nfriends of each: {fewest} to {most}"),
+            None => format!("persons: {persons}\nfriends of each: 0"),
+        };
+        let readable = readable_turtle::read(answer, effort);
+        let found = PersonsOfGraph::of(&readable.graph);
+        let friends = (!found.friends.is_empty()).then(|| found.fewest_and_most(self.persons));
+        let extracted = (found.persons > 0).then(|| numbers(found.persons, friends));
+        let expected = numbers(self.persons, Some((self.friends_min, self.friends_max)));
+        vec![ComparedPart::new("numbers", Some(expected), extracted)]
     }
 }
 
@@ -144,6 +157,12 @@ impl<'a> PersonsOfGraph<'a> {
             }
         }
         Self { persons: persons.len(), friends }
+    }
+
+    /// The smallest and the largest number of friends; 0 and `persons_asked` if nobody has friends.
+    fn fewest_and_most(&self, persons_asked: usize) -> (usize, usize) {
+        let numbers = || self.friends.values().copied();
+        (numbers().min().unwrap_or(0), numbers().max().unwrap_or(persons_asked))
     }
 }
 
@@ -183,6 +202,21 @@ mod tests {
         assert_eq!(judge(&format!("{HEAD}{full}")), [json!(0.0), json!(1), json!(1), json!(2), json!(3)]);
         let lonely = ":a a foaf:Person ; foaf:knows :b .\n:b a foaf:Person .\n:x foaf:knows :a, :b, :c, :d .";
         assert_eq!(judge(&format!("{HEAD}{lonely}")), [json!(-0.5), json!(0), json!(1), json!(1), json!(1)]);
+    }
+
+    #[test]
+    fn the_numbers_asked_for_are_shown_beside_those_found() {
+        let exercise = case(&json!({"n": 4, "minFriends": 2}), None).unwrap();
+        let effort = Effort::full(EvaluationLimits::default());
+        let shown = |answer: &str| exercise.compared(answer, &Infos::new(), &effort).remove(0);
+        let part = shown(&format!("{HEAD}:a a foaf:Person ; foaf:knows :b .\n:b a foaf:Person ."));
+        assert_eq!(part.expected.as_deref(), Some("persons: 4\nfriends of each: 2 to 3"));
+        assert_eq!(part.extracted.as_deref(), Some("persons: 2\nfriends of each: 1 to 1"));
+        assert_eq!(
+            shown(&format!("{HEAD}:a a foaf:Person .")).extracted.as_deref(),
+            Some("persons: 1\nfriends of each: 0")
+        );
+        assert_eq!(shown("Sorry.").extracted, None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rdf::PrefixTable;
 
 use super::scores::{CheckScores, share_scores, shares};
+use crate::compared::lines_of;
 use crate::families::declared::spec::ItemKind;
 use crate::families::declared::words;
 
@@ -48,6 +49,17 @@ pub(super) fn compare(
     scores.info("found", found.len());
     scores.empty = found.is_empty() && !expected.is_empty();
     scores
+}
+
+/// Items as they are compared, one a line: in alphabetical order and once each, unless their order counts.
+pub(super) fn shown(texts: &[String], rule: ListRule, prefixes: &PrefixTable) -> Option<String> {
+    let item = |text: &String| words::item(text, rule.items, prefixes).unwrap_or_else(|| text.clone());
+    let mut items: Vec<String> = texts.iter().map(item).collect();
+    if !rule.ordered {
+        items.sort();
+        items.dedup();
+    }
+    lines_of(items)
 }
 
 /// The length of the longest list whose items stand in both lists in this order.

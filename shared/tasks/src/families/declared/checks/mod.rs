@@ -17,6 +17,7 @@ use crate::families::first_word;
 use crate::text::difflib;
 
 mod asserted;
+mod compared;
 mod conformity;
 mod graph;
 mod json_schema;
@@ -25,6 +26,7 @@ mod rows;
 mod scores;
 
 use asserted::ReadyAssertion;
+pub(super) use compared::ExtractedAnswer;
 use conformity::TellingGraphs;
 use graph::GraphRule;
 use json_schema::JsonSchema;
@@ -129,7 +131,7 @@ impl CaseCheck {
                 CheckScores::of(pattern.is_match(text))
             }
             (CheckRule::Choice { choices }, ExpectedAnswer::Text(expected), ReadAnswer::Text(text)) => {
-                let chosen = first_word::of(text, choices).map(|at| choices[at].as_str());
+                let chosen = chosen(text, choices);
                 let mut scores =
                     CheckScores::of(chosen.is_some_and(|chosen| chosen.eq_ignore_ascii_case(expected)));
                 scores.info("choice", chosen);
@@ -212,6 +214,11 @@ impl CaseCheck {
             _ => CheckScores::default(),
         }
     }
+}
+
+/// The choice that a text begins with.
+fn chosen<'a>(text: &str, choices: &'a [String]) -> Option<&'a str> {
+    first_word::of(text, choices).map(|at| choices[at].as_str())
 }
 
 fn found(query: &rdf::PreparedQuery, bench: &CheckSetting<'_>) -> Result<ResultTable, String> {
