@@ -1,18 +1,25 @@
 //! `kgfleet show`.
 
-use std::io::{self, Write};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 
 use anyhow::bail;
-use domain::{DialogueKey, Outcome};
+use domain::{DialogueKey, Outcome, Record, TaskProvenance};
 use results::export::jsonl::redact;
 use results::export::score_at;
+use tasks::{Marks, TaskClass};
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::printable;
+use crate::kit::pager::Paging;
+use crate::kit::screen::{Screen, Tint};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::{self, Disclosure, TextForm};
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, folders, names};
+
+/// How far a score may lie from full marks by rounding.
+const SAME_WITHIN: f64 = 1e-9;
 
 /// Show one dialogue of a run, or of any run of a judged benchmark.
 ///
@@ -30,6 +37,8 @@ pub struct Arguments {
     /// Show texts of protected exercises.
     #[arg(long)]
     plaintext: bool,
+    #[command(flatten)]
+    paging: Paging,
     #[command(flatten)]
     remote: MaybeRemote,
     #[command(flatten)]
@@ -59,68 +68,101 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if disclosure.form(&manifest) != TextForm::Clear {
         redact(&mut record);
     }
-    let mut out = io::stdout().lock();
     if arguments.json {
+        let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &record)?;
         writeln!(out)?;
         return Ok(ExitCode::Success);
     }
-    let provenance = &record.provenance;
+    let screen = Screen::here();
+    let mut text = String::new();
+    write_head(&record, screen, &mut text)?;
+    write_rounds(&record, screen, &mut text)?;
+    write_outcome(&record.outcome, screen, &mut text)?;
+    write_origin(&record, screen, &mut text)?;
+    arguments.paging.show(&text, screen)?;
+    Ok(ExitCode::Success)
+}
+
+/// Which dialogue it is, and its score.
+fn write_head(record: &Record, screen: Screen, out: &mut String) -> fmt::Result {
+    let asked = &record.provenance.task;
     writeln!(
         out,
-        "{key}: {} {} case {}, started {}",
-        provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
+        "{}: {} {} case {}, started {}",
+        record.key, asked.class, asked.version, asked.case, record.started_at
     )?;
-    let headline = report::input::headline(&provenance.task.class, &provenance.task.version);
+    let headline = report::input::headline(&asked.class, &asked.version);
     match &record.outcome {
         Outcome::Scored { scores, .. } => {
-            if let Some(score) = score_at(scores, headline) {
-                writeln!(out, "score: {score:.3} ({})", headline.join("."))?;
-            }
+            let Some(score) = score_at(scores, headline) else { return Ok(()) };
+            let line = format!("score: {score:.3} ({})", headline.join("."));
+            writeln!(out, "{}", screen.tinted(&line, tint(asked, score)))
         }
         Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => {
-            writeln!(out, "not scored: {cause}")?;
+            writeln!(out, "{}", screen.tinted(&format!("not scored: {cause}"), Tint::Bad))
         }
     }
-    match &provenance.made_at {
-        None => writeln!(out, "made at: unknown")?,
-        Some(made_at) => {
-            for (what, value) in made_at.lines() {
-                writeln!(out, "{what}: {}", printable(&value))?;
-            }
-        }
+}
+
+/// The colour of a headline.
+fn tint(asked: &TaskProvenance, score: f64) -> Tint {
+    let class = TaskClass::resolve(&asked.class, &asked.version);
+    let marks = class.map_or(Marks::UNIT, |class| class.marks);
+    if (score - marks.full).abs() < SAME_WITHIN {
+        Tint::Good
+    } else if score <= marks.least {
+        Tint::Bad
+    } else {
+        Tint::Middling
     }
+}
+
+/// What was said.
+fn write_rounds(record: &Record, screen: Screen, out: &mut String) -> fmt::Result {
     if let Some(system) = &record.system {
-        writeln!(out, "\n--- system ---\n{}", printable(system))?;
+        writeln!(out, "\n{}\n{}", screen.heading("system"), printable(system))?;
     }
-    for (number, round) in record.rounds.iter().enumerate() {
-        writeln!(
-            out,
-            "\n--- prompt {} ({}) ---\n{}",
-            number + 1,
-            round.prompt.kind,
-            printable(&round.prompt.text)
-        )?;
+    for (number, round) in (1..).zip(&record.rounds) {
+        let prompt = screen.heading(&format!("prompt {number} ({})", round.prompt.kind));
+        writeln!(out, "\n{prompt}\n{}", printable(&round.prompt.text))?;
         if let Some(reasoning) = &round.answer.reasoning {
-            writeln!(out, "\n--- reasoning {} ---\n{}", number + 1, printable(reasoning))?;
+            let heading = screen.heading(&format!("reasoning {number}"));
+            writeln!(out, "\n{heading}\n{}", printable(reasoning))?;
         }
         let seconds = round.answered_at.duration_since(round.prompted_at).as_secs_f64();
-        writeln!(out, "\n--- answer {} ({seconds:.2} s) ---\n{}", number + 1, printable(&round.answer.text))?;
+        let answer = screen.heading(&format!("answer {number} ({seconds:.2} s)"));
+        writeln!(out, "\n{answer}\n{}", printable(&round.answer.text))?;
     }
-    match &record.outcome {
+    Ok(())
+}
+
+/// How it was judged.
+fn write_outcome(outcome: &Outcome, screen: Screen, out: &mut String) -> anyhow::Result<()> {
+    let mut section =
+        |title: &str, text: &str| writeln!(out, "\n{}\n{}", screen.heading(title), printable(text));
+    match outcome {
         Outcome::Scored { scores, infos } => {
-            writeln!(out, "\n--- scores ---\n{}", printable(&serde_json::to_string_pretty(scores)?))?;
-            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+            section("scores", &serde_json::to_string_pretty(scores)?)?;
+            section("infos", &serde_json::to_string_pretty(infos)?)?;
         }
         Outcome::Unscored { cause, infos, message } => {
-            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
-            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+            section(&format!("not scored: {cause}"), message)?;
+            section("infos", &serde_json::to_string_pretty(infos)?)?;
         }
-        Outcome::Failed { cause, message } => {
-            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
-        }
+        Outcome::Failed { cause, message } => section(&format!("not scored: {cause}"), message)?,
     }
-    Ok(ExitCode::Success)
+    Ok(())
+}
+
+/// What it was made by.
+fn write_origin(record: &Record, screen: Screen, out: &mut String) -> fmt::Result {
+    writeln!(out, "\n{}", screen.heading("made at"))?;
+    let Some(made_at) = &record.provenance.made_at else { return writeln!(out, "unknown") };
+    for (what, value) in made_at.lines() {
+        writeln!(out, "{what}: {}", printable(&value))?;
+    }
+    Ok(())
 }
 
 /// Parses MODEL/TASK/ITERATION. Model labels may contain slashes, task labels do not.

@@ -3,9 +3,34 @@
 use serde_json::Value;
 use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 
+use crate::harness::process::finish;
+use crate::harness::terminal::Terminal;
 use crate::harness::{Data, NT_TASK, Server};
 
 const FAILED_DIALOGUES: i32 = 1;
+
+/// A dialogue of [`one_of_each`].
+const SHOWN: &str = "sim-weak/RdfFriendCount-nt-1/0";
+
+/// What stands above the last part of a dialogue.
+const LAST_HEADING: &str = "--- made at ---";
+
+/// A run with one dialogue of each model.
+fn one_of_each() -> Data {
+    let data = Data::new();
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1"]).expect(0);
+    data
+}
+
+/// `kgfleet show` on a terminal of so many lines, with these variables.
+fn on_a_terminal(data: &Data, more: &[&str], lines: u16, variables: &[(&str, &str)]) -> Terminal {
+    let mut command = data.command(&[&["show", "latest", SHOWN], more].concat());
+    for name in ["KGFLEET_PAGER", "PAGER", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm").envs(variables.iter().copied());
+    Terminal::start(&mut command, 120, lines)
+}
 
 fn rows(listed: &Value) -> Vec<(&str, Option<f64>)> {
     let rows = listed["rows"].as_array().unwrap().iter();
@@ -37,6 +62,57 @@ fn the_worst_dialogues_are_listed_by_the_names_that_show_takes() {
     data.kgfleet(&["dialogues", "latest", "--task", "rdffriend*"])
         .expect(2)
         .says(&["did you mean `RdfFriendCount-"]);
+}
+
+#[test]
+fn what_is_longer_than_the_terminal_goes_through_the_pager() {
+    let data = one_of_each();
+    let paged = data.path().join("paged.txt");
+    let pager = format!("cat > '{}'", paged.display());
+    for (variables, is_coloured) in [
+        (vec![("PAGER", pager.as_str())], true),
+        (vec![("KGFLEET_PAGER", pager.as_str()), ("PAGER", "false"), ("NO_COLOR", "1")], false),
+    ] {
+        let (status, _) = on_a_terminal(&data, &[], 24, &variables).finish_whole();
+        assert_eq!(status.code(), Some(0));
+        let text = std::fs::read_to_string(&paged).unwrap();
+        std::fs::remove_file(&paged).unwrap();
+        let heading = "--- prompt 1 (first) ---";
+        let heading = if is_coloured { format!("\u{1b}[1m{heading}\u{1b}[0m") } else { heading.to_owned() };
+        assert!(text.contains(&heading) && text.contains(LAST_HEADING), "{text}");
+        assert_eq!(text.contains('\u{1b}'), is_coloured, "{text}");
+    }
+    // Who leaves before the end has seen enough.
+    let (status, _) = on_a_terminal(&data, &[], 24, &[("PAGER", "true")]).finish_whole();
+    assert_eq!(status.code(), Some(0));
+    // One that is not there is done without.
+    let (status, lines) = on_a_terminal(&data, &[], 24, &[("PAGER", "/no/such/pager")]).finish_whole();
+    assert_eq!(status.code(), Some(0));
+    assert!(lines.iter().any(|line| line == LAST_HEADING), "{lines:?}");
+}
+
+#[test]
+fn nothing_is_paged_where_it_fits_where_it_is_declined_or_off_a_terminal() {
+    let data = one_of_each();
+    let paged = data.path().join("paged.txt");
+    let pager = format!("cat > '{}'", paged.display());
+    let (all, own) = (("PAGER", pager.as_str()), ("KGFLEET_PAGER", pager.as_str()));
+    for (more, lines, variables, last) in [
+        (&["--no-pager"][..], 24, vec![own], LAST_HEADING),
+        (&["--json"][..], 24, vec![own], "}"),
+        (&[][..], 1_000, vec![own], LAST_HEADING),
+        (&[][..], 24, vec![("KGFLEET_PAGER", ""), all], LAST_HEADING),
+        (&[][..], 24, vec![("PAGER", "cat")], LAST_HEADING),
+    ] {
+        let (status, shown) = on_a_terminal(&data, more, lines, &variables).finish_whole();
+        assert_eq!(status.code(), Some(0));
+        assert!(shown.iter().any(|line| line == last), "{more:?} {variables:?}: {shown:?}");
+        assert!(!paged.exists(), "{more:?} {variables:?}");
+    }
+    let piped =
+        finish(data.command(&["show", "latest", SHOWN]).envs([all, own]).env("TERM", "xterm")).expect(0);
+    assert!(!paged.exists() && !piped.stdout.contains('\u{1b}'), "{piped}");
+    piped.prints(&[LAST_HEADING]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,8 +18,9 @@ pub struct Terminal {
     child: Child,
     keys: File,
     shown: Arc<Shown>,
-    // Open as long as the test is, so that what the process wrote last can be read.
-    line: File,
+    // Open until everything is wanted, so that what the process wrote last can be read.
+    line: Option<File>,
+    reader: Option<JoinHandle<()>>,
 }
 
 struct Shown {
@@ -57,7 +59,7 @@ impl Terminal {
         let shown = Arc::new(Shown { state: Mutex::new(state), changed: Condvar::new() });
         let keys = File::from(master);
         let (mut output, reads) = (keys.try_clone().unwrap(), Arc::clone(&shown));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // A terminal that everybody has left is an error.
             while let Ok(count @ 1..) = output.read(&mut bytes) {
@@ -65,7 +67,7 @@ impl Terminal {
                 reads.changed.notify_all();
             }
         });
-        Self { child, keys, shown, line: open() }
+        Self { child, keys, shown, line: Some(open()), reader: Some(reader) }
     }
 
     /// Waits until the screen is as wanted; its lines then. Fails when the process ends before.
@@ -110,12 +112,24 @@ impl Terminal {
 
     /// Whether what is typed is shown, as it is where nobody changed that.
     pub fn echoes(&self) -> bool {
-        tcgetattr(&self.line).unwrap().local_modes.contains(LocalModes::ECHO)
+        tcgetattr(self.line.as_ref().unwrap()).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
     /// Waits for the end.
     pub fn finish(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
+    }
+
+    /// Waits for the end, and until all that was written is on the screen; its lines then.
+    pub fn finish_whole(mut self) -> (ExitStatus, Vec<String>) {
+        let status = self.finish();
+        // Reading ends behind the last byte when nobody has the line any more.
+        self.line = None;
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        let shown = lines(&self.shown.state.lock().unwrap().parser);
+        (status, shown)
     }
 }
 
