@@ -10,7 +10,7 @@ use results::export::score_at;
 use tasks::{Marks, TaskClass};
 
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::printable;
+use crate::kit::output::{explain, printable};
 use crate::kit::pager::Paging;
 use crate::kit::screen::{Screen, Tint};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
@@ -18,12 +18,18 @@ use crate::place::disclosure::{self, Disclosure, TextForm};
 use crate::place::remote::MaybeRemote;
 use crate::place::{fetch, folders, names};
 
+mod compared;
+mod difference;
+
+use compared::ComparedAnswer;
+
 /// How far a score may lie from full marks by rounding.
 const SAME_WITHIN: f64 = 1e-9;
 
 /// Show one dialogue of a run, or of any run of a judged benchmark.
 ///
-/// `kgfleet dialogues` lists their names. Texts of protected exercises are replaced by their lengths, unless --plaintext is
+/// `kgfleet dialogues` lists their names. The score comes first, then what the task expected and what was extracted from
+/// the answer, then all that was said. Texts of protected exercises are replaced by their lengths, unless --plaintext is
 /// given. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -54,18 +60,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (dir, manifest) in runs {
         let index = folders::recorded(&dir, &manifest)?;
         let entry = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), &key)?;
-        found.extend(entry.map(|entry| (manifest, entry.record)));
+        found.extend(entry.map(|entry| (dir, manifest, entry.record)));
     }
     // Judges are asked about each model in a run of its own, whose dialogues are numbered alike.
     if let [_, _, ..] = found.as_slice() {
-        let runs: Vec<&str> = found.iter().map(|(manifest, _)| manifest.run.as_str()).collect();
+        let runs: Vec<&str> = found.iter().map(|(_, manifest, _)| manifest.run.as_str()).collect();
         bail!(usage!("several runs of {name} have a dialogue {key}; name one of {}", runs.join(", ")));
     }
-    let Some((manifest, mut record)) = found.pop() else {
+    let Some((dir, manifest, mut record)) = found.pop() else {
         bail!(usage!("{name} has no record of dialogue {key}"));
     };
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
-    if disclosure.form(&manifest) != TextForm::Clear {
+    let is_clear = disclosure.form(&manifest) == TextForm::Clear;
+    let compared = (is_clear && !arguments.json).then(|| ComparedAnswer::of(&dir, &manifest, &record));
+    if !is_clear {
         redact(&mut record);
     }
     if arguments.json {
@@ -77,6 +85,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let screen = Screen::here();
     let mut text = String::new();
     write_head(&record, screen, &mut text)?;
+    match compared {
+        None => text.push_str("\nexpected and extracted: protected; --plaintext shows them\n"),
+        Some(Ok(compared)) => compared.write(screen, &mut text)?,
+        Some(Err(error)) => {
+            let reason = explain(&error).replace('\n', " ");
+            text.push_str(&format!("\nexpected and extracted: not known: {reason}\n"));
+        }
+    }
     write_rounds(&record, screen, &mut text)?;
     write_outcome(&record.outcome, screen, &mut text)?;
     write_origin(&record, screen, &mut text)?;

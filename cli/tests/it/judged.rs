@@ -66,6 +66,12 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
     data.kgfleet(&["show", "latest", "grader/grade/0"])
         .expect(2)
         .says(&[".grade.middling.1", ".grade.weak.1"]);
+    let shown = data.kgfleet(&["show", "latest", "weak/FactExtractStatic/0"]).expect(0);
+    shown.prints(&["expected", " graph ---"]);
+    let graded = data.runs().into_iter().find(|run| run.name().ends_with(".grade.weak.1")).unwrap();
+    data.kgfleet(&["show", graded.name(), "grader/grade/0"])
+        .expect(0)
+        .prints(&["--- expected choice ---\none of CORRECT, ", "--- extracted choice"]);
     data.kgfleet(&["show", "latest", "weak/FactExtractStatic/99"]).expect(2).says(&["has no record"]);
     data.kgfleet(&["resume", "latest"]).says(&[pipeline]);
     data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);

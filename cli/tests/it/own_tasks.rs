@@ -49,6 +49,10 @@ fn a_new_file_is_checked_run_and_sealed() {
     let run = told["run"].as_str().unwrap();
     let shown = ends(folder, &["show", run, "sim-strong/zoo-sparql/0", "--data-dir", "runs", "--json"], 0);
     assert!(shown.contains("\"rows_recall\""), "{shown}");
+    let shown = ends(folder, &["show", run, "sim-strong/zoo-sparql/0", "--data-dir", "runs"], 0);
+    for part in ["--- extracted query", "--- expected rows", "--- an answer with full marks ---"] {
+        assert!(shown.contains(part), "`{part}`: {shown}");
+    }
     // The run goes on from its own copy of the pack, whatever becomes of the file.
     std::fs::remove_file(folder.join("zoo.ttl")).unwrap();
     ends(folder, &["verify", run, "--data-dir", "runs"], 0);

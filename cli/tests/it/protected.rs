@@ -275,6 +275,33 @@ fn readers_of_a_protected_run_open_it_unasked_and_redact() {
 }
 
 #[test]
+fn what_was_expected_is_as_protected_as_texts_and_a_pack_that_is_gone_is_named() {
+    let lab = Lab::new();
+    let dialogue = "good/Text2SparqlExecEvalListOrganizational/0";
+    let guarded = lab.run("guarded.toml", &[]);
+    let (shown, _) = lab.ends(&["show", &guarded, dialogue], 0);
+    assert!(shown.contains("expected and extracted: protected; --plaintext shows them"), "{shown}");
+    assert!(!shown.contains("SELECT") && !shown.contains(":bittern"), "{shown}");
+    let (shown, _) = lab.ends(&["show", &guarded, dialogue, "--plaintext"], 0);
+    let (head, _) = shown.split_once("--- prompt 1").unwrap();
+    for text in ["extracted query", "SELECT ?bird WHERE { :quillmere :hosts ", ":bittern\n:spoonbill"] {
+        assert!(head.contains(text), "`{text}`: {shown}");
+    }
+
+    let open = lab.run("open.toml", &[]);
+    let (shown, _) = lab.ends(&["show", &open, dialogue], 0);
+    assert!(shown.contains("extracted query"), "{shown}");
+    fs::remove_file(lab.path("open.kgpack")).unwrap();
+    let kept = lab.path("kgfleet-data").join("packs");
+    if kept.exists() {
+        fs::remove_dir_all(kept).unwrap();
+    }
+    let (shown, _) = lab.ends(&["show", &open, dialogue], 0);
+    assert!(shown.contains("expected and extracted: not known: the pack of run"), "{shown}");
+    assert!(shown.contains("--- prompt 1 (first) ---"), "the rest is shown: {shown}");
+}
+
+#[test]
 fn result_files_of_a_protected_run_are_encrypted_or_asked_for_in_the_clear() {
     let lab = Lab::new();
     let (_, talk) = lab.ends(&["run", "guarded.toml", "--export", "result-json"], 2);
