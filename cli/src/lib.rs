@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use kit::exit_code::{ExitCode, code_of};
-use kit::{environment, output};
+use kit::{environment, output, shells};
 use service_kit::telemetry::{self, LogFormat};
 
 /// The heading of options that every verb takes.
@@ -50,8 +50,11 @@ pub fn command_line() -> clap::Command {
     verbs::grouped(Cli::command())
 }
 
-/// Runs the command line of this process; returns its exit code.
+/// Runs the command line of this process, or answers a shell that asks how one goes on; returns the exit code.
 pub fn main() -> ExitCode {
+    if let Some(code) = shells::answer(command_line) {
+        return code;
+    }
     let Cli { log_format, quiet, verbose, env_file, command } =
         Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit());
     if let Some(file) = env_file

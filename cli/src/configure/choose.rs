@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
+use clap_complete::engine::ArgValueCompleter;
 use coordinator::configuration::{Configuration, ModelSpec, TaskChoice};
 use packs::configurations::BUNDLED;
 
 use crate::configure::addresses;
+use crate::kit::completion::completer_or_file;
 use crate::kit::exit_code::{Exit, usage};
-use crate::place::task_files;
+use crate::place::{completing, task_files};
 
 /// Options that restrict or override a configuration.
 #[derive(Debug, Default, clap::Args)]
 pub struct Selection {
     /// Only tasks whose label matches; `*` stands for any text. Repeatable.
-    #[arg(long = "task", value_name = "GLOB")]
+    #[arg(long = "task", value_name = "GLOB", add = completing::tasks())]
     tasks: Vec<String>,
     /// Repetitions of every task for every model.
     #[arg(long, visible_alias = "limit", value_name = "N")]
@@ -21,6 +23,11 @@ pub struct Selection {
     /// Seed of everything random.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+/// Completes a configuration: the name of a bundled one, or a file.
+pub fn completed() -> ArgValueCompleter {
+    completer_or_file(|_| BUNDLED.iter().map(|(name, _)| (*name).to_owned()).collect())
 }
 
 /// A configuration that asks models the cases of a task file.

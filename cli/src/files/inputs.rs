@@ -13,6 +13,7 @@ use crate::files::export::ExportSource;
 use crate::files::judged::{self, FolderReader, KindBenchmarks, KindInputs};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
+use crate::place::completing;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
 
@@ -25,10 +26,10 @@ pub struct Inputs {
     #[command(flatten)]
     sources: Sources,
     /// Only these tasks; repeatable. `*` matches any text, `?` one character.
-    #[arg(long = "task", value_name = "GLOB")]
+    #[arg(long = "task", value_name = "GLOB", add = completing::tasks())]
     tasks: Vec<String>,
     /// Only these models, by label or by the name that is shown; repeatable.
-    #[arg(long = "model", value_name = "GLOB")]
+    #[arg(long = "model", value_name = "GLOB", add = completing::models())]
     models: Vec<String>,
 }
 

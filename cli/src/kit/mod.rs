@@ -1,6 +1,8 @@
-//! What every command needs: arguments, environment, output, exit codes.
+//! What every command needs: arguments, environment, output, exit codes, and the completion of typed words (`completion`,
+//! `shells`).
 
 pub mod arguments;
+pub mod completion;
 pub mod environment;
 pub mod exit_code;
 pub mod output;
@@ -8,4 +10,5 @@ pub mod pager;
 pub mod runtime;
 pub mod screen;
 pub mod serving;
+pub mod shells;
 pub mod view;

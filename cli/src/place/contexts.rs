@@ -10,8 +10,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap_complete::engine::ArgValueCompleter;
 use serde::{Deserialize, Serialize};
 
+use crate::kit::completion::completer;
 use crate::kit::exit_code::{Exit, usage};
 
 /// The name that stands for this machine where a context is asked for.
@@ -156,6 +158,19 @@ pub fn expect_name(name: &str) -> anyhow::Result<()> {
         return Err(usage!("`{HERE}` stands for this machine; say --name NAME"));
     }
     Ok(())
+}
+
+/// Completes the name of a context.
+pub fn completed() -> ArgValueCompleter {
+    completer(|_| Contexts::of_user().unwrap_or_default().known.into_keys().collect())
+}
+
+/// The same where this machine may be named too.
+pub fn completed_or_here() -> ArgValueCompleter {
+    completer(|_| {
+        let known = Contexts::of_user().unwrap_or_default().known;
+        known.into_keys().chain([HERE.to_owned()]).collect()
+    })
 }
 
 fn file() -> Option<PathBuf> {

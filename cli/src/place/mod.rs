@@ -6,9 +6,10 @@
 //! fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and
 //! `identities` open packs, `task_files` compiles those of task files, `disclosure` decides how their texts may be written;
 //! `targets` lists what a configuration contacts, `trust` checks that its user agreed to that. `kubernetes` is the
-//! namespace of a pod.
+//! namespace of a pod. `completing` offers names for the `line` that is typed.
 
 pub mod audit_dir;
+pub mod completing;
 pub mod contexts;
 pub mod data_dir;
 pub mod disclosure;
@@ -17,6 +18,7 @@ pub mod fetch;
 pub mod folders;
 pub mod identities;
 pub mod kubernetes;
+pub mod line;
 pub mod local;
 pub mod names;
 pub mod packs;

@@ -17,7 +17,7 @@ use crate::place::local;
 pub const HELP: &str = "Name of the run or pipeline, its beginning if no other one begins like it, or `latest` for the newest one.";
 
 /// The newest run.
-const LATEST: &str = "latest";
+pub const LATEST: &str = "latest";
 
 /// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;

@@ -13,7 +13,7 @@ use proto::client::{Client, ClientConfig};
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
-use crate::place::contexts::{Contexts, FleetContext, HERE};
+use crate::place::contexts::{self, Contexts, FleetContext, HERE};
 use crate::place::names;
 
 /// Default address of a coordinator.
@@ -29,7 +29,7 @@ pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Remote {
     /// Where to act: a context of `kgfleet login`. Default: the one logged in to last, or http://127.0.0.1:7700.
-    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT")]
+    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT", add = contexts::completed())]
     context: Option<String>,
     #[command(flatten)]
     address: FleetAddress,
@@ -40,7 +40,7 @@ pub struct Remote {
 pub struct MaybeRemote {
     /// Where to act: a context of `kgfleet login`, or `here` for the runs in --data-dir. Default: the one logged in to last, or
     /// here.
-    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT")]
+    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT", add = contexts::completed_or_here())]
     context: Option<String>,
     #[command(flatten)]
     address: FleetAddress,

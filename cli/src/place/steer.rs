@@ -8,13 +8,13 @@ use domain::control::{BenchmarkCommand, Control};
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::note;
 use crate::kit::view;
-use crate::place::names;
 use crate::place::remote::Remote;
+use crate::place::{completing, names};
 
 /// A run of a fleet that is to go on in another way.
 #[derive(Debug, clap::Args)]
 pub struct Steered {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs_of_fleet())]
     pub run: String,
     /// Print JSON.
     #[arg(long)]

@@ -13,7 +13,7 @@ use domain::{Ask, ModelHome};
 use serde::Serialize;
 use worker::Connect;
 
-use crate::configure::choose::Selection;
+use crate::configure::choose::{self, Selection};
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::kit::exit_code::{ExitCode, explained};
@@ -32,6 +32,7 @@ use crate::place::{disk, folders, packs as material};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file, or `quick` for the bundled one.
+    #[arg(add = choose::completed())]
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,

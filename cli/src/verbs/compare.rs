@@ -15,6 +15,7 @@ use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
+use crate::place::completing;
 
 /// Compare two runs, or two models, dialogue by dialogue.
 ///
@@ -26,13 +27,13 @@ use crate::kit::output::say;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Runs, result files, folders and archives: those that are compared with first.
-    #[arg(required = true, value_name = "RUN|FILE")]
+    #[arg(required = true, value_name = "RUN|FILE", add = completing::runs_or_files())]
     inputs: Vec<String>,
     /// The model that is compared with.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = completing::models())]
     a: Option<String>,
     /// The model that is looked at.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = completing::models())]
     b: Option<String>,
     /// Fail (exit code 1) where the second is worse than the first by more than this, for certain: where the whole 95 %
     /// interval of the mean difference of the tasks lies below -X. Says so where there are too few exercises to tell.

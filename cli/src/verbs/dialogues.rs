@@ -18,7 +18,7 @@ use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::MaybeRemote;
-use crate::place::{fetch, names};
+use crate::place::{completing, fetch, names};
 
 /// List dialogues of a run, by the names that `kgfleet show` takes; also of a judged benchmark.
 ///
@@ -26,13 +26,13 @@ use crate::place::{fetch, names};
 /// fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// Only of models with labels like this; `*` stands for any text.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", add = completing::models())]
     model: Option<String>,
     /// Only of tasks with labels like this; `*` stands for any text.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", add = completing::tasks())]
     task: Option<String>,
     /// Only those without scores.
     #[arg(long)]

@@ -6,8 +6,8 @@ use domain::control::{Control, DeadLetterView};
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{Table, note, printable};
-use crate::place::names;
 use crate::place::remote::Remote;
+use crate::place::{completing, names};
 
 /// List dead letters, and give them another chance.
 ///
@@ -24,7 +24,7 @@ pub struct Arguments {
 enum Command {
     /// List the dead letters of a run, or of all runs of a judged benchmark, then the suspects.
     Ls {
-        #[arg(help = names::HELP)]
+        #[arg(help = names::HELP, add = completing::runs_of_fleet())]
         run: String,
         /// Print JSON lines.
         #[arg(long)]
@@ -34,7 +34,7 @@ enum Command {
     },
     /// Show a dead letter or suspect: its dialogues and the deaths counted against it.
     Show {
-        #[arg(help = names::HELP)]
+        #[arg(help = names::HELP, add = completing::runs_of_fleet())]
         run: String,
         /// Number of the unit.
         unit: u64,
@@ -46,7 +46,7 @@ enum Command {
     },
     /// Requeue dead letters with a clean slate. Of a judged benchmark: all of them, or name the run of the units.
     Requeue {
-        #[arg(help = names::HELP)]
+        #[arg(help = names::HELP, add = completing::runs_of_fleet())]
         run: String,
         /// Numbers of the units, or --all.
         #[arg(required_unless_present = "all")]

@@ -12,14 +12,14 @@ use crate::kit::exit_code::{ExitCode, usage};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
 use crate::place::remote::MaybeRemote;
-use crate::place::{fetch, names};
+use crate::place::{completing, fetch, names};
 
 /// Write a run's records as a file: a run of this machine or of a fleet.
 ///
 /// Of a judged benchmark, the runs of all its stages are written, a file each.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// File format.
     #[arg(long, value_enum)]

@@ -34,10 +34,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Act in this context from now on; `here` is this machine.
-    #[arg(long = "use", value_name = "NAME", conflicts_with_all = ["urls", "forget"])]
+    #[arg(long = "use", value_name = "NAME", conflicts_with_all = ["urls", "forget"], add = contexts::completed_or_here())]
     chosen: Option<String>,
     /// Remove a context.
-    #[arg(long, value_name = "NAME", conflicts_with = "urls")]
+    #[arg(long, value_name = "NAME", conflicts_with = "urls", add = contexts::completed())]
     forget: Option<String>,
     #[command(flatten)]
     tls: ClientTls,

@@ -85,6 +85,9 @@ verbs! {
         Audit = audit;
         Simulate = simulate;
     }
+    "This program" {
+        Completions = completions;
+    }
 }
 
 /// Lists the verbs in their groups in the help text of `kgfleet`.

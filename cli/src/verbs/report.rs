@@ -21,6 +21,7 @@ use crate::files::prices::PriceTable;
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::note;
+use crate::place::completing;
 
 /// Write a report: one HTML file with tables, plots and every dialogue, that needs no network.
 ///
@@ -32,7 +33,7 @@ use crate::kit::output::note;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; also judged benchmarks.
-    #[arg(required = true, value_name = "RUN|FILE")]
+    #[arg(required = true, value_name = "RUN|FILE", add = completing::runs_or_files())]
     inputs: Vec<String>,
     /// The file.
     #[arg(long, value_name = "FILE", default_value = "report.html")]

@@ -5,7 +5,7 @@ use domain::control::BenchmarkCommand;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
-use crate::place::{names, steer};
+use crate::place::{completing, names, steer};
 
 /// Continue an interrupted run, on this machine or in a fleet.
 ///
@@ -14,7 +14,7 @@ use crate::place::{names, steer};
 /// continues.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     #[command(flatten)]
     remote: MaybeRemote,

@@ -5,7 +5,7 @@ use domain::FailureCause;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
-use crate::place::{names, steer};
+use crate::place::{completing, names, steer};
 
 /// Ask failed dialogues of a run again, on this machine or in a fleet.
 ///
@@ -13,7 +13,7 @@ use crate::place::{names, steer};
 /// fleet 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// Only failures with this cause; repeatable. Default: all.
     #[arg(long = "cause", value_name = "CAUSE")]

@@ -4,7 +4,7 @@ use crate::kit::exit_code::ExitCode;
 use crate::kit::output::note;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
-use crate::place::{local, names, steer};
+use crate::place::{completing, local, names, steer};
 
 /// Remove a run with all its records: a run of this machine or of a fleet.
 ///
@@ -12,7 +12,7 @@ use crate::place::{local, names, steer};
 /// while no coordinator is there; workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// Remove a run of a fleet that is not over, or whose state cannot be read. Told by a coordinator, it is cancelled first.
     #[arg(long)]

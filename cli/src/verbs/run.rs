@@ -10,7 +10,7 @@ use crate::configure::choose::{self, COMMAND_LINE, Selection};
 use crate::engine::session::WantedBenchmark;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
-use crate::place::{names, task_files};
+use crate::place::{completing, names, task_files};
 
 /// Run a benchmark on this machine.
 ///
@@ -30,7 +30,7 @@ use crate::place::{names, task_files};
 pub struct Arguments {
     /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`, `halu-quick`; or a task file, whose cases are
     /// then asked of --model, or of simulated models that know some answers.
-    #[arg(value_name = "CONFIG")]
+    #[arg(value_name = "CONFIG", add = choose::completed())]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
     #[arg(long, value_name = "URL", requires = "models")]
@@ -46,7 +46,7 @@ pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
     /// Continue this run.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = completing::runs_here())]
     resume: Option<String>,
     /// With --resume: add the models, tasks and iterations that are new in the configuration; to a judged benchmark, models.
     #[arg(long, requires = "resume")]

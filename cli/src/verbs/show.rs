@@ -16,7 +16,7 @@ use crate::kit::screen::{Screen, Tint};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::{self, Disclosure, TextForm};
 use crate::place::remote::MaybeRemote;
-use crate::place::{fetch, folders, names};
+use crate::place::{completing, fetch, folders, names};
 
 mod compared;
 mod difference;
@@ -33,9 +33,10 @@ const SAME_WITHIN: f64 = 1e-9;
 /// given. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
+    #[arg(add = completing::dialogues())]
     dialogue: String,
     /// Print the whole record as JSON.
     #[arg(long)]

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use vllm_sim::answers::{AnswerConfig, Skill};
 use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 
-use crate::configure::choose::Selection;
+use crate::configure::choose::{self, Selection};
 use crate::engine::answer_key::PackKey;
 use crate::engine::connect;
 use crate::engine::judge_key::WithJudges;
@@ -38,7 +38,7 @@ pub struct Arguments {
     config: Option<PathBuf>,
     /// Serve the models of this benchmark configuration (`quick` for the bundled one) under their names, with its
     /// skill, pack and seed: the same simulation as in `kgfleet run`, for a fleet.
-    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["models", "skill", "pack", "seed"])]
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["models", "skill", "pack", "seed"], add = choose::completed())]
     benchmark: Option<PathBuf>,
     /// Name of a served model; repeatable.
     #[arg(long = "model", value_name = "NAME", default_value = "sim")]

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use domain::Priority;
 
-use crate::configure::choose::Selection;
+use crate::configure::choose::{self, Selection};
 use crate::engine::notify::Notify;
 use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
-use crate::place::folders;
 use crate::place::remote::Remote;
+use crate::place::{completing, folders};
 
 /// Longest time to wait for coordinators, in seconds.
 const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
@@ -23,12 +23,13 @@ const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
 #[command(mut_arg("targets", |notify| notify.requires("watch")))]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
+    #[arg(add = choose::completed())]
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,
     /// Do not begin a run, but add to this one the models, tasks and iterations that are new in the configuration; to a
     /// judged benchmark, models.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = completing::runs_of_fleet())]
     extend: Option<String>,
     /// Its share of the fleet beside your other runs, 1 to 100: one of 20 gets twice as much as one of 10. Default: the
     /// configuration's `priority`, or 10.

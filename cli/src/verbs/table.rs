@@ -19,6 +19,7 @@ use crate::files::judged::{KindBenchmarks, KindInputs};
 use crate::files::prices::PriceTable;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::place::completing;
 
 /// Print tables of runs and result files, side by side.
 ///
@@ -31,7 +32,7 @@ use crate::kit::exit_code::{Exit, ExitCode, usage};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; or judged benchmarks of one kind.
-    #[arg(required = true, value_name = "RUN|FILE")]
+    #[arg(required = true, value_name = "RUN|FILE", add = completing::runs_or_files())]
     inputs: Vec<String>,
     /// What to show.
     #[arg(long, value_enum, default_value = DEFAULT)]

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::explain;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::{disclosure, folders, names};
+use crate::place::{completing, disclosure, folders, names};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
 /// it was written. Of a judged benchmark, those of all its runs.
@@ -26,7 +26,7 @@ use crate::place::{disclosure, folders, names};
 /// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete, or, with --history, something was lost, doubled or changed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs_here())]
     run: String,
     /// Also compare the record log with the events that coordinators wrote with --event-log: finds lost acknowledged
     /// records, dialogues counted twice, stale fences accepted, units leased to two workers at once, winners that changed. A

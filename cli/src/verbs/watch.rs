@@ -6,8 +6,8 @@ use crate::engine::notify::Notify;
 use crate::engine::watch;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
-use crate::place::names;
 use crate::place::remote::Remote;
+use crate::place::{completing, names};
 
 /// Follow a run until it ends.
 ///
@@ -21,6 +21,7 @@ use crate::place::remote::Remote;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
+    #[arg(add = completing::runs_of_fleet())]
     run: Option<String>,
     #[command(flatten)]
     notify: Notify,

@@ -11,6 +11,7 @@ mod altered;
 mod bad_input;
 mod chart;
 mod cluster;
+mod completing;
 mod conducting;
 mod conformance;
 mod costing;

@@ -183,6 +183,14 @@ impl RunDir {
         Ok(dirs.into_iter().map(|dir| FoundRun { manifest: dir.newest_manifest(), dir }).collect())
     }
 
+    /// Names of runs in a data folder, of at most so many, in no order. No manifest is read: for who cannot wait for that.
+    pub fn names(data: &Path, names_max: usize) -> Result<Vec<RunId>, RunDirError> {
+        let runs = data.join("runs");
+        let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
+        let dirs = names.into_iter().take(names_max).map(|name| Self { path: runs.join(name) });
+        Ok(dirs.filter(Self::is_there).map(|dir| dir.run()).collect())
+    }
+
     /// Takes the exclusive right to write the run. Readers need no lock.
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         self.take_lock(DiskFile::lock)
@@ -354,6 +362,10 @@ mod tests {
             .map(|found| found.manifest.unwrap().run.to_string())
             .collect();
         assert_eq!(found, ["a", "b"]);
+        let mut names = RunDir::names(data.path(), 10).unwrap();
+        names.sort();
+        assert_eq!(names, [RunId::new("a"), RunId::new("b")]);
+        assert!(RunDir::names(data.path(), 1).unwrap().len() <= 1);
 
         let lock = dir.lock().unwrap();
         assert!(matches!(dir.lock(), Err(RunDirError::Busy { by: Holder::Process, .. })));

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::place::data_dir::DataDir;
-use crate::place::names;
 use crate::place::remote::MaybeRemote;
+use crate::place::{completing, names};
 
 /// The ending of a bundle.
 const BUNDLE: &str = "kgbundle";
@@ -37,7 +37,7 @@ const BUNDLE: &str = "kgbundle";
 /// name is there, or the place failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, required_unless_present = "from")]
+    #[arg(help = names::HELP, required_unless_present = "from", add = completing::runs())]
     run: Option<String>,
     /// Copy the run there.
     #[arg(long, value_name = "PLACE", required_unless_present = "from", conflicts_with = "from")]

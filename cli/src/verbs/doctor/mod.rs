@@ -17,7 +17,7 @@ use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, printable};
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::MaybeRemote;
-use crate::place::{fetch, names};
+use crate::place::{completing, fetch, names};
 
 /// Say why a benchmark was slow, from the times in its records.
 ///
@@ -26,7 +26,7 @@ use crate::place::{fetch, names};
 /// time. docs/running.md says what each rule measures. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// Print one JSON object.
     #[arg(long)]

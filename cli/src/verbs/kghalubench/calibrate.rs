@@ -11,6 +11,7 @@ use serde_json::json;
 use super::whose::Whose;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{note, say};
+use crate::place::completing;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -23,7 +24,7 @@ use crate::kit::output::{note, say};
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Pipelines of KGHaluBench.
-    #[arg(required = true, value_name = "PIPELINE")]
+    #[arg(required = true, value_name = "PIPELINE", add = completing::runs())]
     pipelines: Vec<String>,
     /// The file to write.
     #[arg(long, value_name = "FILE")]

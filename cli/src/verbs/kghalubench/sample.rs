@@ -19,6 +19,7 @@ use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{note, say};
+use crate::place::completing;
 
 /// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;
@@ -34,6 +35,7 @@ const PROBLEMS_TOLD_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 pub(super) struct SampleArguments {
     /// A pipeline of KGHaluBench.
+    #[arg(add = completing::runs())]
     pipeline: String,
     /// Rows.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -118,13 +120,14 @@ fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> SheetTexts 
 #[derive(Debug, clap::Args)]
 pub(super) struct AgreementArguments {
     /// The pipeline that the sheet was drawn from.
+    #[arg(add = completing::runs())]
     pipeline: String,
     /// The sheets with verdicts of people, as CSV: one for each person.
     #[arg(required = true, value_name = "SHEET")]
     sheets: Vec<PathBuf>,
     /// A pipeline of kind `kghalubench-baseline` over the same answers (`kgfleet rejudge`): one chat model alone, compared on the same
     /// rows.
-    #[arg(long, value_name = "PIPELINE")]
+    #[arg(long, value_name = "PIPELINE", add = completing::runs())]
     baseline: Option<String>,
     /// Show every number of every model by the judges and by people.
     #[arg(long, conflicts_with = "baseline")]

@@ -25,7 +25,7 @@ use self::schedule::{LaunchLimits, Schedule, ScheduleRow, clock, hours};
 use self::slurm::SlurmOptions;
 use self::table::{Sizes, WeightsPlace};
 use self::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
-use crate::configure::choose::Selection;
+use crate::configure::choose::{self, Selection};
 use crate::files::prices::PriceTable;
 use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
@@ -47,7 +47,7 @@ use crate::place::remote::MaybeRemote;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
-    #[arg(required_unless_present_any = ["teardown", "status", "retry", "costs"])]
+    #[arg(required_unless_present_any = ["teardown", "status", "retry", "costs"], add = choose::completed())]
     config: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,

@@ -15,13 +15,13 @@ use serde_json::json;
 
 use self::expected::Known;
 use self::widths::{Width, widths};
-use crate::configure::choose::Selection;
+use crate::configure::choose::{self, Selection};
 use crate::engine::preflight;
 use crate::files::inputs::Sources;
 use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, figure};
-use crate::place::folders;
+use crate::place::{completing, folders};
 
 /// Print what a configuration would run and cost, without running it.
 ///
@@ -30,11 +30,12 @@ use crate::place::folders;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
+    #[arg(add = choose::completed())]
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,
     /// A run or result files with dialogues about the same tasks; repeatable. Default: the published means.
-    #[arg(long, value_name = "RUN|FILE")]
+    #[arg(long, value_name = "RUN|FILE", add = completing::runs_or_files())]
     like: Vec<String>,
     /// Say what it takes to know every mean this well: half the width of its interval.
     #[arg(long, value_name = "X", value_parser = within, requires = "like")]

@@ -5,11 +5,12 @@ mod scorer;
 
 use std::path::PathBuf;
 
+use crate::configure::choose;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::place::data_dir::DataDir;
-use crate::place::names;
 use crate::place::remote::MaybeRemote;
+use crate::place::{completing, names};
 
 /// Judge recorded answers again, and keep what comes of it beside the old: a run with the current scorer, a judged benchmark with
 /// other judges.
@@ -26,13 +27,13 @@ use crate::place::remote::MaybeRemote;
 /// Exit codes: 0, 2, 3; 4 the run's log is damaged, and the rest was judged; with --with as for `kgfleet run`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP)]
+    #[arg(help = names::HELP, add = completing::runs())]
     run: String,
     /// The pack or task file to judge by. Default: the pack of the run.
     #[arg(long, value_name = "PACK", conflicts_with = "config")]
     pack: Option<String>,
     /// The configuration with other judges.
-    #[arg(long = "with", value_name = "CONFIG")]
+    #[arg(long = "with", value_name = "CONFIG", add = choose::completed())]
     config: Option<PathBuf>,
     /// End where a judge cannot be reached, instead of waiting for it.
     #[arg(long, requires = "config")]

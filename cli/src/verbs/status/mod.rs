@@ -5,6 +5,7 @@ mod here;
 mod shown;
 
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::place::completing;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
 
@@ -17,6 +18,7 @@ use crate::place::remote::MaybeRemote;
 pub struct Arguments {
     /// Name of a run or pipeline, its beginning if no other one begins like it, or `latest` for the newest one. Default: all, one
     /// line each.
+    #[arg(add = completing::runs())]
     run: Option<String>,
     /// List the runs of the pipelines' stages too; for runs of this machine.
     #[arg(long, conflicts_with = "run")]

@@ -1,0 +1,124 @@
+//! The command line that a shell completes, as far as it says where runs are.
+
+use std::path::Path;
+
+use clap::{CommandFactory, Parser};
+
+use crate::kit::completion;
+use crate::place::data_dir::DataDir;
+use crate::place::remote::{COORDINATOR_DEFAULT, MaybeRemote, Remote};
+
+/// The options that say where runs are.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct PlaceOptions {
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// A command line that is still typed.
+#[derive(Debug)]
+pub struct CompletedLine {
+    place: PlaceOptions,
+    /// Its words without those options: the verb first.
+    words: Vec<String>,
+}
+
+impl CompletedLine {
+    /// The one about which this process is asked; `None` if its options cannot be used.
+    pub fn of_process() -> Option<Self> {
+        Self::read(completion::words())
+    }
+
+    /// Reads the words after the program's name.
+    pub fn read(line: Vec<String>) -> Option<Self> {
+        let known = PlaceOptions::command();
+        let takes_value = |name: &str| {
+            let option = known.get_arguments().find(|option| option.get_long() == Some(name))?;
+            Some(option.get_action().takes_values())
+        };
+        let (mut options, mut words, mut line) = (Vec::new(), Vec::new(), line.into_iter());
+        while let Some(word) = line.next() {
+            let Some(option) = word.strip_prefix("--") else {
+                words.push(word);
+                continue;
+            };
+            let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+            match takes_value(name) {
+                Some(true) if !has_value => {
+                    // Without a value it is the one that is typed.
+                    options.extend(line.next().map(|value| [word, value]).into_iter().flatten());
+                }
+                Some(_) => options.push(word),
+                None => {}
+            }
+        }
+        Some(Self { place: PlaceOptions::try_parse_from(options).ok()?, words })
+    }
+
+    /// What may be the name of a benchmark: the words after the verb that are no options.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let words = self.words.iter().skip(1).map(String::as_str);
+        words.filter(|word| !word.is_empty() && !word.starts_with('-'))
+    }
+
+    /// The folder of runs.
+    pub fn data_dir(&self) -> &Path {
+        self.place.data.path()
+    }
+
+    /// The fleet in which a verb acts that acts on this machine too; `None` for this machine.
+    ///
+    /// # Errors
+    /// There is no such context.
+    pub fn fleet_if_named(&self) -> anyhow::Result<Option<Remote>> {
+        self.place.remote.named()
+    }
+
+    /// The fleet in which a verb acts that acts nowhere else.
+    ///
+    /// # Errors
+    /// There is no such context.
+    pub fn fleet(&self) -> anyhow::Result<Remote> {
+        let named = self.fleet_if_named()?;
+        Ok(named.unwrap_or_else(|| self.place.remote.at(COORDINATOR_DEFAULT)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<CompletedLine> {
+        CompletedLine::read(line.split(' ').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_line_says_where_runs_are_wherever_it_says_so() {
+        let line = read("show --context here latest --data-dir /data --plaintext m/").unwrap();
+        assert_eq!(line.data_dir(), Path::new("/data"));
+        assert!(line.fleet_if_named().unwrap().is_none());
+        assert_eq!(line.words().collect::<Vec<_>>(), ["latest", "m/"]);
+        let line =
+            read("table --data-dir=/data -v --task Rdf* --coordinator http://a,http://b quick").unwrap();
+        assert_eq!(line.data_dir(), Path::new("/data"));
+        assert_eq!(line.fleet_if_named().unwrap().unwrap().address(), "http://a or http://b");
+        assert_eq!(line.words().collect::<Vec<_>>(), ["Rdf*", "quick"]);
+    }
+
+    #[test]
+    fn what_is_not_whole_yet_stops_nothing() {
+        let line = read("show latest --data-dir").unwrap();
+        assert_eq!(line.words().collect::<Vec<_>>(), ["latest"]);
+        assert!(read("show --data-dir /a --data-dir /b latest").is_none(), "which is meant?");
+        assert!(read("").unwrap().words().next().is_none());
+    }
+
+    #[test]
+    fn a_verb_of_fleets_has_one_by_default() {
+        let fleet = read("pause --context here x").unwrap().fleet().unwrap();
+        assert_eq!(fleet.address(), COORDINATOR_DEFAULT);
+    }
+}
