@@ -16,6 +16,7 @@ use results::Sink;
 use crate::access::{Access, CoordinatorParts, Submissions};
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::attended::Attended;
+use crate::benchmarks::caps::Caps;
 use crate::fleet::Fleet;
 use crate::health::{Health, Uptime};
 use crate::options::{Adopt, CoordinatorOptions};
@@ -97,6 +98,7 @@ impl Coordinator {
             loaded: Arc::clone(&loaded),
             runs: Arc::clone(&runs),
             attended: Attended::default(),
+            caps: Caps::new(&options, Arc::clone(&loaded)),
             named: Arc::clone(&named),
         });
         let fleet = Arc::new(Fleet::new(

@@ -1,6 +1,9 @@
 //! The configuration of a coordinator.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use costs::Prices;
 
 /// The runs for which a coordinator is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +15,7 @@ pub enum Scope {
 }
 
 /// The configuration of a coordinator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CoordinatorOptions {
     /// The runs for which it is responsible.
     pub scope: Scope,
@@ -31,6 +34,8 @@ pub struct CoordinatorOptions {
     pub backlog_for: Duration,
     /// Whether it tends runs periodically; tests trigger rounds one by one.
     pub tends: bool,
+    /// What models cost, for benchmarks with a cap of money. Default: no model has a price.
+    pub prices: Arc<Prices>,
 }
 
 impl CoordinatorOptions {
@@ -50,6 +55,7 @@ impl CoordinatorOptions {
             tend_every: Duration::from_secs(1),
             backlog_for: Duration::from_millis(250),
             tends: true,
+            prices: Arc::default(),
         }
     }
 
@@ -73,7 +79,8 @@ impl Adopt {
     pub const NOTHING: Self = Self { store: false, queue: false };
 }
 
-/// Maximum number of dialogues of a run; each takes 37 bytes in the coordinator and about 30 in the queue.
+/// Maximum number of dialogues of a run; each takes 37 bytes in the coordinator, some 16 more where a cap counts it, and about 30 in
+/// the queue.
 pub const DIALOGUES_MAX: u64 = 5_000_000;
 
 /// Maximum time that a call waits for work.

@@ -15,6 +15,8 @@ pub struct LocalEnding {
     pub view: BenchmarkView,
     /// Why nothing could be asked any more, if so.
     pub blocked: Vec<String>,
+    /// Whether it has used as much as its cap allows, and has dialogues left.
+    pub is_capped: bool,
     /// Wall-clock time of this process, in seconds.
     pub seconds: f64,
     /// Number of dialogues added by this process.

@@ -9,6 +9,7 @@ use coordinator::access::Access;
 use coordinator::configuration::{Configuration, Connector};
 use coordinator::plan::Plan;
 use coordinator::{Coordinator, CoordinatorOptions, Proposal};
+use costs::Prices;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
 use models::install_crypto;
@@ -74,25 +75,41 @@ pub struct Session {
 
 impl Session {
     /// Asks the coordinator of this process for a benchmark; a new one is not written yet. One that is named by its name must
-    /// be the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
+    /// be the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word. A cap of money is
+    /// counted by these prices.
     ///
     /// # Errors
-    /// There is none of this name, it is foreign, or its configuration differs in what may not change.
-    pub async fn open(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
+    /// There is none of this name, it is foreign, or its configuration differs in what may not change; its cap cannot be counted.
+    pub async fn open(
+        wanted: WantedBenchmark,
+        data_dir: PathBuf,
+        trusts: bool,
+        prices: Arc<Prices>,
+    ) -> anyhow::Result<Self> {
         let found = match &wanted {
             WantedBenchmark::Named(name) => local::find(name, &data_dir).await?,
             WantedBenchmark::Configured(configuration) | WantedBenchmark::Changed { configuration, .. } => {
                 Some(configuration.clone()).filter(|configuration| configuration.pipeline.is_some())
             }
         };
-        match found {
-            Some(configuration) => Self::open_judged(wanted, configuration, data_dir, trusts).await,
-            None => Self::open_run(wanted, data_dir, trusts).await,
+        let options = CoordinatorOptions { prices: Arc::clone(&prices), ..CoordinatorOptions::local() };
+        let session = match found {
+            Some(configuration) => Self::open_judged(wanted, configuration, data_dir, trusts, options).await,
+            None => Self::open_run(wanted, data_dir, trusts, options).await,
+        }?;
+        match session.configuration.unpriced(&prices) {
+            Some(why) => Err(usage!("{why}")),
+            None => Ok(session),
         }
     }
 
-    async fn open_run(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
-        let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
+    async fn open_run(
+        wanted: WantedBenchmark,
+        data_dir: PathBuf,
+        trusts: bool,
+        options: CoordinatorOptions,
+    ) -> anyhow::Result<Self> {
+        let coordinator = local::coordinator(options, &data_dir)?;
         let access = coordinator.unnamed();
         let (agreed, proposal) = match &wanted {
             WantedBenchmark::Configured(configuration) => {
@@ -123,6 +140,7 @@ impl Session {
         configuration: Configuration,
         data_dir: PathBuf,
         trusts: bool,
+        options: CoordinatorOptions,
     ) -> anyhow::Result<Self> {
         match &wanted {
             WantedBenchmark::Changed { extend: false, .. } => {
@@ -138,7 +156,7 @@ impl Session {
         let (pack, plan): (Arc<Pack>, Plan) = folders::plan(&configuration)?;
         let tasks = material::build(&pack, &plan)?;
         let agreed = Targets::of(&configuration);
-        let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
+        let coordinator = local::coordinator(options, &data_dir)?;
         let (access, begin) = (coordinator.unnamed(), Begin::Judged(Box::new(wanted)));
         Ok(Self { coordinator, access, configuration, plan, tasks, begin, data_dir, agreed, trusts })
     }
@@ -197,13 +215,15 @@ impl Session {
             blocked = waited?;
         }
         let view = self.access.view(&name).await?;
+        let is_capped = !blocked.is_empty() && self.access.capped(&view).is_some();
         if let Some(telling) = telling {
             telling.finish(&view).await;
         }
         self.coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view);
         let Self { configuration, plan, tasks, .. } = self;
-        Ok(LocalEnding { view, blocked, seconds: elapsed.as_secs_f64(), added, configuration, plan, tasks })
+        let seconds = elapsed.as_secs_f64();
+        Ok(LocalEnding { view, blocked, is_capped, seconds, added, configuration, plan, tasks })
     }
 
     /// Begins or continues it: from then on it is the user's own.

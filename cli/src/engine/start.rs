@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use benchmarks::Kind;
 use benchmarks::kinds;
@@ -17,6 +18,7 @@ use crate::engine::session::{Session, WantedBenchmark};
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{self, FolderReader};
+use crate::files::prices::PriceTable;
 use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
@@ -54,6 +56,8 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    prices: PriceTable,
     #[command(flatten)]
     notify: Notify,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
@@ -104,10 +108,12 @@ pub fn hold(
     waits: bool,
 ) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
+    let prices = Arc::new(common.prices.read()?);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir.clone(), options.trusts_endpoints).await?;
+        let data_dir = common.data_dir.clone();
+        let session = Session::open(wanted, data_dir, options.trusts_endpoints, prices).await?;
         // Fail now rather than after hours of work.
         if let Some(manifest) = session.manifest() {
             for format in common.exports.iter().flatten() {
@@ -127,9 +133,10 @@ pub fn hold(
 
 /// Prints what [`hold`] would do. Nothing is written, and nobody is asked.
 pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitCode> {
+    let prices = Arc::new(common.prices.read()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outline = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints).await?;
+        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints, prices).await?;
         anyhow::Ok(session.outline())
     })?;
     writeln!(io::stdout().lock(), "{outline}")?;
@@ -160,7 +167,7 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
 
 /// Says on standard error how it ended, and what to do.
 fn tell(ending: &LocalEnding) {
-    let LocalEnding { view, blocked, .. } = ending;
+    let LocalEnding { view, blocked, is_capped, .. } = ending;
     note!("{}: {} dialogues scored, {} failed; {}", view.run, view.scored, view.failed, ending.pace());
     view::warn(view);
     if view.is_complete() {
@@ -170,6 +177,10 @@ fn tell(ending: &LocalEnding) {
         return;
     }
     blocked.iter().for_each(|why| eprintln!("{why}"));
+    if *is_capped {
+        note!("stopped; what was stored is kept");
+        return;
+    }
     let why = if blocked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
     note!("{why}; `kgfleet resume {}` goes on", view.run);
 }

@@ -61,8 +61,8 @@ impl Judges {
     }
 }
 
-/// Runs a worker until the benchmark is over, the user stops it, or nothing can be asked any more. In the last case, one with
-/// judges waits if `waits` says so. Returns why nothing could be asked, if so.
+/// Runs a worker until the benchmark is over, the user stops it, its cap is reached, or nothing can be asked any more. In the last
+/// case, one with judges waits if `waits` says so. Returns why nothing could be asked, if so.
 ///
 /// # Errors
 /// The worker ended with an error; records cannot be stored.
@@ -81,10 +81,14 @@ pub async fn wait(
     let (mut replies, mut moved) = (0, Instant::now());
     // Whether the user ended it while a judge was away: that is an interrupt, and no failure to ask.
     let mut interrupted = false;
+    let mut capped: Option<String> = None;
     loop {
         tokio::select! {
             ended = &mut working => {
                 ended??;
+                if let Some(why) = capped {
+                    return Ok(vec![why]);
+                }
                 if interrupted {
                     return Ok(Vec::new());
                 }
@@ -117,6 +121,16 @@ pub async fn wait(
                 interrupted = true;
                 stopper.at_least(Stop::Abort);
             }
+        }
+        if let Some(why) = access.capped(&view) {
+            if capped.is_none() {
+                stopper.at_least(Stop::Drain);
+                say("its cap is reached: finishing the dialogues in flight");
+            }
+            capped = Some(why);
+        }
+        if capped.is_some() {
+            continue;
         }
         if judges.are_none() {
             told = all_parked(&view);

@@ -86,5 +86,6 @@ pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Opti
         wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
+        cap: None,
     }))
 }

@@ -16,6 +16,7 @@ use worker::Connect;
 use crate::configure::choose::{self, Selection};
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
+use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
@@ -44,6 +45,8 @@ pub struct Arguments {
     queue: Option<String>,
     #[command(flatten)]
     login: QueueLogin,
+    #[command(flatten)]
+    prices: PriceTable,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -98,6 +101,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
     let remote = arguments.remote.named()?;
+    if let Some(message) = configuration.unpriced(&arguments.prices.read()?) {
+        // A coordinator goes by its own table.
+        let level = if remote.is_some() { Level::Warning } else { Level::Problem };
+        findings.add(level, "cap", message);
+    }
     block_on(async {
         match remote {
             Some(remote) => match remote.client() {

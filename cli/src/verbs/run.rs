@@ -25,7 +25,7 @@ use crate::place::{completing, names, task_files};
 /// dialogues get no records, and the run stops with the server's message.
 ///
 /// Exit codes: 0 done; 1 done, but some dialogues failed; 2 invalid command line or configuration; 3 server, key,
-/// disk or other failure, before or during the run; 130 interrupted.
+/// disk or other failure, before or during the run, or its cap is reached; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`, `halu-quick`; or a task file, whose cases are
@@ -130,6 +130,7 @@ fn of_server(endpoint: &str, arguments: &Arguments) -> anyhow::Result<Configurat
         wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
+        cap: None,
         name: format!("{} at {}", arguments.models.join(", "), base.as_str()),
         seed: 0,
         pack: crate::place::packs::CORE.to_owned(),

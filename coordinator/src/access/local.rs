@@ -49,6 +49,12 @@ impl Access {
         self.shown(self.parts.views.run_now(&run).await).await
     }
 
+    /// Why the cap of a benchmark, as it was seen, lets nothing more of it be asked; `None` while it does, and where nothing is left.
+    pub fn capped(&self, view: &BenchmarkView) -> Option<String> {
+        let is_left = view.models.iter().any(|model| model.blocked.is_some());
+        is_left.then(|| self.parts.benchmarks.caps.told(&view.run)).flatten()
+    }
+
     /// Brief views of all judged benchmarks.
     ///
     /// # Errors

@@ -31,11 +31,12 @@ struct AnnouncedRun {
     run: RunId,
 }
 
-/// What decides what is asked: a benchmark of another priority is the same benchmark.
-pub(super) fn without_priority(configuration: &Value) -> Value {
+/// What decides what is asked: a benchmark of another priority or under another cap is the same benchmark.
+pub(super) fn without_terms(configuration: &Value) -> Value {
     let mut configuration = configuration.clone();
     if let Some(fields) = configuration.as_object_mut() {
         fields.remove("priority");
+        fields.remove("cap");
     }
     configuration
 }
@@ -48,7 +49,7 @@ impl Benchmarks {
         manifest: &RunManifest,
         passed_over: Option<&RunId>,
     ) -> Result<Announcement> {
-        let of = json!([manifest.plan_hash, without_priority(&manifest.configuration)]);
+        let of = json!([manifest.plan_hash, without_terms(&manifest.configuration)]);
         let document = format!("{FOLDER}/{}", hash(&of));
         let known = self.store.newest::<AnnouncedRun>(&document).await?;
         if let Some(AnnouncedRun { run }) = known.content

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use domain::control::RunPhase;
 use domain::{ModelSpec, RunId};
 use jiff::Timestamp;
 
@@ -40,7 +39,8 @@ struct KnownBenchmark {
 /// Whom a benchmark that is not over still asks.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchmarkAsks {
-    pub phase: RunPhase,
+    /// Whether nothing of it is handed out: it is paused, or its cap is reached.
+    pub is_held: bool,
     /// Its judges: questions for them may be derived until it is over.
     pub judges: Vec<ModelSpec>,
     /// Its models under test that have not answered everything.

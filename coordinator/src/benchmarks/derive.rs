@@ -90,14 +90,15 @@ impl Benchmarks {
         }
         if state.removed || state.phase.is_over() {
             self.attended.forget(name);
-            return Ok(());
+            return Box::pin(self.count_if_live(name)).await;
         }
         let Some(pipeline) = self.find_judged(name).await? else {
             self.attended.forget(name);
-            return Ok(());
+            return Box::pin(self.count_if_live(name)).await;
         };
         self.attended.expect(name, pipeline.begun);
         self.named.add(name, pipeline.manifest.revision, pipeline.asks());
+        self.count_spent(&pipeline).await?;
         if state.phase != RunPhase::Active {
             self.note_asks(&pipeline, state.phase);
             return Ok(());
@@ -126,7 +127,9 @@ impl Benchmarks {
         // A command that arrived since this round began takes precedence.
         let state = JudgedState { phase: RunPhase::Finished, counts, summaries, ..state };
         if self.revise_judged_state(name, revision, &state).await? {
-            self.attended.forget(name); // Its results can be read again.
+            // Its results can be read again, and what it has used.
+            self.attended.forget(name);
+            self.caps.forget(name);
             tracing::info!(pipeline = %name, "finished");
         }
         Ok(())
@@ -137,7 +140,7 @@ impl Benchmarks {
         let answers =
             |model: &&ModelSpec| !self.attended.has_answered(&pipeline.name, &names::slug(&model.label));
         let asks = BenchmarkAsks {
-            phase,
+            is_held: phase == RunPhase::Paused || self.caps.told(&pipeline.name).is_some(),
             judges: pipeline.configuration.judges.values().cloned().collect(),
             unanswered: pipeline.configuration.models.iter().filter(answers).cloned().collect(),
         };
@@ -198,7 +201,8 @@ impl Benchmarks {
         }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
             // Created by somebody who died before it was begun; or, within one process, by one of before.
-            let begun = state.is_some() && (self.store.is_shared() || self.loaded.get(run).is_some());
+            let is_attended = || self.loaded.get(run).is_some_and(|run| run.is_attended());
+            let begun = state.is_some() && (self.store.is_shared() || is_attended());
             if !begun && !is_finished(state.as_ref()) {
                 let run = self.loaded.known(run).await?;
                 self.runs.begin(&run, GoesOn::Named).await?;

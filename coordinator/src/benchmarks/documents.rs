@@ -202,8 +202,8 @@ impl JudgedBenchmark {
     /// A name for a new pipeline: the configuration's name and a hash of its questions. The same configuration has the same
     /// name.
     pub(crate) fn fresh_name(configuration: &Configuration, pack_hash: &str) -> Result<RunId> {
-        // The priority decides nothing that is asked.
-        let asked = Configuration { priority: None, ..configuration.clone() };
+        // Neither decides what is asked.
+        let asked = Configuration { priority: None, cap: None, ..configuration.clone() };
         let json = serde_json::to_value(asked).map_err(internal)?;
         let hash = questions_hash(&json, pack_hash);
         let short = hash.get(..6).unwrap_or_default();

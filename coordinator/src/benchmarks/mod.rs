@@ -7,13 +7,15 @@
 //!
 //! `submit` proposes and begins runs and benchmarks, `announced` says which run answers a submission, `documents` is what the
 //! sink keeps, `summary` what came out as it is kept there, `stages` reads what the runs came to, `ask` looks after the runs of
-//! the models under test, `derive` creates what is missing, `verbs` does what people ask for; `reading` hands it to reports,
-//! `copy` to other machines.
+//! the models under test, `derive` creates what is missing, `verbs` does what people ask for; `caps` knows what each may use, by
+//! what `counting` finds; `reading` hands a benchmark to reports, `copy` to other machines.
 
 mod announced;
 pub(crate) mod ask;
 pub(crate) mod attended;
+pub(crate) mod caps;
 pub(crate) mod copy;
+mod counting;
 pub(crate) mod derive;
 pub(crate) mod documents;
 pub(crate) mod history;
@@ -27,6 +29,7 @@ pub(crate) mod verbs;
 use std::sync::Arc;
 
 use crate::benchmarks::attended::Attended;
+use crate::benchmarks::caps::Caps;
 use crate::health::Health;
 use crate::records::loaded::LoadedRuns;
 use crate::records::named_models::NamedModels;
@@ -42,5 +45,6 @@ pub(crate) struct Benchmarks {
     pub loaded: Arc<LoadedRuns>,
     pub runs: Arc<Runs>,
     pub attended: Attended,
+    pub caps: Caps,
     pub named: Arc<NamedModels>,
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use benchmarks::RunName;
+use benchmarks::names::benchmark_of;
 use bytes::Bytes;
 use domain::control::{RunPhase, Submission};
 use domain::{Connector, ErrorCode, ModelSpec, RunId, ServiceError};
@@ -11,7 +12,7 @@ use results::RunManifest;
 use results::manifest::hash;
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::announced::{Announcement, without_priority};
+use crate::benchmarks::announced::{Announcement, without_terms};
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::options::DIALOGUES_MAX;
@@ -86,18 +87,42 @@ impl Proposal {
 }
 
 impl Benchmarks {
-    /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one.
+    /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one. In a single
+    /// process the unfinished one goes on under the cap that the submission names.
     ///
     /// # Errors
-    /// The submission cannot be planned; the sink cannot be read.
+    /// The submission cannot be planned, or names another cap than the unfinished run of a fleet has; the sink cannot be read.
     pub async fn propose(&self, submission: Submission) -> Result<Proposal> {
         let (planned, sealed) = self.planned(submission).await?;
         let manifest = planned.manifest()?;
         let (manifest, start) = match self.unfinished(&manifest).await? {
+            Some(run) if planned.configuration.names_other_cap(run.cap) => {
+                self.expect_own_cap(run.id())?;
+                return Box::pin(self.under_other_cap(run.id(), planned)).await;
+            }
             Some(run) => (run.manifest.clone(), Start::Unfinished),
             None => (manifest, Start::New),
         };
         Ok(Proposal { manifest, planned, sealed, start, changes: Vec::new(), warnings: Vec::new() })
+    }
+
+    /// A run to go on with under the cap of a submission that is the same but for it.
+    async fn under_other_cap(&self, run: &RunId, mut planned: Planned) -> Result<Proposal> {
+        let old = self.propose_existing(run).await?;
+        planned.configuration.keep_terms_of(&old.planned.configuration);
+        let changes = difference::between(&old.planned.configuration, &planned.configuration);
+        old.extended(planned, changes)
+    }
+
+    /// Sees that a submission may change the cap of the benchmark that it would go on with: not in a fleet, where somebody else may
+    /// have submitted that.
+    pub(crate) fn expect_own_cap(&self, name: &RunId) -> Result<()> {
+        if !self.store.is_shared() {
+            return Ok(());
+        }
+        Err(invalid(format!(
+            "{name} of this configuration goes on under another cap; `kgfleet submit CONFIG --extend {name}` changes that"
+        )))
     }
 
     /// A run by name, to be continued as configured.
@@ -127,7 +152,7 @@ impl Benchmarks {
     ) -> Result<Proposal> {
         let old = self.propose_existing(run).await?;
         let (mut new, _) = self.planned(submission).await?;
-        new.configuration.keep_priority_of(&old.planned.configuration);
+        new.configuration.keep_terms_of(&old.planned.configuration);
         let changes = difference::between(&old.planned.configuration, &new.configuration);
         if changes.is_empty() {
             return Ok(old);
@@ -166,6 +191,7 @@ impl Benchmarks {
     /// Extends a run of a fleet. Returns what was changed, and what to know about it, in lines for people.
     pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<Vec<String>> {
         let proposal = self.propose_change(run, submission, true).await?;
+        self.expect_priced(&proposal.planned.configuration)?;
         self.begin(&proposal).await?;
         let Proposal { manifest, mut changes, warnings, .. } = proposal;
         tracing::info!(%run, revision = manifest.revision, planned = manifest.planned_dialogues, "extended");
@@ -178,6 +204,7 @@ impl Benchmarks {
         let mut passed_over = None;
         for _ in 0..CHANGES_MAX {
             let mut proposal = self.propose(submission.clone()).await?;
+            self.expect_priced(&proposal.planned.configuration)?;
             if proposal.is_new() && self.store.is_shared() {
                 match self.announce(&proposal.manifest, passed_over.as_ref()).await? {
                     Announcement::Create(run) => proposal.manifest.run = run,
@@ -240,6 +267,13 @@ impl Benchmarks {
         if !is_done && !self.runs.begin(&run, goes_on).await? {
             return Ok(None);
         }
+        let benchmark = benchmark_of(run.id());
+        if run.cap.is_some() && benchmark != *run.id() && !self.attended.has(&benchmark) {
+            // The run has begun. What is not counted is held, and the next round counts it.
+            if let Err(error) = self.count_if_live(&benchmark).await {
+                tracing::warn!(%benchmark, %error, "what it has used could not be counted yet");
+            }
+        }
         Ok(Some(run))
     }
 
@@ -290,12 +324,12 @@ impl Benchmarks {
 
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
-        let asked = without_priority(&wanted.configuration);
+        let asked = without_terms(&wanted.configuration);
         let same = |old: &RunManifest| {
             old.plan_hash == wanted.plan_hash
                 // What it says, not only what it claims: whoever submits named these addresses and keys and no others.
                 && hash(&old.configuration) == old.configuration_hash
-                && without_priority(&old.configuration) == asked
+                && without_terms(&old.configuration) == asked
                 && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.store.found().await?.into_iter().rev() {

@@ -25,6 +25,7 @@ fn fixed(configuration: &Configuration) -> Configuration {
         iterations: None,
         task_iterations: std::collections::BTreeMap::new(),
         priority: None,
+        cap: None,
         ..configuration.clone()
     }
 }
@@ -177,7 +178,7 @@ impl Benchmarks {
 
     /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
     pub(crate) async fn submit_judged(&self, submission: Submission) -> Result<RunId> {
-        let (pipeline, sealed) = self.proposed_judged(submission).await?;
+        let (pipeline, sealed) = self.proposed_judged(submission.clone()).await?;
         let name = pipeline.name.clone();
         if let Some(sealed) = sealed {
             self.store.sink.put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed)).await?;
@@ -189,6 +190,15 @@ impl Benchmarks {
             self.remove_documents(&name).await?;
         } else {
             known.expect_kept(&name)?;
+        }
+        if !known.phase.is_over()
+            && pipeline.configuration.cap.is_some()
+            && let Some(old) = self.find_judged(&name).await?
+            && pipeline.configuration.names_other_cap(old.configuration.cap)
+        {
+            self.expect_own_cap(&name)?;
+            self.extend_judged(&old, submission).await?;
+            return Ok(name);
         }
         // Another coordinator wrote the same pipeline, except for the time.
         let is_new = self.write_revision(&pipeline).await?;
@@ -212,6 +222,7 @@ impl Benchmarks {
             return Err(invalid(why));
         }
         let Planned { configuration, pack, .. } = planned;
+        self.expect_priced(&configuration)?;
         if let Some(base) = self.base_of(&configuration).await? {
             self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;
         }
@@ -231,6 +242,7 @@ impl Benchmarks {
             name: String::new(),
             pack: String::new(),
             priority: None,
+            cap: None,
             ..configuration.unjudged()
         };
         let lines = difference::between(&asked(&base.configuration), &asked(wanted));
@@ -275,7 +287,8 @@ impl Benchmarks {
         let (mut planned, _) = self.planned(submission).await?;
         // Whose answers it takes is no part of a configuration.
         planned.configuration.reuse.clone_from(&old.configuration.reuse);
-        planned.configuration.keep_priority_of(&old.configuration);
+        planned.configuration.keep_terms_of(&old.configuration);
+        self.expect_priced(&planned.configuration)?;
         let mut lines = difference::between(&old.configuration, &planned.configuration);
         if lines.is_empty() {
             self.begin_judged(name).await?;
@@ -448,6 +461,7 @@ impl Benchmarks {
             }
         }
         self.attended.forget(name);
+        self.caps.forget(name);
         Ok(())
     }
 

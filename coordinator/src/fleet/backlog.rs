@@ -36,7 +36,7 @@ impl Fleet {
         for run in self.loaded.live() {
             let counts = self.queue.call(&run, |queue, at| async move { queue.counts(&at).await }).await;
             let Some(counts) = self.health.apart(run.id(), counts)? else { continue };
-            let active = run.phase() == RunPhase::Active;
+            let active = run.phase() == RunPhase::Active && self.benchmarks.caps.reached(&run).is_none();
             let of_model = |spec: &domain::ModelSpec| {
                 let counts = counts.iter().find(|counts| counts.model == spec.label).cloned();
                 ModelBacklog::of(counts, active)

@@ -203,6 +203,7 @@ impl Fleet {
             return Ok(false);
         }
         orders.lost.extend(renewal.lost.iter().map(id));
+        let is_capped = self.benchmarks.caps.reached(run).is_some();
         // A lease that the worker did not report as held has ended, or its grant was lost on the way.
         let mut holds_suspect = renewal.holds_suspect;
         let (mut finished, mut granted) = (Vec::new(), Vec::new());
@@ -214,6 +215,7 @@ impl Fleet {
             } else if end == Some(&LeaseEnd::Released)
                 || report.draining
                 || orders.drain
+                || is_capped
                 || renewal.state == RunState::Paused
             {
                 given_back.push(lease.fence);

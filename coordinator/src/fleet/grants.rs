@@ -125,11 +125,7 @@ impl Fleet {
             {
                 let models = vec![of_run.run.models[*model].label.clone()];
                 let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
-                let ask = &ask;
-                let leases = self
-                    .queue
-                    .call(&of_run.run, |queue, at| async move { queue.lease(&at, ask).await })
-                    .await?;
+                let leases = self.lease(&of_run.run, &ask).await?;
                 self.hand_out(&of_run.run, leases, orders).await?;
             }
         }
@@ -143,7 +139,7 @@ impl Fleet {
         ask: &LeaseRequest,
         orders: &mut Orders,
     ) -> Result<Option<u64>> {
-        let leases = self.queue.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await?;
+        let leases = self.lease(run, ask).await?;
         if leases.is_empty() {
             return Ok(None);
         }
@@ -151,6 +147,14 @@ impl Fleet {
         self.hand_out(run, leases, orders).await?;
         let granted: usize = orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
         Ok(Some(granted as u64))
+    }
+
+    /// Leases units of a run; none once its cap is reached, which records may have done since the snapshot.
+    async fn lease(&self, run: &Arc<Run>, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+        if self.benchmarks.caps.reached(run).is_some() {
+            return Ok(Vec::new());
+        }
+        self.queue.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await
     }
 
     /// Grants leased units; those without pending dialogues end at once.

@@ -20,6 +20,7 @@ use crate::records::run::Run;
 /// What one run that is not over has left for the models in question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunLeft {
+    /// By hand, or by its cap.
     pub is_paused: bool,
     /// Whether the queue holds every unit, and every retry was read.
     pub is_whole: bool,
@@ -50,7 +51,7 @@ pub(crate) struct KnownWork {
 pub(crate) struct NeedByState {
     /// Dialogues of active runs.
     pub now: u64,
-    /// Dialogues of paused runs.
+    /// Dialogues of runs that are paused, or whose cap is reached.
     pub held: u64,
     /// Whether a judged benchmark may ask it in a later stage.
     pub later: bool,
@@ -183,7 +184,10 @@ impl Fleet {
             }
             known.is_named = true;
             match left_of(&run, snapshot, is_one) {
-                Some(left) => known.runs.push(left),
+                Some(left) => {
+                    let is_paused = left.is_paused || self.benchmarks.caps.reached(&run).is_some();
+                    known.runs.push(RunLeft { is_paused, ..left });
+                }
                 None => known.is_all = false,
             }
         }
@@ -192,7 +196,7 @@ impl Fleet {
                 None => known.is_all = false,
                 Some(asks) if asks.judges.iter().chain(&asks.unanswered).any(is_one) => {
                     known.is_named = true;
-                    known.benchmarks.push(asks.phase == RunPhase::Paused);
+                    known.benchmarks.push(asks.is_held);
                 }
                 Some(_) => {}
             }

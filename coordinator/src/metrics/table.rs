@@ -37,7 +37,7 @@ service_kit::metric_table! {
     BACKLOG = gauge "kgfleet_backlog_dialogues" Count ["model"]
         "Dialogues of pending and leased units, by the label of their model.";
     NEED = gauge "kgfleet_need_dialogues" Count ["serves", "state"]
-        "What runs and judged benchmarks have left for servers of a model, by the name that is asked for: dialogues without a record in active runs (now) and in paused ones (held); later is 1 while a judged benchmark may ask it in a later stage, whose dialogues are not known yet.";
+        "What runs and judged benchmarks have left for servers of a model, by the name that is asked for: dialogues without a record in active runs (now) and in those that are paused or capped (held); later is 1 while a judged benchmark may ask it in a later stage, whose dialogues are not known yet.";
     WORKERS = gauge "kgfleet_workers" Count []
         "Registered workers.";
     WORKERS_IN_TROUBLE = gauge "kgfleet_workers_in_trouble" Count []
@@ -75,7 +75,7 @@ service_kit::metric_table! {
     RUN_MODEL_WORKERS = gauge "kgfleet_run_model_workers" Count ["run", "model"]
         "Registered workers that serve the model.";
     RUN_MODEL_BLOCKED = gauge "kgfleet_run_model_blocked" Count ["run", "model", "reason"]
-        "1 while no worker can ask the rest of a model: no-worker; loading, while a server of it loads; denied, where workers lack the key or may not go to the address; server-failed, where its server does not answer any more or its pool was given up; queued and no-pool, where a conductor starts servers and will start one of it, or has no pool for it; or the failure for which it is parked. Absent otherwise.";
+        "1 while no worker can ask the rest of a model: no-worker; loading, while a server of it loads; denied, where workers lack the key or may not go to the address; server-failed, where its server does not answer any more or its pool was given up; queued and no-pool, where a conductor starts servers and will start one of it, or has no pool for it; cap, once its benchmark has used as much as it may; or the failure for which it is parked. Absent otherwise.";
     RUN_MODEL_SCORE = gauge "kgfleet_run_model_score" Count ["run", "model"]
         "Mean of the means of a model's tasks so far.";
     RUN_CELL_SCORE = gauge "kgfleet_run_cell_score" Count ["run", "model", "task"]

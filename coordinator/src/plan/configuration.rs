@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use benchmarks::JudgeWordings;
+use costs::Prices;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
@@ -14,9 +15,12 @@ use domain::spelling::{self, with_question};
 use domain::{Ask, Priority};
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod cap;
 pub mod llmkgbench;
 mod request;
 mod sampling;
+
+pub use self::cap::Cap;
 
 /// Longest name of a configuration, label of a model, or name of a model at its server, in characters: they stand in tables, in
 /// folders and in metrics.
@@ -75,6 +79,9 @@ pub struct Configuration {
     /// Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// How much it may use before nothing more of it is asked, all its stages together. Default: as much as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Cap>,
 }
 
 fn core_pack() -> String {
@@ -285,9 +292,20 @@ impl Configuration {
         Ok(())
     }
 
-    /// Takes the priority of what it extends, unless it names one.
-    pub(crate) fn keep_priority_of(&mut self, extended: &Self) {
+    /// Takes the priority and the cap of what it extends, where it names none.
+    pub(crate) fn keep_terms_of(&mut self, extended: &Self) {
         self.priority = self.priority.or(extended.priority);
+        self.cap = self.cap.or(extended.cap);
+    }
+
+    /// Whether it names another cap than the one under which it goes on.
+    pub(crate) fn names_other_cap(&self, known: Option<Cap>) -> bool {
+        self.cap.is_some() && self.cap != known
+    }
+
+    /// Why its cap of money cannot be counted by these prices; `None` if it can, or if it has none.
+    pub fn unpriced(&self, prices: &Prices) -> Option<String> {
+        self.cap?.unpriced(self.places().map(|(_, model)| model), prices)
     }
 
     /// The same questions without what makes it a judged benchmark.
@@ -331,6 +349,9 @@ impl Configuration {
         }
         if self.models.is_empty() {
             return wrong("models", "is empty; name at least one model".into());
+        }
+        if let Some((field, problem)) = self.cap.and_then(|cap| cap.problem()) {
+            return wrong(field, problem);
         }
         self.validate_judges(file)?;
         let mut labels = std::collections::BTreeSet::new();
@@ -483,6 +504,19 @@ models:
         let text = "name: a\nmodels: [{label: m, connector: simulated}]\nsettings: {x: 1}\n";
         let nowhere = Configuration::parse(text, "a.yaml").unwrap_err().to_string();
         assert!(nowhere.contains("`settings` belongs to a judged benchmark"), "{nowhere}");
+    }
+
+    #[test]
+    fn a_cap_allows_something() {
+        let read = |cap: &str| Configuration::parse(&format!("{TOML}\n[cap]\n{cap}\n"), "a.toml");
+        let cap = read("tokens = 1_000_000\nmoney = 5").unwrap().cap.unwrap();
+        assert_eq!((cap.tokens, cap.money), (Some(1_000_000), Some(5.0)));
+        let refused = |cap: &str| read(cap).unwrap_err().to_string();
+        assert!(refused("").contains("`cap` is empty"), "{}", refused(""));
+        assert!(refused("tokens = 0").contains("`cap.tokens` is 0"));
+        assert!(refused("money = -1.0").contains("`cap.money` is -1"));
+        assert!(refused("money = nan").contains("`cap.money` is NaN"));
+        assert!(refused("gpu_hours = 1").contains("gpu_hours"));
     }
 
     #[test]

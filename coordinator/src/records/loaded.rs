@@ -292,7 +292,8 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
                     let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
                     // An invalid generation says nothing about the queue; the record itself counts as for every reader.
                     let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    records.push(FoldedRecord { row, remark: Remark::of(&record), ticket, generation });
+                    let (remark, record) = (Remark::of(&record), record.attempt.id);
+                    records.push(FoldedRecord { row, remark, ticket, generation, record });
                 }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is not a record");

@@ -19,5 +19,6 @@ pub(crate) mod remarks;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod server_usage;
+pub(crate) mod spending;
 pub(crate) mod store;
 pub(crate) mod usage;

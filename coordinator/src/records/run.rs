@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use benchmarks::names::benchmark_of;
+use costs::Prices;
 use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::model::ModelSpec;
-use domain::{DialogueKey, Iteration, Priority, RunId};
+use domain::{DialogueKey, Iteration, ModelUsage, Priority, RecordId, RunId};
 use history::Winners;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
@@ -18,6 +20,7 @@ use tasks::TaskClass;
 use crate::errors::{Result, conflict, internal};
 use crate::options::CoordinatorOptions;
 use crate::plan::Plan;
+use crate::plan::configuration::cap::{Cap, Spent};
 use crate::plan::numbering::{Numbering, Slot};
 use crate::plan::planned::Planned;
 use crate::plan::protection;
@@ -28,6 +31,7 @@ use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
 use crate::records::remarks::{Remark, Remarks};
 use crate::records::retry::Rework;
+use crate::records::spending::SpendingTable;
 use crate::records::usage::UsageTable;
 
 /// A loaded run.
@@ -43,6 +47,8 @@ pub(crate) struct Run {
     pub tasks: Vec<TaskRules>,
     /// What workers need to know.
     pub material: RunMaterial,
+    /// The cap in its manifest; that of a judged benchmark may be another one by now.
+    pub cap: Option<Cap>,
     /// The cipher of its record log.
     pub cipher: Option<LogCipher>,
     /// The name under which this coordinator writes the log.
@@ -118,6 +124,8 @@ struct Table {
     recorded: Vec<u64>,
     remarks: Remarks,
     usage: UsageTable,
+    /// `None` where no cap can count it.
+    spending: Option<SpendingTable>,
     /// The seals, as far as they were read.
     seals: Seals,
     /// The positions up to which the log's segments are in the table.
@@ -130,6 +138,7 @@ pub(crate) struct FoldedRecord {
     pub remark: Remark,
     pub ticket: u64,
     pub generation: u64,
+    pub record: RecordId,
 }
 
 /// A seal that is to be written.
@@ -174,6 +183,9 @@ impl Run {
         };
         let cipher = protection::cipher(&manifest).map_err(internal)?;
         let layout = Numbering::of(&plan);
+        let cap = configuration.cap;
+        // A judged benchmark may get a cap while its runs go on.
+        let is_counted = cap.is_some() || benchmark_of(&manifest.run) != manifest.run;
         Ok(Self {
             models: configuration.models,
             state: Mutex::new(State {
@@ -190,6 +202,7 @@ impl Run {
                 recorded: vec![0; plan.models.len()],
                 remarks: Remarks::new(plan.models.len()),
                 usage: UsageTable::new(layout.slots(), plan.models.len()),
+                spending: is_counted.then(|| SpendingTable::new(plan.models.len())),
                 seals: Seals::default(),
                 folded: Ends::new(),
             }),
@@ -206,6 +219,7 @@ impl Run {
             layout,
             tasks,
             material,
+            cap,
             cipher,
             writer,
             after,
@@ -388,6 +402,14 @@ impl Run {
         read(&self.lock_table().usage)
     }
 
+    /// What its records have used; nothing where no cap can count it.
+    pub(crate) fn spent(&self, prices: &Prices) -> Spent {
+        let table = self.lock_table();
+        let none: &[ModelUsage] = &[];
+        let used = table.spending.as_ref().map_or(none, SpendingTable::of_models);
+        Spent::of(self.models.iter().zip(used), prices)
+    }
+
     /// The row of a record; `None` if its dialogue is not planned.
     pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, DialogueRow)> {
         let slot = self.layout.slot_of(&head.key)?;
@@ -411,11 +433,14 @@ impl Run {
         if folded.bytes < place.end.bytes {
             *folded = place.end;
         }
-        for FoldedRecord { row, remark, ticket, generation } in records {
+        for FoldedRecord { row, remark, ticket, generation, record } in records {
             table.aggregate.note(ticket, generation);
             let Some((slot, row)) = row else { continue };
             let row = DialogueRow { late: table.seals.is_late(place, ticket), ..row };
             let (model, ..) = self.layout.place(slot);
+            if let Some(spending) = &mut table.spending {
+                spending.add(&record, model, &remark.usage);
+            }
             table.recorded[model] += u64::from(table.aggregate.get(slot).is_none());
             if table.aggregate.fold(slot, row) {
                 table.remarks.counts(slot, model, &remark);

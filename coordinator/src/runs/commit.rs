@@ -317,7 +317,7 @@ impl RecordLogs {
                     lines.push((ticket, Arc::clone(&item.json)));
                     let row = Some((item.slot, DialogueRow { ticket, outcome: item.outcome, late: false }));
                     let (remark, generation) = (item.remark.clone(), item.generation);
-                    found.push(FoldedRecord { row, remark, ticket, generation });
+                    found.push(FoldedRecord { row, remark, ticket, generation, record: item.id.clone() });
                 }
             }
             let appending = tokio::time::Instant::now();

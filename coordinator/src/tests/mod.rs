@@ -2,6 +2,7 @@
 
 mod access;
 mod bond;
+mod capped;
 mod cluster;
 mod extending;
 mod failing_sink;

@@ -429,7 +429,7 @@ async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_extends_i
         let ground = Ground::new();
         let (one, two, name, _) = judged(&ground, 1).await;
         let remove = remove(&one, &name);
-        let (_, whole) = interrupted(polls, two.extend(&name, growing::more()), remove).await;
+        let (_, whole) = Box::pin(interrupted(polls, two.extend(&name, growing::more()), remove)).await;
         expect_nothing_left(&ground, &[&one, &two], polls).await;
         if whole {
             return;
@@ -444,7 +444,7 @@ async fn nothing_is_left_of_a_benchmark_that_is_removed_while_somebody_resumes_i
         let (one, two, name, _) = judged(&ground, 1).await;
         let remove = remove(&one, &name);
         let resume = two.command(&name, BenchmarkCommand::Resume);
-        let (_, whole) = interrupted(polls, resume, remove).await;
+        let (_, whole) = Box::pin(interrupted(polls, resume, remove)).await;
         expect_nothing_left(&ground, &[&one, &two], polls).await;
         if whole {
             return;

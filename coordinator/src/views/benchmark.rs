@@ -60,6 +60,14 @@ impl Views {
             view.models.push(shown);
             columns.push(cells);
         }
+        if state.phase == RunPhase::Active
+            && let Some(why) = self.benchmarks.caps.told(name)
+        {
+            // It holds for all of its runs: which one would be next does not matter.
+            for model in view.models.iter_mut().filter(|model| model.remaining() > 0) {
+                (model.blocked, model.loading) = (Some(why.clone()), false);
+            }
+        }
         // Row by row, in the order of tables.
         let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
         for row in 0..rows {

@@ -11,6 +11,7 @@ use crate::benchmarks::reading::stage_of;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::health::Health;
 use crate::metrics::*;
+use crate::plan::configuration::cap::CapReached;
 use crate::records::run::Run;
 use crate::runs::commit::RecordLogs;
 use crate::views::{Views, progress};
@@ -80,6 +81,7 @@ impl Views {
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
         let views = self.model_views(run, &cells, counts, workers);
         let Pace { rate, tokens_per_second, .. } = progress::of_run(&views);
+        let capped = self.benchmarks.caps.reached(run).map(|_| CapReached::WORD);
         let id = run.id().as_str();
         let of_run = [("run", id)];
         let phases = PHASES.map(RunPhase::as_str);
@@ -117,8 +119,9 @@ impl Views {
             }
             if view.blocked.is_some() {
                 let nobody = || workers.why_nobody(spec).map(|why| why.word());
+                let otherwise = || view.parked.as_deref().map(parked_word).or_else(nobody);
                 // Whoever came in between can ask it.
-                if let Some(reason) = view.parked.as_deref().map(parked_word).or_else(nobody) {
+                if let Some(reason) = capped.or_else(otherwise) {
                     frame.set(RUN_MODEL_BLOCKED, &[of_model[0], of_model[1], ("reason", reason)], 1.0);
                 }
             }

@@ -145,6 +145,8 @@ impl Views {
         workers: &RegisteredWorkers,
     ) -> Vec<ModelView> {
         let (now, active) = (self.clock.now(), self.phase_of(run) == RunPhase::Active);
+        // Who does not hand out its work does not count what it has used, either.
+        let capped = (active && run.is_attended()).then(|| self.benchmarks.caps.told_of(run)).flatten();
         let view = |(place, (spec, planned)): (usize, (&ModelSpec, &PlannedModel))| {
             let counts = counts.iter().find(|counts| counts.model == spec.label);
             let count = |of: fn(&ModelCounts) -> u64| counts.map_or(0, of);
@@ -173,7 +175,9 @@ impl Views {
                 usage: run.usage(|usage| usage.of_model(place)),
                 limit: workers.limit(spec),
             };
-            if active && view.remaining() > 0 {
+            if let Some(why) = capped.as_ref().filter(|_| view.remaining() + view.units_pending > 0) {
+                view.blocked = Some(why.clone());
+            } else if active && view.remaining() > 0 {
                 let waits = view.parked.is_none() && self.store.is_shared() && view.units_pending > 0;
                 let nobody = waits.then(|| workers.why_nobody(spec)).flatten();
                 view.loading = nobody.as_ref().is_some_and(Unserved::is_coming);

@@ -174,7 +174,7 @@ named! {
         Work = "work",
         /// What is left is held by other workers.
         Surplus = "surplus",
-        /// What is left is paused.
+        /// What is left is paused, or its cap is reached.
         Held = "held",
         /// Nothing now, but there may be later: a judge's stage has not begun, or no run names the models yet.
         Later = "later",
@@ -190,7 +190,7 @@ named! {
         Done = "done",
         /// Other workers hold what is left.
         Surplus = "surplus",
-        /// What is left is paused.
+        /// What is left is paused, or its cap is reached.
         Held = "held",
         /// Its models have no work now.
         Later = "later",

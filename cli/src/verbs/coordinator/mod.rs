@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
+use costs::Prices;
 use door::{Door, ServedCoordinator};
 use history::EventLog;
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
@@ -145,10 +146,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     metrics.introduce("coordinator", env!("CARGO_PKG_VERSION"));
     coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
-    let prices = arguments.prices.read()?;
+    let prices = Arc::new(arguments.prices.read()?);
     let config = CoordinatorOptions {
         lease_for: arguments.lease,
         max_strikes: arguments.strikes,
+        prices: Arc::clone(&prices),
         ..CoordinatorOptions::fleet()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -199,7 +201,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let ready = Arc::clone(&coordinator);
         let probes =
             Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
-        let links = Links { prices, dashboards: arguments.dashboards.clone() };
+        let links = Links { prices: Prices::clone(&prices), dashboards: arguments.dashboards.clone() };
         let options =
             PageOptions { login: entrance(&security), public: arguments.page_url.clone(), links };
         let page =

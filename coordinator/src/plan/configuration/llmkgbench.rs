@@ -75,6 +75,7 @@ pub(crate) fn parse(text: &str) -> Result<Configuration, String> {
         wordings: BTreeMap::new(),
         reuse: None,
         priority: None,
+        cap: None,
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,
         pack: super::core_pack(),
