@@ -11,15 +11,14 @@
 
 mod measure;
 
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use harness::RedisServer;
-use measure::{KGFLEET, Simulator, children, cpu, line, memory, watchers};
+use measure::{KGFLEET, Process, Simulator, cpu, line, watchers};
 
 /// Models of the published matrix with 20 iterations of every task, and with 50.
 const PROPRIETARY: usize = 10;
@@ -36,8 +35,6 @@ const COSTS_WORKERS: usize = 2;
 const COSTS_ITERATIONS: u32 = 10;
 /// Certificates for this machine, signed by an authority of their own.
 const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/testdata/tls/");
-/// Between two looks at the processes.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -61,34 +58,6 @@ fn main() {
     }
     if all || named("--million") {
         light("a million dialogues", LIGHT_WORKERS_OF_A_MILLION, 1_000_000);
-    }
-}
-
-/// A process that is ended when dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(arguments: &[&str]) -> Self {
-        let log = if std::env::var_os("KGFLEET_LOG").is_some() { Stdio::inherit() } else { Stdio::null() };
-        let child = Command::new(KGFLEET).args(arguments).stdout(Stdio::null()).stderr(log).spawn();
-        Self(child.expect("the binary starts"))
-    }
-
-    /// Its processor time and that of its children, so far.
-    fn cpu(&self) -> (Duration, Duration) {
-        let own = cpu(self.0.id()).unwrap_or_default();
-        (own, children(self.0.id()).into_iter().filter_map(cpu).sum())
-    }
-
-    fn resident(&self) -> (u64, u64) {
-        memory(self.0.id()).unwrap_or_default()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -155,31 +124,8 @@ impl Fleet {
     }
 
     /// Submits a configuration and follows it to its end; its last view.
-    fn run(&self, configuration: &Path, mut look: impl FnMut()) -> serde_json::Value {
-        let submitted = Command::new(KGFLEET)
-            .args(["submit", configuration.to_str().expect("UTF-8"), "--coordinator", &self.url])
-            .args(&self.of_people)
-            .stderr(Stdio::inherit())
-            .output()
-            .expect("the binary starts");
-        let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
-        let mut watch = Command::new(KGFLEET)
-            .args(["watch", &run, "--json", "--coordinator", &self.url])
-            .args(&self.of_people)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let stdout = watch.stdout.take().expect("a pipe");
-        let listener = std::thread::spawn(move || {
-            let lines = std::io::BufReader::new(stdout).lines().map_while(Result::ok);
-            lines.last().unwrap_or_default()
-        });
-        while watch.try_wait().expect("a child of ours").is_none() {
-            look();
-            std::thread::sleep(LOOK_EVERY);
-        }
-        let last = listener.join().expect("the listener");
-        serde_json::from_str(last.lines().next().unwrap_or_default()).expect("a view of the run")
+    fn run(&self, configuration: &Path, look: impl FnMut()) -> serde_json::Value {
+        measure::follow(configuration, &self.url, &self.of_people, look).1
     }
 }
 

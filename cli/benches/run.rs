@@ -11,7 +11,7 @@ mod measure;
 
 use std::time::Duration;
 
-use measure::{RunFigures, Simulator, line};
+use measure::{RunFigures, Simulator, line, on_small_graphs};
 
 /// Tasks of the built-in pack that a run takes by default.
 const TASKS: usize = 26;
@@ -26,13 +26,6 @@ const ROUND_MS: usize = 2000;
 /// Rounds of that part, all of `IN_FLIGHT` dialogues. The first of them start together, and the time to begin and to judge
 /// so many at once is part of the figure.
 const WAVES: usize = 15;
-
-/// The tasks that are cheap to judge: all but those that query the large graph, which a run asks first.
-fn on_small_graphs() -> Vec<String> {
-    let pack = packs::Pack::builtin().expect("the built-in pack");
-    let default = pack.list().into_iter().filter(|line| line.default).map(|line| line.label.to_string());
-    default.filter(|label| !label.contains("Beastiary")).collect()
-}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

@@ -8,10 +8,12 @@ use std::time::Duration;
 use models::http::api_base;
 use models::{OpenAiCompatible, OpenAiConfig, Secret};
 use serde::Deserialize;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::limiter::LoadLook;
+use crate::looks::{self, ProbeWishes};
 use crate::own_server::ServerState;
 use crate::servers::News;
 use crate::vllm::{self, ServerLoad};
@@ -23,7 +25,7 @@ const READ_EVERY: Duration = Duration::from_secs(2);
 /// Interval between model list queries of a responding server.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
-/// Interval between load queries of a responding server.
+/// Interval between load queries of a responding server, at most: its limit may need them sooner.
 const LOAD_EVERY: Duration = Duration::from_secs(1);
 
 /// The largest discovery file read, in bytes.
@@ -46,26 +48,52 @@ pub enum Endpoints {
 
 /// Discovers servers until it is dropped.
 pub struct Discovery {
-    suspected: Suspected,
+    probes: Probes,
+    news: mpsc::Sender<News>,
     task: JoinHandle<()>,
+    /// Those who read loads of addresses that are not discovered.
+    readers: Vec<AbortOnDrop>,
 }
 
-type Suspected = Arc<Mutex<HashMap<String, Arc<Notify>>>>;
+/// What is wanted of the probe of each address.
+type Probes = Arc<Mutex<HashMap<String, Arc<ProbeWishes>>>>;
 
 impl Discovery {
     /// Starts discovery.
     pub fn start(endpoints: Endpoints, key: Option<Secret>, news: mpsc::Sender<News>) -> Self {
-        let suspected = Suspected::default();
-        let search = Search { key, news, suspected: Arc::clone(&suspected), probes: HashMap::new() };
-        Self { suspected, task: tokio::spawn(search.run(endpoints)) }
+        let known = Probes::default();
+        let search = Search { key, news: news.clone(), known: Arc::clone(&known), probes: HashMap::new() };
+        Self { probes: known, news, task: tokio::spawn(search.run(endpoints)), readers: Vec::new() }
     }
 
     /// Queries this address at once, because a dialogue could not reach it.
     pub fn suspect(&self, endpoint: &str) {
-        let suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(probe) = suspected.get(endpoint) {
-            probe.notify_one();
+        if let Some(probe) = self.probe(endpoint) {
+            probe.suspect();
         }
+    }
+
+    /// Queries the load of this address when the look is due.
+    pub fn look(&self, endpoint: &str, look: LoadLook) {
+        if let Some(probe) = self.probe(endpoint) {
+            probe.look(look);
+        }
+    }
+
+    /// Makes the load of an address known that a configuration names.
+    pub fn follow_load(&mut self, endpoint: &str) {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        if probes.len() >= ENDPOINTS_MAX || probes.contains_key(endpoint) {
+            return;
+        }
+        let wishes = Arc::<ProbeWishes>::default();
+        probes.insert(endpoint.to_owned(), Arc::clone(&wishes));
+        let reading = looks::read_when_wanted(endpoint.to_owned(), self.news.clone(), wishes);
+        self.readers.push(AbortOnDrop(tokio::spawn(reading)));
+    }
+
+    fn probe(&self, endpoint: &str) -> Option<Arc<ProbeWishes>> {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner).get(endpoint).cloned()
     }
 }
 
@@ -78,7 +106,7 @@ impl Drop for Discovery {
 struct Search {
     key: Option<Secret>,
     news: mpsc::Sender<News>,
-    suspected: Suspected,
+    known: Probes,
     probes: HashMap<String, AbortOnDrop>,
 }
 
@@ -145,19 +173,19 @@ impl Search {
             self.probes.keys().filter(|known| !endpoints.contains(known)).cloned().collect();
         for endpoint in gone {
             self.probes.remove(&endpoint);
-            self.suspected.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
             self.tell(News::Removed { endpoint }).await;
         }
         for endpoint in endpoints.into_iter().take(ENDPOINTS_MAX) {
             if self.probes.contains_key(&endpoint) {
                 continue;
             }
-            let asked = Arc::new(Notify::new());
-            self.suspected
+            let wishes = Arc::<ProbeWishes>::default();
+            self.known
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .insert(endpoint.clone(), Arc::clone(&asked));
-            let probe = probe(endpoint.clone(), self.key.clone(), self.news.clone(), asked);
+                .insert(endpoint.clone(), Arc::clone(&wishes));
+            let probe = probe(endpoint.clone(), self.key.clone(), self.news.clone(), wishes);
             self.probes.insert(endpoint, AbortOnDrop(tokio::spawn(probe)));
         }
     }
@@ -169,7 +197,7 @@ impl Search {
 }
 
 /// Polls one address for its models, and in between for its load.
-async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, suspected: Arc<Notify>) {
+async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, wishes: Arc<ProbeWishes>) {
     let mut config = OpenAiConfig::new(endpoint.clone(), "");
     config.key = key;
     let server = match OpenAiCompatible::new(config) {
@@ -211,15 +239,15 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
         }
         let until = Instant::now() + PROBE_EVERY;
         while Instant::now() < until {
+            let asked_at = Instant::now();
             if let Some(loads) = load.read().await {
                 let loads = News::Load { endpoint: endpoint.clone(), loads };
                 if news.send(loads).await.is_err() {
                     return;
                 }
             }
-            tokio::select! {
-                () = suspected.notified() => break,
-                () = tokio::time::sleep(LOAD_EVERY) => {}
+            if wishes.until_look(asked_at, Some(LOAD_EVERY)).await {
+                break;
             }
         }
     }

@@ -21,6 +21,7 @@ pub mod keeper;
 pub mod keys;
 pub mod ledger;
 pub mod limiter;
+mod looks;
 pub mod material;
 pub mod metrics;
 mod name;

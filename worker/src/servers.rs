@@ -16,7 +16,7 @@ use reqwest::Url;
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
-use crate::limiter::Limiter;
+use crate::limiter::{Limiter, LoadLook};
 use crate::metrics::ServerSight;
 use crate::vllm::Loads;
 
@@ -60,6 +60,15 @@ impl ServerKey {
     pub fn model(&self) -> &str {
         match self {
             Self::Found { model, .. } | Self::Hosted { model, .. } => model,
+        }
+    }
+
+    /// The address at which the server may tell its load.
+    pub fn load_address(&self) -> Option<&str> {
+        match self {
+            Self::Found { endpoint, .. } => Some(endpoint),
+            Self::Hosted { connector: Connector::OpenaiCompatible, endpoint, .. } => endpoint.as_deref(),
+            Self::Hosted { .. } => None,
         }
     }
 }
@@ -135,6 +144,16 @@ struct Server {
     in_flight: u32,
 }
 
+impl Server {
+    /// Notes the look that its limit needs.
+    fn want_look(&self, key: &ServerKey, looks: &mut BTreeMap<String, LoadLook>) {
+        if let (Some(look), Some(address)) = (self.limiter.look(self.in_flight), key.load_address()) {
+            let soonest = looks.entry(address.to_owned()).or_insert(look);
+            *soonest = look.min(*soonest);
+        }
+    }
+}
+
 /// All servers of a worker.
 #[derive(Debug, Default)]
 pub struct Servers {
@@ -147,6 +166,8 @@ pub struct Servers {
     key: Option<Secret>,
     endpoints: BTreeMap<String, Endpoint>,
     servers: BTreeMap<ServerKey, Server>,
+    /// Addresses whose load should be known soon.
+    looks: BTreeMap<String, LoadLook>,
     /// The model behind each name when it was first seen.
     roots: BTreeMap<String, String>,
     no_addresses: Option<String>,
@@ -208,6 +229,7 @@ impl Servers {
                 let state = self.endpoints.entry(endpoint.clone()).or_default();
                 state.silent_since.get_or_insert(now);
                 state.loads = None;
+                at_address(&mut self.servers, &endpoint).for_each(|(_, server)| server.limiter.untold());
                 state.trouble = Some(match state.models {
                     None => format!("waiting for {endpoint}: {reason}"),
                     Some(_) => format!("{endpoint} does not answer any more: {reason}"),
@@ -215,12 +237,9 @@ impl Servers {
             }
             News::Removed { endpoint } => drop(self.endpoints.remove(&endpoint)),
             News::Load { endpoint, loads } => {
-                let here =
-                    |key: &ServerKey| matches!(key, ServerKey::Found { endpoint: at, .. } if *at == endpoint);
-                let servers = self.servers.iter_mut().filter(|(key, _)| here(key));
-                for (key, server) in servers {
-                    let ServerKey::Found { model, .. } = key else { continue };
-                    server.limiter.pressure(loads.of(model).pressure());
+                for (key, server) in at_address(&mut self.servers, &endpoint) {
+                    server.limiter.told(loads.of(key.model()).occupancy(), server.in_flight);
+                    server.want_look(key, &mut self.looks);
                 }
                 if let Some(state) = self.endpoints.get_mut(&endpoint) {
                     state.loads = Some(loads);
@@ -345,8 +364,13 @@ impl Servers {
             Some(server) if fixed.is_some() => server.limiter.set_bounds(bounds),
             Some(_) => {}
             None => {
-                let server = Server { limiter: Limiter::new(bounds), in_flight: 0 };
-                self.servers.insert(key.clone(), server);
+                let mut limiter = Limiter::new(bounds);
+                let loads =
+                    key.load_address().and_then(|address| self.endpoints.get(address)?.loads.as_ref());
+                if let Some(loads) = loads {
+                    limiter.told(loads.of(key.model()).occupancy(), 0);
+                }
+                self.servers.insert(key.clone(), Server { limiter, in_flight: 0 });
             }
         }
     }
@@ -387,6 +411,7 @@ impl Servers {
     pub fn begin(&mut self, key: &ServerKey) {
         if let Some(server) = self.servers.get_mut(key) {
             server.in_flight += 1;
+            server.want_look(key, &mut self.looks);
         }
     }
 
@@ -397,6 +422,28 @@ impl Servers {
         server.in_flight = server.in_flight.saturating_sub(1);
         if let Some(refused) = refused {
             server.limiter.ended(refused, server.in_flight as usize);
+            server.want_look(key, &mut self.looks);
+        }
+    }
+
+    /// The addresses whose load should be known soon, once each.
+    pub fn take_looks(&mut self) -> BTreeMap<String, LoadLook> {
+        std::mem::take(&mut self.looks)
+    }
+
+    /// The address of a server that is not discovered, if its limit follows its load.
+    pub fn load_to_follow<'k>(&self, key: &'k ServerKey) -> Option<&'k str> {
+        let is_hosted = matches!(key, ServerKey::Hosted { .. });
+        let adapts = self.servers.get(key).is_some_and(|server| server.limiter.adapts());
+        key.load_address().filter(|_| is_hosted && adapts)
+    }
+
+    /// Wants to know the loads of busy servers that are not discovered: nobody reads them at even distances.
+    pub fn look_at_hosted(&mut self) {
+        let busy = self.servers.iter().filter(|(_, server)| server.in_flight > 0);
+        let addresses = busy.filter_map(|(key, _)| self.load_to_follow(key)).map(str::to_owned);
+        for address in addresses.collect::<Vec<_>>() {
+            self.looks.entry(address).or_insert(LoadLook::Settled);
         }
     }
 
@@ -491,6 +538,14 @@ impl Servers {
         let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
         endpoints.or_else(|| self.no_addresses.clone())
     }
+}
+
+/// The servers that tell their load at this address.
+fn at_address<'s>(
+    servers: &'s mut BTreeMap<ServerKey, Server>,
+    address: &str,
+) -> impl Iterator<Item = (&'s ServerKey, &'s mut Server)> {
+    servers.iter_mut().filter(move |(key, _)| key.load_address() == Some(address))
 }
 
 /// The port of a loopback address; `None` for others.

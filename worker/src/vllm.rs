@@ -7,6 +7,8 @@ use models::client::{redirect_place, redirect_words};
 use models::{ClientOptions, HttpClient};
 use reqwest::{Client, StatusCode, Url};
 
+use crate::limiter::Occupancy;
+
 /// Timeout of a query: the next one is due by then.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
@@ -18,6 +20,10 @@ const KV_CACHE_FULL: f64 = 0.95;
 
 /// Models of one server whose loads are told apart.
 const MODELS_MAX: usize = 64;
+
+/// How servers say that a page is not there, or not for us.
+const NO_PAGE: [StatusCode; 4] =
+    [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
 const MODEL_LABEL: &str = "model_name=\"";
 
@@ -65,10 +71,10 @@ pub struct Load {
 }
 
 impl Load {
-    /// Queued requests, or 1 if there are none but the cache is full.
-    pub fn pressure(&self) -> u32 {
-        let full = self.kv_cache.is_some_and(|share| share >= KV_CACHE_FULL);
-        (self.waiting as u32).max(u32::from(full))
+    /// What limits follow.
+    pub fn occupancy(&self) -> Occupancy {
+        let is_full = self.kv_cache.is_some_and(|share| share >= KV_CACHE_FULL);
+        Occupancy { running: self.running, waiting: self.waiting, is_full }
     }
 }
 
@@ -83,7 +89,13 @@ impl ServerLoad {
         Self { metrics: beside(endpoint, "metrics") }
     }
 
-    /// The loads now; `None` if the server does not report them. One that redirects is not asked again.
+    /// Whether the server may report its load: it has not said that it does not.
+    pub fn is_told(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    /// The loads now; `None` if the server does not report them. One that redirects, or has no such page for us, is not
+    /// asked again.
     pub async fn read(&mut self) -> Option<Loads> {
         let (client, url) = self.metrics.as_ref()?;
         let mut response = client.get(url.clone()).send().await.ok()?;
@@ -93,7 +105,7 @@ impl ServerLoad {
             self.metrics = None;
             return None;
         }
-        if response.status() == StatusCode::NOT_FOUND {
+        if NO_PAGE.contains(&response.status()) {
             self.metrics = None;
             return None;
         }
@@ -228,6 +240,16 @@ mod tests {
         assert_eq!(asked, (1, 0), "asked once, and nobody else");
     }
 
+    #[tokio::test]
+    async fn a_server_without_such_a_page_is_not_asked_again() {
+        for status in ["401 Unauthorized", "403 Forbidden", "404 Not Found"] {
+            let (address, asked) = server(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n")).await;
+            let mut load = ServerLoad::new(&format!("http://{address}/v1"));
+            assert_eq!((load.read().await, load.read().await, load.is_told()), (None, None, false));
+            assert_eq!(asked.load(Ordering::SeqCst), 1);
+        }
+    }
+
     #[test]
     fn requests_of_all_engines_are_added() {
         let text = "# HELP vllm:num_requests_waiting Number of requests waiting.\n\
@@ -236,9 +258,10 @@ mod tests {
                     vllm:num_requests_waiting_total 99.0\n\
                     vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 12.0\n";
         let load = parse(text).unwrap().all;
-        assert_eq!((load.pressure(), load.running, load.kv_cache), (7, 12.0, None));
+        let occupancy = Occupancy { running: 12.0, waiting: 7.0, is_full: false };
+        assert_eq!((load.occupancy(), load.kv_cache), (occupancy, None));
         let full = "vllm:num_requests_waiting 0.0\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.97\n";
-        assert_eq!(parse(full).unwrap().of("m").pressure(), 1);
+        assert!(parse(full).unwrap().of("m").occupancy().is_full);
         assert_eq!(parse("process_cpu_seconds_total 1.0\n"), None);
     }
 

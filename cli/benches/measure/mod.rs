@@ -68,6 +68,13 @@ pub fn children(pid: u32) -> Vec<u32> {
     lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
 }
 
+/// The tasks that are cheap to judge: all but those that query the large graph, which a run asks first.
+pub fn on_small_graphs() -> Vec<String> {
+    let pack = packs::Pack::builtin().expect("the built-in pack");
+    let default = pack.list().into_iter().filter(|line| line.default).map(|line| line.label.to_string());
+    default.filter(|label| !label.contains("Beastiary")).collect()
+}
+
 /// What is known of a `kgfleet run` that has ended.
 pub struct RunFigures {
     /// Dialogues per second by the run's own account: without start and exports.
@@ -165,6 +172,71 @@ fn listen(stderr: ChildStderr, pid: u32, holding: &AtomicBool) -> Said {
 fn numbers(summary: &str) -> Vec<f64> {
     let figures = summary.rsplit_once(": ").map_or("", |(_, figures)| figures);
     figures.split([' ', ',', ';']).filter_map(|word| word.parse().ok()).collect()
+}
+
+/// A process of the binary, ended when dropped.
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it with these arguments.
+    pub fn start(arguments: &[&str]) -> Self {
+        let log = if std::env::var_os("KGFLEET_LOG").is_some() { Stdio::inherit() } else { Stdio::null() };
+        let child = Command::new(KGFLEET).args(arguments).stdout(Stdio::null()).stderr(log).spawn();
+        Self(child.expect("the binary starts"))
+    }
+
+    /// Its processor time and that of its children, so far.
+    pub fn cpu(&self) -> (Duration, Duration) {
+        let own = cpu(self.0.id()).unwrap_or_default();
+        (own, children(self.0.id()).into_iter().filter_map(cpu).sum())
+    }
+
+    /// Its resident memory now and at its highest, in bytes.
+    pub fn resident(&self) -> (u64, u64) {
+        memory(self.0.id()).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Submits a configuration to a coordinator and follows it to its end: the run's name and its last view. `of_people` are
+/// the further arguments of whoever submits.
+pub fn follow(
+    configuration: &Path,
+    coordinator: &str,
+    of_people: &[String],
+    mut look: impl FnMut(),
+) -> (String, serde_json::Value) {
+    let submitted = Command::new(KGFLEET)
+        .args(["submit", configuration.to_str().expect("UTF-8"), "--coordinator", coordinator])
+        .args(of_people)
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the binary starts");
+    let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
+    let mut watch = Command::new(KGFLEET)
+        .args(["watch", &run, "--json", "--coordinator", coordinator])
+        .args(of_people)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let stdout = watch.stdout.take().expect("a pipe");
+    let listener = std::thread::spawn(move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.last().unwrap_or_default()
+    });
+    while watch.try_wait().expect("a child of ours").is_none() {
+        look();
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let last = listener.join().expect("the listener");
+    let view = serde_json::from_str(last.lines().next().unwrap_or_default()).expect("a view of the run");
+    (run, view)
 }
 
 /// `kgfleet simulate` in a process of its own, ended when dropped.

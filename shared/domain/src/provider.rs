@@ -69,20 +69,28 @@ pub struct InFlightBounds {
     /// The number to start with; it then adapts.
     pub start: u32,
     pub min: u32,
+    /// The most at a server that says it is full only by refusing calls.
     pub max: u32,
+    /// The most at a server that tells how many requests wait there.
+    pub measured_max: u32,
 }
 
 impl InFlightBounds {
     /// A server of our own, such as vLLM: published sweeps put the best throughput of an 8B model on one H100 at 192
-    /// requests in flight.
-    pub const OWN_SERVER: Self = Self { start: 32, min: 1, max: 256 };
+    /// requests in flight, and vLLM itself runs 256 or 1 024 at once if nobody says otherwise.
+    pub const OWN_SERVER: Self = Self { start: 32, min: 1, max: 256, measured_max: 2048 };
 
     /// A hosted provider with rate limits.
-    pub const RATE_LIMITED: Self = Self { start: 4, min: 1, max: 64 };
+    pub const RATE_LIMITED: Self = Self { start: 4, min: 1, max: 64, measured_max: 64 };
 
     /// A number that does not adapt.
     pub const fn fixed(dialogues: u32) -> Self {
-        Self { start: dialogues, min: dialogues, max: dialogues }
+        Self { start: dialogues, min: dialogues, max: dialogues, measured_max: dialogues }
+    }
+
+    /// Whether it does not adapt.
+    pub const fn is_fixed(self) -> bool {
+        self.min == self.measured_max
     }
 }
 

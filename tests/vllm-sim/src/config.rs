@@ -1,6 +1,7 @@
 //! The configuration of the simulator. These types are the reference manual; field names follow vLLM's options.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -51,12 +52,33 @@ pub struct ModelConfig {
     /// with profile `zero`.
     #[serde(default)]
     pub max_num_queued_reqs: Option<u32>,
+    /// When `max_num_seqs` changes, which no vLLM does: a stand-in for servers that become slower or faster. Never by
+    /// default. Not with profile `zero`.
+    #[serde(default)]
+    pub capacity_at: Vec<CapacityChange>,
     /// Which roles and orders of messages it accepts. All by default.
     #[serde(default)]
     pub chat_template: ChatTemplate,
     /// Report cached prompt tokens in `usage` (`--enable-prompt-tokens-details`). Off by default, as in vLLM.
     #[serde(default)]
     pub enable_prompt_tokens_details: bool,
+}
+
+/// Seconds since the model's first request, and the factor of its `max_num_seqs` from then on, 0.01 to 100. In the order
+/// of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityChange(pub f64, pub f64);
+
+impl CapacityChange {
+    /// Longest time until a change in seconds: a month.
+    const SECONDS_MAX: f64 = 30.0 * 86_400.0;
+    const FACTOR: (f64, f64) = (0.01, 100.0);
+
+    /// When it is, and how many requests are decoded at once from then on.
+    pub(crate) fn of(self, max_num_seqs: u32) -> (Duration, u32) {
+        let Self(seconds, factor) = self;
+        (Duration::from_secs_f64(seconds), ((f64::from(max_num_seqs) * factor) as u32).max(1))
+    }
 }
 
 /// Message sequences that a model's chat template refuses, with vLLM's status 400.
@@ -92,6 +114,7 @@ impl ModelConfig {
             max_num_seqs: None,
             num_gpu_blocks: None,
             max_num_queued_reqs: None,
+            capacity_at: Vec::new(),
             chat_template: ChatTemplate::default(),
             enable_prompt_tokens_details: false,
         }
@@ -110,6 +133,7 @@ impl ModelConfig {
                 ("max_num_seqs", self.max_num_seqs),
                 ("num_gpu_blocks", self.num_gpu_blocks),
                 ("max_num_queued_reqs", self.max_num_queued_reqs),
+                ("capacity_at", (!self.capacity_at.is_empty()).then_some(1)),
             ];
             return match limits.into_iter().find(|(_, limit)| limit.is_some()) {
                 Some((name, _)) => Err(ConfigError::new(
@@ -121,6 +145,13 @@ impl ModelConfig {
         };
         let seqs = self.max_num_seqs.unwrap_or(engine.max_num_seqs);
         ConfigError::in_range(format!("{key}.max_num_seqs"), seqs, 1, Self::NUM_SEQS_MAX)?;
+        let mut earliest = 0.0;
+        for (at, &CapacityChange(seconds, factor)) in self.capacity_at.iter().enumerate() {
+            let (key, (low, high)) = (format!("{key}.capacity_at[{at}]"), CapacityChange::FACTOR);
+            ConfigError::in_range(format!("{key}[0]"), seconds, earliest, CapacityChange::SECONDS_MAX)?;
+            ConfigError::in_range(format!("{key}[1]"), factor, low, high)?;
+            earliest = seconds;
+        }
         // Otherwise a long request would wait for blocks for ever.
         let blocks = self.num_gpu_blocks.unwrap_or(engine.num_gpu_blocks);
         ConfigError::in_range(
@@ -181,6 +212,7 @@ mod tests {
             profile = "h100-8b"
             max_num_seqs = 64
             max_num_queued_reqs = 10
+            capacity_at = [[20, 0.5], [32.5, 1]]
             chat_template = "no_system"
             answers = { kind = "skilled", overall = { right = 0.9, wrong = 0.1, malformed = 0, rambling = 0, fix = 0.5 } }
             [[models]]
@@ -205,6 +237,8 @@ mod tests {
         let config = config.unwrap();
         assert_eq!(config.models.len(), 3);
         assert_eq!(config.models[0].profile, Profile::H1008b);
+        let changes: Vec<_> = config.models[0].capacity_at.iter().map(|change| change.of(64)).collect();
+        assert_eq!(changes, [(Duration::from_secs(20), 32), (Duration::from_millis(32_500), 64)]);
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<SimConfig>(&json).unwrap(), config);
     }
@@ -227,6 +261,15 @@ mod tests {
             (
                 "models = [{ name = 'a', profile = 'l40s', num_gpu_blocks = 9 }]",
                 "num_gpu_blocks: must be between 2048",
+            ),
+            ("models = [{ name = 'a', capacity_at = [[1, 2]] }]", "models[0].capacity_at: has no effect"),
+            (
+                "models = [{ name = 'a', profile = 'l40s', capacity_at = [[2, 1], [1, 1]] }]",
+                "models[0].capacity_at[1][0]: must be between 2 and",
+            ),
+            (
+                "models = [{ name = 'a', profile = 'l40s', capacity_at = [[1, 0]] }]",
+                "models[0].capacity_at[0][1]: must be between 0.01 and 100, not 0",
             ),
             (
                 "models = [{ name = 'a', profile = { fixed = { round_ms = -1 } } }]",

@@ -32,7 +32,7 @@ mod wire;
 
 pub use answers::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk};
 pub use bounds::ConfigError;
-pub use config::{ModelConfig, SimConfig};
+pub use config::{CapacityChange, ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;
 pub use pooling::{ClassifierDial, EmbedderDial};

@@ -26,6 +26,8 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when a request is submitted or cancelled, which may bring the next event forward.
     changed: Notify,
+    /// Notified when a request is submitted.
+    asked: Notify,
     metrics: Arc<SimModelMetrics>,
 }
 
@@ -48,9 +50,11 @@ const PROGRESS_MESSAGES: usize = 2;
 const STREAM_TICK: Duration = Duration::from_millis(1);
 
 impl Pacer {
-    /// Starts the engine's task, which ends when `stop` is cancelled.
+    /// Starts the engine's task, which ends when `stop` is cancelled. The engine decodes other numbers of requests at once
+    /// so long after its first request each.
     pub(crate) fn start(
         settings: EngineSettings,
+        changes: Vec<(Duration, u32)>,
         metrics: Arc<SimModelMetrics>,
         tasks: &TaskTracker,
         stop: CancellationToken,
@@ -60,8 +64,13 @@ impl Pacer {
             epoch: Instant::now(),
             state: Mutex::new(state),
             changed: Notify::new(),
+            asked: Notify::new(),
             metrics,
         });
+        if !changes.is_empty() {
+            let (changing, stop) = (shared.clone(), stop.clone());
+            tasks.spawn(async move { stop.run_until_cancelled(changing.resize(changes)).await });
+        }
         let driver = shared.clone();
         tasks.spawn(async move { stop.run_until_cancelled(driver.drive()).await });
         Self { shared, caches_prefixes: settings.caches_prefixes() }
@@ -84,6 +93,7 @@ impl Pacer {
         state.waiters.insert(id, sender);
         drop(state);
         shared.changed.notify_one();
+        shared.asked.notify_one();
         Ok(Ticket { id, shared: shared.clone(), messages, finished: None })
     }
 
@@ -93,12 +103,34 @@ impl Pacer {
         state.advance(self.shared.epoch.elapsed());
         state.engine.load()
     }
+
+    /// Tokens generated as of now.
+    pub(crate) fn generated(&self) -> u64 {
+        let mut state = self.shared.state();
+        state.advance(self.shared.epoch.elapsed());
+        state.engine.generated()
+    }
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves the engine in a state it can go on from, and tests want to see the first panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn resize(&self, changes: Vec<(Duration, u32)>) {
+        self.asked.notified().await;
+        let began = Instant::now();
+        for (at, max_num_seqs) in changes {
+            tokio::time::sleep_until(began + at).await;
+            {
+                let (mut state, now) = (self.state(), self.epoch.elapsed());
+                // Events that were due before must find the engine as it was before.
+                state.advance(now);
+                state.engine.resize(now, max_num_seqs);
+            }
+            self.changed.notify_one();
+        }
     }
 
     async fn drive(&self) {

@@ -13,7 +13,7 @@ use support::{Sim, ask, ask_stream, echo_model, fixed};
 use vllm_sim::latency::{
     CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineSettings, JobId, Law, Profile,
 };
-use vllm_sim::{ModelConfig, SimConfig};
+use vllm_sim::{CapacityChange, ModelConfig, SimConfig};
 
 const MS: u64 = 1_000_000;
 
@@ -95,6 +95,38 @@ fn the_queue_is_fair_and_limited() {
     assert!(!ended.contains_key(&ids[1]));
     assert_eq!(ended[&ids[2]].admitted, ended[&ids[0]].finished);
     engine.submit(Duration::from_secs(60), job(4, 2)).unwrap();
+}
+
+#[test]
+fn an_engine_that_takes_fewer_finishes_what_runs_and_one_that_takes_more_begins_what_waits() {
+    let mut engine = Engine::new(settings());
+    let ids: Vec<JobId> = (0..8).map(|_| engine.submit(Duration::ZERO, job(0, 11)).unwrap()).collect();
+    engine.resize(Duration::from_millis(10), 2);
+    assert_eq!((engine.load().running, engine.load().waiting), (4, 4));
+    engine.resize(Duration::from_millis(20), 5);
+    assert_eq!((engine.load().running, engine.load().waiting), (5, 3));
+    let ended = drain(&mut engine);
+    assert_eq!(
+        (ended[&ids[3]].admitted, ended[&ids[4]].admitted),
+        (Duration::ZERO, Duration::from_millis(20))
+    );
+    assert_eq!(ended[&ids[5]].admitted, ended[&ids[0]].finished);
+}
+
+#[test]
+fn tokens_are_counted_as_they_are_made() {
+    let mut engine = Engine::new(settings());
+    let ids: Vec<JobId> = (0..4).map(|_| engine.submit(Duration::ZERO, job(0, 11)).unwrap()).collect();
+    // The first tokens come after 30 ms, the next ones of four requests after 24 ms each.
+    let counted = [29, 30, 54].map(|ms| {
+        engine.advance(Duration::from_millis(ms));
+        engine.generated()
+    });
+    assert_eq!(counted, [0, 4, 8]);
+    engine.cancel(Duration::from_millis(54), ids[0]);
+    assert_eq!(engine.generated(), 8, "those of an aborted request were made, too");
+    drain(&mut engine);
+    assert_eq!(engine.generated(), 3 * 11 + 2);
 }
 
 #[derive(Clone, Debug)]
@@ -256,6 +288,23 @@ async fn a_full_queue_refuses_as_vllm_does() {
     first.abort();
     sim.until_metric(running, 0.0).await;
     assert_eq!(sim.handle.stats().aborted, 1);
+}
+
+#[tokio::test]
+async fn a_server_may_become_faster_after_its_first_request() {
+    let model = ModelConfig {
+        max_num_seqs: Some(2),
+        capacity_at: vec![CapacityChange(0.0, 2.0)],
+        profile: fixed(3_600_000.0),
+        ..echo_model()
+    };
+    let sim = Sim::start(SimConfig::new(vec![model])).await;
+    let (client, url) = (sim.client.clone(), sim.url("/v1/chat/completions"));
+    let requests: Vec<_> =
+        (0..5).map(|n| tokio::spawn(client.post(&url).json(&ask(&format!("x{n}"))).send())).collect();
+    sim.until_metric(r#"vllm:num_requests_running{engine="0",model_name="m"}"#, 4.0).await;
+    sim.until_metric(r#"vllm:num_requests_waiting{engine="0",model_name="m"}"#, 1.0).await;
+    requests.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]

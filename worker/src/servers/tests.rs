@@ -154,3 +154,55 @@ fn a_server_that_loads_has_the_name_that_it_will_have() {
     assert_eq!(name(&one), m(true));
     assert_eq!(name(&servers(&["a", "b"])), ("w".to_owned(), String::new(), Some(false)));
 }
+
+#[test]
+fn a_load_moves_the_limits_of_its_address_and_says_when_to_look_again() {
+    let (mut servers, now) = (servers(&[]), Instant::now());
+    let load = |running, waiting| {
+        let load = Load { running, waiting, ..Load::default() };
+        News::Load { endpoint: "http://a".to_owned(), loads: load.into() }
+    };
+    servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+    servers.apply(load(0.0, 0.0), now).unwrap();
+    let key = servers.of_model("m", now).remove(0);
+    servers.open(&key, None);
+    assert_eq!(servers.limit(&key), 4, "what it told before is known");
+    (0..4).for_each(|_| servers.begin(&key));
+    assert_eq!(servers.take_looks(), BTreeMap::from([("http://a".to_owned(), LoadLook::Soon)]));
+    assert!(servers.take_looks().is_empty());
+    servers.apply(load(4.0, 0.0), now).unwrap();
+    assert_eq!(servers.limit(&key), 5);
+    servers.apply(load(4.0, 2.0), now).unwrap();
+    let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
+    servers.apply(silent, now).unwrap();
+    servers.ended(&key, Some(false));
+    assert_eq!(servers.limit(&key), 4, "answers alone raise it now");
+}
+
+#[test]
+fn the_load_of_a_configured_address_is_followed_if_its_limit_adapts() {
+    let (mut servers, now) = (servers(&[]), Instant::now());
+    let key = |label: &str, connector: &str| {
+        let spec = serde_json::json!({"label": label, "connector": connector, "endpoint": "http://h/v1"});
+        ServerKey::hosted(&serde_json::from_value(spec).unwrap())
+    };
+    let [free, fixed] = ["a", "b"].map(|label| key(label, "openai-compatible"));
+    let provider = key("c", "anthropic");
+    for (key, concurrency) in [(&free, None), (&fixed, Some(8)), (&provider, None)] {
+        servers.open(key, concurrency);
+    }
+    let followed = [&free, &fixed, &provider].map(|key| servers.load_to_follow(key));
+    assert_eq!(followed, [Some("http://h/v1"), None, None]);
+    servers.look_at_hosted();
+    assert!(servers.take_looks().is_empty(), "nobody is asked");
+    servers.begin(&free);
+    servers.look_at_hosted();
+    assert_eq!(servers.take_looks(), BTreeMap::from([("http://h/v1".to_owned(), LoadLook::Settled)]));
+    let load = Load { running: 1.0, waiting: 40.0, ..Load::default() };
+    servers.apply(News::Load { endpoint: "http://h/v1".to_owned(), loads: load.into() }, now).unwrap();
+    assert_eq!([&free, &fixed, &provider].map(|key| servers.limit(key)), [32, 8, 4]);
+    (0..31).for_each(|_| servers.begin(&free));
+    let load = Load { running: 8.0, waiting: 24.0, ..Load::default() };
+    servers.apply(News::Load { endpoint: "http://h/v1".to_owned(), loads: load.into() }, now).unwrap();
+    assert_eq!(servers.limit(&free), 9);
+}

@@ -218,6 +218,9 @@ impl Work {
                     made_at,
                     now: machine::now,
                 };
+                if let Some(address) = self.servers.load_to_follow(&server) {
+                    self.discovery.follow_load(address);
+                }
                 lane.contexts.insert(server, Some(Arc::new(context)));
             }
             Err(error) => {

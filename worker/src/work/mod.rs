@@ -209,8 +209,9 @@ impl Work {
                     self.take_orders(&report, orders, now);
                 }
                 Event::News(news) => {
+                    // Loads move limits and no lanes, and come often.
+                    self.unsettled |= !matches!(news, News::Load { .. });
                     self.servers.apply(news, Instant::now())?;
-                    self.unsettled = true;
                 }
                 Event::Loaded(loaded) => self.loaded(loaded, Instant::now()),
                 Event::Prepared(prepared) => self.prepared(prepared, Instant::now()),
@@ -231,6 +232,7 @@ impl Work {
         }
         self.review_doubts(now);
         self.begin_dialogues(now);
+        self.look_at_servers();
         self.release_held_back(false, now);
         self.advance_leaving(now);
         let ending = self.advance_ending(now);
@@ -256,9 +258,17 @@ impl Work {
         }
     }
 
+    /// Has the loads read that limits need.
+    fn look_at_servers(&mut self) {
+        for (address, look) in self.servers.take_looks() {
+            self.discovery.look(&address, look);
+        }
+    }
+
     /// Time-driven housekeeping.
     fn keep_house(&mut self, now: Instant) {
         self.unsettled = true; // Servers are given up and breakers close by the clock.
+        self.servers.look_at_hosted();
         metrics::servers(&self.servers.sights());
         metrics::doing(self.doing.phase, self.doing.time(now), self.doing.loaded_in, self.config.gpus);
         {

@@ -168,6 +168,11 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
+        "A server that tells its queue, as vLLM's `/metrics` do, gets up to {},",
+        &[(PROVIDERS, &["const OWN_SERVER:", "measured_max:"], Count)],
+    ),
+    (
+        "docs/running.md",
         "a bundle may hold {} files and become {} GiB, at most {} times its size.",
         &[
             (BUNDLE, &["const FILES_MAX: usize ="], Count),

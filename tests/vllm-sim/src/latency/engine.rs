@@ -106,6 +106,8 @@ pub struct Engine {
     prefilling: BTreeSet<(Duration, JobId)>,
     decoding: BTreeSet<(Odometer, JobId)>,
     last_id: u64,
+    /// Tokens of the requests that do not run any more.
+    generated: u64,
     events: Vec<EngineEvent>,
 }
 
@@ -122,6 +124,7 @@ impl Engine {
             prefilling: BTreeSet::new(),
             decoding: BTreeSet::new(),
             last_id: 0,
+            generated: 0,
             events: Vec::new(),
         }
     }
@@ -149,6 +152,7 @@ impl Engine {
     pub fn cancel(&mut self, now: Duration, id: JobId) {
         self.advance(now);
         if let Some(running) = self.running.remove(&id) {
+            self.generated += u64::from(self.generated_of(&running));
             match running.phase {
                 Phase::Prefill { until } => self.prefilling.remove(&(until, id)),
                 Phase::Decode { until } => self.decoding.remove(&(until, id)),
@@ -157,6 +161,13 @@ impl Engine {
         } else {
             self.waiting.retain(|waiting| waiting.id != id);
         }
+        self.admit();
+    }
+
+    /// Changes how many requests are decoded at once. Those that run go on, also where they are more.
+    pub fn resize(&mut self, now: Duration, max_num_seqs: u32) {
+        self.advance(now);
+        self.settings.max_num_seqs = max_num_seqs;
         self.admit();
     }
 
@@ -201,10 +212,10 @@ impl Engine {
         Some(match running.phase {
             Phase::Prefill { until } => (0, until),
             Phase::Decode { until } => {
-                let to_go = until.saturating_sub(self.odometer).div_ceil(TOKEN);
-                let to_go = u32::try_from(to_go).unwrap_or(u32::MAX);
+                let generated = self.generated_of(running);
+                let to_go = running.output_tokens - generated;
                 let next = until.saturating_sub(TOKEN * Odometer::from(to_go.saturating_sub(1)));
-                (running.output_tokens.saturating_sub(to_go), self.time_of(next))
+                (generated, self.time_of(next))
             }
         })
     }
@@ -216,6 +227,23 @@ impl Engine {
             waiting: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
             held_blocks: self.blocks.held(),
             total_blocks: self.blocks.total(),
+        }
+    }
+
+    /// Tokens generated so far, for requests that still run and aborted ones, too.
+    pub fn generated(&self) -> u64 {
+        let of_running = self.running.values().map(|running| u64::from(self.generated_of(running)));
+        self.generated + of_running.sum::<u64>()
+    }
+
+    /// Tokens that a running request has made so far.
+    fn generated_of(&self, running: &Running) -> u32 {
+        match running.phase {
+            Phase::Prefill { .. } => 0,
+            Phase::Decode { until } => {
+                let to_go = until.saturating_sub(self.odometer).div_ceil(TOKEN);
+                running.output_tokens.saturating_sub(u32::try_from(to_go).unwrap_or(u32::MAX))
+            }
         }
     }
 
@@ -292,6 +320,7 @@ impl Engine {
 
     fn finish(&mut self, id: JobId) {
         let Some(running) = self.running.remove(&id) else { return };
+        self.generated += u64::from(running.output_tokens);
         self.blocks.release(running.holding, &running.answer_blocks);
         self.events.push(EngineEvent::Finished(id, EngineFinished { finished: self.now, ..running.times }));
     }

@@ -12,6 +12,8 @@ pub(crate) struct Scrape<'a> {
     pub(crate) model: &'a str,
     pub(crate) metrics: &'a SimModelMetrics,
     pub(crate) load: EngineLoad,
+    /// Tokens generated so far.
+    pub(crate) generated: u64,
 }
 
 /// A label and its value beside `engine` and `model_name`; an empty name means none.
@@ -68,7 +70,7 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "generation_tokens",
         help: "Number of generation tokens processed.",
-        kind: Kind::Counter(|scrape| count(scrape.metrics.generation_tokens.load(Relaxed))),
+        kind: Kind::Counter(|scrape| count(scrape.generated)),
     },
     Family {
         name: "request_success",

@@ -47,7 +47,8 @@ impl SimModel {
             settings.max_num_seqs = config.max_num_seqs.unwrap_or(settings.max_num_seqs);
             settings.num_gpu_blocks = config.num_gpu_blocks.unwrap_or(settings.num_gpu_blocks);
             settings.max_num_queued_reqs = config.max_num_queued_reqs;
-            Pacer::start(settings, metrics.clone(), tasks, stop)
+            let changes = config.capacity_at.iter().map(|change| change.of(settings.max_num_seqs)).collect();
+            Pacer::start(settings, changes, metrics.clone(), tasks, stop)
         });
         Self { config, purpose, metrics, pacer }
     }
@@ -59,6 +60,14 @@ impl SimModel {
     /// The gauges as of now.
     pub(super) fn load(&self) -> EngineLoad {
         self.metrics.load(self.pacer.as_ref().map(Pacer::load).unwrap_or_default())
+    }
+
+    /// Tokens generated so far. vLLM counts them as they are made, and those of embedders and classifiers not at all.
+    pub(super) fn generated(&self) -> u64 {
+        match (&self.purpose, &self.pacer) {
+            (Purpose::Chat(_), Some(pacer)) => pacer.generated(),
+            _ => self.metrics.generation_tokens.load(Relaxed),
+        }
     }
 
     /// Starts an answer, or refuses if the queue is full.

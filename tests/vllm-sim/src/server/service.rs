@@ -159,7 +159,10 @@ fn metrics(server: &Server) -> Response<SimBody> {
     let scrapes: Vec<Scrape<'_>> = server
         .models
         .iter()
-        .map(|model| Scrape { model: model.name(), metrics: &model.metrics, load: model.load() })
+        .map(|model| {
+            let (load, generated) = (model.load(), model.generated());
+            Scrape { model: model.name(), metrics: &model.metrics, load, generated }
+        })
         .collect();
     reply("text/plain; version=1.0.0; charset=utf-8", SimBody::whole(exposition(&scrapes)))
 }
