@@ -467,9 +467,19 @@ fn runs_with_what_they_used() {
             ..ModelView::default()
         },
     );
+    let limit = ModelLimit { model: "tiny".into(), limit: 64, ..ModelLimit::default() };
     frozen::<_, wire::WorkerStatus>(
         "v2/worker_status_with_limits",
-        WorkerStatus { limits: vec![ModelLimit { model: "tiny".into(), limit: 64 }], ..status() },
+        WorkerStatus { limits: vec![limit.clone()], ..status() },
+    );
+    let reasons = vec!["server-queue".to_owned()];
+    frozen::<_, wire::WorkerStatus>(
+        "v2/worker_status_with_reasons",
+        WorkerStatus { limits: vec![ModelLimit { reasons: reasons.clone(), ..limit }], ..status() },
+    );
+    frozen::<_, wire::ModelView>(
+        "v2/model_view_with_reasons",
+        ModelView { model: "tiny".into(), limit: 64, limit_reasons: reasons, ..ModelView::default() },
     );
 }
 

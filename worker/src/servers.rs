@@ -16,7 +16,7 @@ use reqwest::Url;
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
-use crate::limiter::{Limiter, LoadLook};
+use crate::limiter::{LimitReason, Limiter, LoadLook};
 use crate::metrics::ServerSight;
 use crate::vllm::Loads;
 
@@ -447,9 +447,12 @@ impl Servers {
         }
     }
 
-    /// Every server with its limit and its dialogues in flight.
-    pub fn limits(&self) -> impl Iterator<Item = (&ServerKey, u32, u32)> {
-        self.servers.iter().map(|(key, server)| (key, server.limiter.limit() as u32, server.in_flight))
+    /// Every server with its limit, and why the limit has its present value.
+    pub fn limits(&self) -> impl Iterator<Item = (&ServerKey, u32, LimitReason)> {
+        self.servers.iter().map(|(key, server)| {
+            let Server { limiter, in_flight } = server;
+            (key, limiter.limit() as u32, limiter.reason(*in_flight))
+        })
     }
 
     /// Every known server, for metrics.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domain::TaskLabel;
 use domain::control::BenchmarkView;
 pub use report::tables::fleet::{
-    counts_and_pace, eta, headline, models, pools, progress, runs, share, stage_runs, trouble,
+    counts_and_pace, eta, headline, limits, models, pools, progress, runs, share, stage_runs, trouble,
 };
 use report::views::Grid;
 pub use report::views::scores::mean_of_model;

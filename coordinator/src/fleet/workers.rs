@@ -3,7 +3,7 @@
 //! A fleet has a thousand workers that each serve dozens of models, and pages ask of every model who can ask it. So a status
 //! is parsed once when it changes, however often it is read, and workers that can ask the same are counted together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domain::exchange::{NotAsked, WorkerPhase, WorkerStatus};
@@ -13,6 +13,9 @@ use queue::WorkerEntry;
 
 use crate::fleet::matching::{Fit, Unserved, says_it_can, why_nobody};
 use crate::fleet::pools::KnownPools;
+
+/// Reasons for the limits of a model that are told; workers know fewer.
+const REASONS_MAX: usize = 8;
 
 /// The statuses of the latest reading. Those of workers that are gone go with the next one.
 #[derive(Default)]
@@ -58,7 +61,16 @@ pub(crate) struct RegisteredWorkers {
     /// Statuses that name models which their workers do not ask for a while.
     holding_off: Vec<Arc<WorkerStatus>>,
     /// Limits of all workers by the name of the model, added up when somebody asks.
-    limits: OnceLock<HashMap<String, u64>>,
+    limits: OnceLock<HashMap<String, AddedLimit>>,
+}
+
+/// What the workers say of the limits of a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct AddedLimit {
+    /// Dialogues in flight that all of them together allow its servers.
+    pub dialogues: u64,
+    /// Why they allow no more, in their words.
+    pub reasons: BTreeSet<String>,
 }
 
 impl RegisteredWorkers {
@@ -88,16 +100,19 @@ impl RegisteredWorkers {
         able.map(|(_, workers)| workers).sum()
     }
 
-    /// Dialogues in flight that all of them together allow the servers of a model.
-    pub(crate) fn limit(&self, spec: &ModelSpec) -> u64 {
+    /// The limit of a model over all of them.
+    pub(crate) fn limit(&self, spec: &ModelSpec) -> AddedLimit {
         let limits = self.limits.get_or_init(|| {
-            let mut limits = HashMap::new();
+            let mut limits = HashMap::<String, AddedLimit>::new();
             for limit in self.members.iter().flat_map(|member| &member.status.limits) {
-                *limits.entry(limit.model.clone()).or_default() += u64::from(limit.limit);
+                let added = limits.entry(limit.model.clone()).or_default();
+                added.dialogues += u64::from(limit.limit);
+                let room = REASONS_MAX.saturating_sub(added.reasons.len());
+                added.reasons.extend(limit.reasons.iter().take(room).cloned());
             }
             limits
         });
-        limits.get(spec.requested()).copied().unwrap_or(0)
+        limits.get(spec.requested()).cloned().unwrap_or_default()
     }
 
     /// Records that wait at them for their acknowledgement.
@@ -151,6 +166,7 @@ impl Statuses {
 #[cfg(test)]
 mod tests {
     use domain::InstanceId;
+    use domain::exchange::ModelLimit;
 
     use super::*;
 
@@ -219,5 +235,28 @@ mod tests {
         assert_eq!(why(&[off("r", "first"), serving(&["m"])]), None, "one asks it");
         assert_eq!(why(&[off("r", "first"), off("other", "second")]), None);
         assert_eq!((why(&[serving(&["m"])]), why(&[])), (None, None));
+    }
+
+    #[test]
+    fn limits_of_workers_are_added_up_and_their_reasons_told_once() {
+        let of_worker = |model: &str, limit, reason: &str| WorkerStatus {
+            limits: vec![ModelLimit { model: model.to_owned(), limit, reasons: vec![reason.to_owned()] }],
+            ..serving(&[model])
+        };
+        let statuses = [
+            of_worker("m", 40, "server-queue"),
+            of_worker("m", 2, "growing"),
+            of_worker("m", 30, "server-queue"),
+            of_worker("other", 8, "fixed"),
+        ];
+        let entries = statuses.iter().zip(["a", "b", "c", "d"]).map(|(status, worker)| entry(worker, status));
+        let workers = Statuses::default().read(entries.collect());
+        let limit = |model: &str| {
+            let spec = serde_json::json!({"label": "l", "connector": "openai-compatible", "model": model});
+            workers.limit(&serde_json::from_value(spec).unwrap())
+        };
+        let reasons = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        assert_eq!(limit("m"), AddedLimit { dialogues: 72, reasons: reasons(&["growing", "server-queue"]) });
+        assert_eq!(limit("unknown"), AddedLimit::default());
     }
 }

@@ -180,6 +180,7 @@ impl Views {
                     if stage == names::ASK {
                         shown.usage += &judge.usage;
                         (shown.billed_as, shown.limit) = (judge.billed_as.clone(), judge.limit);
+                        shown.limit_reasons.clone_from(&judge.limit_reasons);
                     }
                     let why =
                         judge.blocked.as_ref().map(|why| format!("stage {stage}: {}: {why}", judge.model));

@@ -156,6 +156,7 @@ impl Views {
             let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
             // Workers park what their own servers refuse for themselves alone.
             let parked = parked.or_else(|| workers.why_not_asked(run.id(), spec));
+            let limit = workers.limit(spec);
             let mut view = ModelView {
                 model: spec.label.clone(),
                 planned: planned.dialogues(run.plan.tasks.len()),
@@ -173,7 +174,8 @@ impl Views {
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
                 billed_as: spec.billed_as().map(str::to_owned),
                 usage: run.usage(|usage| usage.of_model(place)),
-                limit: workers.limit(spec),
+                limit: limit.dialogues,
+                limit_reasons: limit.reasons.into_iter().collect(),
             };
             if let Some(why) = capped.as_ref().filter(|_| view.remaining() + view.units_pending > 0) {
                 view.blocked = Some(why.clone());

@@ -67,7 +67,7 @@ mirrored! {
         limits, expects,
     }
 
-    ModelLimit => ModelLimit { model: given, limit }
+    ModelLimit => ModelLimit { model: given, limit, reasons }
 
     NotAsked => NotAsked { run, model, reason }
 
@@ -106,7 +106,7 @@ mirrored! {
 
     ModelView => ModelView {
         model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-        blocked, mean, billed_as, usage, limit, loading,
+        blocked, mean, billed_as, usage, limit, limit_reasons, loading,
     }
 
     ModelUsage => ModelUsage {

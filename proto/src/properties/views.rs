@@ -20,6 +20,7 @@ prop_compose! {
         ModelView {
             model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
             blocked, mean, billed_as, usage, limit, loading: planned % 2 == 1,
+            limit_reasons: vec!["growing".to_owned(); planned as usize % 3],
         }
     }
 }

@@ -57,7 +57,9 @@ prop_compose! {
             reason: model.clone(),
         };
         let not_asked = serves.iter().map(not_asked).collect();
-        let limits = serves.iter().map(|model| ModelLimit { model: format!("m{model}"), limit }).collect();
+        let reasons = || serves.clone();
+        let of_model = |model: &String| ModelLimit { model: format!("m{model}"), limit, reasons: reasons() };
+        let limits = serves.iter().map(of_model).collect();
         WorkerStatus {
             kgfleet, host, serves, expects, in_flight, limit, dialogues, unacknowledged, trouble,
             parked_records: unacknowledged / 2,

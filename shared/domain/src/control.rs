@@ -305,6 +305,9 @@ pub struct ModelView {
     /// Dialogues in flight that all workers together allow its servers now.
     #[serde(default)]
     pub limit: u64,
+    /// Why it is not higher, in the words of the metric of limits, once each.
+    #[serde(default)]
+    pub limit_reasons: Vec<String>,
 }
 
 impl ModelView {

@@ -289,6 +289,9 @@ pub struct ModelLimit {
     /// The name under which its servers know it.
     pub model: String,
     pub limit: u32,
+    /// Why it is not higher, in the words of the metric of limits, once each.
+    #[serde(default)]
+    pub reasons: Vec<String>,
 }
 
 named! {

@@ -173,6 +173,8 @@ fn a_load_moves_the_limits_of_its_address_and_says_when_to_look_again() {
     servers.apply(load(4.0, 0.0), now).unwrap();
     assert_eq!(servers.limit(&key), 5);
     servers.apply(load(4.0, 2.0), now).unwrap();
+    let limits: Vec<_> = servers.limits().map(|(_, limit, reason)| (limit, reason.as_str())).collect();
+    assert_eq!(limits, [(3, "server-queue")]);
     let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
     servers.apply(silent, now).unwrap();
     servers.ended(&key, Some(false));

@@ -384,11 +384,15 @@ fn not_asked((LaneKey { run, model }, reason): (&LaneKey, &String)) -> NotAsked 
 
 /// What the status says of limits. A model may have several servers.
 fn limits_by_model(servers: &Servers) -> Vec<ModelLimit> {
-    let mut limits = BTreeMap::<&str, u32>::new();
-    for (key, limit, _) in servers.limits() {
-        *limits.entry(key.model()).or_default() += limit;
+    let mut limits = BTreeMap::<&str, ModelLimit>::new();
+    for (key, limit, reason) in servers.limits() {
+        let told = limits.entry(key.model()).or_default();
+        told.limit += limit;
+        if !told.reasons.iter().any(|known| known == reason.as_str()) {
+            told.reasons.push(reason.as_str().to_owned());
+        }
     }
-    let told = |(model, limit): (&str, u32)| ModelLimit { model: model.to_owned(), limit };
+    let told = |(model, limit): (&str, ModelLimit)| ModelLimit { model: model.to_owned(), ..limit };
     limits.into_iter().take(LIMITS_TOLD_MAX).map(told).collect()
 }
 

@@ -23,7 +23,7 @@ pub(super) fn show(remote: &Remote, run: Option<&str>, json: bool) -> anyhow::Re
             if json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
-                let head = [Some(view::headline(&found)), view::share(&found)];
+                let head = [Some(view::headline(&found)), view::share(&found), view::limits(&found)];
                 shown::show(&found, head.into_iter().flatten(), &mut out)?;
             }
             return Ok(ExitCode::Success);

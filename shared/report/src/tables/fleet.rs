@@ -2,7 +2,7 @@
 //! values.
 
 use domain::ModelLabel;
-use domain::control::{BenchmarkView, RunPhase, WorkerView};
+use domain::control::{BenchmarkView, ModelView, RunPhase, WorkerView};
 use domain::exchange::WorkerPhase;
 use domain::text::listed;
 use present::table::{Cell, Table, printable};
@@ -76,6 +76,18 @@ pub fn headline(view: &BenchmarkView) -> String {
 pub fn share(view: &BenchmarkView) -> Option<String> {
     let known = !view.submitter.is_empty() && view.priority > 0 && !view.phase.is_over();
     known.then(|| format!("submitted by {}, priority {}", printable(&view.submitter), view.priority))
+}
+
+/// How many dialogues workers allow in flight per model, and why no more; `None` where nobody says, and when it is over.
+pub fn limits(view: &BenchmarkView) -> Option<String> {
+    let limited: Vec<&ModelView> = view.models.iter().filter(|model| model.limit > 0).collect();
+    let told = limited.iter().map(|model| {
+        let reasons: Vec<String> = model.limit_reasons.iter().map(|reason| printable(reason)).collect();
+        let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+        format!("{} {}{why}", printable(model.model.as_str()), model.limit)
+    });
+    let is_known = !limited.is_empty() && !view.phase.is_over();
+    is_known.then(|| format!("in flight at most: {}", listed(told, NAMES_SHOWN_MAX)))
 }
 
 /// Progress of a run and what blocks it, as a line.
@@ -246,8 +258,6 @@ pub fn shortened(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::control::ModelView;
-
     use super::*;
 
     fn model(name: &str, blocked: Option<&str>) -> ModelView {
@@ -286,6 +296,25 @@ mod tests {
         assert_eq!(eta_of_run(&view(Some(65.0), 1)), "1m 05s without 1 blocked model");
         assert!(counts_and_pace(&view(Some(65.0), 3)).contains(", ETA 1m 05s without 3 blocked models, 0/s"));
         assert_eq!(eta_of_run(&view(None, 3)), "-");
+    }
+
+    #[test]
+    fn limits_are_told_with_their_reasons_while_a_run_lasts() {
+        let limited = |name: &str, limit, reasons: &[&str]| ModelView {
+            limit,
+            limit_reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            ..model(name, None)
+        };
+        let models = vec![
+            limited("a", 260, &["server-queue"]),
+            model("b", None),
+            limited("c", 40, &["fixed", "growing"]),
+        ];
+        let view = |phase| BenchmarkView { models: models.clone(), phase, ..BenchmarkView::default() };
+        let told = limits(&view(RunPhase::Active)).unwrap();
+        assert_eq!(told, "in flight at most: a 260 (server-queue), c 40 (fixed, growing)");
+        assert_eq!(limits(&view(RunPhase::Finished)), None);
+        assert_eq!(limits(&BenchmarkView { phase: RunPhase::Active, ..BenchmarkView::default() }), None);
     }
 
     #[test]
