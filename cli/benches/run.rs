@@ -2,7 +2,8 @@
 //!
 //! A simulated server runs in a process of its own; the run has sandboxed evaluation and a durable log, as always.
 //! Prints figures with the bound beside them and asserts nothing. With `-- --long` also a million dialogues, which shows
-//! whether memory grows; with `-- --dialogues N` another number of them in the first part.
+//! whether memory grows; with `-- --dialogues N` another number of them in the first part; with `-- --distinct` only that
+//! part, with answers of which no two are equal, so that none is judged by what is remembered of another.
 //!
 //! All processes share the processors of the machine, the simulator too: for the dialogues per second of two
 //! processors, say `taskset -c 0,1 cargo bench ...` where there are more.
@@ -32,6 +33,9 @@ fn main() {
     let given = arguments.iter().position(|argument| argument == "--dialogues");
     let dialogues = given.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(DIALOGUES);
     println!("{} processors", std::thread::available_parallelism().map_or(0, usize::from));
+    if arguments.iter().any(|argument| argument == "--distinct") {
+        return distinct(dialogues);
+    }
     without_latency(dialogues);
     with_latency();
     if arguments.iter().any(|argument| argument == "--long") {
@@ -47,6 +51,25 @@ fn without_latency(dialogues: usize) {
     line("dialogues per second", &format!("{:.0}", figures.rate), "at least 3 000 on 2 processors");
     tell_cpu(&figures, simulator.cpu().saturating_sub(began));
     tell_memory(&figures);
+}
+
+fn distinct(dialogues: usize) {
+    println!("\n{dialogues} dialogues whose answers all differ, 64 in flight, server without latency");
+    let folder = tempfile::tempdir().expect("a folder");
+    let configuration = folder.path().join("simulator.toml");
+    let text = "[[models]]\nname = \"sim\"\n[models.answers]\nkind = \"skilled\"\ndistinct = true\n";
+    std::fs::write(&configuration, text).expect("a configuration");
+    for (which, tasks) in
+        [("all tasks", Vec::new()), ("tasks without the graph of 98 000 triples", on_small_graphs())]
+    {
+        println!("{which}:");
+        let simulator = Simulator::start(&[configuration.to_str().expect("UTF-8")]);
+        let began = simulator.cpu();
+        let figures = hold(&simulator, dialogues, 64, &tasks);
+        line("dialogues per second", &format!("{:.0}", figures.rate), "at least 5 000 on 2 processors");
+        tell_cpu(&figures, simulator.cpu().saturating_sub(began));
+        tell_memory(&figures);
+    }
 }
 
 fn with_latency() {

@@ -44,12 +44,15 @@ pub struct Skill {
     pub overall: SkillDial,
     /// Dials by task family, as the answer key names them.
     pub families: BTreeMap<String, SkillDial>,
+    /// Whether every answer ends with a line that no other has, as answers of language models differ. Whoever judges them
+    /// can then remember no verdict.
+    pub distinct: bool,
 }
 
 impl Skill {
     /// The same dial for every family.
     pub fn overall(dial: SkillDial) -> Self {
-        Self { overall: dial, families: BTreeMap::new() }
+        Self { overall: dial, ..Self::default() }
     }
 
     pub(super) fn validate(&self, key: &str) -> Result<(), ConfigError> {
@@ -136,14 +139,19 @@ impl AnswerModel for Skilled {
         };
         let KnownCase { family, right, wrong, malformed, rambling } = case;
         let dial = self.skill.families.get(&family).unwrap_or(&self.skill.overall);
-        SimAnswer::complete(match Self::manner(dial, ask) {
+        let text = match Self::manner(dial, ask) {
             Manner::Right => right,
             Manner::Wrong => wrong,
             Manner::Malformed => malformed,
             Manner::Rambling => rambling.unwrap_or_else(|| {
                 filler::prose(&mut Draw::new(&[ask.identity.conversation]), Self::RAMBLING_SENTENCES)
             }),
-        })
+        };
+        if !self.skill.distinct {
+            return SimAnswer::complete(text);
+        }
+        let number = Draw::new(&[ask.identity.conversation, u64::from(ask.identity.round)]).next_u64();
+        SimAnswer::complete(format!("{text}\n\nThis was answer {number:016x}."))
     }
 }
 
@@ -208,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn no_two_distinct_answers_are_equal() {
+        let model = Skilled::new(Skill { distinct: true, ..Skill::default() }, Some(Arc::new(Key)));
+        let answer = |seed| model.answer(&SimAsk::new("m", &[Message::user("solve this")], seed)).text;
+        let texts: std::collections::BTreeSet<String> = (0..100).map(answer).collect();
+        assert_eq!(texts.len(), 100);
+        assert_eq!(answer(7), answer(7), "but the same question has the same answer");
+    }
+
+    #[test]
     fn unknown_exercises_get_a_harmless_answer() {
         let model = Skilled::new(Skill::default(), Some(Arc::new(Key)));
         let answer = model.answer(&SimAsk::new("m", &[Message::user("cook this")], 0));
@@ -218,7 +235,8 @@ mod tests {
     fn families_have_their_own_dial() {
         let sure = SkillDial { right: 1.0, wrong: 0.0, malformed: 0.0, rambling: 0.0, fix: 0.0 };
         let never = SkillDial { right: 0.0, wrong: 1.0, ..sure };
-        let skill = Skill { overall: never, families: BTreeMap::from([("sums".into(), sure)]) };
+        let skill =
+            Skill { overall: never, families: BTreeMap::from([("sums".into(), sure)]), ..Skill::default() };
         let model = Skilled::new(skill, Some(Arc::new(Key)));
         assert!(
             (0..50)
