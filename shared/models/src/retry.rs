@@ -128,7 +128,10 @@ pub async fn complete_with_retry(
     let attempt = || async move {
         request.progress.sent();
         let reply = model.complete(request.clone()).await;
-        request.progress.met(if reply.is_ok() { CallStage::Answered } else { CallStage::Failed });
+        match &reply {
+            Ok(_) => request.progress.answered(),
+            Err(_) => request.progress.met(CallStage::Failed),
+        }
         reply
     };
     repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await

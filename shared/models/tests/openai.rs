@@ -109,6 +109,19 @@ async fn a_stream_is_read_to_its_end() {
 }
 
 #[tokio::test]
+async fn the_first_token_of_a_stream_is_told_and_none_of_an_answer_in_one_piece() {
+    let streamed = CannedAnswer::events(&[&delta(""), &delta("yes"), &last("stop"), "[DONE]"]);
+    let server = CannedServer::start(vec![streamed, whole(&json!("yes"), "stop")]).await;
+    let model = model(&server, |_| ()).await;
+    let asked = question("hello");
+    for first_tokens in [1, 0] {
+        asked.progress.sent();
+        model.complete(asked.clone()).await.unwrap();
+        assert_eq!(asked.progress.take_first_tokens().len(), first_tokens);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_in_one_piece_is_read() {
     let server = CannedServer::start(vec![whole(&json!("<think>hm</think>\nyes"), "stop")]).await;
     let model = model(&server, |config| {

@@ -233,7 +233,7 @@ impl OpenAiCompatible {
         request.progress.met(CallStage::Answered);
         // Some servers ignore the request for a stream, so the response's own type decides.
         if is_event_stream(&response) {
-            stream::read(response, clock, self.api.key()).await
+            stream::read(response, clock, self.api.key(), &request.progress).await
         } else {
             let body = clock.wait(http::read_body(response)).await??;
             answer::read_whole(&body, self.api.key())

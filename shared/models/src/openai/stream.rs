@@ -9,6 +9,7 @@ use crate::chat::ChatReply;
 use crate::deadline::CallClock;
 use crate::error::CallError;
 use crate::http::broken_body;
+use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::sse::{EventTooLarge, SseParser};
 use domain::{FailureCause, RetryAdvice};
@@ -69,6 +70,7 @@ pub(super) async fn read(
     mut response: Response,
     mut clock: CallClock,
     key: Option<&Secret>,
+    progress: &Progress,
 ) -> Result<ChatReply, Rejected> {
     let mut parser = SseParser::default();
     let mut reading = PartialReply::default();
@@ -85,6 +87,9 @@ pub(super) async fn read(
         parser.push(&chunk, |data| reading.event(data, key))?;
         // Keep-alive comments are not progress.
         if std::mem::take(&mut reading.token) {
+            if clock.first_token().is_none() {
+                progress.token();
+            }
             clock.token(Instant::now());
         }
         if reading.done {
