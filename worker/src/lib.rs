@@ -3,10 +3,10 @@
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
 //! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
 //! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
-//! cannot be asked, [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of
-//! records. [`worker`] starts the parts that do the IO: the work
-//! loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`]
-//! provide tasks, evaluators and models.
+//! cannot be asked, [`warm`] for what starts next,
+//! [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of records. [`worker`]
+//! starts the parts that do the IO: the work loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and
+//! [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators and models.
 
 pub mod breaker;
 pub mod config;
@@ -37,6 +37,7 @@ mod trace;
 pub mod until_done;
 pub mod vectors;
 mod vllm;
+pub mod warm;
 mod work;
 pub mod worker;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::exchange::{RunMaterial, WorkExchange};
-use domain::{Ask, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
+use domain::{Ask, ErrorCode, Iteration, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
 use packs::Pack;
 use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
 
@@ -15,6 +15,7 @@ use crate::evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
+use crate::warm::CaseAsked;
 use domain::Backoff;
 
 /// How answers are judged.
@@ -48,6 +49,12 @@ impl RunContext {
     /// The index of a task by its label in the run.
     pub fn task(&self, label: &TaskLabel) -> Option<usize> {
         self.indexes.get(label).copied()
+    }
+
+    /// The case of a dialogue; `None` if the run has no such task.
+    pub fn case(&self, task: &TaskLabel, iteration: Iteration) -> Option<CaseAsked> {
+        let task = self.task(task)?;
+        Some(CaseAsked { task, case: self.tasks[task].case_index(iteration) })
     }
 
     /// A model of the run.

@@ -45,6 +45,16 @@ pub struct NextDialogue {
     pub retry: Option<u64>,
 }
 
+/// A lease with dialogues to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingLease<'s> {
+    pub task: &'s TaskLabel,
+    /// The dialogue that is next.
+    pub next: Iteration,
+    /// Dialogues that have not started, with that one.
+    pub left: usize,
+}
+
 /// Result of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
@@ -140,14 +150,23 @@ impl Slots {
         Granted::New
     }
 
-    /// Starts the next dialogue of a lane: of its oldest lease first, so that units end one by one.
-    pub fn begin(&mut self, lane: &LaneKey) -> Option<NextDialogue> {
+    /// The leases of a lane with dialogues to start, oldest first.
+    pub fn waiting(&self, lane: &LaneKey) -> impl Iterator<Item = WaitingLease<'_>> {
+        let ids = self.queues.get(lane).into_iter().flatten();
+        ids.filter_map(move |id| {
+            let Lease { task, pending, .. } = self.leases.get(id)?;
+            Some(WaitingLease { task, next: *pending.front()?, left: pending.len() })
+        })
+    }
+
+    /// Starts the next dialogue of the lease at this place among the [waiting](Self::waiting) ones of a lane.
+    pub fn begin(&mut self, lane: &LaneKey, place: usize) -> Option<NextDialogue> {
         let queue = self.queues.get_mut(lane)?;
-        let id = Arc::clone(queue.front()?);
+        let id = Arc::clone(queue.get(place)?);
         let lease = self.leases.get_mut(&id)?;
         let iteration = lease.pending.pop_front()?;
         if lease.pending.is_empty() {
-            queue.pop_front();
+            queue.remove(place);
         }
         lease.running.insert(iteration);
         let count = self.counts.entry(lane.clone()).or_default();

@@ -51,10 +51,10 @@ fn a_unit_is_finished_when_every_record_has_its_receipt() {
     let mut slots = Slots::default();
     assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::New);
     assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::Known);
-    let first = slots.begin(&lane("m")).unwrap().tag;
-    let second = slots.begin(&lane("m")).unwrap().tag;
+    let first = slots.begin(&lane("m"), 0).unwrap().tag;
+    let second = slots.begin(&lane("m"), 0).unwrap().tag;
     assert_eq!((first.iteration, second.iteration), (3, 1));
-    assert_eq!(slots.begin(&lane("m")), None);
+    assert_eq!(slots.begin(&lane("m"), 0), None);
     assert!(slots.ended(&first) && slots.ended(&second));
     slots.acknowledged(&second);
     assert_eq!(finished(&slots), []);
@@ -73,11 +73,11 @@ fn a_unit_is_finished_when_every_record_has_its_receipt() {
 fn a_lost_lease_names_what_is_to_be_stopped_and_begins_nothing() {
     let mut slots = Slots::default();
     slots.grant(grant("m", 0, 0..4));
-    let running = slots.begin(&lane("m")).unwrap().tag;
-    let ended = slots.begin(&lane("m")).unwrap().tag;
+    let running = slots.begin(&lane("m"), 0).unwrap().tag;
+    let ended = slots.begin(&lane("m"), 0).unwrap().tag;
     slots.ended(&ended);
     assert_eq!(slots.lost(&lease("m", 0)), std::slice::from_ref(&running));
-    assert_eq!(slots.begin(&lane("m")), None);
+    assert_eq!(slots.begin(&lane("m"), 0), None);
     assert!(!slots.ended(&running));
     slots.acknowledged(&ended);
     assert!(slots.is_told(), "a lost lease is neither finished nor released");
@@ -90,7 +90,7 @@ fn what_is_given_back_waits_for_what_runs_and_for_receipts() {
     let mut slots = Slots::default();
     slots.grant(grant("m", 0, 0..3));
     slots.grant(grant("m", 1, 0..3));
-    let running = slots.begin(&lane("m")).unwrap().tag;
+    let running = slots.begin(&lane("m"), 0).unwrap().tag;
     slots.give_back_all();
     assert_eq!(released(&slots), [lease("m", 1)], "nothing of it ran");
     slots.ended(&running);
@@ -104,7 +104,7 @@ fn what_is_given_back_waits_for_what_runs_and_for_receipts() {
 fn a_dropped_record_gives_its_unit_back() {
     let mut slots = Slots::default();
     slots.grant(grant("m", 0, 0..2));
-    let (a, b) = (slots.begin(&lane("m")).unwrap().tag, slots.begin(&lane("m")).unwrap().tag);
+    let (a, b) = (slots.begin(&lane("m"), 0).unwrap().tag, slots.begin(&lane("m"), 0).unwrap().tag);
     slots.ended(&a);
     slots.dropped(&a);
     slots.ended(&b);
@@ -112,10 +112,27 @@ fn a_dropped_record_gives_its_unit_back() {
     assert_eq!((finished(&slots), released(&slots)), (vec![], vec![lease("m", 0)]));
 }
 
+#[test]
+fn any_lease_that_waits_can_be_next() {
+    let mut slots = Slots::default();
+    slots.grant(grant("m", 0, 0..2));
+    slots.grant(grant("m", 1, 5..6));
+    slots.grant(grant("n", 2, 9..10));
+    let waiting = |slots: &Slots| -> Vec<(Iteration, usize)> {
+        slots.waiting(&lane("m")).map(|waiting| (waiting.next, waiting.left)).collect()
+    };
+    assert_eq!(waiting(&slots), [(0, 2), (5, 1)]);
+    let tag = slots.begin(&lane("m"), 1).unwrap().tag;
+    assert_eq!((tag.lease.unit, tag.iteration), (1, 5));
+    assert_eq!(waiting(&slots), [(0, 2)], "all of the other one has started");
+    assert_eq!(slots.begin(&lane("m"), 1), None);
+    slots.check().unwrap();
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Grant { model: usize, unit: u64, dialogues: u32 },
-    Begin { model: usize },
+    Begin { model: usize, place: usize },
     End { at: usize },
     Acknowledge { at: usize },
     Drop { at: usize },
@@ -132,7 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (model.clone(), unit.clone(), 0..5_u32)
             .prop_map(|(model, unit, dialogues)| Step::Grant { model, unit, dialogues }),
-        8 => model.clone().prop_map(|model| Step::Begin { model }),
+        8 => (model.clone(), 0..3_usize).prop_map(|(model, place)| Step::Begin { model, place }),
         8 => at.clone().prop_map(|at| Step::End { at }),
         8 => at.clone().prop_map(|at| Step::Acknowledge { at }),
         1 => at.prop_map(|at| Step::Drop { at }),
@@ -155,8 +172,8 @@ proptest! {
                 Step::Grant { model, unit, dialogues } => {
                     slots.grant(grant(MODELS[model], unit, 0..dialogues));
                 }
-                Step::Begin { model } => {
-                    if let Some(next) = slots.begin(&lane(MODELS[model])) {
+                Step::Begin { model, place } => {
+                    if let Some(next) = slots.begin(&lane(MODELS[model]), place) {
                         prop_assert!(!lost.contains(&next.tag.lease), "begun after its lease was lost");
                         prop_assert!(begun.insert(next.tag.clone()), "{:?} begun twice", next.tag);
                         running.push(next.tag);

@@ -25,8 +25,9 @@ use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
-use crate::slots::{LaneKey, NextDialogue, Tag};
+use crate::slots::{LaneKey, NextDialogue, Slots, Tag};
 use crate::trace::DialogueTrace;
+use crate::warm::{NextStart, ServerRoom, WAITING_SEEN_MAX, WaitingCase, Warmth};
 
 /// A run, ready or in preparation.
 pub(super) enum RunLoading {
@@ -58,6 +59,20 @@ pub(super) struct ModelLane {
     /// The dialogue context per server; `None` while it is being prepared.
     contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
     in_flight: u32,
+    /// Which of its dialogues starts next, and where.
+    warmth: Warmth,
+}
+
+impl ModelLane {
+    /// Whether all cases that wait are known to one of its servers: the next server that is through with its cases
+    /// would have to read one that another server has read.
+    pub(super) fn lacks_cases(&self, key: &LaneKey, slots: &Slots) -> bool {
+        let mut waiting = slots.waiting(key).take(WAITING_SEEN_MAX);
+        self.servers.len() > 1
+            && waiting.all(|waiting| {
+                self.run.case(waiting.task, waiting.next).is_some_and(|case| !self.warmth.is_new(case))
+            })
+    }
 }
 
 /// The result of preparing a lane for a server.
@@ -85,8 +100,11 @@ impl Work {
                 };
                 let serves = self.offered_as(&spec, now);
                 let (servers, contexts) = (Vec::new(), BTreeMap::new());
-                self.lanes
-                    .insert(key.clone(), ModelLane { run, spec, serves, servers, contexts, in_flight: 0 });
+                let warmth = Warmth::default();
+                self.lanes.insert(
+                    key.clone(),
+                    ModelLane { run, spec, serves, servers, contexts, in_flight: 0, warmth },
+                );
             }
             self.settle_lane(&key, now);
         }
@@ -100,6 +118,7 @@ impl Work {
         lane.serves = serves;
         if lane.servers != servers {
             lane.servers.clone_from(&servers);
+            lane.warmth.keep(&servers);
             // A server that is gone, or serves another model now, will not end its dialogues: they are stopped here.
             let gone =
                 self.running.iter().filter(|(tag, run)| is_of(tag, key) && !servers.contains(&run.server));
@@ -260,20 +279,30 @@ impl Work {
             return false;
         }
         let servers = &self.servers;
-        let free = lane.servers.iter().filter_map(|server| {
+        let ready = lane.servers.iter().filter_map(|server| {
             let context = lane.contexts.get(server)?.as_ref()?;
-            Some((servers.free(server), server, context)).filter(|(free, ..)| *free > 0)
+            let free = servers.free(server);
+            (free > 0).then_some((ServerRoom { server, free }, context))
         });
-        let Some((_, server, context)) = free.max_by_key(|(free, ..)| *free) else { return false };
-        let Some(NextDialogue { tag, task, retry }) = self.ledger.lock().slots.begin(key) else {
-            return false;
+        let (rooms, contexts): (Vec<ServerRoom<'_>>, Vec<&Arc<DialogueContext>>) = ready.unzip();
+        let (next, at) = {
+            let mut ledger = self.ledger.lock();
+            let waiting = ledger.slots.waiting(key).map(|waiting| {
+                let case = lane.run.case(waiting.task, waiting.next);
+                WaitingCase { case, left: waiting.left }
+            });
+            let Some(NextStart { waiting, server }) = lane.warmth.choose(waiting, &rooms, now) else {
+                return false;
+            };
+            (ledger.slots.begin(key, waiting), server)
         };
+        let Some(NextDialogue { tag, task, retry }) = next else { return false };
         let Some(index) = lane.run.task(&task) else {
             self.ledger.lock().slots.dropped(&tag);
             self.trip(key, format!("run {} has no task {task}", key.run), true, now);
             return false;
         };
-        let (server, context) = (server.clone(), Arc::clone(context));
+        let (server, context) = (rooms[at].server.clone(), Arc::clone(contexts[at]));
         lane.in_flight += 1;
         self.servers.begin(&server);
         let lease = &tag.lease;
@@ -293,6 +322,9 @@ impl Work {
             progress: Progress::default(),
         };
         let progress = job.progress.clone();
+        if let Some(case) = lane.run.case(&job.key.task, tag.iteration) {
+            lane.warmth.sent(&server, case, &progress, now);
+        }
         let (dialogue, spooled) = (tag.clone(), !lane.run.material.protected);
         // What is logged meanwhile carries these ids.
         let trace_id = trace.map(|trace| tracing::field::display(trace.id()));

@@ -155,6 +155,7 @@ impl Work {
         let mut pending: BTreeMap<&Serves, u32> = BTreeMap::new();
         let mut hosted: BTreeMap<&Serves, BTreeSet<&ServerKey>> = BTreeMap::new();
         let mut closed: BTreeSet<&Serves> = BTreeSet::new();
+        let mut lacking: BTreeSet<&Serves> = BTreeSet::new();
         for (key, lane) in &self.lanes {
             let count = slots.count(key);
             unresolved -= count.pending;
@@ -167,12 +168,16 @@ impl Work {
             if self.breakers.get(key).is_some_and(|breaker| breaker.is_open(now)) {
                 closed.insert(&lane.serves);
             }
+            if count.pending > 0 && lane.lacks_cases(key, slots) {
+                lacking.insert(&lane.serves);
+            }
         }
         let room = |serves: &Serves, wanted: Wanted| {
             let pending = pending.get(serves).copied().unwrap_or(0) + unresolved;
             let room = (wanted.now + wanted.ahead).saturating_sub(pending);
-            // Less than half of the wanted prefetch is not worth a call while there is something to start.
-            let worth = room >= wanted.ahead / 2 || pending == 0;
+            // Less than half of the wanted prefetch is not worth a call while there is something to start, and each
+            // server has a case of its own.
+            let worth = room >= wanted.ahead / 2 || pending == 0 || lacking.contains(serves);
             if accepting && worth { room } else { 0 }
         };
         let mut offers = Vec::new();

@@ -12,11 +12,27 @@ use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig, WorkerError};
 use crate::at_work::AtWork;
 
 async fn simulator(model: &str) -> SimHandle {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    Simulator::new(SimConfig::new(vec![ModelConfig::new(model)])).unwrap().serve(listener).unwrap()
+    simulator_of(&[model]).await
 }
 
-fn spec(label: &str, name: &str) -> ModelSpec {
+async fn simulator_of(models: &[&str]) -> SimHandle {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let models = models.iter().map(|&model| ModelConfig::new(model)).collect();
+    Simulator::new(SimConfig::new(models)).unwrap().serve(listener).unwrap()
+}
+
+/// The servers that the dialogues of a model were held with.
+fn asked(state: &FailingState, model: &str) -> BTreeSet<String> {
+    let of_model = state.stored.iter().filter(|stored| stored.key.model.as_str() == model);
+    of_model
+        .filter_map(|stored| {
+            let record: domain::Record = serde_json::from_str(&stored.json).unwrap();
+            record.provenance.model.endpoint
+        })
+        .collect()
+}
+
+pub fn spec(label: &str, name: &str) -> ModelSpec {
     let spec = serde_json::json!({"label": label, "connector": "openai-compatible", "model": name});
     serde_json::from_value(spec).unwrap()
 }
@@ -40,15 +56,32 @@ async fn two_servers_of_one_model_share_its_dialogues() {
     let worker = AtWork::start(config(vec![first.base_url(), second.base_url()]), &coordinator);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.stored.len(), 40);
-    let asked: BTreeSet<String> = state
-        .stored
-        .iter()
-        .filter_map(|stored| {
-            let record: domain::Record = serde_json::from_str(&stored.json).unwrap();
-            record.provenance.model.endpoint
-        })
-        .collect();
+    let asked = asked(&state, "m");
     assert_eq!(asked.len(), 2, "{asked:?}");
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+    first.shutdown().await;
+    second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_dialogues_of_a_case_go_to_the_server_that_was_asked_it_first() {
+    // Each has a model of its own, by which the test knows that it was found.
+    let first = simulator_of(&["org/model", "org/first"]).await;
+    let second = simulator_of(&["org/model", "org/second"]).await;
+    let specs = [("m", "org/model"), ("one", "org/first"), ("two", "org/second")];
+    let coordinator = FailingCoordinator::new(specs.map(|(label, name)| spec(label, name)).to_vec());
+    for (iteration, (label, _)) in (0..).zip(specs) {
+        coordinator.unit(label, [iteration]);
+    }
+    let room = WorkerConfig { concurrency: Some(40), ..config(vec![first.base_url(), second.base_url()]) };
+    let worker = AtWork::start(room, &coordinator);
+    let state = coordinator.until("the first dialogue of each model", FailingState::complete).await;
+    let asked_first = asked(&state, "m");
+    coordinator.unit("m", 10..20);
+    coordinator.unit("m", 20..30);
+    let state = coordinator.until("the end", FailingState::complete).await;
+    assert_eq!((state.stored.len(), asked(&state, "m")), (23, asked_first));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
     first.shutdown().await;
