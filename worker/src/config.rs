@@ -15,6 +15,7 @@ use crate::discovery::Endpoints;
 use crate::keys::Keyring;
 use crate::readiness::Readiness;
 use crate::runs::EvaluationMode;
+use crate::tail::HedgeRules;
 use crate::until_done::EndRules;
 
 /// Number of expected models in the status.
@@ -57,6 +58,8 @@ pub struct WorkerConfig {
     pub retry: RetryPolicy,
     /// Time limits of calls and dialogues.
     pub deadlines: Deadlines,
+    /// When a dialogue whose first token does not come is asked again at another of its servers; `None` if never.
+    pub hedge: Option<HedgeRules>,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
     /// Readiness of the worker.
@@ -107,6 +110,7 @@ impl WorkerConfig {
             grace: Duration::from_secs(25),
             retry: RetryPolicy::default(),
             deadlines: Deadlines::default(),
+            hedge: Some(HedgeRules::default()),
             connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
             until_done: None,

@@ -8,26 +8,26 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use domain::dialogue::FailedCall;
+use domain::record::{HedgeEnd, HedgedCall};
 use domain::seed::{dialogue_seed, question_seed, retry_seed};
 use domain::{
-    About, Attempt, DialogueKey, FailureCause, MadeAt, Message, ModelProvenance, Outcome, Prompt, Provenance,
-    Record, Round, Sampling, TaskProvenance,
+    About, Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record,
+    Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
-use models::{ChatModel, ChatRequest, Progress, RetryPolicy, complete_with_retry};
+use models::{ChatRequest, Progress, RetryPolicy, complete_with_retry};
 use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
 use crate::metrics;
+use crate::second::{AskedServer, Asking, SecondServer};
 use crate::trace::{DialogueTrace, RoundAsked};
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
-    /// Who answers.
-    pub model: Arc<dyn ChatModel>,
-    /// The server's name in metrics.
-    pub server: Arc<str>,
+    /// Who answers, and where.
+    pub at: Arc<AskedServer>,
     /// For replayed models: the recorded prompts, which are asked instead of those of the tasks, whatever the verdicts
     /// are. So a replay has the same rounds as the recording.
     pub script: Option<Script>,
@@ -46,8 +46,6 @@ pub struct DialogueContext {
     pub run_seed: u64,
     /// Which model's answers the run judges; `None` if it is not a run of a judge.
     pub about: Option<About>,
-    /// Where the records are made; `None` to say nothing of it.
-    pub made_at: Option<MadeAt>,
     /// Tells the times in records.
     pub now: fn() -> Timestamp,
 }
@@ -97,6 +95,8 @@ pub struct DialogueJob {
     pub trace: Option<DialogueTrace>,
     /// The state of its latest call, for other parts of the worker to read.
     pub progress: Progress,
+    /// Where it is told of a second server, if a call of it is late.
+    pub second: SecondServer,
 }
 
 /// Runs a dialogue from its first prompt. It never fails: every failure is a record with a cause.
@@ -110,7 +110,9 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         system: None,
         rounds: Vec::new(),
         failed_calls: Vec::new(),
-        model: unanswered(context),
+        hedged: Vec::new(),
+        model: unanswered(&context.at),
+        at: &context.at,
         context,
         task: &task,
         job: &job,
@@ -123,7 +125,8 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         Ok(Evaluation { scores, infos, unscored: None }) => Outcome::Scored { scores, infos },
         Err(Failure { cause, message }) => Outcome::Failed { cause, message },
     };
-    let Held { seed, system, rounds, failed_calls, model, .. } = held;
+    let Held { seed, system, rounds, failed_calls, hedged, model, at, .. } = held;
+    let made_at = at.made_at.clone();
     Record {
         attempt: job.attempt,
         started_at,
@@ -132,6 +135,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         rounds,
         outcome,
         failed_calls,
+        hedged,
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {
@@ -146,15 +150,15 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
             sampling: context.sampling.clone(),
             seed,
             about: context.about.clone(),
-            made_at: context.made_at.clone(),
+            made_at,
         },
         key: job.key,
     }
 }
 
 /// The model as far as it is known before it answers.
-fn unanswered(context: &DialogueContext) -> ModelProvenance {
-    let identity = context.model.identity();
+fn unanswered(at: &AskedServer) -> ModelProvenance {
+    let identity = at.model.identity();
     ModelProvenance {
         connector: identity.connector.to_owned(),
         requested: identity.requested.clone(),
@@ -186,10 +190,13 @@ struct Held<'a> {
     system: Option<String>,
     rounds: Vec<Round>,
     failed_calls: Vec<FailedCall>,
+    hedged: Vec<HedgedCall>,
     model: ModelProvenance,
+    /// The server that is asked. Once a second one has answered, later rounds are asked there: it knows what was said.
+    at: &'a AskedServer,
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
     async fn run(&mut self) -> Result<Evaluation, Failure> {
         let context = self.context;
         let key = &self.job.key;
@@ -249,19 +256,21 @@ impl Held<'_> {
             traceparent: self.job.trace.map(|trace| trace.parent_of_call(self.rounds.len() + 1)),
         };
         let (prompted_at, prompted, since) = ((self.context.now)(), Instant::now(), SystemTime::now());
-        let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);
-        let (reply, failed_calls) =
-            tokio::time::timeout(left, call).await.map_err(|_| late(limits.dialogue.as_secs()))?;
+        let asking = Asking::new(self.at, &self.job.second, self.context.now);
+        let call = complete_with_retry(&asking, request, &self.context.retry, self.context.now);
+        let answered = tokio::time::timeout(left, call).await;
+        self.asked(asking);
+        let (reply, failed_calls) = answered.map_err(|_| late(limits.dialogue.as_secs()))?;
         if let Some(trace) = &self.job.trace {
-            let model = self.context.model.identity();
+            let model = self.at.model.identity();
             let (round, retries) = (self.rounds.len() + 1, failed_calls.len());
             let asked = RoundAsked { round, model, sampling: &self.context.sampling, since, retries };
             trace.asked(&asked, reply.as_ref());
         }
         match reply {
             Ok(reply) => {
-                self.model = self.context.model.identity().provenance(&reply);
-                let who = (self.job.key.model.as_str(), &*self.context.server);
+                self.model = self.at.model.identity().provenance(&reply);
+                let who = (self.job.key.model.as_str(), &*self.at.name);
                 let (usage, first_token) = (&reply.answer.usage, reply.first_token);
                 metrics::round_answered(who, kind, prompted.elapsed(), first_token, usage);
                 let text = Arc::from(reply.answer.text.as_str());
@@ -282,6 +291,16 @@ impl Held<'_> {
                 Err(Failure { cause: error.cause, message: error.in_words() })
             }
         }
+    }
+
+    /// Notes where a round was asked.
+    fn asked(&mut self, asking: Asking<'a>) {
+        let (at, calls) = asking.ended();
+        for call in &calls {
+            metrics::hedged_call(self.job.key.model.as_str(), &call.server, call.end == HedgeEnd::Answered);
+        }
+        self.hedged.extend(calls);
+        self.at = at;
     }
 
     /// The conversation so far with `prompt` at its end: the whole history is sent each round.

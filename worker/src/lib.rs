@@ -3,7 +3,7 @@
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
 //! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
 //! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
-//! cannot be asked, [`warm`] for what starts next,
+//! cannot be asked, [`warm`] for what starts next, [`tail`] for calls that are late and asked again ([`second`]),
 //! [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of records. [`worker`]
 //! starts the parts that do the IO: the work loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and
 //! [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators and models.
@@ -31,8 +31,10 @@ pub mod pairs;
 pub mod rate;
 pub mod readiness;
 pub mod runs;
+pub mod second;
 pub mod servers;
 pub mod slots;
+pub mod tail;
 mod trace;
 pub mod until_done;
 pub mod vectors;
@@ -55,6 +57,8 @@ pub use material::EVALUATOR_COMMAND;
 pub use own_server::{OwnServer, ServerCommand, ServerState};
 pub use readiness::Readiness;
 pub use runs::{EvaluationMode, scorer};
+pub use second::{AskedServer, SecondServer};
 pub use service_kit::{Stop, StopReceiver};
+pub use tail::HedgeRules;
 pub use until_done::{EndRules, IdleAfter};
 pub use worker::{Worker, WorkerError, WorkerReport};

@@ -113,6 +113,7 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
             infos: serde_json::Map::new(),
         },
         failed_calls: Vec::new(),
+        hedged: Vec::new(),
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {

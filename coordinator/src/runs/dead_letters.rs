@@ -163,6 +163,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
             ),
         },
         failed_calls: Vec::new(),
+        hedged: Vec::new(),
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {

@@ -75,6 +75,13 @@ pub(crate) fn call_failed(model: &str, cause: FailureCause) {
     counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause.as_str()).increment(1);
 }
 
+/// One of two calls for one answer is over.
+pub(crate) fn hedged_call(model: &str, server: &str, has_won: bool) {
+    let outcome = if has_won { "won" } else { "lost" };
+    let (model, server) = (model.to_owned(), server.to_owned());
+    counter!(HEDGED_CALLS, "model" => model, "server" => server, "outcome" => outcome).increment(1);
+}
+
 /// A prompt was answered.
 pub(crate) fn round_answered(
     (model, server): (&str, &str),

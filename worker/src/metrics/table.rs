@@ -18,6 +18,8 @@ service_kit::metric_table! {
         "Tokens of answered calls as the servers count them: prompt, of these cached, completion, of these reasoning.";
     FAILED_CALLS = counter "kgfleet_worker_failed_calls_total" Count ["model", "cause"]
         "Model calls that failed, counted when they fail; most are repeated.";
+    HEDGED_CALLS = counter "kgfleet_worker_hedged_calls_total" Count ["model", "server", "outcome"]
+        "Calls of rounds that were asked at two servers, because the first token was late: won if their answer counts, else lost. A server that loses most of its calls is a straggler.";
     EVALUATION_SECONDS = histogram "kgfleet_worker_evaluation_duration_seconds" ["class"]
         "Time from an answer to its verdict, waiting included, by task class.";
     EVALUATION_WAIT_SECONDS = histogram "kgfleet_worker_evaluation_wait_seconds" []

@@ -24,8 +24,10 @@ use crate::metrics;
 use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
+use crate::second::{AskedServer, SecondServer};
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, NextDialogue, Slots, Tag};
+use crate::tail::Tail;
 use crate::trace::DialogueTrace;
 use crate::warm::{NextStart, ServerRoom, WAITING_SEEN_MAX, WaitingCase, Warmth};
 
@@ -57,8 +59,10 @@ pub(super) struct ModelLane {
     /// Its current servers.
     pub(super) servers: Vec<ServerKey>,
     /// The dialogue context per server; `None` while it is being prepared.
-    contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
-    in_flight: u32,
+    pub(super) contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
+    pub(super) in_flight: u32,
+    /// Which of its calls are late; `None` if none is to be asked again.
+    pub(super) tail: Option<Tail>,
     /// Which of its dialogues starts next, and where.
     warmth: Warmth,
 }
@@ -100,10 +104,12 @@ impl Work {
                 };
                 let serves = self.offered_as(&spec, now);
                 let (servers, contexts) = (Vec::new(), BTreeMap::new());
+                // A budget of calls is for first calls.
+                let tail = self.config.hedge.filter(|_| spec.calls_per_minute.is_none()).map(Tail::new);
                 let warmth = Warmth::default();
                 self.lanes.insert(
                     key.clone(),
-                    ModelLane { run, spec, serves, servers, contexts, in_flight: 0, warmth },
+                    ModelLane { run, spec, serves, servers, contexts, in_flight: 0, tail, warmth },
                 );
             }
             self.settle_lane(&key, now);
@@ -222,9 +228,13 @@ impl Work {
                 let run = &lane.run;
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
-                let context = DialogueContext {
-                    server: self.servers.label(&server).into(),
+                let at = AskedServer {
                     model: CountedModel::wrap(WithinBudget::wrap(model, &lane.spec, &self.exchange)),
+                    name: self.servers.label(&server).into(),
+                    made_at,
+                };
+                let context = DialogueContext {
+                    at: Arc::new(at),
                     script,
                     evaluator: Arc::clone(&run.evaluator),
                     tasks: Arc::clone(&run.tasks),
@@ -234,7 +244,6 @@ impl Work {
                     deadlines: self.config.deadlines,
                     run_seed: run.material.seed,
                     about: run.material.about.clone(),
-                    made_at,
                     now: machine::now,
                 };
                 if let Some(address) = self.servers.load_to_follow(&server) {
@@ -320,8 +329,9 @@ impl Work {
             retry,
             trace,
             progress: Progress::default(),
+            second: SecondServer::default(),
         };
-        let progress = job.progress.clone();
+        let (progress, second) = (job.progress.clone(), job.second.clone());
         if let Some(case) = lane.run.case(&job.key.task, tag.iteration) {
             lane.warmth.sent(&server, case, &progress, now);
         }
@@ -338,7 +348,9 @@ impl Work {
         metrics::dialogue_began(tag.lease.model.as_str());
         let task = self.dialogues.spawn(holding);
         self.tags.insert(task.id(), tag.clone());
-        self.running.insert(tag, Running { server, task, began: now, trace, progress });
+        let asked_again_at = None;
+        self.running
+            .insert(tag, Running { server, task, began: now, trace, progress, second, asked_again_at });
         self.last_begun = Some(key.clone());
         true
     }

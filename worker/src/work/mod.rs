@@ -2,8 +2,8 @@
 //!
 //! The state machines decide and the loop carries out: [`crate::slots`] for leases, [`crate::servers`] for servers,
 //! [`crate::breaker`] for models that cannot be asked. [`lanes`] prepares and starts the dialogues of a run,
-//! [`records`] handles their results, [`poll`] talks to the coordinator, [`leaving`] sees whether the worker ends by itself,
-//! [`ending`] shuts down.
+//! [`records`] handles their results, [`late`] asks again where no answer begins, [`poll`] talks to the coordinator,
+//! [`leaving`] sees whether the worker ends by itself, [`ending`] shuts down.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 mod ending;
 mod lanes;
+mod late;
 mod leaving;
 mod poll;
 mod records;
@@ -31,12 +32,14 @@ use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Acknowledged, Outbox, Outgoing};
 use crate::runs::HeldRuns;
+use crate::second::SecondServer;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
 use crate::trace::{Delivering, DialogueTrace};
 use crate::until_done::{UntilDone, WorkerEnding};
 use ending::DrainPhase;
 use lanes::{Loaded, ModelLane, Prepared, RunLoading};
+use late::LateCall;
 use leaving::WorkerDoing;
 use poll::{Poll, ReportAnswer};
 use records::{EndedDialogue, Unjudged};
@@ -84,6 +87,9 @@ struct Running {
     began: Instant,
     trace: Option<DialogueTrace>,
     progress: Progress,
+    second: SecondServer,
+    /// The second server, if a call was late.
+    asked_again_at: Option<ServerKey>,
 }
 
 impl Running {
@@ -111,6 +117,8 @@ pub(crate) struct Work {
     preparing: JoinSet<Prepared>,
     dialogues: JoinSet<EndedDialogue>,
     running: BTreeMap<Tag, Running>,
+    /// Late calls that wait for room at another server, the oldest first.
+    late: Vec<LateCall>,
     tags: HashMap<Id, Tag>,
     /// When leases were granted, where dialogues are traced.
     granted: HashMap<LeaseId, SystemTime>,
@@ -170,6 +178,7 @@ impl Work {
             preparing: JoinSet::new(),
             dialogues: JoinSet::new(),
             running: BTreeMap::new(),
+            late: Vec::new(),
             tags: HashMap::new(),
             granted: HashMap::new(),
             delivering: HashMap::new(),
@@ -231,6 +240,7 @@ impl Work {
             self.settle_lanes(now);
         }
         self.review_doubts(now);
+        self.ask_late_again(now);
         self.begin_dialogues(now);
         self.look_at_servers();
         self.release_held_back(false, now);
@@ -282,6 +292,7 @@ impl Work {
             metrics::holdings(leases, pending, self.outbox.unacknowledged());
         }
         self.evict_runs();
+        self.find_late(now);
         let held = self.ledger.lock().slots.held_lanes();
         self.breakers.retain(|lane, breaker| held.contains(lane) || breaker.is_worth_keeping(now));
         self.parked.retain(|lane, _| self.breakers.get(lane).is_some_and(|breaker| breaker.is_open(now)));

@@ -63,6 +63,7 @@ impl Work {
             Ok(Err(_)) | Err(_) => None,
         };
         self.servers.ended(&running.server, refused);
+        self.leave_second(&lane, &running);
         let ended = match ended {
             Ok(ended) => ended,
             // The code that stopped it has updated the ledger.

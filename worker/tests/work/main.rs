@@ -5,6 +5,7 @@
 mod at_work;
 mod delivery;
 mod ending;
+mod late;
 mod leases;
 mod outages;
 mod servers;

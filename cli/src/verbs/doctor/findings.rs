@@ -18,6 +18,11 @@ const SLOW_REPLICA: f64 = 1.5;
 /// Fewest calls of which a pace is told.
 const PACED_CALLS_MIN: usize = 20;
 
+/// A server is a straggler if it loses at least this share of its calls that were made at two servers, and these are at
+/// least so many.
+const STRAGGLER_LOST: f64 = 0.8;
+const STRAGGLER_CALLS_MIN: usize = 5;
+
 /// More of the dialogues' time than this goes into judging.
 const JUDGING: f64 = 0.25;
 
@@ -40,6 +45,7 @@ const NAMED_MAX: usize = 3;
 pub(super) enum Cause {
     Server,
     Replica,
+    Straggler,
     Judging,
     Client,
     Queue,
@@ -51,6 +57,7 @@ impl std::fmt::Display for Cause {
         f.write_str(match self {
             Self::Server => "server",
             Self::Replica => "replica",
+            Self::Straggler => "straggler",
             Self::Judging => "judging",
             Self::Client => "client",
             Self::Queue => "queue",
@@ -138,6 +145,7 @@ pub(super) fn diagnose(dialogues: &[AskedDialogue]) -> Diagnosis {
     found(Cause::Server, refused(&figures));
     found(Cause::Server, slowed(dialogues));
     replicas(dialogues).into_iter().for_each(|message| found(Cause::Replica, Some(message)));
+    stragglers(dialogues).into_iter().for_each(|message| found(Cause::Straggler, Some(message)));
     found(Cause::Judging, judging(&figures));
     found(Cause::Client, client(&figures));
     found(Cause::Queue, empty_places(&figures));
@@ -242,6 +250,25 @@ fn replicas(dialogues: &[AskedDialogue]) -> Vec<String> {
     slow
 }
 
+fn stragglers(dialogues: &[AskedDialogue]) -> Vec<String> {
+    let mut servers = BTreeMap::<&str, (usize, usize)>::new();
+    for call in dialogues.iter().flat_map(|dialogue| &dialogue.hedged) {
+        let (lost, all) = servers.entry(&call.server).or_default();
+        (*lost, *all) = (*lost + usize::from(!call.has_won), *all + 1);
+    }
+    let mut named = Vec::new();
+    for (server, (lost, all)) in servers {
+        if all >= STRAGGLER_CALLS_MIN && lost as f64 >= STRAGGLER_LOST * all as f64 {
+            named.push(format!(
+                "{server} lost {lost} of {all} calls that were made at two servers because no token came ({} or more): look at \
+                 its log, its queue and its GPU",
+                percent(STRAGGLER_LOST)
+            ));
+        }
+    }
+    named
+}
+
 fn judging(figures: &Figures) -> Option<String> {
     (figures.judging > JUDGING).then(|| {
         format!(
@@ -320,7 +347,7 @@ fn median(numbers: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::Call;
+    use super::super::timeline::{Call, CallOfTwo};
     use super::*;
 
     /// What is done to a benchmark of 400 dialogues on eight places, each of five seconds.
@@ -330,10 +357,17 @@ mod tests {
         RefusedCalls,
         SlowerServer,
         SlowReplica,
+        HangingServer,
         SlowJudging,
         SlowClient,
         EmptyPlaces,
         Straggler,
+    }
+
+    /// The calls of a round that was asked at a server that hangs, and at one that answers.
+    fn two_calls(hangs: bool) -> Vec<CallOfTwo> {
+        let call = |server: &str, has_won| CallOfTwo { server: server.to_owned(), has_won };
+        vec![call("m at a", !hangs), call("m at b", hangs)]
     }
 
     /// Eight places that are taken again and again, two at each of four replicas.
@@ -365,6 +399,12 @@ mod tests {
                         ended_s: answered_s + judging,
                         calls: vec![Call { sent_s, answered_s, tokens: Some(100 + u64::from(turn % 7)) }],
                         failed: usize::from(is(Injected::RefusedCalls) && turn % 5 == 0),
+                        hedged: if is(Injected::HangingServer) && turn % 10 == 0 {
+                            // It hangs in all of these but one.
+                            two_calls(place != 0 || turn != 0)
+                        } else {
+                            Vec::new()
+                        },
                     });
                 }
                 (started_s, turn) = (answered_s + judging, turn + 1);
@@ -380,6 +420,7 @@ mod tests {
             (Injected::RefusedCalls, Some(Cause::Server)),
             (Injected::SlowerServer, Some(Cause::Server)),
             (Injected::SlowReplica, Some(Cause::Replica)),
+            (Injected::HangingServer, Some(Cause::Straggler)),
             (Injected::SlowJudging, Some(Cause::Judging)),
             (Injected::SlowClient, Some(Cause::Client)),
             (Injected::EmptyPlaces, Some(Cause::Queue)),
@@ -400,6 +441,7 @@ mod tests {
         let message = |injected| diagnose(&benchmark(injected)).findings.remove(0).message;
         assert!(message(Injected::Straggler).contains("the last ones were m/t/7-49 (125.1 s)"));
         assert!(message(Injected::SlowReplica).contains("2.0 times as long at replica-0"));
+        assert!(message(Injected::HangingServer).starts_with("m at a lost 39 of 40 calls"));
         assert!(message(Injected::RefusedCalls).starts_with("17 % of the calls failed (more than 5 %)"));
         let empty = diagnose(&[]);
         assert_eq!((empty.findings.len(), empty.figures), (0, Figures::default()));

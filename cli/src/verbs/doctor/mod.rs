@@ -6,12 +6,13 @@ mod timeline;
 use std::io::{self, Write};
 
 use domain::DialogueKey;
+use domain::record::{HedgeEnd, HedgedCall};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use self::findings::{Diagnosis, diagnose};
-use self::timeline::{AskedDialogue, Call};
+use self::timeline::{AskedDialogue, Call, CallOfTwo};
 use crate::files::export::ExportSource;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, printable};
@@ -21,9 +22,9 @@ use crate::place::{completing, fetch, names};
 
 /// Say why a benchmark was slow, from the times in its records.
 ///
-/// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, judging, the client, places for
-/// dialogues that stood empty, a long tail. Where none holds, the benchmark is called healthy: the servers were busy all the
-/// time. docs/running.md says what each rule measures. Records of a fleet are fetched first.
+/// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, a straggler, judging, the client,
+/// places for dialogues that stood empty, a long tail. Where none holds, the benchmark is called healthy: the servers were busy all
+/// the time. docs/running.md says what each rule measures. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP, add = completing::runs())]
@@ -47,6 +48,8 @@ struct Timed {
     rounds: Vec<TimedRound>,
     #[serde(default)]
     failed_calls: Vec<IgnoredAny>,
+    #[serde(default)]
+    hedged: Vec<HedgedCall>,
     provenance: TimedProvenance,
 }
 
@@ -106,6 +109,11 @@ impl Timed {
             ended_s: seconds(self.ended_at),
             calls,
             failed,
+            hedged: self
+                .hedged
+                .into_iter()
+                .map(|call| CallOfTwo { server: call.server, has_won: call.end == HedgeEnd::Answered })
+                .collect(),
         }
     }
 }

@@ -19,6 +19,16 @@ pub(super) struct AskedDialogue {
     pub calls: Vec<Call>,
     /// Calls that failed.
     pub failed: usize,
+    /// Calls of rounds that were asked at two servers.
+    pub hedged: Vec<CallOfTwo>,
+}
+
+/// One of two calls for one answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallOfTwo {
+    pub server: String,
+    /// Whether its answer counts.
+    pub has_won: bool,
 }
 
 /// A call that was answered.
@@ -153,6 +163,7 @@ mod tests {
             ended_s,
             calls: vec![call],
             failed: 0,
+            hedged: Vec::new(),
         }
     }
 

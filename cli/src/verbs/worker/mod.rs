@@ -25,7 +25,7 @@ use worker::{
 };
 
 use crate::engine::worker::tell_lack;
-use crate::kit::arguments::{Concurrency, concurrency, seconds};
+use crate::kit::arguments::{Concurrency, Hedging, concurrency, hedging, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
 use crate::kit::serving::{Traces, bind};
@@ -96,6 +96,10 @@ pub struct Arguments {
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
     concurrency: Concurrency,
+    /// Ask a dialogue whose first token does not come also at another of this worker's servers of its model, and take the
+    /// answer that begins first: `on` or `off`. That is at most one call in twenty, and none to a provider.
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = hedging)]
+    hedge: Hedging,
     /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
@@ -185,6 +189,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         keys: Some(keys),
         sandbox: sandbox.in_force,
         concurrency: arguments.concurrency.0,
+        hedge: arguments.hedge.0,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),
         spool: Some(SpoolConfig {

@@ -293,6 +293,11 @@ impl ChatModel for OpenAiCompatible {
     }
 }
 
+/// Whether the server at this address belongs to a provider that this connector knows, and not to whoever benchmarks.
+pub fn is_a_providers(endpoint: &str) -> bool {
+    http::api_base(endpoint).is_ok_and(|base| names::are_the_providers(&base))
+}
+
 fn is_event_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
@@ -319,5 +324,11 @@ mod tests {
             assert_eq!((model.chat.url(), model.api.route_beside("health").url()), (chat, health));
         }
         assert!(OpenAiCompatible::new(OpenAiConfig::new("h:8000", "m")).is_err());
+    }
+
+    #[test]
+    fn a_provider_is_known_by_its_address() {
+        let known = ["https://api.openai.com/v1", "http://10.0.0.1:8000/v1", "h:8000"].map(is_a_providers);
+        assert_eq!(known, [true, false, false]);
     }
 }
