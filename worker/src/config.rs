@@ -60,6 +60,8 @@ pub struct WorkerConfig {
     pub deadlines: Deadlines,
     /// When a dialogue whose first token does not come is asked again at another of its servers; `None` if never.
     pub hedge: Option<HedgeRules>,
+    /// Whether discovered servers are asked the [canary prompts](domain::canary) when they have loaded a model.
+    pub canaries: bool,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
     /// Readiness of the worker.
@@ -111,6 +113,7 @@ impl WorkerConfig {
             retry: RetryPolicy::default(),
             deadlines: Deadlines::default(),
             hedge: Some(HedgeRules::default()),
+            canaries: false,
             connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
             until_done: None,

@@ -4,11 +4,13 @@
 //! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
 //! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
 //! cannot be asked, [`warm`] for what starts next, [`tail`] for calls that are late and asked again ([`second`]),
+//! [`likeness`] for servers that answer canary prompts ([`canary`]) unlike the others,
 //! [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of records. [`worker`]
 //! starts the parts that do the IO: the work loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and
 //! [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators and models.
 
 pub mod breaker;
+pub mod canary;
 pub mod config;
 pub mod connect;
 mod counted;
@@ -20,6 +22,7 @@ mod instance;
 pub mod keeper;
 pub mod keys;
 pub mod ledger;
+pub mod likeness;
 pub mod limiter;
 mod looks;
 pub mod material;

@@ -10,12 +10,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::exchange::UNIT_DIALOGUES_MAX;
-use domain::{Connector, InFlightBounds, MadeAt, ModelSpec, WorkerId};
+use domain::{CanaryPrint, Connector, InFlightBounds, MadeAt, ModelSpec, WorkerId};
 use models::{Secret, ServedModel};
 use reqwest::Url;
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
+use crate::likeness::Likeness;
 use crate::limiter::{LimitReason, Limiter, LoadLook};
 use crate::metrics::ServerSight;
 use crate::vllm::Loads;
@@ -107,6 +108,8 @@ pub enum News {
         endpoint: String,
         version: String,
     },
+    /// It has loaded a model, and answers the canary prompts so; `None` if it does not.
+    Canaries { endpoint: String, model: String, print: Option<CanaryPrint> },
     /// The server that the worker started itself has ended, and starts again.
     Restarting { reason: String },
     /// The server that the worker started itself has ended for good.
@@ -170,6 +173,7 @@ pub struct Servers {
     looks: BTreeMap<String, LoadLook>,
     /// The model behind each name when it was first seen.
     roots: BTreeMap<String, String>,
+    likeness: Likeness,
     no_addresses: Option<String>,
     /// Why the worker's own server ended, until it answers again.
     restarting: Option<String>,
@@ -235,7 +239,10 @@ impl Servers {
                     Some(_) => format!("{endpoint} does not answer any more: {reason}"),
                 });
             }
-            News::Removed { endpoint } => drop(self.endpoints.remove(&endpoint)),
+            News::Removed { endpoint } => {
+                self.endpoints.remove(&endpoint);
+                self.likeness.removed(&endpoint);
+            }
             News::Load { endpoint, loads } => {
                 for (key, server) in at_address(&mut self.servers, &endpoint) {
                     server.limiter.told(loads.of(key.model()).occupancy(), server.in_flight);
@@ -248,6 +255,13 @@ impl Servers {
             News::NoAddresses { reason } => self.no_addresses = Some(reason),
             News::Version { endpoint, version } => {
                 self.endpoints.entry(endpoint).or_default().version = Some(version);
+            }
+            News::Canaries { endpoint, model, print } => {
+                self.endpoints.entry(endpoint.clone()).or_default();
+                let name = format!("{model} at {}", self.place(&endpoint));
+                for unlike in self.likeness.loaded(&model, &endpoint, name, print) {
+                    tracing::warn!("{unlike}");
+                }
             }
             News::Restarting { reason } => self.restarting = Some(reason),
             News::Lost { reason } => self.lost = Some(reason),
@@ -344,12 +358,14 @@ impl Servers {
     /// Where records of a server are made, with what it says of itself.
     pub fn made_at(&self, key: &ServerKey, made_at: MadeAt) -> MadeAt {
         let ServerKey::Found { endpoint, model } = key else { return made_at.bounded() };
+        let canary = self.likeness.print(model, endpoint).map(ToString::to_string);
         let Some(endpoint) = self.endpoints.get(endpoint) else { return made_at.bounded() };
         let served = endpoint.models.iter().flatten().find(|served| served.id == *model);
         let weights = served.and_then(|served| served.root.clone());
         let revision =
             made_at.revision.or_else(|| weights.as_deref().and_then(revision_of).map(str::to_owned));
-        MadeAt { server_version: endpoint.version.clone(), weights, revision, ..made_at }.bounded()
+        let server_version = endpoint.version.clone();
+        MadeAt { server_version, weights, revision, canary, ..made_at }.bounded()
     }
 
     /// Starts tracking a server; `concurrency` is the model's setting.
@@ -505,6 +521,11 @@ impl Servers {
             load: None,
         }));
         sights
+    }
+
+    /// Which servers of a model answer alike.
+    pub fn likeness(&self) -> &Likeness {
+        &self.likeness
     }
 
     /// Whether no server has answered yet, so that all of them may be loading.

@@ -8,6 +8,7 @@ use domain::{ErrorCode, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::canary::CanaryAsker;
 use crate::config::{SpoolConfig, WorkerConfig};
 use crate::discovery::{Discovery, Endpoints, normal};
 use crate::instance::Instance;
@@ -125,7 +126,9 @@ impl Worker {
         let (keeper, renewals) =
             Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;
         let (tell, news) = mpsc::channel(NEWS_WAITING_MAX);
-        let discovery = Discovery::start(config.endpoints.clone(), config.server_key.clone(), tell);
+        let (key, expected) = (config.server_key.clone(), config.expected_models.clone());
+        let canaries = config.canaries.then(|| CanaryAsker::new(expected, key.clone()));
+        let discovery = Discovery::start(config.endpoints.clone(), key, canaries, tell);
         let runs = Arc::new(HeldRuns::new(
             Arc::clone(&exchange),
             config.evaluation.clone(),

@@ -35,6 +35,15 @@ pub fn hedging(text: &str) -> Result<Hedging, String> {
     Ok(Hedging(is_on(text)?.then(HedgeRules::default)))
 }
 
+/// Whether servers are asked the canary prompts.
+#[derive(Clone, Copy, Debug)]
+pub struct AsksCanaries(pub bool);
+
+/// Parses `on` or `off`.
+pub fn canaries(text: &str) -> Result<AsksCanaries, String> {
+    is_on(text).map(AsksCanaries)
+}
+
 fn is_on(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),

@@ -176,6 +176,7 @@ const CASES: &[Wrong] = &[
         ["invalid value '0'", "--concurrency", "`auto` or a number from 1"],
     ),
     wrong("worker --hedge maybe", "", USAGE, ["invalid value 'maybe'", "--hedge", "`on` or `off`"]),
+    wrong("worker --canaries few", "", USAGE, ["invalid value 'few'", "--canaries", "`on` or `off`"]),
     wrong("run --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
     wrong("plan quick --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
     wrong("run --endpoint http://127.0.0.1:9", "", USAGE, ["--model", "required", "Usage"]),

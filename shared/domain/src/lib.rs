@@ -7,13 +7,14 @@
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
-//! [`spelling`] offers names in place of a wrong one.
+//! [`canary`] says whether servers answer alike, [`spelling`] offers names in place of a wrong one.
 
 #[macro_use]
 mod named;
 
 pub mod backoff;
 pub mod caller;
+pub mod canary;
 pub mod chat;
 pub mod comparison;
 pub mod control;
@@ -43,6 +44,7 @@ pub mod uid;
 pub mod usage;
 
 pub use backoff::Backoff;
+pub use canary::CanaryPrint;
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, DialogueTime, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};

@@ -50,6 +50,9 @@ pub struct MadeAt {
     /// The revision of these weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// How the server answered the canary prompts when it was loaded: a [`CanaryPrint`](crate::CanaryPrint).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<String>,
     /// The kind of GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
@@ -79,6 +82,7 @@ impl MadeAt {
             server_image: text(self.server_image),
             weights: text(self.weights),
             revision: text(self.revision),
+            canary: text(self.canary),
             gpu: text(self.gpu),
             gpus: self.gpus.filter(|gpus| *gpus > 0),
             node: text(self.node),
@@ -100,6 +104,7 @@ impl MadeAt {
             ("server command", text(&self.server_command)),
             ("weights", text(&self.weights)),
             ("revision", text(&self.revision)),
+            ("canary answers", text(&self.canary)),
             ("GPUs", gpus),
             ("node", text(&self.node)),
         ]

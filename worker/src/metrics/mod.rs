@@ -172,6 +172,15 @@ pub(crate) fn servers(sights: &[ServerSight<'_>]) {
     frame::state("servers", frame);
 }
 
+/// Replaces the series of all servers that answered the canary prompts: model, name, and prompts answered differently.
+pub(crate) fn canaries<'a>(sights: impl Iterator<Item = (&'a str, &'a str, usize)>) {
+    let mut frame = Frame::default();
+    for (serves, name, differing) in sights {
+        frame.set(SERVER_CANARIES, &[("server", name), ("serves", serves)], differing as f64);
+    }
+    frame::state("canaries", frame);
+}
+
 /// What the worker does, for how long, how long loading took, and the GPUs of its server.
 pub(crate) fn doing(phase: WorkerPhase, time: Duration, loaded_in: Option<Duration>, gpus: u32) {
     let mut frame = Frame::default();

@@ -78,6 +78,8 @@ service_kit::metric_table! {
         "Whether a discovered model server answers.";
     SERVER_MISTAKEN = gauge "kgfleet_server_model_mismatch" Count ["server", "serves"]
         "1 while a server serves another model under the name of one that it served before.";
+    SERVER_CANARIES = gauge "kgfleet_server_canaries_differing" Count ["server", "serves"]
+        "Canary prompts, of eight, that the server answers unlike most of the worker's other servers of its model, or unlike it did before it was loaded last; more than four are a reason to look.";
     SERVER_RUNNING = gauge "kgfleet_server_running_requests" Count ["server", "serves"]
         "Requests that the server works on, of all its clients; vLLM's own number.";
     SERVER_WAITING = gauge "kgfleet_server_waiting_requests" Count ["server", "serves"]

@@ -54,6 +54,21 @@ fn records_say_what_the_server_says_of_itself() {
 }
 
 #[test]
+fn records_say_how_the_server_answered_canary_prompts_when_it_was_loaded() {
+    let (mut servers, now) = (servers(&[]), Instant::now());
+    let print = CanaryPrint::of(&domain::canary::PROMPTS.map(str::to_owned));
+    let told = |print| News::Canaries { endpoint: "http://a".to_owned(), model: "m".to_owned(), print };
+    servers.apply(told(print.clone()), now).unwrap();
+    servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+    let key = servers.of_model("m", now).remove(0);
+    let canary = |servers: &Servers| servers.made_at(&key, MadeAt::default()).canary;
+    assert_eq!(canary(&servers), print.map(|print| print.to_string()));
+    assert_eq!(servers.likeness().sights().collect::<Vec<_>>(), [("m", "m at http://a", 0)]);
+    servers.apply(told(None), now).unwrap();
+    assert_eq!(canary(&servers), None);
+}
+
+#[test]
 fn a_server_of_other_models_is_refused_with_what_to_do() {
     let (mut servers, now) = (servers(&["wanted"]), Instant::now());
     let error = servers.apply(listed("http://a", &[("other", "org/other")]), now).unwrap_err().to_string();

@@ -259,6 +259,19 @@ impl Work {
         }
     }
 
+    /// Has all lanes connect again to a server that may have been loaded anew: later records say so.
+    pub(super) fn connect_again(&mut self, address: &str) {
+        if self.config.made_at.is_none() {
+            return;
+        }
+        let is_there =
+            |server: &ServerKey| matches!(server, ServerKey::Found { endpoint, .. } if endpoint == address);
+        for lane in self.lanes.values_mut() {
+            // What is being prepared will know.
+            lane.contexts.retain(|server, context| context.is_none() || !is_there(server));
+        }
+    }
+
     /// Starts as many dialogues as there is room for, one of each lane in turn.
     pub(super) fn begin_dialogues(&mut self, now: Instant) {
         if !self.outbox.has_room() {

@@ -220,6 +220,9 @@ impl Work {
                 Event::News(news) => {
                     // Loads move limits and no lanes, and come often.
                     self.unsettled |= !matches!(news, News::Load { .. });
+                    if let News::Version { endpoint, .. } | News::Canaries { endpoint, .. } = &news {
+                        self.connect_again(endpoint);
+                    }
                     self.servers.apply(news, Instant::now())?;
                 }
                 Event::Loaded(loaded) => self.loaded(loaded, Instant::now()),
@@ -280,6 +283,7 @@ impl Work {
         self.unsettled = true; // Servers are given up and breakers close by the clock.
         self.servers.look_at_hosted();
         metrics::servers(&self.servers.sights());
+        metrics::canaries(self.servers.likeness().sights());
         metrics::doing(self.doing.phase, self.doing.time(now), self.doing.loaded_in, self.config.gpus);
         {
             let mut ledger = self.ledger.lock();

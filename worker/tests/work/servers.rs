@@ -37,7 +37,7 @@ pub fn spec(label: &str, name: &str) -> ModelSpec {
     serde_json::from_value(spec).unwrap()
 }
 
-fn config(endpoints: Vec<String>) -> WorkerConfig {
+pub fn config(endpoints: Vec<String>) -> WorkerConfig {
     WorkerConfig {
         endpoints: Endpoints::Listed(endpoints),
         concurrency: Some(4),

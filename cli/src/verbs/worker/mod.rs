@@ -25,7 +25,7 @@ use worker::{
 };
 
 use crate::engine::worker::tell_lack;
-use crate::kit::arguments::{Concurrency, Hedging, concurrency, hedging, seconds};
+use crate::kit::arguments::{AsksCanaries, Concurrency, Hedging, canaries, concurrency, hedging, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
 use crate::kit::serving::{Traces, bind};
@@ -100,6 +100,10 @@ pub struct Arguments {
     /// answer that begins first: `on` or `off`. That is at most one call in twenty, and none to a provider.
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = hedging)]
     hedge: Hedging,
+    /// Ask servers, but no provider, eight short questions each time they have loaded a model, and warn of one that answers
+    /// unlike the others or unlike before: `on` or `off`.
+    #[arg(long, value_name = "on|off", env = "KGFLEET_CANARIES", default_value = "on", value_parser = canaries)]
+    canaries: AsksCanaries,
     /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
@@ -190,6 +194,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         sandbox: sandbox.in_force,
         concurrency: arguments.concurrency.0,
         hedge: arguments.hedge.0,
+        canaries: arguments.canaries.0,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),
         spool: Some(SpoolConfig {

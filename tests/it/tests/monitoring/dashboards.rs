@@ -49,10 +49,11 @@ fn panels_name_metrics_and_labels_that_exist() {
 }
 
 /// Metrics that no panel shows: for alerts, for people's own queries.
-const KEPT_FOR_QUERIES: [&str; 5] = [
+const KEPT_FOR_QUERIES: [&str; 6] = [
     "kgfleet_tokens_total",
     "kgfleet_run_created_timestamp_seconds",
     "kgfleet_worker_hedged_calls_total",
+    "kgfleet_server_canaries_differing",
     "kgfleet_server_prompt_tokens_total",
     "process_threads",
 ];
