@@ -1,9 +1,11 @@
-//! Why a benchmark was slow: rules over its times. Each compares one number with one bound, so that a reader can judge it.
+//! Why a benchmark was slow, and whether its replicas answer alike: rules over its records. Each compares one number with
+//! one bound, so that a reader can judge it.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::drift::drifts;
 use super::timeline::{AskedDialogue, Timeline};
 
 /// More failed calls than this, as a share of all calls, are the server's or the network's fault.
@@ -46,6 +48,7 @@ pub(super) enum Cause {
     Server,
     Replica,
     Straggler,
+    Drift,
     Judging,
     Client,
     Queue,
@@ -58,6 +61,7 @@ impl std::fmt::Display for Cause {
             Self::Server => "server",
             Self::Replica => "replica",
             Self::Straggler => "straggler",
+            Self::Drift => "drift",
             Self::Judging => "judging",
             Self::Client => "client",
             Self::Queue => "queue",
@@ -146,6 +150,7 @@ pub(super) fn diagnose(dialogues: &[AskedDialogue]) -> Diagnosis {
     found(Cause::Server, slowed(dialogues));
     replicas(dialogues).into_iter().for_each(|message| found(Cause::Replica, Some(message)));
     stragglers(dialogues).into_iter().for_each(|message| found(Cause::Straggler, Some(message)));
+    drifts(dialogues).into_iter().for_each(|message| found(Cause::Drift, Some(message)));
     found(Cause::Judging, judging(&figures));
     found(Cause::Client, client(&figures));
     found(Cause::Queue, empty_places(&figures));
@@ -347,7 +352,7 @@ fn median(numbers: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{Call, CallOfTwo};
+    use super::super::timeline::{Call, CallOfTwo, ScoredCase};
     use super::*;
 
     /// What is done to a benchmark of 400 dialogues on eight places, each of five seconds.
@@ -358,6 +363,7 @@ mod tests {
         SlowerServer,
         SlowReplica,
         HangingServer,
+        WorseReplica,
         SlowJudging,
         SlowClient,
         EmptyPlaces,
@@ -405,6 +411,13 @@ mod tests {
                         } else {
                             Vec::new()
                         },
+                        scored: Some(ScoredCase {
+                            task: "run t".to_owned(),
+                            case: (turn % 5).to_string(),
+                            score: if is(Injected::WorseReplica) && place < 2 { 0.4 } else { 0.8 }
+                                + 0.05 * f64::from((turn / 5 + place) % 3),
+                        }),
+                        canary: None,
                     });
                 }
                 (started_s, turn) = (answered_s + judging, turn + 1);
@@ -421,6 +434,7 @@ mod tests {
             (Injected::SlowerServer, Some(Cause::Server)),
             (Injected::SlowReplica, Some(Cause::Replica)),
             (Injected::HangingServer, Some(Cause::Straggler)),
+            (Injected::WorseReplica, Some(Cause::Drift)),
             (Injected::SlowJudging, Some(Cause::Judging)),
             (Injected::SlowClient, Some(Cause::Client)),
             (Injected::EmptyPlaces, Some(Cause::Queue)),
@@ -442,6 +456,7 @@ mod tests {
         assert!(message(Injected::Straggler).contains("the last ones were m/t/7-49 (125.1 s)"));
         assert!(message(Injected::SlowReplica).contains("2.0 times as long at replica-0"));
         assert!(message(Injected::HangingServer).starts_with("m at a lost 39 of 40 calls"));
+        assert!(message(Injected::WorseReplica).starts_with("model m scores 0.40"));
         assert!(message(Injected::RefusedCalls).starts_with("17 % of the calls failed (more than 5 %)"));
         let empty = diagnose(&[]);
         assert_eq!((empty.findings.len(), empty.figures), (0, Figures::default()));

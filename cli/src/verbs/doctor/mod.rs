@@ -1,18 +1,19 @@
 //! `kgfleet doctor`.
 
+mod drift;
 mod findings;
 mod timeline;
 
 use std::io::{self, Write};
 
-use domain::DialogueKey;
 use domain::record::{HedgeEnd, HedgedCall};
+use domain::{DialogueKey, MadeAt, RunId, Scores, TaskProvenance};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use self::findings::{Diagnosis, diagnose};
-use self::timeline::{AskedDialogue, Call, CallOfTwo};
+use self::timeline::{AskedDialogue, Call, CallOfTwo, ScoredCase};
 use crate::files::export::ExportSource;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, printable};
@@ -20,11 +21,12 @@ use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::remote::MaybeRemote;
 use crate::place::{completing, fetch, names};
 
-/// Say why a benchmark was slow, from the times in its records.
+/// Say why a benchmark was slow, and which replicas answer unlike the others.
 ///
-/// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, a straggler, judging, the client,
-/// places for dialogues that stood empty, a long tail. Where none holds, the benchmark is called healthy: the servers were busy all
-/// the time. docs/running.md says what each rule measures. Records of a fleet are fetched first.
+/// Rules with numbers name a cause: servers that refuse calls or become slower, one slow replica, a straggler, a replica whose
+/// scores or canary answers are unlike those of the others, judging, the client, places for dialogues that stood empty, a
+/// long tail. Where none holds, the benchmark is called healthy: the servers were busy all the time. docs/running.md says
+/// what each rule measures. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[arg(help = names::HELP, add = completing::runs())]
@@ -38,7 +40,7 @@ pub struct Arguments {
     data: DataDir,
 }
 
-/// The part of a record that tells of time.
+/// The part of a record that tells of times and scores.
 #[derive(Deserialize)]
 struct Timed {
     key: DialogueKey,
@@ -50,7 +52,14 @@ struct Timed {
     failed_calls: Vec<IgnoredAny>,
     #[serde(default)]
     hedged: Vec<HedgedCall>,
+    outcome: TimedOutcome,
     provenance: TimedProvenance,
+}
+
+#[derive(Deserialize)]
+struct TimedOutcome {
+    #[serde(default)]
+    scores: Scores,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +84,10 @@ struct TimedAnswer {
 
 #[derive(Deserialize)]
 struct TimedProvenance {
+    task: TaskProvenance,
     model: TimedModel,
+    #[serde(default)]
+    made_at: Option<MadeAt>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +97,16 @@ struct TimedModel {
 }
 
 impl Timed {
-    fn asked(self) -> AskedDialogue {
+    /// A dialogue of the run with this name.
+    fn asked(self, run: &RunId) -> AskedDialogue {
+        let task = &self.provenance.task;
+        let score = report::input::headline_score(&task.class, &task.version, &self.outcome.scores);
+        let scored = score.map(|score| ScoredCase {
+            // Runs of a judged benchmark ask other questions under equal names.
+            task: format!("{run} {}", self.key.task),
+            case: task.case.clone(),
+            score,
+        });
         let seconds = |at: Timestamp| at.as_microsecond() as f64 / 1e6;
         let mut failed = self.failed_calls.len();
         let mut calls = Vec::with_capacity(self.rounds.len());
@@ -114,6 +135,8 @@ impl Timed {
                 .into_iter()
                 .map(|call| CallOfTwo { server: call.server, has_won: call.end == HedgeEnd::Answered })
                 .collect(),
+            scored,
+            canary: self.provenance.made_at.and_then(|made_at| made_at.canary),
         }
     }
 }
@@ -124,8 +147,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
     let mut dialogues = Vec::new();
     for (dir, manifest) in runs {
+        let run = manifest.run.clone();
         for read in ExportSource::open(dir, manifest)?.parts::<Timed>() {
-            dialogues.push(read?.asked());
+            dialogues.push(read?.asked(&run));
         }
     }
     let diagnosis = diagnose(&dialogues);

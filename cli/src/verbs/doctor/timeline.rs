@@ -21,6 +21,19 @@ pub(super) struct AskedDialogue {
     pub failed: usize,
     /// Calls of rounds that were asked at two servers.
     pub hedged: Vec<CallOfTwo>,
+    /// `None` if it has no headline score.
+    pub scored: Option<ScoredCase>,
+    /// How the server had answered the canary prompts, if it was asked.
+    pub canary: Option<String>,
+}
+
+/// The headline score of a dialogue, and what it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ScoredCase {
+    /// The task, with its run.
+    pub task: String,
+    pub case: String,
+    pub score: f64,
 }
 
 /// One of two calls for one answer.
@@ -164,6 +177,8 @@ mod tests {
             calls: vec![call],
             failed: 0,
             hedged: Vec::new(),
+            scored: None,
+            canary: None,
         }
     }
 

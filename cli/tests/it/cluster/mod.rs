@@ -5,6 +5,7 @@ mod attacker;
 mod bad_input;
 mod chaos;
 mod draining;
+mod drifting;
 mod dying;
 mod killers;
 mod logins;
