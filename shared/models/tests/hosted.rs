@@ -68,12 +68,22 @@ async fn anthropic_asks_and_reads() {
         (asked.header("x-api-key"), asked.header("anthropic-version")),
         (Some(KEY), Some("2023-06-01"))
     );
+    let kept = |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
     assert_eq!(
         asked.body,
-        json!({"model": "claude-x", "max_tokens": 100, "system": "be brief", "temperature": 0.5, "top_p": 0.9, "top_k": 5,
-            "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
-            "stop_sequences": ["END"], "output_config": {"effort": "low"}})
+        json!({"model": "claude-x", "max_tokens": 100, "system": kept("be brief"), "temperature": 0.5, "top_p": 0.9, "top_k": 5,
+            "messages": [{"role": "user", "content": kept("a")}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
+            "stop_sequences": ["END"], "output_config": {"effort": "low"}}),
+        "what follow-ups begin with is marked for the prompt cache"
     );
+}
+
+#[tokio::test]
+async fn an_empty_text_is_marked_for_no_cache() {
+    let body = json!({"content": [], "stop_reason": "end_turn"});
+    let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
+    anthropic(&server).complete(question("")).await.unwrap();
+    assert_eq!(server.asked()[0].body["messages"], json!([{"role": "user", "content": ""}]));
 }
 
 #[tokio::test]

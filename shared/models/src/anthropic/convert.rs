@@ -2,14 +2,16 @@
 
 use domain::{FinishReason, Role, Sampling, Usage};
 
-use super::wire::{MessagesBody, MessagesReply, OutputConfig, WireMessage};
+use super::wire::{MessagesBody, MessagesReply, OutputConfig, WireContent, WireMessage};
 use crate::chat::{ChatReply, ChatRequest};
 use crate::dialect;
 use crate::error::CallError;
 use crate::http::{unparsable, unserialisable};
 use crate::secret::Secret;
 
-/// Serialises a request.
+/// Serialises a request. Instructions and the first message are marked for the prompt cache: the other iterations of a
+/// case and the later rounds of a dialogue begin with them. The provider caches nothing below a thousand tokens, marked
+/// or not.
 ///
 /// # Errors
 /// A sampling field is set that the API does not have.
@@ -25,12 +27,20 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
     let body = MessagesBody {
         model,
         max_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
-        system: dialect::instructions(request),
+        system: dialect::instructions(request).map(WireContent::cached),
         messages: request
             .messages
             .iter()
             .filter(|message| message.role != Role::System)
-            .map(|message| WireMessage { role: message.role, content: &message.content })
+            .enumerate()
+            .map(|(place, message)| {
+                let text = message.content.as_str();
+                let content = match place {
+                    0 => WireContent::cached(text),
+                    _ => WireContent::Plain(text.into()),
+                };
+                WireMessage { role: message.role, content }
+            })
             .collect(),
         temperature: sampling.temperature,
         top_p: sampling.top_p,

@@ -1,5 +1,7 @@
 //! The JSON of Anthropic's Messages API.
 
+use std::borrow::Cow;
+
 use domain::Role;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,7 @@ pub(super) struct MessagesBody<'a> {
     pub(super) max_tokens: u32,
     /// There is no system role; instructions have a field of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) system: Option<String>,
+    pub(super) system: Option<WireContent<'a>>,
     pub(super) messages: Vec<WireMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f64>,
@@ -27,7 +29,41 @@ pub(super) struct MessagesBody<'a> {
 #[derive(Serialize)]
 pub(super) struct WireMessage<'a> {
     pub(super) role: Role,
-    pub(super) content: &'a str,
+    pub(super) content: WireContent<'a>,
+}
+
+/// A text of a request.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum WireContent<'a> {
+    Plain(Cow<'a, str>),
+    /// The provider keeps everything up to its end in its prompt cache for some minutes.
+    Cached([CachedText<'a>; 1]),
+}
+
+impl<'a> WireContent<'a> {
+    /// A text that other requests begin with, too. Of an empty one nothing can be kept.
+    pub(super) fn cached(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        if text.is_empty() {
+            return Self::Plain(text);
+        }
+        Self::Cached([CachedText { kind: "text", text, cache_control: CacheControl { kind: "ephemeral" } }])
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct CachedText<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: Cow<'a, str>,
+    cache_control: CacheControl,
+}
+
+#[derive(Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Serialize)]
