@@ -171,6 +171,10 @@ fn orders() {
         "orders",
         Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, ..Orders::default() },
     );
+    frozen::<_, wire::Orders>(
+        "v2/orders_of_a_run_that_is_over",
+        Orders { lost: vec![lease(6)], over: vec!["2026-autumn".into()], ..Orders::default() },
+    );
 }
 
 #[test]

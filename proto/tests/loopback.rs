@@ -81,6 +81,7 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         let orders = Orders {
             grants: vec![grant(7)],
             lost: vec![lease(2)],
+            over: vec!["r".into()],
             noted: true,
             drain: true,
             superseded: None,

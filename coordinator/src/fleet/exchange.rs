@@ -87,7 +87,7 @@ impl Fleet {
                 Ok(run) => self.settle(&run, concern, &report, &mut orders).await,
                 // The run was removed.
                 Err(error) if error.code == ErrorCode::NotFound => {
-                    orders.lost.extend(concern.held.iter().map(|fence| lease_id(&id, fence)));
+                    lose_all(&id, &concern.held, &mut orders);
                     continue;
                 }
                 Err(error) => Err(error),
@@ -190,13 +190,13 @@ impl Fleet {
     ) -> Result<bool> {
         let id = |fence: &Fence| lease_id(run.id(), fence);
         if run.phase().is_over() && run.at().is_none() {
-            orders.lost.extend(concern.held.iter().map(id));
+            lose_all(run.id(), &concern.held, orders);
             return Ok(false);
         }
         let renewal = self.renew(run, &report.worker, &concern.models, &concern.held).await?;
         let mut given_back: Vec<Fence> = Vec::new();
         if matches!(renewal.state, RunState::Cancelled | RunState::Finished) {
-            orders.lost.extend(concern.held.iter().map(id));
+            lose_all(run.id(), &concern.held, orders);
             given_back.extend(concern.held);
             given_back.extend(renewal.unreported.into_iter().map(|lease| lease.fence));
             self.release(run, &given_back).await?;
@@ -324,6 +324,14 @@ impl Fleet {
             RateReply::Granted => None,
             RateReply::Wait { ms } => Some(Duration::from_millis(ms)),
         })
+    }
+}
+
+/// Takes the leases of a run that is over away from a worker.
+fn lose_all(run: &RunId, held: &[Fence], orders: &mut Orders) {
+    orders.lost.extend(held.iter().map(|fence| lease_id(run, fence)));
+    if !held.is_empty() {
+        orders.over.push(run.clone());
     }
 }
 

@@ -78,7 +78,8 @@ async fn a_run_of_two_coordinators_is_extended_under_way_and_nothing_is_asked_tw
     two.tend().await.unwrap();
     assert_eq!(two.deliver(vec![late]).await.unwrap(), [Receipt::Stored], "a worker repeats it");
     let lost = worker.held.len();
-    assert_eq!(worker.exchange(&two, 0).await.lost.len(), lost);
+    let orders = worker.exchange(&two, 0).await;
+    assert_eq!((orders.lost.len(), orders.over.len()), (lost, 0), "its dialogues are asked by new leases");
     assert_eq!(two.run_material(&run).await.unwrap().tasks.len(), 3);
 
     let asked = finish(&two, &run, &mut worker).await;

@@ -104,7 +104,8 @@ async fn a_paused_run_hands_out_nothing_and_a_cancelled_one_takes_everything_bac
     let late = scored(&lease.lease, &keys(&lease)[0]);
     let held = worker.held.len();
     assert_eq!(coordinator.command(&run, BenchmarkCommand::Cancel).await.unwrap().phase, RunPhase::Cancelled);
-    assert_eq!(worker.exchange(&coordinator, 50).await.lost.len(), held);
+    let orders = worker.exchange(&coordinator, 50).await;
+    assert_eq!((orders.lost.len(), orders.over), (held, vec![run.clone()]), "nobody needs it any more");
     assert!(worker.held.is_empty());
     // What was answered all the same is kept.
     assert_eq!(coordinator.deliver(vec![late.clone()]).await.unwrap(), [Receipt::Stored]);

@@ -73,7 +73,7 @@ mirrored! {
 
     Parking => Parking { run, model, parked_for, reason }
 
-    Orders => Orders { grants, lost, noted, drain, superseded, outlook }
+    Orders => Orders { grants, lost, over, noted, drain, superseded, outlook }
 
     Until => Until { expects }
 

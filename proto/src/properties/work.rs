@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use domain::Connector;
 use domain::exchange::{
     Grant, LeaseEnd, LeaseId, ModelLimit, NameTaken, NotAsked, Offer, Orders, Outlook, Parking, Report,
     Serves, Until, WorkerPhase, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
+use domain::{Connector, RunId};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -115,10 +115,12 @@ fn grant() -> impl Strategy<Value = Grant> {
 pub(super) fn orders() -> impl Strategy<Value = Orders> {
     let outlook = option::of(proptest::sample::select(Outlook::ALL.to_vec()));
     let told = (any::<bool>(), any::<bool>(), option::of(name_taken()), outlook);
-    (vec(grant(), 0..3), vec(lease(), 0..3), told).prop_map(
-        |(grants, lost, (noted, drain, superseded, outlook))| Orders {
+    let over = vec(name().prop_map(RunId::new), 0..3);
+    (vec(grant(), 0..3), vec(lease(), 0..3), over, told).prop_map(
+        |(grants, lost, over, (noted, drain, superseded, outlook))| Orders {
             grants,
             lost,
+            over,
             noted,
             drain,
             superseded,

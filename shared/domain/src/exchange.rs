@@ -323,6 +323,8 @@ pub struct Orders {
     pub grants: Vec<Grant>,
     /// Leases that it reported but no longer holds: it must stop their dialogues.
     pub lost: Vec<LeaseId>,
+    /// Runs of these that are cancelled, finished or removed: nobody needs what was asked for them.
+    pub over: Vec<RunId>,
     /// Whether the reported ended leases and parkings were processed.
     pub noted: bool,
     /// It must finish the units it holds, or give them back, and end.

@@ -235,7 +235,7 @@ impl Work {
 
     /// Carries out the coordinator's orders; returns the number of new units.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
-        let Orders { grants, lost, noted, drain, superseded, outlook: _ } = orders;
+        let Orders { grants, lost, over: _, noted, drain, superseded, outlook: _ } = orders;
         let mut stopped: Vec<Tag> = Vec::new();
         let mut new = 0;
         {
