@@ -74,7 +74,7 @@ impl ChatModel for Hosted {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let body = (self.dialect.request)(&self.model, &request)?;
         let clock = CallClock::whole(Instant::now(), request.deadline);
-        let exchange = http::exchange(&self.route, body, &clock).await?;
+        let exchange = http::exchange(&self.route, Some(body), &clock).await?;
         if exchange.is_success() {
             (self.dialect.reply)(&exchange.body, &self.key)
         } else {

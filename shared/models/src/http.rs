@@ -115,6 +115,12 @@ impl Route {
         route
     }
 
+    /// The same route for a body that is no JSON.
+    pub(crate) fn of_type(mut self, content_type: HeaderValue) -> Self {
+        self.headers.insert(CONTENT_TYPE, content_type);
+        self
+    }
+
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -149,8 +155,16 @@ impl Exchange {
 }
 
 /// Sends the request and reads the whole response, until the clock's limit.
-pub(crate) async fn exchange(route: &Route, body: Vec<u8>, clock: &CallClock) -> Result<Exchange, CallError> {
-    let response = clock.wait(route.send(Some(body))).await??;
+pub(crate) async fn exchange(
+    route: &Route,
+    body: Option<Vec<u8>>,
+    clock: &CallClock,
+) -> Result<Exchange, CallError> {
+    read_whole(clock.wait(route.send(body)).await??, clock).await
+}
+
+/// Reads a whole response, until the clock's limit.
+pub(crate) async fn read_whole(response: Response, clock: &CallClock) -> Result<Exchange, CallError> {
     let (status, retry_after) = (response.status(), retry_after(response.headers()));
     let body = if status.is_success() {
         clock.wait(read_body(response)).await??
@@ -170,6 +184,27 @@ pub(crate) async fn read_body(response: Response) -> Result<Bytes, CallError> {
     }
     let message = format!("the answer's body has more than {BODY_BYTES_MAX} bytes");
     Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status))
+}
+
+/// Reads a body line by line. Of lines, too, none may have more than [`BODY_BYTES_MAX`] bytes.
+pub(crate) async fn read_lines(mut response: Response, mut each: impl FnMut(&[u8])) -> Result<(), CallError> {
+    let status = response.status().as_u16();
+    let (mut rest, mut searched) = (BytesMut::new(), 0);
+    while let Some(chunk) = response.chunk().await.map_err(broken_body)? {
+        rest.extend_from_slice(&chunk);
+        while let Some(end) = memchr::memchr(b'\n', &rest[searched..]) {
+            let line = rest.split_to(searched + end + 1);
+            each(line.trim_ascii());
+            searched = 0;
+        }
+        searched = rest.len();
+        if searched > BODY_BYTES_MAX {
+            let message = format!("a line of the answer has more than {BODY_BYTES_MAX} bytes");
+            return Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status));
+        }
+    }
+    each(rest.trim_ascii());
+    Ok(())
 }
 
 /// Reads what a server says with an error status: the beginning of the body, or where it redirects to. A body that breaks

@@ -4,10 +4,12 @@
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries transport
 //! errors, [`progress`] shows the state of a call in flight. [`openai`] is the main connector, [`hosted`] the one for
-//! Anthropic and Gemini; `docs/adding-a-model.md` says how to add one. They share [`client`] (connections), [`http`]
-//! (sending), [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
+//! Anthropic and Gemini, [`batch`] the one for batches; `docs/adding-a-model.md` says how to add one. They share
+//! [`client`] (connections), [`http`] (sending), [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`]
+//! (`<think>` blocks) and [`secret`] (keys).
 
 mod anthropic;
+pub mod batch;
 pub mod chat;
 pub mod classify;
 pub mod client;
@@ -28,6 +30,7 @@ pub mod scripted;
 mod secret;
 pub mod sse;
 
+pub use batch::{BATCH_WINDOW, BatchRules, Batched, BatchedRun, Batches};
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 pub use classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
 pub use client::{ClientOptions, HttpClient, install_crypto};

@@ -13,6 +13,7 @@
 //! | [`browser`] | a headless Chromium that is told what to do, and the accessibility checker | `browser` |
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
+//! | [`batch_provider`] | a provider of batches, which end when the test says so | `batch-provider` |
 //! | [`kubernetes_api`] | a stand-in for the API of Kubernetes, whose controllers the test plays | `kubernetes-api` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
 //! | [`invented_graph`] | a knowledge graph to draw questions from, of a seed | `invented-graph` |
@@ -30,6 +31,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a harness of tests fails by panicking")]
 
+#[cfg(feature = "batch-provider")]
+pub mod batch_provider;
 #[cfg(feature = "browser")]
 pub mod browser;
 #[cfg(feature = "canned-server")]

@@ -91,6 +91,13 @@ impl Api {
         Route::post(self.client.clone(), http::join(&self.base, path), self.headers.clone())
     }
 
+    /// A GET route of the API.
+    pub(super) fn reading(&self, path: &str, query: Option<&str>) -> Route {
+        let mut url = http::join(&self.base, path);
+        url.set_query(query);
+        Route::get(self.client.clone(), url, self.headers.clone())
+    }
+
     /// A POST route of vLLM beside the API.
     pub(super) fn route_beside(&self, path: &str) -> Route {
         Route::post(self.client.clone(), http::join(&self.root, path), self.headers.clone())
@@ -98,7 +105,7 @@ impl Api {
 
     /// The models that the server lists.
     pub(super) async fn models(&self) -> Result<Vec<ServedModel>, CallError> {
-        let route = Route::get(self.client.clone(), http::join(&self.base, "models"), self.headers.clone());
+        let route = self.reading("models", None);
         let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
         let response = self.send(&route, None, &clock).await.map_err(|rejected| rejected.error)?;
         let body = clock.wait(http::read_body(response)).await??;

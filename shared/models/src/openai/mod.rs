@@ -8,6 +8,7 @@
 
 mod answer;
 mod api;
+mod batch;
 mod classify;
 mod context;
 mod convert;
@@ -34,6 +35,7 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::progress::CallStage;
 use crate::secret::Secret;
+pub(crate) use batch::OpenAiBatches;
 pub use classify::{ClassifyConfig, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
 pub use predict::{PredictConfig, TeiClassifier};
