@@ -19,7 +19,7 @@ use domain::exchange::{
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
+    CallMode, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
     RequestSettings, RunId, Sampling, ServiceError,
 };
 use prost::Message;
@@ -274,6 +274,7 @@ fn materials() {
         calls_per_minute: Some(60),
         concurrency: Some(4),
         stream: Some(true),
+        mode: CallMode::Online,
         skill: Some(0.5),
         recorded: vec!["a.json".into()],
     };

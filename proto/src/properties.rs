@@ -18,8 +18,8 @@ use domain::pools::{
     UsageHours, WaitReason,
 };
 use domain::{
-    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
-    RequestSettings, RunId, Sampling, ServiceError, TaskLabel,
+    About, CallMode, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec,
+    ModelUsage, RequestSettings, RunId, Sampling, ServiceError, TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -117,6 +117,7 @@ prop_compose! {
             calls_per_minute: numbers.1,
             concurrency: numbers.2,
             stream: flags.1,
+            mode: if flags.0.is_some() { CallMode::Batch } else { CallMode::Online },
             skill: floats.1,
             recorded: recorded.into_iter().map(Into::into).collect(),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::exchange::{WorkerPhase, WorkerStatus};
 use domain::{Connector, MadeAt, WorkerId};
-use models::{RetryPolicy, Secret};
+use models::{Batches, RetryPolicy, Secret};
 
 use crate::connect::{Connect, Connectors};
 use crate::dialogue::Deadlines;
@@ -64,6 +64,8 @@ pub struct WorkerConfig {
     pub canaries: bool,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
+    /// The batches at providers. Must be those of [`connect`](Self::connect).
+    pub batches: Batches,
     /// Readiness of the worker.
     pub readiness: Readiness,
     /// When it ends by itself, because its models have no work left; `None` if never.
@@ -95,6 +97,7 @@ impl SpoolConfig {
 impl WorkerConfig {
     /// Defaults, without servers.
     pub fn new(worker: WorkerId, evaluation: EvaluationMode) -> Self {
+        let batches = Batches::default();
         Self {
             worker,
             host: String::new(),
@@ -114,7 +117,8 @@ impl WorkerConfig {
             deadlines: Deadlines::default(),
             hedge: Some(HedgeRules::default()),
             canaries: false,
-            connect: Arc::new(Connectors::default()),
+            connect: Arc::new(Connectors::default().asking_in(batches.clone())),
+            batches,
             readiness: Readiness::default(),
             until_done: None,
             made_at: None,

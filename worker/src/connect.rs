@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use domain::reach::Denied;
-use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings};
+use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RunId};
 use models::{
-    CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted, HostedConfig,
-    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig, Secret,
-    SetupError, TeiClassifier, VllmClassifier,
+    Batched, Batches, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted,
+    HostedConfig, HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig,
+    Secret, SetupError, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
@@ -53,12 +53,22 @@ pub struct Connected {
     pub listing: Option<Arc<OpenAiCompatible>>,
     /// The recorded prompts of a replayed model.
     pub script: Option<Script>,
+    /// The same model in batches, if it is asked so.
+    pub batched: Option<Batched>,
 }
 
 impl Connected {
     /// A connector without further checks.
     pub fn opaque(model: Arc<dyn ChatModel>) -> Self {
-        Self { model, listing: None, script: None }
+        Self { model, listing: None, script: None, batched: None }
+    }
+
+    /// The connector for the dialogues of a run.
+    pub fn for_run(&self, run: &RunId) -> Arc<dyn ChatModel> {
+        match &self.batched {
+            Some(batched) => Arc::new(batched.of_run(run)),
+            None => Arc::clone(&self.model),
+        }
     }
 
     /// Checks that the server is reachable, accepts the key and serves the model, before thousands of dialogues find
@@ -201,12 +211,18 @@ pub struct Connectors {
     keys: Option<Arc<Keyring>>,
     /// Vectors of texts, which the embedders of all runs share.
     known: Arc<KnownVectors>,
+    batches: Batches,
 }
 
 impl Connectors {
     /// Connectors of a worker in a fleet, whose configurations come from others.
     pub fn of_fleet(keys: Arc<Keyring>) -> Self {
         Self { keys: Some(keys), ..Self::default() }
+    }
+
+    /// The same, with these batches.
+    pub fn asking_in(self, batches: Batches) -> Self {
+        Self { batches, ..self }
     }
 
     /// The key for a model.
@@ -250,6 +266,9 @@ impl Connect for Connectors {
                 // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
                 config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
                 config.extra_body.clone_from(&spec.request.extra_body);
+                let in_batches = spec.is_batched() && ask == Ask::Chat;
+                let batched = in_batches.then(|| self.batches.openai(config.clone(), &self.http));
+                let batched = batched.transpose().map_err(setup)?;
                 let (endpoint, key) = (config.endpoint.clone(), config.key.clone());
                 let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
                 let model: Arc<dyn ChatModel> = match ask {
@@ -277,10 +296,14 @@ impl Connect for Connectors {
                         }
                     }
                 };
-                return Ok(Connected { model, listing: Some(server), script: None });
+                return Ok(Connected { model, listing: Some(server), script: None, batched });
             }
             (Connector::Anthropic, _) => {
-                Connected::opaque(Arc::new(Hosted::anthropic(hosted(key)?, &self.http).map_err(setup)?))
+                let config = hosted(key)?;
+                let batched = spec.is_batched().then(|| self.batches.anthropic(config.clone(), &self.http));
+                let batched = batched.transpose().map_err(setup)?;
+                let model = Hosted::anthropic(config, &self.http).map_err(setup)?;
+                Connected { batched, ..Connected::opaque(Arc::new(model)) }
             }
             (Connector::Gemini, _) => {
                 Connected::opaque(Arc::new(Hosted::gemini(hosted(key)?, &self.http).map_err(setup)?))
@@ -293,7 +316,7 @@ impl Connect for Connectors {
             }
         };
         Ok(if spec.send_seed == Some(false) {
-            Connected::opaque(Arc::new(WithoutSeed(connected.model)))
+            Connected { model: Arc::new(WithoutSeed(connected.model)), ..connected }
         } else {
             connected
         })
@@ -317,13 +340,14 @@ fn missing_key() -> SetupError {
 }
 
 /// Identifies the key of a model, for people and rate budgets: the connector and the name, variable or file; never
-/// the key itself.
+/// the key itself. For batches, accounts have limits of their own.
 pub fn key_name(spec: &ModelSpec) -> String {
     // Without a key, the calls are limited per server.
     let server = || spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned());
     let placed = || spec.key_place().map_or_else(server, |place| place.to_string());
     let key = spec.key.clone().unwrap_or_else(placed);
-    format!("{}/{key}", spec.connector)
+    let batches = if spec.is_batched() { " in batches" } else { "" };
+    format!("{}/{key}{batches}", spec.connector)
 }
 
 /// A model whose requests carry no seed.
@@ -395,6 +419,10 @@ mod tests {
         assert_eq!(
             name(serde_json::json!({"label": "c", "connector": "gemini", "key_file": "/run/key"})),
             "gemini//run/key"
+        );
+        assert_eq!(
+            name(serde_json::json!({"label": "c", "connector": "anthropic", "key": "k", "mode": "batch"})),
+            "anthropic/k in batches"
         );
     }
 

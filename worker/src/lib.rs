@@ -9,6 +9,7 @@
 //! starts the parts that do the IO: the work loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and
 //! [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators and models.
 
+mod batching;
 pub mod breaker;
 pub mod canary;
 pub mod config;

@@ -135,7 +135,7 @@ impl Worker {
             config.evaluators,
             config.pack_dir.clone().map(PackFolder::new),
         ));
-        let worker = config.worker.clone();
+        let (worker, batches) = (config.worker.clone(), config.batches.clone());
         let mut work = Work::new(config, Arc::clone(&exchange), ledger.clone(), outbox, discovery, runs);
         let mut inputs = LoopInputs { stop, acknowledged, renewals, news };
         let ended = work.run(&mut inputs).await;
@@ -143,6 +143,7 @@ impl Worker {
         let unacknowledged = work.unacknowledged();
         let superseded = work.superseded();
         let because = work.ended_because();
+        batches.close().await;
         work.close().await;
         if let Some(by) = superseded {
             return Err(WorkerError::NameTaken { worker, by });

@@ -12,12 +12,12 @@ use coordinator::{Coordinator, CoordinatorOptions, Proposal};
 use costs::Prices;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
-use models::install_crypto;
+use models::{Batches, install_crypto};
 use packs::Pack;
 use results::RunManifest;
 use vllm_sim::SimHandle;
 use worker::evaluate::sandbox::host::SandboxHost;
-use worker::{Connect, TaskList};
+use worker::{Connect, TaskList, WorkerConfig};
 
 use crate::engine::answer_key::PackKey;
 use crate::engine::connect::{self, LocalConnect};
@@ -199,7 +199,8 @@ impl Session {
         let name = begun.run.clone();
         let mut progress = ProgressLine::new(&begun);
         let telling = Telling::start(&self.access, &name, &options.notify)?;
-        let connect = self.connect(options);
+        let batches = Batches::in_folder(self.data_dir.join("batches"));
+        let connect: Arc<dyn Connect> = Arc::new(self.local(options).asking_in(batches.clone()));
         let judges = Judges::of(&self.configuration, &connect);
         let mut blocked = Vec::new();
         if begun.phase != RunPhase::Finished {
@@ -208,6 +209,7 @@ impl Session {
             }
             let simulator = self.simulator(&begun).await?;
             let worker = local_worker(&self.data_dir, simulator.as_ref(), connect, options)?;
+            let worker = WorkerConfig { batches, ..worker };
             let waited = wait(&self.coordinator, &name, worker, &mut progress, &judges, waits).await;
             if let Some(simulator) = simulator {
                 simulator.shutdown().await;
@@ -303,7 +305,11 @@ impl Session {
     }
 
     fn connect(&self, options: &Options) -> Arc<dyn Connect> {
-        Arc::new(LocalConnect::new(options.password.clone(), self.agreed.clone()))
+        Arc::new(self.local(options))
+    }
+
+    fn local(&self, options: &Options) -> LocalConnect {
+        LocalConnect::new(options.password.clone(), self.agreed.clone())
     }
 
     /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all

@@ -34,6 +34,8 @@ pub(crate) fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
         Serves::Model(name) => {
             matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated)
                 && spec.requested() == name
+                // A worker's own server takes no batches.
+                && !spec.is_batched()
         }
         Serves::Connector(connector) => {
             spec.connector == *connector
@@ -221,6 +223,11 @@ mod tests {
         assert!(can_ask(&at_home, &spec("openai-compatible", "m", Some("http://h/v1")), None));
         assert!(!can_ask(&at_home, &spec("openai-compatible", "m", None), None));
         assert!(!can_ask(&named, &spec("replay", "m", None), None));
+        let batched = ModelSpec {
+            mode: domain::CallMode::Batch,
+            ..spec("openai-compatible", "m", Some("https://api.openai.com/v1"))
+        };
+        assert!(!can_ask(&named, &batched, None) && can_ask(&at_home, &batched, None));
         let anthropic = WorkerStatus { serves: vec!["anthropic".into()], ..WorkerStatus::default() };
         assert_eq!(says_it_can(&anthropic, &spec("anthropic", "m", None)), Fit::Yes);
         assert_eq!(says_it_can(&anthropic, &spec("gemini", "m", None)), Fit::No);

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod cap;
 pub mod llmkgbench;
+mod mode;
 mod request;
 mod sampling;
 
@@ -257,6 +258,9 @@ impl Configuration {
             if let Some((name, problem)) = request::problem(judge, asks) {
                 return wrong(format!("{field}.request.{name}"), problem);
             }
+            if let Some(problem) = mode::problem(judge, asks) {
+                return wrong(format!("{field}.mode"), problem);
+            }
         }
         for (name, value) in &self.settings {
             let field = format!("settings.{name}");
@@ -393,6 +397,9 @@ impl Configuration {
             if let Some((name, problem)) = request::problem(model, Ask::Chat) {
                 return wrong(&field(&format!("request.{name}")), problem);
             }
+            if let Some(problem) = mode::problem(model, Ask::Chat) {
+                return wrong(&field("mode"), problem);
+            }
         }
         Ok(())
     }
@@ -517,6 +524,15 @@ models:
         assert!(refused("money = -1.0").contains("`cap.money` is -1"));
         assert!(refused("money = nan").contains("`cap.money` is NaN"));
         assert!(refused("gpu_hours = 1").contains("gpu_hours"));
+    }
+
+    #[test]
+    fn a_server_of_ones_own_takes_no_batches() {
+        let text = TOML.replacen("sampling =", "mode = \"batch\"\n        sampling =", 1);
+        let refused = Configuration::parse(&text, "a.toml").unwrap_err().to_string();
+        assert!(refused.contains("`models[0].mode` is `batch`, which hosted providers offer"), "{refused}");
+        let hosted = text.replace("http://127.0.0.1:8000/v1", "https://api.openai.com/v1");
+        assert!(Configuration::parse(&hosted, "a.toml").unwrap().models[0].is_batched());
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Views {
                 blocked: None,
                 loading: false,
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
-                billed_as: spec.billed_as().map(str::to_owned),
+                billed_as: spec.billed_as().map(String::from),
                 usage: run.usage(|usage| usage.of_model(place)),
                 limit: limit.dialogues,
                 limit_reasons: limit.reasons.into_iter().collect(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::ModelUsage;
+use domain::model::billed_in_batches;
 use jiff::civil::Date;
 use serde::Deserialize;
 
@@ -10,6 +11,9 @@ use crate::money::Money;
 
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../deploy/costs/prices.toml");
+
+/// What batches cost of the price of the same tokens one by one: OpenAI's and Anthropic's discount.
+const OF_BATCHES: f64 = 0.5;
 
 /// Tokens to which a price belongs.
 const MILLION: f64 = 1e6;
@@ -111,6 +115,15 @@ impl Prices {
                 }
             }
         }
+        let batches: Vec<(String, TokenPrice)> = prices
+            .tokens
+            .iter()
+            .map(|(name, price)| (billed_in_batches(name), price.times(OF_BATCHES)))
+            .collect();
+        for (name, price) in batches {
+            // A table may name a price of its own.
+            prices.tokens.entry(name).or_insert(price);
+        }
         for GpuEntry { kind, per_hour, as_of, source } in file.gpus {
             if !is_price(per_hour) {
                 return Err(invalid(&kind, "a price must be a number from 0"));
@@ -159,6 +172,12 @@ impl Prices {
 }
 
 impl TokenPrice {
+    /// So many times this price.
+    fn times(&self, factor: f64) -> Self {
+        let Self { input, cached, output, .. } = self;
+        Self { input: input * factor, cached: cached * factor, output: output * factor, ..self.clone() }
+    }
+
     /// What dialogues have cost; `None` if no server counted the tokens of any.
     pub fn of(&self, usage: &ModelUsage) -> Option<Money> {
         if usage.dialogues > 0 && usage.counted() == 0 {
@@ -207,6 +226,18 @@ mod tests {
         let dates = prices.dates(["a", "c", "x"]).unwrap();
         assert_eq!((dates.0.to_string(), dates.1.to_string()), ("2026-01-02".into(), "2026-03-04".into()));
         assert_eq!(prices.currency(), "EUR");
+    }
+
+    #[test]
+    fn batches_cost_half_unless_the_table_says_otherwise() {
+        let batched = |text: &str, name: &str| {
+            let prices = Prices::parse(text).unwrap();
+            prices.of_model(&billed_in_batches(name)).map(|price| (price.input, price.cached, price.output))
+        };
+        assert_eq!(batched(TABLE, "a"), Some((1.0, 0.25, 5.0)));
+        assert_eq!(batched(TABLE, "x"), None);
+        let own = TABLE.replace("'c'", "'a in batches'");
+        assert_eq!(batched(&own, "a"), Some((1.0, 1.0, 4.0)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A model under test, as configurations describe it and workers reach it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -8,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
+use crate::provider::BatchesAt;
 pub use crate::provider::Connector;
-use crate::request::{RequestSettings, is_default};
+use crate::request::{CallMode, RequestSettings, is_default};
 
 /// A model under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,9 @@ pub struct ModelSpec {
     /// Whether answers are streamed, so that a stalled server is noticed early. Default: yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
+    /// Whether its questions are sent one by one or in batches. Default: one by one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mode: CallMode,
     /// Skill of a simulated model, 0 (knows nothing) to 1 (knows everything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<f64>,
@@ -85,6 +90,7 @@ impl ModelSpec {
             calls_per_minute: None,
             concurrency: None,
             stream: None,
+            mode: CallMode::Online,
             skill: None,
             recorded: Vec::new(),
         }
@@ -113,9 +119,30 @@ impl ModelSpec {
         self.model.as_deref().unwrap_or(self.label.as_str())
     }
 
-    /// The name under which a provider may bill it, by which prices are found; `None` of models that nobody bills.
-    pub fn billed_as(&self) -> Option<&str> {
-        self.connector.is_billed().then(|| self.requested())
+    /// The name under which a provider may bill it, by which prices are found; `None` of models that nobody bills. Batches have
+    /// a price of their own.
+    pub fn billed_as(&self) -> Option<Cow<'_, str>> {
+        let name = self.connector.is_billed().then(|| self.requested())?;
+        Some(match self.mode {
+            CallMode::Online => Cow::Borrowed(name),
+            CallMode::Batch => Cow::Owned(billed_in_batches(name)),
+        })
+    }
+
+    /// Whether its questions are sent in batches.
+    pub fn is_batched(&self) -> bool {
+        self.mode == CallMode::Batch
+    }
+
+    /// Whether its address takes batches.
+    pub fn takes_batches(&self) -> bool {
+        match self.connector.provider().batches {
+            BatchesAt::Nowhere => false,
+            BatchesAt::Anywhere => true,
+            BatchesAt::Only(place) => {
+                self.endpoint.as_ref().is_some_and(|endpoint| format!("{endpoint}/").starts_with(place))
+            }
+        }
     }
 
     /// Where its key is stored; `None` if it needs none.
@@ -133,6 +160,11 @@ impl ModelSpec {
         let endpoint = self.endpoint.as_deref().unwrap_or_default();
         key.only_at.is_none_or(|at| endpoint.starts_with(at)).then_some(key.variable)
     }
+}
+
+/// The name under which the batches of a model are billed.
+pub fn billed_in_batches(model: &str) -> String {
+    format!("{model} in batches")
 }
 
 /// Largest size that is accepted in a name, in billions of parameters.
@@ -165,7 +197,26 @@ mod tests {
         model.model = Some("gpt-4o".to_owned());
         assert_eq!(model.billed_as(), None);
         model.connector = Connector::OpenaiCompatible;
-        assert_eq!(model.billed_as(), Some("gpt-4o"));
+        assert_eq!(model.billed_as().as_deref(), Some("gpt-4o"));
+        model.mode = CallMode::Batch;
+        assert_eq!(model.billed_as().as_deref(), Some("gpt-4o in batches"));
+    }
+
+    #[test]
+    fn batches_are_for_the_providers_that_take_them() {
+        let takes = |connector, endpoint: Option<&str>| {
+            let mut model = ModelSpec::new("m", connector);
+            model.endpoint = endpoint.map(str::to_owned);
+            model.takes_batches()
+        };
+        assert!(takes(Connector::Anthropic, None) && takes(Connector::Anthropic, Some("http://gateway")));
+        for openai in ["https://api.openai.com/v1", "https://api.openai.com"] {
+            assert!(takes(Connector::OpenaiCompatible, Some(openai)), "{openai}");
+        }
+        for other in [None, Some("http://10.0.0.1:8000/v1"), Some("https://api.openai.com.example.org/v1")] {
+            assert!(!takes(Connector::OpenaiCompatible, other), "{other:?}");
+        }
+        assert!(!takes(Connector::Gemini, None) && !takes(Connector::Simulated, None));
     }
 
     #[test]

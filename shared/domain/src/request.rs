@@ -3,6 +3,18 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+named! {
+    /// How the questions to a model are sent.
+    #[derive(Default)]
+    pub enum CallMode {
+        /// One by one, each answered at once.
+        #[default]
+        Online = "online",
+        /// Many together, answered within a day at half the price.
+        Batch = "batch",
+    }
+}
+
 /// What requests for a model carry beside texts and sampling. Part of the identity of a judge's questions: other settings, other
 /// verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use domain::exchange::{LeaseId, NameTaken};
 use tokio::time::Instant;
 
 use super::Work;
-use crate::slots::Tag;
+use crate::slots::{LaneKey, Tag};
 use crate::until_done::UntilDone;
 use service_kit::Stop;
 
@@ -110,12 +110,22 @@ impl Work {
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
     }
 
+    /// Stops the dialogues that wait for batches, which may take a day: whoever holds them next finds the batches.
+    fn stop_batched(&mut self) {
+        let is_batched =
+            |tag: &Tag| self.lanes.get(&LaneKey::of(&tag.lease)).is_some_and(|lane| lane.spec.is_batched());
+        let waiting = self.running.iter().filter(|(tag, running)| !running.is_answered() && is_batched(tag));
+        let tags: Vec<Tag> = waiting.map(|(tag, _)| tag.clone()).collect();
+        tags.iter().for_each(|tag| self.stop_dialogue(tag));
+    }
+
     /// Advances the shutdown as far as possible; returns when it may advance further.
     pub(super) fn advance_ending(&mut self, now: Instant) -> Option<Instant> {
         loop {
             match self.phase {
                 DrainPhase::Working | DrainPhase::Over => return None,
                 DrainPhase::Finishing { until } => {
+                    self.stop_batched();
                     if self.ledger.lock().slots.total().running > 0 {
                         if now < until {
                             return Some(until);

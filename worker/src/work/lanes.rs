@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
+use crate::batching;
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
 use crate::counted::CountedModel;
@@ -143,7 +144,7 @@ impl Work {
                 continue;
             }
             lane.contexts.insert(server.clone(), None);
-            self.servers.open(&server, spec.concurrency);
+            self.servers.open(&server, batching::dialogues(&spec));
             let found = self.servers.found(&server);
             let connect = Arc::clone(&self.config.connect);
             self.preparing.spawn(prepare(connect, ask, key.clone(), spec.clone(), server, found));
@@ -152,7 +153,8 @@ impl Work {
 
     /// The servers of a model: the discovered ones that serve it, otherwise the one in its configuration.
     fn servers_of(&self, spec: &ModelSpec, now: Instant) -> Vec<ServerKey> {
-        if matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated) {
+        let by_name = matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated);
+        if by_name && !spec.is_batched() {
             let found = self.servers.of_model(spec.requested(), now);
             if !found.is_empty() {
                 return found;
@@ -224,8 +226,9 @@ impl Work {
         };
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         match outcome {
-            Ok(Connected { model, script, .. }) => {
-                let run = &lane.run;
+            Ok(connected) => {
+                let (run, model) = (&lane.run, connected.for_run(&key.run));
+                let script = connected.script;
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
                 let at = AskedServer {
@@ -240,8 +243,8 @@ impl Work {
                     tasks: Arc::clone(&run.tasks),
                     pack: run.pack.clone(),
                     sampling: lane.spec.sampling.clone(),
-                    retry: self.config.retry.clone(),
-                    deadlines: self.config.deadlines,
+                    retry: batching::retries(&lane.spec, &self.config.retry),
+                    deadlines: batching::deadlines(&lane.spec, self.config.deadlines),
                     run_seed: run.material.seed,
                     about: run.material.about.clone(),
                     now: machine::now,

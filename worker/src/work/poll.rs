@@ -235,7 +235,7 @@ impl Work {
 
     /// Carries out the coordinator's orders; returns the number of new units.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
-        let Orders { grants, lost, over: _, noted, drain, superseded, outlook: _ } = orders;
+        let Orders { grants, lost, over, noted, drain, superseded, outlook: _ } = orders;
         let mut stopped: Vec<Tag> = Vec::new();
         let mut new = 0;
         {
@@ -264,6 +264,7 @@ impl Work {
                 running.task.abort();
             }
         }
+        over.iter().for_each(|run| self.config.batches.over(run));
         self.unsettled |= new > 0;
         if drain {
             self.drain(now);

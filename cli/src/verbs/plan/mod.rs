@@ -78,7 +78,8 @@ struct ModelCost {
 
 impl ModelCost {
     fn of(spec: &ModelSpec, usage: &domain::ModelUsage, prices: &Prices) -> Self {
-        Self { billed: spec.billed_as().is_some(), money: prices.spent(spec.billed_as(), usage) }
+        let name = spec.billed_as();
+        Self { billed: name.is_some(), money: prices.spent(name.as_deref(), usage) }
     }
 }
 
@@ -177,8 +178,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "one after another, at the published mean of {mean_seconds} s per dialogue of hosted models: {hours:.1} hours"
     )?;
     if costs.iter().any(|cost| cost.billed) {
-        let names = configuration.models.iter().filter_map(ModelSpec::billed_as);
-        let dates = prices.dates(names);
+        let names: Vec<_> = configuration.models.iter().filter_map(ModelSpec::billed_as).collect();
+        let dates = prices.dates(names.iter().map(AsRef::as_ref));
         writeln!(out, "{}", about_costs(&known, &usages, &arguments.like, dates, plan.dialogues()))?;
     }
     if let Some(within) = arguments.within {

@@ -13,7 +13,7 @@ use coordinator::configuration::Connector;
 use domain::ModelHome;
 use domain::WorkerId;
 use domain::exchange::WorkExchange;
-use models::Secret;
+use models::{Batches, Secret};
 use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
@@ -107,7 +107,7 @@ pub struct Arguments {
     /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
-    /// Folder for undelivered records and downloaded packs.
+    /// Folder for undelivered records, batches at providers and downloaded packs.
     #[arg(long, value_name = "DIR", env = "KGFLEET_WORK_DIR", default_value = "kgfleet-work")]
     work_dir: PathBuf,
     /// Megabytes of undelivered records at which no new dialogues start.
@@ -183,13 +183,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     tell_lack(&sandbox);
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let made_at = Some(arguments.server.made_at(&host));
+    let batches = Batches::in_folder(arguments.work_dir.join("batches"));
     let mut config = WorkerConfig {
         host,
         endpoints,
         expected_models: arguments.models.clone(),
         server_key: arguments.key_env.as_deref().map(Secret::from_env).transpose().map_err(Exit::usage)?,
         connectors: arguments.connectors.clone(),
-        connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
+        connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys)).asking_in(batches.clone())),
+        batches,
         keys: Some(keys),
         sandbox: sandbox.in_force,
         concurrency: arguments.concurrency.0,

@@ -97,7 +97,7 @@ fn billed(configuration: &serde_json::Value) -> HashMap<String, String> {
     let models = configuration.get("models").and_then(|models| models.as_array());
     let name = |model: &serde_json::Value| {
         let spec = ModelSpec::deserialize(model).ok()?;
-        Some((spec.label.to_string(), spec.billed_as()?.to_owned()))
+        Some((spec.label.to_string(), spec.billed_as()?.into_owned()))
     };
     models.into_iter().flatten().filter_map(name).collect()
 }

@@ -153,6 +153,14 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
+        "each round within {} h, {} dialogues at once.",
+        &[
+            ("shared/models/src/batch/api.rs", &["const BATCH_WINDOW: Duration ="], Hours),
+            ("worker/src/batching.rs", &["const DIALOGUES: u32 ="], Count),
+        ],
+    ),
+    (
+        "docs/running.md",
         "| first dialogues of a model refused with the same message | {}; then",
         &[("worker/src/breaker.rs", &["const REFUSALS_MAX: u32 ="], Count)],
     ),
