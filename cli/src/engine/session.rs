@@ -20,6 +20,7 @@ use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{Connect, TaskList, WorkerConfig};
 
 use crate::engine::answer_key::PackKey;
+use crate::engine::batches::LeftBatches;
 use crate::engine::connect::{self, LocalConnect};
 use crate::engine::ending::LocalEnding;
 use crate::engine::judge_key::WithJudges;
@@ -217,6 +218,10 @@ impl Session {
             blocked = waited?;
         }
         let view = self.access.view(&name).await?;
+        if view.phase.is_over() {
+            // Nobody looks for answers at providers any more.
+            LeftBatches::of(&name, &self.data_dir).await.abandon().await;
+        }
         let is_capped = !blocked.is_empty() && self.access.capped(&view).is_some();
         if let Some(telling) = telling {
             telling.finish(&view).await;

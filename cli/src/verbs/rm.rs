@@ -1,7 +1,9 @@
 //! `kgfleet rm`.
 
+use crate::engine::batches::LeftBatches;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::note;
+use crate::kit::runtime::block_on;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
 use crate::place::{completing, local, names, steer};
@@ -29,17 +31,29 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return steer::remove(&remote, &arguments.run, arguments.force);
     }
     let name = names::of_folder(&arguments.run, arguments.data.path())?;
+    // The manifests that say how they are asked are about to go.
+    let left = block_on(async { Ok(LeftBatches::of(&name, arguments.data.path()).await) })?;
     if let Some(name) = local::remove(&name, arguments.data.path(), arguments.force)? {
+        abandon(left)?;
         note!("removed pipeline {name}");
         return Ok(ExitCode::Success);
     }
-    let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open_altered(name.as_str())?;
     // No coordinator takes it up from here on.
     let lock = dir.lock()?;
     if !arguments.force {
         local::expect_removable(&manifest.run, arguments.data.path())?;
     }
+    abandon(left)?;
     dir.remove(&lock)?;
     note!("removed run {}", manifest.run);
     Ok(ExitCode::Success)
+}
+
+/// Ends what a run has at providers. One that cannot be ended is told, and keeps no run.
+fn abandon(left: LeftBatches) -> anyhow::Result<()> {
+    block_on(async {
+        left.abandon().await;
+        Ok(())
+    })
 }

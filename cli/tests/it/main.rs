@@ -9,6 +9,7 @@ mod harness;
 
 mod altered;
 mod bad_input;
+mod batching;
 mod capped;
 mod chart;
 mod cluster;

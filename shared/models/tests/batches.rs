@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use domain::{FailureCause, RetryAdvice, RunId};
 use harness::batch_provider::{BatchProvider, ProvidedBatch, ProvidedStage};
+use models::batch::{AbandonedBatch, BatchFate};
 use models::{
     BatchRules, Batched, Batches, CallError, ChatModel, ChatReply, ChatRequest, HostedConfig, HttpClient,
     OpenAiConfig, Secret,
@@ -25,6 +26,7 @@ const AT_ONCE: BatchRules = BatchRules {
     gather_max: Duration::from_secs(2),
     look_first: Duration::from_millis(5),
     look_max: Duration::from_millis(20),
+    ending_max: Duration::from_millis(50),
 };
 
 /// The providers, by the same rules.
@@ -252,6 +254,7 @@ async fn a_refused_batch_fails_its_questions_as_a_refused_call_would() {
             assert_eq!(error.retry != RetryAdvice::No, retries);
         }
         assert!(provider.batches().is_empty());
+        assert_eq!(provider.stored(), [""; 0], "nor is the file of questions kept");
     }
 }
 
@@ -285,13 +288,194 @@ async fn a_run_that_is_over_cancels_its_batches_and_no_others() {
         let ended = |batches: &[ProvidedBatch]| batches.iter().any(|batch| is_cancelled(batch.stage));
         let made = provider.until("a cancellation", ended).await;
         assert_eq!(made.iter().filter(|batch| is_cancelled(batch.stage)).count(), 1, "{at:?}");
+        provider.until("a deletion", |_| provider.stored().len() == 1).await;
         batches.close().await;
         drop(held);
         let left = made.iter().position(|batch| !is_cancelled(batch.stage)).unwrap();
         provider.end(left, ProvidedStage::Ended);
         assert_eq!(answer(others).await, "one");
         // Of the two, one is remembered.
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(documents(folder.path()), 1);
+    }
+}
+
+/// Batches that are remembered here.
+fn documents(folder: &Path) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_leaves_nothing_at_its_provider_and_one_that_is_stopped_everything() {
+    for at in PROVIDERS {
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        let first = process(folder.path());
+        let call = ask(&model(at, &first, &provider), "one");
+        provider.made(1).await;
+        provider.end(0, ProvidedStage::Ended);
+        assert_eq!(answer(call).await, "one");
+        first.close().await;
+        let stored = provider.stored();
+        let (files, calls): (&[&str], &[&str]) = match at {
+            At::OpenAi => (
+                &["error-batch_1", "file-1", "output-batch_1"],
+                &[
+                    "GET batches/batch_1",
+                    "DELETE files/output-batch_1",
+                    "DELETE files/error-batch_1",
+                    "DELETE files/file-1",
+                ],
+            ),
+            At::Anthropic => {
+                (&["batch_1"], &["GET messages/batches/batch_1", "DELETE messages/batches/batch_1"])
+            }
+        };
+        assert_eq!(stored, files, "a stop deletes nothing");
+        drop(first);
+
+        let next = process(folder.path());
+        let model = model(at, &next, &provider);
+        let held = model.of_run(&run());
+        assert_eq!(answer(ask(&model, "one")).await, "one", "the answer is still there");
+        assert_eq!((provider.stored(), documents(folder.path())), (stored, 1));
+        let before = provider.calls().len();
+        next.over(&run());
+        // What is over is cleared away, although nobody holds the model any more.
+        drop(held);
+        provider.until("the deletions", |_| provider.stored().is_empty()).await;
+        next.close().await;
+        assert_eq!(&provider.calls()[before..], calls);
+        assert_eq!(documents(folder.path()), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_a_process_before_asked_is_cleared_away_by_one_that_asked_nothing() {
+    let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+    let batches = killed(At::OpenAi, &provider, folder.path()).await;
+    provider.cancel_slowly();
+    let held = model(At::OpenAi, &batches, &provider).of_run(&run());
+    batches.over(&run());
+    let is_cancelling = |batches: &[ProvidedBatch]| batches[0].stage == ProvidedStage::Cancelling;
+    provider.until("a cancellation", is_cancelling).await;
+    assert_eq!(provider.stored(), ["file-1"], "nothing is deleted before the batch has ended");
+    provider.end(0, ProvidedStage::Cancelled);
+    provider.until("the deletions", |_| provider.stored().is_empty()).await;
+    batches.close().await;
+    drop(held);
+    assert_eq!(documents(folder.path()), 0);
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_refused_is_left_to_whoever_abandons_the_run() {
+    for at in PROVIDERS {
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        let batches = killed(at, &provider, folder.path()).await;
+        let model = model(at, &batches, &provider);
+        provider.end(0, ProvidedStage::Ended);
+        provider.keep(Some(403));
+        let held = model.of_run(&run());
+        assert_eq!(answer(ask(&model, "one")).await, "one");
+        let stored = provider.stored();
+        batches.over(&run());
+        let deletions = || provider.calls().iter().filter(|call| call.starts_with("DELETE")).count();
+        provider.until("deletions", |_| deletions() >= stored.len()).await;
+        batches.close().await;
+        drop(held);
+        assert_eq!((provider.stored(), documents(folder.path())), (stored, 1), "{at:?}");
+        provider.keep(None);
+        assert_eq!(fates(&batches.abandon(&run(), &[model]).await), [&BatchFate::Cleared]);
+        assert_eq!((provider.stored().len(), documents(folder.path())), (0, 0));
+    }
+}
+
+/// A process that was killed while a batch with one question was under way, and the batches of the next one.
+async fn killed(at: At, provider: &BatchProvider, folder: &Path) -> Batches {
+    let killed = process(folder);
+    let call = ask(&model(at, &killed, provider), "one");
+    provider.made(1).await;
+    provider.until("a look", |_| looks(provider) > 0).await;
+    stop(vec![call]).await;
+    // Its last look is through, so that the test can count calls.
+    killed.close().await;
+    process(folder)
+}
+
+fn fates(abandoned: &[AbandonedBatch]) -> Vec<&BatchFate> {
+    abandoned.iter().map(|batch| &batch.fate).collect()
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_works_at_is_abandoned_with_its_batches() {
+    for at in PROVIDERS {
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        let batches = killed(at, &provider, folder.path()).await;
+        let model = model(at, &batches, &provider);
+        assert_eq!(batches.noted().await.into_iter().collect::<Vec<_>>(), [run()]);
+        assert!(batches.abandon(&RunId::new("other"), std::slice::from_ref(&model)).await.is_empty());
+        let before = provider.calls();
+
+        // Nothing is known of how its provider is asked.
+        let abandoned = batches.abandon(&run(), &[]).await;
+        assert_eq!(fates(&abandoned), [&BatchFate::NoModel]);
+        assert_eq!(abandoned[0].id.as_deref(), Some("batch_1"));
+        assert_eq!((abandoned[0].model.as_str(), abandoned[0].endpoint.is_some()), ("tiny", true));
+        assert_eq!(provider.calls(), before);
+        // Its provider refuses.
+        provider.keep(Some(403));
+        let abandoned = batches.abandon(&run(), std::slice::from_ref(&model)).await;
+        let [AbandonedBatch { fate: BatchFate::GoesOn(why), .. }] = &abandoned[..] else {
+            panic!("{abandoned:?}")
+        };
+        assert!(why.contains("403") && !why.contains(KEY), "{why}");
+        assert_eq!((provider.batches()[0].stage, documents(folder.path())), (ProvidedStage::UnderWay, 1));
+
+        provider.keep(None);
+        let abandoned = batches.abandon(&run(), &[model]).await;
+        assert_eq!(fates(&abandoned), [&BatchFate::Cleared], "{at:?}");
+        assert_eq!(provider.batches()[0].stage, ProvidedStage::Cancelled);
+        assert_eq!((provider.stored().len(), documents(folder.path())), (0, 0));
+        assert!(batches.noted().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_ends_late_or_is_gone_is_abandoned_too() {
+    for at in PROVIDERS {
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        let batches = killed(at, &provider, folder.path()).await;
+        provider.cancel_slowly();
+        let abandoned = batches.abandon(&run(), &[model(at, &batches, &provider)]).await;
+        assert_eq!(fates(&abandoned), [&BatchFate::Left("it has not ended yet".to_owned())], "{at:?}");
+        assert_eq!((provider.stored().len(), documents(folder.path())), (1, 0));
+
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        let batches = killed(at, &provider, folder.path()).await;
+        provider.forget();
+        let abandoned = batches.abandon(&run(), &[model(at, &batches, &provider)]).await;
+        assert_eq!(fates(&abandoned), [&BatchFate::Gone], "{at:?}");
+        assert_eq!(documents(folder.path()), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_whose_creation_was_cut_off_is_abandoned_where_it_is_found() {
+    for at in PROVIDERS {
+        let (provider, folder) = (BatchProvider::start().await, tempfile::tempdir().unwrap());
+        provider.lose_an_answer();
+        let batches = process(folder.path());
+        let model = model(at, &batches, &provider);
+        error(ask(&model, "one")).await;
+        let abandoned = batches.abandon(&run(), &[model]).await;
+        match (at, &abandoned[..]) {
+            (At::OpenAi, [AbandonedBatch { id: Some(id), fate: BatchFate::Cleared, .. }]) => {
+                assert_eq!((id.as_str(), documents(folder.path())), ("batch_1", 0));
+            }
+            (At::Anthropic, [AbandonedBatch { id: None, fate: BatchFate::GoesOn(why), .. }]) => {
+                assert!(why.contains("no names"), "{why}");
+                assert_eq!(documents(folder.path()), 1);
+            }
+            _ => panic!("{at:?}: {abandoned:?}"),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A provider of batches on loopback: OpenAI's routes and Anthropic's, as their public documentation describes them.
-//! Its batches end when the test says so. Each question is answered with its last message, but for those that begin
-//! with `refuse`.
+//! Its batches end when the test says so, and when they are cancelled. Each question is answered with its last message,
+//! but for those that begin with `refuse`. What is stored there stays until it is deleted.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub enum ProvidedStage {
     Expired,
     /// The same.
     Cancelled,
+    /// It will be cancelled.
+    Cancelling,
 }
 
 /// A batch that it was given.
@@ -38,6 +40,8 @@ pub struct ProvidedBatch {
     pub stage: ProvidedStage,
     /// What it carries besides its questions; null at Anthropic.
     pub metadata: Value,
+    /// The file of its questions; none at Anthropic.
+    pub input: Option<String>,
     /// The questions with their ids.
     pub questions: Vec<ProvidedQuestion>,
 }
@@ -54,9 +58,24 @@ impl ProvidedBatch {
     /// The questions that were answered, and the others.
     fn parts(&self) -> (&[ProvidedQuestion], &[ProvidedQuestion]) {
         match self.stage {
-            ProvidedStage::UnderWay => (&[], &self.questions[..]),
+            ProvidedStage::UnderWay | ProvidedStage::Cancelling => (&[], &self.questions[..]),
             ProvidedStage::Ended => (&self.questions[..], &[]),
             ProvidedStage::Expired | ProvidedStage::Cancelled => self.questions.split_at(1),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        !matches!(self.stage, ProvidedStage::UnderWay | ProvidedStage::Cancelling)
+    }
+
+    /// What can be deleted of it: its files, or at Anthropic itself.
+    fn stored(&self) -> Vec<String> {
+        match &self.input {
+            None => vec![self.id.clone()],
+            Some(input) if !self.has_ended() => vec![input.clone()],
+            Some(input) => {
+                vec![input.clone(), format!("output-{}", self.id), format!("error-{}", self.id)]
+            }
         }
     }
 }
@@ -65,8 +84,14 @@ impl ProvidedBatch {
 struct ProvidedState {
     batches: Vec<ProvidedBatch>,
     files: BTreeMap<String, String>,
+    /// Ids of files and batches.
+    deleted: BTreeSet<String>,
     /// The next creations of batches are answered so.
     creations: VecDeque<Creation>,
+    /// All cancellations and deletions are refused with this status.
+    keeps: Option<u16>,
+    /// Batches that are cancelled do not end by that.
+    cancels_slowly: bool,
     /// Methods and paths of all calls.
     calls: Vec<String>,
 }
@@ -153,6 +178,24 @@ impl BatchProvider {
         self.shared.state().creations.push_back(Creation::Unheard);
     }
 
+    /// All cancellations and deletions are refused with this status from now on; `None`: no more.
+    pub fn keep(&self, status: Option<u16>) {
+        self.shared.state().keeps = status;
+    }
+
+    /// A batch that is cancelled ends when the test says so.
+    pub fn cancel_slowly(&self) {
+        self.shared.state().cancels_slowly = true;
+    }
+
+    /// The ids of all that is stored there: files, and at Anthropic batches.
+    pub fn stored(&self) -> Vec<String> {
+        let state = self.shared.state();
+        let of_batches = state.batches.iter().flat_map(ProvidedBatch::stored);
+        let all: BTreeSet<String> = state.files.keys().cloned().chain(of_batches).collect();
+        all.difference(&state.deleted).cloned().collect()
+    }
+
     /// It knows nothing any more.
     pub fn forget(&self) {
         self.shared.state().batches.clear();
@@ -172,6 +215,7 @@ async fn answer(State(shared): State<Arc<Provided>>, request: Request) -> Respon
         match (head.method.as_str(), &parts[..]) {
             ("POST", ["files"]) => state.upload(form, &text),
             ("GET", ["files", id, "content"]) => state.content(id),
+            ("DELETE", ["files", id]) => state.delete_file(id),
             ("POST", ["batches"]) => state.create_of_file(&text),
             ("GET", ["batches"]) => state.list(),
             ("GET", ["batches", id]) => state.show(id, openai),
@@ -180,6 +224,7 @@ async fn answer(State(shared): State<Arc<Provided>>, request: Request) -> Respon
             ("GET", ["messages", "batches", id]) => state.show(id, anthropic),
             ("GET", ["messages", "batches", id, "results"]) => state.results(id),
             ("POST", ["messages", "batches", id, "cancel"]) => state.cancel(id, anthropic),
+            ("DELETE", ["messages", "batches", id]) => state.delete_batch(id),
             _ => not_found(),
         }
     };
@@ -191,6 +236,10 @@ type Answer = (u16, String);
 
 fn not_found() -> Answer {
     (404, json!({"error": {"type": "not_found_error", "message": "no such thing"}}).to_string())
+}
+
+fn refused(status: u16, message: &str) -> Answer {
+    (status, json!({"error": {"type": "invalid_request_error", "message": message}}).to_string())
 }
 
 impl ProvidedState {
@@ -206,6 +255,9 @@ impl ProvidedState {
 
     fn content(&self, id: &str) -> Answer {
         let of = |prefix: &str| self.batches.iter().find(|batch| id == format!("{prefix}-{}", batch.id));
+        if self.deleted.contains(id) {
+            return not_found();
+        }
         let lines: Vec<Value> = match (of("output"), of("error")) {
             (Some(batch), _) => {
                 let answered = batch.parts().0.iter().filter(|(_, body)| !is_refused(body));
@@ -241,7 +293,8 @@ impl ProvidedState {
             (line["custom_id"].as_str().unwrap().to_owned(), line["body"].clone())
         });
         let questions = questions.collect();
-        self.create(questions, asked["metadata"].clone(), openai)
+        let input = asked["input_file_id"].as_str().map(str::to_owned);
+        self.create(questions, asked["metadata"].clone(), input, openai)
     }
 
     fn create_of_messages(&mut self, text: &str) -> Answer {
@@ -250,27 +303,26 @@ impl ProvidedState {
             asked["requests"].as_array().unwrap().iter().map(|request| {
                 (request["custom_id"].as_str().unwrap().to_owned(), request["params"].clone())
             });
-        self.create(questions.collect(), Value::Null, anthropic)
+        self.create(questions.collect(), Value::Null, None, anthropic)
     }
 
     fn create(
         &mut self,
         questions: Vec<(String, Value)>,
         metadata: Value,
+        input: Option<String>,
         shown: fn(&ProvidedBatch) -> Value,
     ) -> Answer {
         let creation = self.creations.pop_front();
-        let failed =
-            |kind: &str, message: &str| json!({"error": {"type": kind, "message": message}}).to_string();
         if let Some(Creation::Refused(status)) = creation {
-            return (status, failed("invalid_request_error", "refused"));
+            return refused(status, "refused");
         }
         let id = format!("batch_{}", self.batches.len() + 1);
-        let batch = ProvidedBatch { id, stage: ProvidedStage::UnderWay, metadata, questions };
+        let batch = ProvidedBatch { id, stage: ProvidedStage::UnderWay, metadata, input, questions };
         let answer = shown(&batch).to_string();
         self.batches.push(batch);
         match creation {
-            Some(_) => (500, failed("api_error", "unheard")),
+            Some(_) => refused(500, "unheard"),
             None => (200, answer),
         }
     }
@@ -280,20 +332,58 @@ impl ProvidedState {
         (200, json!({"object": "list", "data": data, "has_more": false}).to_string())
     }
 
+    /// The batch of this id, unless it is deleted.
+    fn place(&self, id: &str) -> Option<usize> {
+        let place = self.batches.iter().position(|batch| batch.id == id);
+        place.filter(|_| !self.deleted.contains(id))
+    }
+
     fn show(&self, id: &str, shown: fn(&ProvidedBatch) -> Value) -> Answer {
-        let batch = self.batches.iter().find(|batch| batch.id == id);
+        let batch = self.place(id).map(|place| &self.batches[place]);
         batch.map_or_else(not_found, |batch| (200, shown(batch).to_string()))
     }
 
     fn cancel(&mut self, id: &str, shown: fn(&ProvidedBatch) -> Value) -> Answer {
-        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.id == id) {
-            batch.stage = ProvidedStage::Cancelled;
+        let Some(place) = self.place(id) else { return not_found() };
+        if let Some(status) = self.keeps {
+            return refused(status, "it goes on");
         }
+        let batch = &mut self.batches[place];
+        if batch.has_ended() {
+            return refused(409, "it has ended");
+        }
+        let slowly = self.cancels_slowly;
+        batch.stage = if slowly { ProvidedStage::Cancelling } else { ProvidedStage::Cancelled };
         self.show(id, shown)
     }
 
+    fn delete_file(&mut self, id: &str) -> Answer {
+        let is_there = self.files.contains_key(id)
+            || self.batches.iter().any(|batch| batch.stored().iter().any(|file| file == id));
+        if is_there { self.delete(id, "file") } else { not_found() }
+    }
+
+    fn delete_batch(&mut self, id: &str) -> Answer {
+        let Some(place) = self.place(id) else { return not_found() };
+        if !self.batches[place].has_ended() {
+            return refused(400, "it has not ended");
+        }
+        self.delete(id, "message_batch_deleted")
+    }
+
+    fn delete(&mut self, id: &str, kind: &str) -> Answer {
+        if let Some(status) = self.keeps {
+            return refused(status, "it stays");
+        }
+        if !self.deleted.insert(id.to_owned()) {
+            return not_found();
+        }
+        (200, json!({"id": id, "object": kind, "type": kind, "deleted": true}).to_string())
+    }
+
     fn results(&self, id: &str) -> Answer {
-        let Some(batch) = self.batches.iter().find(|batch| batch.id == id) else { return not_found() };
+        let Some(place) = self.place(id) else { return not_found() };
+        let batch = &self.batches[place];
         let (answered, left) = batch.parts();
         let answered = answered.iter().map(|(id, body)| {
             let result = if is_refused(body) {
@@ -317,19 +407,22 @@ fn openai(batch: &ProvidedBatch) -> Value {
         ProvidedStage::Ended => "completed",
         ProvidedStage::Expired => "expired",
         ProvidedStage::Cancelled => "cancelled",
+        ProvidedStage::Cancelling => "cancelling",
     };
-    let file = |kind: &str| match batch.stage {
-        ProvidedStage::UnderWay => Value::Null,
-        _ => format!("{kind}-{}", batch.id).into(),
-    };
+    let file = |kind: &str| batch.has_ended().then(|| format!("{kind}-{}", batch.id));
     json!({"id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions", "errors": null, "status": status,
-        "completion_window": "24h", "output_file_id": file("output"), "error_file_id": file("error"),
-        "metadata": batch.metadata, "request_counts": {"total": batch.questions.len(), "completed": 0, "failed": 0}})
+        "completion_window": "24h", "input_file_id": batch.input, "output_file_id": file("output"),
+        "error_file_id": file("error"), "metadata": batch.metadata,
+        "request_counts": {"total": batch.questions.len(), "completed": 0, "failed": 0}})
 }
 
 /// A batch as Anthropic shows it.
 fn anthropic(batch: &ProvidedBatch) -> Value {
-    let status = if batch.stage == ProvidedStage::UnderWay { "in_progress" } else { "ended" };
+    let status = match batch.stage {
+        ProvidedStage::UnderWay => "in_progress",
+        ProvidedStage::Cancelling => "canceling",
+        _ => "ended",
+    };
     json!({"id": batch.id, "type": "message_batch", "processing_status": status, "ended_at": null,
         // Nobody is to ask there.
         "results_url": "http://127.0.0.1:1/results"})

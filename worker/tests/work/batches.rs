@@ -62,6 +62,7 @@ async fn a_worker_that_ends_leaves_its_batches_and_the_next_one_takes_their_answ
     let report = first.ended().await.unwrap();
     assert_eq!((report.dialogues, report.tally.released), (0, u64::from(DIALOGUES)));
     assert!(all_are(&provider.batches(), ProvidedStage::UnderWay), "{:?}", provider.batches());
+    assert_eq!(provider.stored().len(), asked.len());
 
     (0..asked.len()).for_each(|place| provider.end(place, ProvidedStage::Ended));
     let next = AtWork::start(worker(folder.path()), &coordinator);
@@ -70,6 +71,7 @@ async fn a_worker_that_ends_leaves_its_batches_and_the_next_one_takes_their_answ
     assert_eq!(provider.batches().len(), asked.len(), "nothing is asked twice");
     next.stop(Stop::Drain);
     next.ended().await.unwrap();
+    assert_eq!(provider.stored().len(), asked.len(), "nor is anything deleted");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,6 +81,7 @@ async fn a_run_that_is_over_takes_its_batches_with_it() {
     let worker = waiting(folder.path(), &provider, &coordinator).await;
     coordinator.change(|state| state.over = true);
     provider.until("a cancellation", |batches| all_are(batches, ProvidedStage::Cancelled)).await;
+    provider.until("the deletions", |_| provider.stored().is_empty()).await;
     worker.stop(Stop::Drain);
     assert_eq!(worker.ended().await.unwrap().dialogues, 0);
     assert_eq!(coordinator.state().stored.len(), 0);

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::ids::BatchName;
+use domain::{FailureCause, RetryAdvice};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde::Deserialize;
@@ -13,8 +14,8 @@ use tokio::time::Instant;
 
 use super::{DIALECT, convert, errors};
 use crate::batch::api::{
-    BatchApi, BatchBounds, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX, NotCreated,
-    RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, expired, left_out, plain_id,
+    BatchApi, BatchBounds, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX,
+    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, delete, expired, left_out, plain_id,
 };
 use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
@@ -122,9 +123,9 @@ impl BatchApi for AnthropicBatches {
         Ok(id)
     }
 
-    /// Batches have no names here.
     async fn find(&self, _: &BatchName) -> Result<Option<String>, CallError> {
-        Ok(None)
+        let message = "batches have no names here, so that one whose creation was cut off cannot be found";
+        Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message))
     }
 
     async fn look(&self, id: &str) -> Result<BatchSight, CallError> {
@@ -167,6 +168,20 @@ impl BatchApi for AnthropicBatches {
         let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
         let route = self.posting(&format!("{PATH}/{}/cancel", plain_id(id)?));
         self.ask::<MessageBatch>(&route, None, &clock).await.map(drop)
+    }
+
+    /// Its questions and answers go with it.
+    async fn discard(&self, id: &str) -> Result<BatchRemains, CallError> {
+        if matches!(self.look(id).await?, BatchSight::UnderWay) {
+            return Ok(BatchRemains::UnderWay);
+        }
+        let url = http::join(&self.base, &format!("{PATH}/{}", plain_id(id)?));
+        let exchange = delete(&self.client, url, &self.headers).await?;
+        if exchange.is_success() || exchange.status == 404 {
+            return Ok(BatchRemains::Deleted);
+        }
+        let text = exchange.error_text(&self.key);
+        Err(errors::classify(exchange.status, exchange.retry_after, &text))
     }
 }
 
@@ -226,8 +241,6 @@ struct MessageResult {
 
 #[cfg(test)]
 mod tests {
-    use domain::{FailureCause, RetryAdvice};
-
     use super::*;
 
     fn batches() -> AnthropicBatches {

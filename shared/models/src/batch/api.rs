@@ -6,11 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids::BatchName;
+use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, Request, Url};
+use tokio::time::Instant;
 
 use crate::chat::{ChatReply, ChatRequest, ModelIdentity};
+use crate::deadline::CallClock;
 use crate::error::CallError;
-use crate::http::unusable;
+use crate::http::{self, Exchange, unusable};
 
 /// How long both providers take for a batch at most. What is not answered by then has expired.
 pub const BATCH_WINDOW: Duration = Duration::from_secs(24 * 3600);
@@ -21,7 +26,7 @@ pub(crate) const UPLOAD_TIME_MAX: Duration = Duration::from_secs(1800);
 /// The same for the answers of a batch.
 pub(crate) const RESULTS_TIME_MAX: Duration = Duration::from_secs(1800);
 
-/// How long a question about a batch may take.
+/// How long a question about a batch may take, or a deletion.
 pub(crate) const LOOK_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Longest id of a provider.
@@ -87,6 +92,14 @@ pub(crate) struct EndedBatch {
     pub otherwise: CallError,
 }
 
+/// Whether what a batch has left at its provider is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BatchRemains {
+    /// Nothing is: the batch has not ended.
+    UnderWay,
+    Deleted,
+}
+
 /// A provider's batches for one model.
 #[async_trait::async_trait]
 pub(crate) trait BatchApi: fmt::Debug + Send + Sync {
@@ -103,7 +116,10 @@ pub(crate) trait BatchApi: fmt::Debug + Send + Sync {
     /// Creates a batch; the provider's id of it.
     async fn create(&self, name: &BatchName, requests: &[BatchedRequest]) -> Result<String, NotCreated>;
 
-    /// Looks for a batch whose creation was cut off; `None` also where names are not kept.
+    /// Looks for a batch whose creation was cut off.
+    ///
+    /// # Errors
+    /// The provider cannot be asked, or keeps no names, which no later call changes.
     async fn find(&self, name: &BatchName) -> Result<Option<String>, CallError>;
 
     async fn look(&self, id: &str) -> Result<BatchSight, CallError>;
@@ -116,6 +132,27 @@ pub(crate) trait BatchApi: fmt::Debug + Send + Sync {
     ) -> Result<HashMap<String, BatchedReply>, CallError>;
 
     async fn cancel(&self, id: &str) -> Result<(), CallError>;
+
+    /// Deletes what a batch that has ended has left: the files of its questions and answers, or the batch itself.
+    async fn discard(&self, id: &str) -> Result<BatchRemains, CallError>;
+}
+
+/// Asks a provider to delete what is at this address; its answer, whatever the status.
+///
+/// # Errors
+/// It does not answer in time.
+pub(crate) async fn delete(client: &Client, url: Url, headers: &HeaderMap) -> Result<Exchange, CallError> {
+    let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
+    let mut request = Request::new(Method::DELETE, url);
+    *request.headers_mut() = headers.clone();
+    let response = clock.wait(client.execute(request)).await?.map_err(unanswered)?;
+    http::read_whole(response, &clock).await
+}
+
+/// The error for a deletion without an answer. It is tried again whatever the reason.
+fn unanswered(error: reqwest::Error) -> CallError {
+    let message = with_causes(&error.without_url());
+    CallError::new(FailureCause::Connection, RetryAdvice::Transient, message)
 }
 
 /// An id that may stand in an address: of letters, digits, `-` and `_`.

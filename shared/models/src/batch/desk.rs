@@ -9,7 +9,7 @@ use domain::{RetryAdvice, machine};
 use tokio::sync::{Mutex as TurnMutex, Notify, OnceCell, oneshot};
 use tokio::time::Instant;
 
-use super::api::{BatchApi, BatchSight, BatchedReply, BatchedRequest, EndedBatch, NotCreated};
+use super::api::{BatchApi, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, NotCreated};
 use super::ledger::{BatchLedger, BatchNote, BatchScope};
 use super::state::{BatchRules, DeskState, DeskStep};
 use crate::error::CallError;
@@ -17,7 +17,8 @@ use crate::error::CallError;
 /// Pause of a desk that has nothing to do. It is woken when there is something.
 const IDLE: Duration = Duration::from_secs(24 * 3600);
 
-/// The batches of one model of one run. They go on as long as somebody holds it.
+/// The batches of one model of one run. They go on as long as somebody holds it; once the run is over, it holds itself
+/// until they are cleared away.
 #[derive(Debug)]
 pub(super) struct BatchDesk {
     /// How the provider is asked. A model that is connected anew may have another key.
@@ -84,18 +85,22 @@ impl BatchDesk {
         tokio::spawn(carry_out(Arc::downgrade(self), Arc::clone(&self.wake)));
     }
 
-    /// The run is over: its batches are cancelled.
-    pub(super) fn over(&self) {
-        self.state().over(Instant::now());
+    /// The run is over: its batches are cancelled, and what they leave at the provider is deleted.
+    pub(super) fn over(self: &Arc<Self>) {
+        let is_first = self.state().over(Instant::now());
         self.wake.notify_one();
+        if is_first {
+            tokio::spawn(clear_away(Arc::clone(self)));
+        }
     }
 
-    /// Waits until a batch that is being created has its id, and cancels what is over.
-    pub(super) async fn settle(&self) {
+    /// Waits until a batch that is being created has its id, and does what is due about those that are over. Returns
+    /// when more of that will be.
+    pub(super) async fn settle(&self) -> Option<Instant> {
         let _turn = self.turn.lock().await;
         loop {
             let step = self.state().needless(Instant::now());
-            let Some(step) = step else { return };
+            let Some(step) = step else { return self.state().needless_at() };
             self.take(step).await;
         }
     }
@@ -118,7 +123,9 @@ impl BatchDesk {
             DeskStep::Find(name) => self.find(&name).await,
             DeskStep::Look { name, id } => self.look(&name, &id).await,
             DeskStep::Cancel { name, id } => self.cancel(&name, &id).await,
+            DeskStep::Discard { name, id } => self.discard(&name, &id).await,
             DeskStep::Forget(name) => self.forget(&name).await,
+            DeskStep::GiveUp(name) => self.give_up(&name),
             DeskStep::Wait(_) => {}
         }
     }
@@ -198,13 +205,38 @@ impl BatchDesk {
     }
 
     async fn cancel(&self, name: &BatchName, id: &str) {
-        match self.api().cancel(id).await {
+        let cancelled = self.api().cancel(id).await;
+        match &cancelled {
             Ok(()) => tracing::info!(batch = %name, id, "cancelled a batch: its run is over"),
-            // It has ended, or is not there.
-            Err(error) if matches!(error.status, Some(400 | 404 | 409)) => {}
+            Err(error) if error.status == Some(404) => return self.forget(name).await,
+            // It has ended.
+            Err(error) if matches!(error.status, Some(400 | 409)) => {}
             Err(error) => return tracing::warn!(batch = %name, id, %error, "a batch cannot be cancelled"),
         }
-        self.forget(name).await;
+        self.state().ending(name, cancelled.is_err(), Instant::now());
+    }
+
+    async fn discard(&self, name: &BatchName, id: &str) {
+        match self.api().discard(id).await {
+            Ok(BatchRemains::UnderWay) => {}
+            Ok(BatchRemains::Deleted) => {
+                tracing::info!(batch = %name, id, "deleted what a batch has left: its run is over");
+                self.forget(name).await;
+            }
+            Err(error) if error.status == Some(404) => self.forget(name).await,
+            Err(error) => {
+                tracing::warn!(batch = %name, id, %error, "what a batch has left is not deleted");
+                if error.retry == RetryAdvice::No {
+                    self.give_up(name);
+                }
+            }
+        }
+    }
+
+    /// Does nothing more about a batch. Its document stays for whoever removes the run.
+    fn give_up(&self, name: &BatchName) {
+        tracing::warn!(batch = %name, "a batch, or what it has left, stays at its provider");
+        self.state().forget(name);
     }
 
     async fn forget(&self, name: &BatchName) {
@@ -220,6 +252,18 @@ impl BatchDesk {
 
     fn state(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries out the steps about what is over, until nothing of it is left.
+async fn clear_away(desk: Arc<BatchDesk>) {
+    if !desk.begun.initialized() {
+        // Nothing was asked here, but maybe by an earlier process.
+        desk.begun.get_or_init(|| desk.begin()).await;
+        desk.state().over(Instant::now());
+    }
+    while let Some(due) = desk.settle().await {
+        tokio::time::sleep_until(due).await;
     }
 }
 

@@ -73,9 +73,19 @@ impl BatchLedger {
 
     /// The batches that were asked for this, the earliest first. Those that are too old are removed.
     pub(super) async fn read(&self, scope: &BatchScope) -> Vec<BatchNote> {
+        let scope = scope.clone();
+        self.read_where(move |found| *found == scope).await
+    }
+
+    /// The same of all that is remembered.
+    pub(super) async fn read_all(&self) -> Vec<BatchNote> {
+        self.read_where(|_| true).await
+    }
+
+    async fn read_where(&self, wanted: impl Fn(&BatchScope) -> bool + Send + 'static) -> Vec<BatchNote> {
         let Some(folder) = self.folder.clone() else { return Vec::new() };
-        let (scope, now) = (scope.clone(), machine::now());
-        let read = aside::run(move || notes_in(&folder, &scope, now)).await;
+        let now = machine::now();
+        let read = aside::run(move || notes_in(&folder, wanted, now)).await;
         match read.map_err(io::Error::other).flatten() {
             Ok(notes) => notes,
             Err(error) => {
@@ -126,7 +136,11 @@ fn write_note(folder: &Path, name: &BatchName, json: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn notes_in(folder: &Path, scope: &BatchScope, now: Timestamp) -> io::Result<Vec<BatchNote>> {
+fn notes_in(
+    folder: &Path,
+    wanted: impl Fn(&BatchScope) -> bool,
+    now: Timestamp,
+) -> io::Result<Vec<BatchNote>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -139,7 +153,7 @@ fn notes_in(folder: &Path, scope: &BatchScope, now: Timestamp) -> io::Result<Vec
         }
         match read_note(&path) {
             Ok(note) if is_old(&note, now) => std::fs::remove_file(&path).or_else(if_gone)?,
-            Ok(note) if note.scope == *scope => notes.push(note),
+            Ok(note) if wanted(&note.scope) => notes.push(note),
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "no document of a batch that is known here");
@@ -196,6 +210,7 @@ mod tests {
         ledger.write(&later).await;
         std::fs::write(folder.join("torn.json"), "{").unwrap();
         assert_eq!(ledger.read(&scope("r")).await, [earlier.clone(), later.clone()]);
+        assert_eq!(ledger.read_all().await.len(), 3, "of both runs");
         assert!(!note_path(&folder, &old.name).exists());
         let mode = std::fs::metadata(note_path(&folder, &later.name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

@@ -2,19 +2,22 @@
 //! written from their public documentation, and tested against a stand-in (`tests/batches.rs`).
 //!
 //! Reading order: `api` says what a provider can be asked, `state` decides what is done when, `desk` does it, `ledger`
-//! remembers batches for the next process. What providers send is in `openai/batch.rs` and `anthropic/batch.rs`.
+//! remembers batches for the next process, `abandon` ends those that no process works at. What providers send is in
+//! `openai/batch.rs` and `anthropic/batch.rs`.
 
+mod abandon;
 pub(crate) mod api;
 mod desk;
 mod ledger;
 mod state;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use domain::RunId;
+use futures::stream::{self, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -25,14 +28,18 @@ use crate::error::{CallError, SetupError};
 use crate::hosted::HostedConfig;
 use crate::openai::OpenAiConfig;
 use crate::{anthropic, openai};
+pub use abandon::{AbandonedBatch, BatchFate};
 pub use api::BATCH_WINDOW;
 use api::{BatchApi, BatchedRequest};
 use desk::BatchDesk;
-use ledger::{BatchLedger, BatchScope};
+use ledger::{BatchLedger, BatchNote, BatchScope};
 pub use state::BatchRules;
 
 /// How long the end of a process waits for batches that are being created or cancelled.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Batches that are abandoned at the same time, at most.
+const ABANDONED_AT_ONCE_MAX: usize = 8;
 
 /// Version of the ids of questions. It is part of them, so that those of different versions never agree.
 const ID_RULE: &str = "kgfleet batched question 1";
@@ -77,10 +84,35 @@ impl Batches {
         Ok(Batched { batches: self.clone(), api })
     }
 
-    /// A run is cancelled, finished or removed: what was asked for it is cancelled.
+    /// A run is cancelled, finished or removed: what was asked for it is cancelled, and what that leaves at its provider
+    /// is deleted, as long as this process lives.
     pub fn over(&self, run: &RunId) {
         let of_run = self.desks().into_iter().filter(|(scope, _)| scope.run == *run);
         of_run.for_each(|(_, desk)| desk.over());
+    }
+
+    /// The runs whose batches are remembered.
+    pub async fn noted(&self) -> BTreeSet<RunId> {
+        self.ledger.read_all().await.into_iter().map(|note| note.scope.run).collect()
+    }
+
+    /// A run that no process works at is over or removed: its batches are cancelled, and what they leave is deleted, as
+    /// these models ask. Those that are over are forgotten; all others stay remembered.
+    pub async fn abandon(&self, run: &RunId, models: &[Batched]) -> Vec<AbandonedBatch> {
+        let notes = self.ledger.read_all().await.into_iter().filter(|note| note.scope.run == *run);
+        let calls: Vec<_> = notes.map(|note| self.abandon_one(note, models)).collect();
+        stream::iter(calls).buffered(ABANDONED_AT_ONCE_MAX).collect().await
+    }
+
+    async fn abandon_one(&self, mut note: BatchNote, models: &[Batched]) -> AbandonedBatch {
+        let of_scope = |model: &&Batched| scope_of(&note.scope.run, &*model.api) == note.scope;
+        let apis: Vec<_> = models.iter().filter(of_scope).map(|model| Arc::clone(&model.api)).collect();
+        let fate = abandon::abandon(&mut note, &apis, self.rules.ending_max).await;
+        if fate.is_over() {
+            self.ledger.remove(&note.name).await;
+        }
+        let BatchScope { connector, endpoint, model, .. } = note.scope;
+        AbandonedBatch { id: note.id, connector, endpoint, model, fate }
     }
 
     /// Waits a little for batches that are being created or cancelled. All others go on at their providers, where the
@@ -98,13 +130,7 @@ impl Batches {
 
     /// The desk for a model of a run.
     fn desk(&self, run: &RunId, api: &Arc<dyn BatchApi>) -> Arc<BatchDesk> {
-        let identity = api.identity();
-        let scope = BatchScope {
-            run: run.clone(),
-            connector: identity.connector.to_owned(),
-            endpoint: identity.endpoint.clone(),
-            model: identity.requested.clone(),
-        };
+        let scope = scope_of(run, &**api);
         let mut desks = self.lock();
         if let Some(desk) = desks.get(&scope).and_then(Weak::upgrade) {
             desk.ask_by(Arc::clone(api));
@@ -169,6 +195,17 @@ impl ChatModel for BatchedRun {
 
     fn identity(&self) -> &ModelIdentity {
         &self.identity
+    }
+}
+
+/// For what the batches of a model of a run are asked, and where.
+fn scope_of(run: &RunId, api: &dyn BatchApi) -> BatchScope {
+    let identity = api.identity();
+    BatchScope {
+        run: run.clone(),
+        connector: identity.connector.to_owned(),
+        endpoint: identity.endpoint.clone(),
+        model: identity.requested.clone(),
     }
 }
 

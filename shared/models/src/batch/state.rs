@@ -2,8 +2,8 @@
 //!
 //! Questions are gathered until none has joined them for a while; then they are a batch. A batch that somebody waits
 //! for is looked at now and then, and once it has ended its answers are told. A question that is in a known batch, also
-//! one of an earlier process, waits for that batch instead of being asked again. A batch is cancelled only if its run
-//! is over: those who wait for it may go and come back.
+//! one of an earlier process, waits for that batch instead of being asked again. A batch is cancelled, and what it
+//! leaves at its provider is deleted, only if its run is over: those who wait for it may go and come back.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,6 +18,10 @@ use super::api::{BatchBounds, BatchedReply, BatchedRequest, NotCreated};
 use super::ledger::{BatchNote, BatchScope};
 use crate::error::CallError;
 
+/// Steps about a batch of a run that is over, at most: with pauses of five minutes, as many as fit into the time that a
+/// batch has.
+const CLEAR_TRIES_MAX: u32 = 300;
+
 /// When batches are sent, and how often they are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchRules {
@@ -29,6 +33,9 @@ pub struct BatchRules {
     pub look_first: Duration,
     /// but no longer than this.
     pub look_max: Duration,
+    /// Whoever abandons a run waits so long for the end of batches that were cancelled: what they leave cannot be
+    /// deleted before.
+    pub ending_max: Duration,
 }
 
 impl Default for BatchRules {
@@ -39,6 +46,7 @@ impl Default for BatchRules {
             gather_max: Duration::from_secs(300),
             look_first: Duration::from_secs(30),
             look_max: Duration::from_secs(300),
+            ending_max: Duration::from_secs(10),
         }
     }
 }
@@ -57,8 +65,15 @@ pub(super) enum DeskStep {
         name: BatchName,
         id: String,
     },
+    /// What it has left at its provider is to be deleted, if it has ended.
+    Discard {
+        name: BatchName,
+        id: String,
+    },
     /// It need not be remembered.
     Forget(BatchName),
+    /// It was tried often enough to cancel it, or to delete what it has left.
+    GiveUp(BatchName),
     /// Nothing, before this time or ever.
     Wait(Option<Instant>),
 }
@@ -107,6 +122,8 @@ enum BatchStage {
     Asked,
     /// It has ended, and its answers were read once.
     Ended,
+    /// It is being cancelled, or has ended, and nobody will read its answers.
+    Ending,
 }
 
 #[derive(Debug)]
@@ -116,6 +133,8 @@ struct KnownBatch {
     askers: Askers,
     /// Nobody needs it any more.
     over: bool,
+    /// Steps since then.
+    tries: u32,
     next_look: Instant,
     pause: Duration,
 }
@@ -142,6 +161,8 @@ pub(super) struct DeskState {
     batches: BTreeMap<BatchName, KnownBatch>,
     /// In which batch a question is.
     places: HashMap<String, BatchName>,
+    /// Whether somebody clears away what is over.
+    clearing: bool,
 }
 
 impl DeskState {
@@ -154,6 +175,7 @@ impl DeskState {
             open: Gathered::default(),
             batches: BTreeMap::new(),
             places: HashMap::new(),
+            clearing: false,
         }
     }
 
@@ -167,7 +189,7 @@ impl DeskState {
         let places = note.requests.iter().map(|id| (id.clone(), note.name.clone()));
         self.places.extend(places);
         let (name, pause) = (note.name.clone(), self.rules.look_first);
-        let batch = KnownBatch { note, stage, askers, over: false, next_look: now, pause };
+        let batch = KnownBatch { note, stage, askers, over: false, tries: 0, next_look: now, pause };
         self.batches.insert(name, batch);
     }
 
@@ -244,12 +266,23 @@ impl DeskState {
             |batch: &KnownBatch| batch.over && batch.next_look <= now && batch.stage != BatchStage::Creating;
         let (name, batch) = self.batches.iter_mut().find(|(_, batch)| due(batch))?;
         batch.postpone(self.rules, now);
+        batch.tries += 1;
         let name = name.clone();
         Some(match (batch.stage, &batch.note.id) {
+            _ if batch.tries > CLEAR_TRIES_MAX => DeskStep::GiveUp(name),
             (BatchStage::CutOff, _) => DeskStep::Find(name),
             (BatchStage::Asked, Some(id)) => DeskStep::Cancel { id: id.clone(), name },
+            (BatchStage::Ended | BatchStage::Ending, Some(id)) => DeskStep::Discard { id: id.clone(), name },
             _ => DeskStep::Forget(name),
         })
+    }
+
+    /// When there will be such a step; `None` if there is no such batch. Then somebody else may begin to clear away.
+    pub(super) fn needless_at(&mut self) -> Option<Instant> {
+        let left = self.batches.values().filter(|batch| batch.over && batch.stage != BatchStage::Creating);
+        let next = left.map(|batch| batch.next_look).min();
+        self.clearing = next.is_some();
+        next
     }
 
     fn take_gathered(&mut self, now: Instant) -> Option<Gathered> {
@@ -379,21 +412,31 @@ impl DeskState {
         batch.askers.drain().for_each(|(_, asker)| asker.tell(&reply));
     }
 
+    /// A batch that nobody needs is being cancelled, or `has_ended` before it could be.
+    pub(super) fn ending(&mut self, name: &BatchName, has_ended: bool, now: Instant) {
+        let Some(batch) = self.batches.get_mut(name) else { return };
+        batch.stage = BatchStage::Ending;
+        let first = if has_ended { now } else { now + self.rules.look_first };
+        batch.look_at(self.rules, first);
+    }
+
     pub(super) fn forget(&mut self, name: &BatchName) {
         self.batches.remove(name);
         self.places.retain(|_, place| place != name);
     }
 
-    /// The run is over: nobody needs what was asked. Who asks all the same asks anew.
-    pub(super) fn over(&mut self, now: Instant) {
+    /// The run is over: nobody needs what was asked. Who asks all the same asks anew. Returns whether nobody clears away
+    /// yet: the caller then does, until there is [nothing](Self::needless_at) left.
+    pub(super) fn over(&mut self, now: Instant) -> bool {
         self.full.clear();
         self.open = Gathered::default();
         self.places.clear();
-        for batch in self.batches.values_mut() {
+        for batch in self.batches.values_mut().filter(|batch| !batch.over) {
             batch.askers.clear();
             batch.over = true;
             batch.look_at(self.rules, now);
         }
+        !std::mem::replace(&mut self.clearing, true)
     }
 }
 

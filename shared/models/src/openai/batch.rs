@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use domain::ids::BatchName;
 use domain::{FailureCause, RetryAdvice, Sampling};
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Client, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,8 +19,8 @@ use super::api::{self, Api};
 use super::errors;
 use super::wire::ChatBody;
 use crate::batch::api::{
-    BatchApi, BatchBounds, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX, NotCreated,
-    RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, expired, left_out, plain_id,
+    BatchApi, BatchBounds, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX,
+    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, delete, expired, left_out, plain_id,
 };
 use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
@@ -45,6 +46,9 @@ const NAME_KEY: &str = "kgfleet_batch";
 const PAGE_BATCHES: u32 = 100;
 const PAGES_MAX: u32 = 10;
 
+/// The statuses of batches that have ended.
+const ENDED: [&str; 4] = ["completed", "expired", "cancelled", "failed"];
+
 /// How long to wait where as many questions as an account may have are in batches.
 const QUEUE_FULL_WAIT: Duration = Duration::from_secs(600);
 
@@ -53,12 +57,22 @@ const QUEUE_FULL_WAIT: Duration = Duration::from_secs(600);
 pub(crate) struct OpenAiBatches {
     config: OpenAiConfig,
     api: Api,
+    /// With what files are deleted: client, address and headers.
+    client: Client,
+    base: Url,
+    headers: HeaderMap,
 }
 
 impl OpenAiBatches {
     pub(crate) fn new(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
-        Ok(Self { config: OpenAiConfig { stream: false, ..config }, api })
+        let base = http::api_base(&config.endpoint)?;
+        let client = http.for_url(&base)?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = &config.key {
+            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+        }
+        Ok(Self { config: OpenAiConfig { stream: false, ..config }, api, client, base, headers })
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, query: Option<&str>) -> Result<T, CallError> {
@@ -84,6 +98,18 @@ impl OpenAiBatches {
         let response = self.api.send(&route, Some(body), clock).await.map_err(|rejected| rejected.error)?;
         let file: Created = api::read(&clock.wait(http::read_body(response)).await??, self.api.key())?;
         Ok(file.id)
+    }
+
+    /// Deletes a file, if it is there.
+    async fn delete_file(&self, file: &str) -> Result<(), CallError> {
+        let url = http::join(&self.base, &format!("files/{}", plain_id(file)?));
+        let exchange = delete(&self.client, url, &self.headers).await?;
+        if exchange.is_success() || exchange.status == 404 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&exchange.body);
+        let text = scrub_with(self.api.key(), &text);
+        Err(errors::classify(exchange.status, exchange.retry_after, &text).error)
     }
 
     /// What came of a question, by its line in a file of answers.
@@ -153,8 +179,17 @@ impl BatchApi for OpenAiBatches {
         };
         let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
         let created = self.api.ask(&self.api.route("batches"), &question, &clock).await;
-        let Created { id } = created.map_err(NotCreated::of)?;
-        Ok(id)
+        let not_created = match created {
+            Ok(Created { id }) => return Ok(id),
+            Err(error) => NotCreated::of(error),
+        };
+        // Each attempt uploads a file of its own.
+        if !not_created.may_exist
+            && let Err(error) = self.delete_file(&input_file_id).await
+        {
+            tracing::warn!(batch = %name, file = %input_file_id, %error, "a file of questions is not deleted");
+        }
+        Err(not_created)
     }
 
     async fn find(&self, name: &BatchName) -> Result<Option<String>, CallError> {
@@ -212,6 +247,22 @@ impl BatchApi for OpenAiBatches {
         let route = self.api.route(&format!("batches/{}/cancel", plain_id(id)?));
         self.api.send(&route, None, &clock).await.map(drop).map_err(|rejected| rejected.error)
     }
+
+    /// A batch stays in the account's list, without its files.
+    async fn discard(&self, id: &str) -> Result<BatchRemains, CallError> {
+        let batch: WireBatch = self.get(&format!("batches/{}", plain_id(id)?), None).await?;
+        if !ENDED.contains(&batch.status.as_str()) {
+            return Ok(BatchRemains::UnderWay);
+        }
+        let mut failed = None;
+        let files = [batch.output_file_id, batch.error_file_id, batch.input_file_id];
+        for file in files.into_iter().flatten() {
+            if let Err(error) = self.delete_file(&file).await {
+                failed.get_or_insert(error);
+            }
+        }
+        failed.map_or(Ok(BatchRemains::Deleted), Err)
+    }
 }
 
 /// The file of requests: a line of JSON for each. Ids are hexadecimal digits.
@@ -258,6 +309,7 @@ struct WireBatch {
     id: String,
     #[serde(default)]
     status: String,
+    input_file_id: Option<String>,
     output_file_id: Option<String>,
     error_file_id: Option<String>,
     errors: Option<BatchErrors>,

@@ -8,6 +8,7 @@ const RULES: BatchRules = BatchRules {
     gather_max: Duration::from_secs(60),
     look_first: Duration::from_secs(20),
     look_max: Duration::from_secs(40),
+    ending_max: Duration::ZERO,
 };
 
 const BOUNDS: BatchBounds = BatchBounds { requests_max: 3, bytes_max: 100, frame_bytes: 0 };
@@ -80,6 +81,15 @@ impl Tried {
         match self.wait() {
             DeskStep::Look { name, id } => assert_eq!((&name, Some(&id)), (&note.name, note.id.as_ref())),
             step => panic!("{step:?} instead of a look"),
+        }
+    }
+
+    fn discards(&mut self, note: &BatchNote) {
+        match self.wait() {
+            DeskStep::Discard { name, id } => {
+                assert_eq!((&name, Some(&id)), (&note.name, note.id.as_ref()));
+            }
+            step => panic!("{step:?} instead of a deletion"),
         }
     }
 
@@ -307,4 +317,59 @@ fn only_batches_of_a_run_that_is_over_are_cancelled() {
     tried.desk.forget(&name);
     let _again = tried.ask("a");
     tried.creates(&["a"]);
+}
+
+#[test]
+fn what_a_batch_leaves_is_deleted_once_its_run_is_over_and_it_has_ended() {
+    let mut tried = Tried::new();
+    let mut a = tried.ask("a");
+    let ended = tried.created(&["a"]);
+    tried.looks_at(&ended);
+    tried.ends(&ended, &["a"]);
+    assert_eq!(told(&mut a), answer("a"));
+    tried.now += secs(100);
+    assert!(tried.rests(), "whoever asks again finds the answer");
+    assert!(tried.desk.over(tried.now), "nobody clears away yet");
+    assert!(!tried.desk.over(tried.now), "somebody does");
+    tried.discards(&ended);
+    assert!(tried.desk.needless_at().is_some());
+    tried.desk.forget(&ended.name);
+    assert_eq!(tried.desk.needless_at(), None);
+    assert!(tried.rests());
+    assert!(tried.desk.over(tried.now), "it was through");
+
+    let mut tried = Tried::new();
+    let _b = tried.ask("b");
+    let under_way = tried.created(&["b"]);
+    tried.desk.over(tried.now);
+    let DeskStep::Cancel { name, .. } = tried.next() else { panic!("it is not cancelled") };
+    let cancelled_at = tried.now;
+    tried.desk.ending(&name, false, tried.now);
+    tried.discards(&under_way);
+    assert_eq!(tried.now.duration_since(cancelled_at), RULES.look_first);
+    // It had not ended.
+    tried.discards(&under_way);
+    // As if it had ended before it could be cancelled.
+    let seen_at = tried.now;
+    tried.desk.ending(&name, true, tried.now);
+    tried.discards(&under_way);
+    assert_eq!(tried.now, seen_at);
+}
+
+#[test]
+fn nothing_is_cleared_away_without_end() {
+    let mut tried = Tried::new();
+    let _a = tried.ask("a");
+    let note = tried.created(&["a"]);
+    tried.desk.over(tried.now);
+    let mut tries = 0;
+    loop {
+        match tried.wait() {
+            DeskStep::Cancel { .. } => tries += 1,
+            DeskStep::GiveUp(name) => break tried.desk.forget(&name),
+            step => panic!("{step:?} for {note:?}"),
+        }
+    }
+    assert_eq!(tries, CLEAR_TRIES_MAX);
+    assert!(tried.rests());
 }
