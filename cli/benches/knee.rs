@@ -37,7 +37,7 @@ const RUNNING_PER_WAITING: f64 = 16.0;
 
 /// What is asked. One task, because two runs that share a server come to the next one at another time than one run
 /// does, and a server generates more tokens in a second of a task with short prompts.
-const TASK: &str = "RdfSyntaxFixList-turtle";
+const TASK: &str = "SparqlSyntaxFixingListLcQuad";
 
 /// Iterations of it: more than end in this time.
 const ITERATIONS: u32 = 100_000;
