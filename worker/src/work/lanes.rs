@@ -310,6 +310,9 @@ impl Work {
             (free > 0).then_some((ServerRoom { server, free }, context))
         });
         let (rooms, contexts): (Vec<ServerRoom<'_>>, Vec<&Arc<DialogueContext>>) = ready.unzip();
+        if rooms.is_empty() {
+            return false;
+        }
         let (next, at) = {
             let mut ledger = self.ledger.lock();
             let waiting = ledger.slots.waiting(key).map(|waiting| {

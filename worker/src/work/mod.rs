@@ -206,7 +206,11 @@ impl Work {
             if self.phase == DrainPhase::Over {
                 return Ok(self.ended);
             }
-            match self.next_event(inputs, next).await {
+            let event = self.next_event(inputs, next).await;
+            if !matches!(event, Event::Time) {
+                self.poll.stir();
+            }
+            match event {
                 Event::Stop(stop) => self.stop(stop, Instant::now()),
                 Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
                 Event::Acknowledged(records) => self.acknowledged(records, Instant::now()),
@@ -280,7 +284,9 @@ impl Work {
 
     /// Time-driven housekeeping.
     fn keep_house(&mut self, now: Instant) {
-        self.unsettled = true; // Servers are given up and breakers close by the clock.
+        // Servers are given up and breakers close by the clock.
+        self.unsettled = true;
+        self.poll.stir();
         self.servers.look_at_hosted();
         metrics::servers(&self.servers.sights());
         metrics::canaries(self.servers.likeness().sights());

@@ -24,8 +24,12 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Extra time before an overdue answer counts as failed.
 const WAIT_EXTRA: Duration = Duration::from_secs(10);
 
-/// Minimum age of a pending report before a newer one replaces it, because several things change at once.
+/// Minimum age of a pending report before a newer one with news replaces it, because several things change at once.
 const REPLACED_AFTER: Duration = Duration::from_millis(25);
+
+/// The same where there is room for which the pending report does not ask: a slot waits for it. It is also looked no more
+/// often than this whether there is.
+const ROOM_AFTER: Duration = Duration::from_millis(4);
 
 /// Pause after an answer that returned early without work.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -54,10 +58,21 @@ pub(super) struct ReportAnswer {
     orders: Result<Orders, ServiceError>,
 }
 
+/// A report without an answer.
+struct PendingReport {
+    report: Arc<Report>,
+    began: Instant,
+    call: Call,
+    /// When it was looked last whether a newer one would say more.
+    looked: Instant,
+    /// Whether anything has happened since then.
+    stirred: bool,
+}
+
 /// The pending report, and when the next may be sent.
 #[derive(Default)]
 pub(super) struct Poll {
-    call: Option<(Arc<Report>, Instant, Call)>,
+    pending: Option<PendingReport>,
     not_before: Option<Instant>,
     /// When a worker without room asks again what is left.
     look_at: Option<Instant>,
@@ -68,11 +83,18 @@ pub(super) struct Poll {
 impl Poll {
     /// The answer to the pending report; pends forever if there is none.
     pub(super) async fn answer(&mut self) -> ReportAnswer {
-        let Some((report, began, call)) = &mut self.call else { return std::future::pending().await };
-        let orders = call.as_mut().await;
-        let answered = ReportAnswer { report: Arc::clone(report), began: *began, orders };
-        self.call = None;
+        let Some(pending) = &mut self.pending else { return std::future::pending().await };
+        let orders = pending.call.as_mut().await;
+        let answered = ReportAnswer { report: Arc::clone(&pending.report), began: pending.began, orders };
+        self.pending = None;
         answered
+    }
+
+    /// Something has happened that a newer report might say.
+    pub(super) fn stir(&mut self) {
+        if let Some(pending) = &mut self.pending {
+            pending.stirred = true;
+        }
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
@@ -83,17 +105,9 @@ impl Poll {
 impl Work {
     /// Sends a report if one is due; returns when the next may be.
     pub(super) fn advance_poll(&mut self, now: Instant) -> Option<Instant> {
-        if let Some((report, began, _)) = &self.poll.call {
-            if report.wait.is_zero() || !self.is_outdated(report, now) {
-                return None;
-            }
-            let replaced_at = *began + REPLACED_AFTER;
-            if now < replaced_at {
-                return Some(replaced_at);
-            }
-            // There was no work for its offers. If an answer is in transit nevertheless, its grants come again with
-            // the next one.
-            self.poll.call = None;
+        let look_at = self.review_pending(now);
+        if self.poll.pending.is_some() {
+            return look_at;
         }
         if let Some(not_before) = self.poll.not_before.filter(|not_before| now < *not_before) {
             return Some(not_before);
@@ -132,18 +146,41 @@ impl Work {
                 ))
             })
         };
-        self.poll.call = Some((report, now, Box::pin(call)));
+        let call = Box::pin(call);
+        self.poll.pending = Some(PendingReport { report, began: now, call, looked: now, stirred: false });
         None
     }
 
-    /// Whether a newer report would contain something that may change the answer.
-    fn is_outdated(&self, report: &Report, now: Instant) -> bool {
-        if self.ledger.lock().has_news(Some(report)) {
-            return true;
+    /// Gives the pending report up where a newer one may be answered otherwise; returns when to look again.
+    fn review_pending(&mut self, now: Instant) -> Option<Instant> {
+        let pending = self.poll.pending.as_ref()?;
+        if !pending.stirred || pending.report.wait.is_zero() {
+            return None;
         }
+        let look_at = pending.looked + ROOM_AFTER;
+        if now < look_at {
+            return Some(look_at);
+        }
+        let replaced_at = self.replaced_after(&pending.report, now).map(|after| pending.began + after);
+        if replaced_at.is_some_and(|at| at <= now) {
+            // There was no work for its offers. If an answer is in transit nevertheless, its grants come again with
+            // the next one.
+            self.poll.pending = None;
+        } else if let Some(pending) = &mut self.poll.pending {
+            (pending.looked, pending.stirred) = (now, replaced_at.is_some());
+        }
+        replaced_at
+    }
+
+    /// How old a report must be before a newer one replaces it; `None` while a newer one would contain nothing that may
+    /// change the answer.
+    fn replaced_after(&self, report: &Report, now: Instant) -> Option<Duration> {
         let offered =
             |offer: &Offer| report.offers.iter().any(|old| old.serves == offer.serves && old.room > 0);
-        self.offers(now).iter().any(|offer| offer.room > 0 && !offered(offer))
+        if self.offers(now).iter().any(|offer| offer.room > 0 && !offered(offer)) {
+            return Some(ROOM_AFTER);
+        }
+        self.ledger.lock().has_news(Some(report)).then_some(REPLACED_AFTER)
     }
 
     /// The current offers: what is served, and the room for it.
