@@ -153,47 +153,73 @@ fn beside(endpoint: &str, page: &str) -> Option<(Client, Url)> {
     Some((HttpClient::with(options).for_url(&url).ok()?, url))
 }
 
-/// The loads, from a text in Prometheus's format.
+/// The loads, from a text in Prometheus's format. It is read once, however many models it is about.
 fn parse(text: &str) -> Option<Loads> {
-    let all = load_of(text, "")?;
-    let mut of_models = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("vllm:num_requests_waiting{")) {
-        let name = line.split_once(MODEL_LABEL).and_then(|(_, rest)| rest.split_once('"'));
+    let (mut all, mut of_models) = (Quantities::default(), BTreeMap::<&str, Quantities>::new());
+    for (series, labels, value) in text.lines().filter_map(series_of) {
+        all.add(series, value);
+        let name = labels.split_once(MODEL_LABEL).and_then(|(_, rest)| rest.split_once('"'));
         if let Some((name, _)) = name
-            && of_models.len() < MODELS_MAX
-            && !of_models.contains_key(name)
-            && let Some(load) = load_of(text, &format!("{MODEL_LABEL}{name}\""))
+            && (of_models.len() < MODELS_MAX || of_models.contains_key(name))
         {
-            of_models.insert(name.to_owned(), load);
+            of_models.entry(name).or_default().add(series, value);
         }
     }
-    Some(Loads { all, of_models })
+    let of_models = of_models.into_iter();
+    let of_models = of_models.filter_map(|(name, told)| Some((name.to_owned(), told.load()?)));
+    Some(Loads { all: all.load()?, of_models: of_models.collect() })
 }
 
-/// The load of the series that contain this selector. A server with several engines has one line for each. Each quantity
-/// has the name that vLLM gives it today, then older ones.
-fn load_of(text: &str, selector: &str) -> Option<Load> {
-    let series = |name: &str| {
-        let mut values = text.lines().filter_map(|line| {
-            let rest = line.strip_prefix("vllm:")?.strip_prefix(name)?;
-            (rest.starts_with([' ', '{']) && rest.contains(selector)).then_some(())?;
-            rest.rsplit(' ').next()?.parse::<f64>().ok().filter(|value| value.is_finite())
-        });
-        let first = values.next()?;
-        Some(values.fold((first, first), |(sum, most), value| (sum + value, most.max(value))))
-    };
-    let either = |names: &[&str]| names.iter().find_map(|name| series(name));
-    let sum = |names: &[&str]| either(names).map(|(sum, _)| sum);
-    Some(Load {
-        waiting: sum(&["num_requests_waiting"])?,
-        running: sum(&["num_requests_running"]).unwrap_or_default(),
-        kv_cache: either(&["kv_cache_usage_perc", "gpu_cache_usage_perc"]).map(|(_, most)| most),
-        prefix_queries: sum(&["prefix_cache_queries_total", "gpu_prefix_cache_queries_total"]),
-        prefix_hits: sum(&["prefix_cache_hits_total", "gpu_prefix_cache_hits_total"]),
-        prompt_tokens: sum(&["prompt_tokens_total"]),
-        generated_tokens: sum(&["generation_tokens_total"]),
-        preemptions: sum(&["num_preemptions_total"]),
-    })
+/// Names of series behind `vllm:`. A quantity has the name that vLLM gives it today, then older ones.
+const SERIES: [&str; 11] = [
+    "num_requests_waiting",
+    "num_requests_running",
+    "kv_cache_usage_perc",
+    "gpu_cache_usage_perc",
+    "prefix_cache_queries_total",
+    "gpu_prefix_cache_queries_total",
+    "prefix_cache_hits_total",
+    "gpu_prefix_cache_hits_total",
+    "prompt_tokens_total",
+    "generation_tokens_total",
+    "num_preemptions_total",
+];
+
+/// The place of a line's name in [`SERIES`], with its labels and its value.
+fn series_of(line: &str) -> Option<(usize, &str, f64)> {
+    let rest = line.strip_prefix("vllm:")?;
+    let (name, labels) = rest.split_at(rest.find([' ', '{'])?);
+    let series = SERIES.iter().position(|known| *known == name)?;
+    let value = labels.rsplit(' ').next()?.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    Some((series, labels, value))
+}
+
+/// The sum and the maximum of each of [`SERIES`]. A server with several engines has one line for each.
+#[derive(Default)]
+struct Quantities([Option<(f64, f64)>; SERIES.len()]);
+
+impl Quantities {
+    fn add(&mut self, series: usize, value: f64) {
+        let so_far = &mut self.0[series];
+        *so_far = Some(so_far.map_or((value, value), |(sum, most)| (sum + value, most.max(value))));
+    }
+
+    /// The load; `None` of a server that does not say how many requests wait.
+    fn load(&self) -> Option<Load> {
+        let [waiting, running, cache, old_cache, queries, old_queries, hits, old_hits, prompt, generated, preempted] =
+            self.0;
+        let sum = |series: Option<(f64, f64)>| series.map(|(sum, _)| sum);
+        Some(Load {
+            waiting: sum(waiting)?,
+            running: sum(running).unwrap_or_default(),
+            kv_cache: cache.or(old_cache).map(|(_, most)| most),
+            prefix_queries: sum(queries.or(old_queries)),
+            prefix_hits: sum(hits.or(old_hits)),
+            prompt_tokens: sum(prompt),
+            generated_tokens: sum(generated),
+            preemptions: sum(preempted),
+        })
+    }
 }
 
 #[cfg(test)]
