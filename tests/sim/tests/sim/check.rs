@@ -121,12 +121,17 @@ async fn obeyed(fleet: &FleetInTurn) {
     }
 }
 
-/// Lets go on what a user has left paused.
+/// Lets go on what a user has left paused. Who is told that the same may succeed later asks again, as users do.
 async fn resume_paused(fleet: &FleetInTurn) {
     for view in listed(fleet).await {
         if view.phase == RunPhase::Paused {
             let live = fleet.coordinators().remove(0);
-            if let Err(error) = live.access.command(&view.run, BenchmarkCommand::Resume).await {
+            let resume = || live.access.command(&view.run, BenchmarkCommand::Resume);
+            let resumed = match resume().await {
+                Err(error) if error.code.is_transient() => resume().await,
+                resumed => resumed,
+            };
+            if let Err(error) = resumed {
                 fleet.book.broken(format!("{} cannot be resumed: {error}", view.run));
             }
         }
