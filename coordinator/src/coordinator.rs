@@ -30,6 +30,7 @@ use crate::records::packs::Packs;
 use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::runs::commit::RecordLogs;
+use crate::runs::reopened::SealsSeen;
 use crate::tending::{self, RoundMemory, Tending};
 use crate::views::Views;
 
@@ -89,6 +90,7 @@ impl Coordinator {
             queue: Arc::clone(&queue),
             signal: Arc::clone(&signal),
             logs,
+            seals_seen: SealsSeen::default(),
         });
         let named = Arc::new(NamedModels::default());
         let benchmarks = Arc::new(Benchmarks {

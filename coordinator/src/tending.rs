@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use domain::control::RunPhase;
 use domain::{ErrorCode, RunId, ServiceError};
 use queue::RunStatus;
 
@@ -24,7 +25,7 @@ use crate::runs::life::GoesOn;
 use crate::views::{Views, gauges};
 
 /// Number of rounds between two searches of the sink for runs that the queue has lost.
-const ROUNDS_PER_DISCOVERY: u64 = 30;
+pub(crate) const ROUNDS_PER_DISCOVERY: u64 = 30;
 
 /// Decides when leases may be taken over. After a start, and after the queue was unreachable, workers first get the time of
 /// a lease to renew theirs, because they could not do so before.
@@ -200,6 +201,7 @@ impl Tending {
             });
             names.extend(found.into_iter().map(|found| found.dir.run()));
             self.named.keep_left_out(|run| names.contains(run));
+            self.runs.seals_seen.keep(|run| names.contains(run));
         }
         for name in names {
             match self.loaded.get(&name) {
@@ -215,9 +217,11 @@ impl Tending {
                     self.named.let_in(&name);
                     if let Some(over) = over {
                         let revision = revisions.get(&name).copied().unwrap_or_default();
-                        if let Err(error) =
-                            self.hear_of_end(&name, &over, revision, statuses.get(&name)).await
-                        {
+                        let mut heard = self.hear_of_end(&name, &over, revision, statuses.get(&name)).await;
+                        if thorough && heard.is_ok() && over.phase == RunPhase::Finished && over.fleet {
+                            heard = self.runs.expect_closed(&name).await;
+                        }
+                        if let Err(error) = heard {
                             tracing::warn!(run = %name, %error, "the end of the run cannot be told now");
                         }
                     }
@@ -263,8 +267,11 @@ impl Tending {
             let run = self.loaded.newest(name).await?;
             return self.runs.begin(&run, GoesOn::Named).await.map(drop);
         }
-        if let Some(known) = self.loaded.get(name) {
-            known.end_as(over.phase);
+        if let Some(known) = self.loaded.get(name)
+            && known.phase() != over.phase
+        {
+            // It went on elsewhere, and got records that were not read here.
+            self.loaded.followed(name, Duration::ZERO).await?.end_as(over.phase);
         }
         if let Some(queued) = queued.filter(|_| over.phase.is_over()) {
             self.queue.set_state_of(queued, over).await?;

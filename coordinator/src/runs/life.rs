@@ -145,6 +145,7 @@ impl Runs {
         }
         let ticket =
             self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
+        self.seals_seen.forget(run.id());
         if let Some(reopening) = run.reopening(ticket)
             && !self.seal(run, reopening).await?
         {

@@ -1,12 +1,13 @@
 //! The life of runs: their records are committed, they are paused, resumed, retried, finished and removed.
 //!
 //! `commit` stores records, `life` begins a run and changes its state, `commands` is what people ask for, `tend` the step of
-//! a run in each round, `retry` and `dead_letters` ask again or give up.
+//! a run in each round, `retry` and `dead_letters` ask again or give up, `reopened` closes what was reopened for nothing.
 
 pub(crate) mod commands;
 pub(crate) mod commit;
 pub(crate) mod dead_letters;
 pub(crate) mod life;
+pub(crate) mod reopened;
 pub(crate) mod retry;
 pub(crate) mod tend;
 
@@ -21,6 +22,7 @@ use crate::records::loaded::LoadedRuns;
 use crate::records::packs::Packs;
 use crate::records::store::Store;
 use crate::runs::commit::RecordLogs;
+use crate::runs::reopened::SealsSeen;
 
 /// What may happen to a run. Every step may be done by any coordinator, and twice.
 pub(crate) struct Runs {
@@ -33,4 +35,5 @@ pub(crate) struct Runs {
     pub queue: Arc<QueueClient>,
     pub signal: Arc<WorkSignal>,
     pub logs: Arc<RecordLogs>,
+    pub seals_seen: SealsSeen,
 }

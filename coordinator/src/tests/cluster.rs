@@ -11,6 +11,7 @@ use results::sink;
 use super::ground::*;
 use super::worker::*;
 use crate::CoordinatorOptions;
+use crate::tending::ROUNDS_PER_DISCOVERY;
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
 fn shown(view: BenchmarkView) -> BenchmarkView {
@@ -308,4 +309,25 @@ async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
     std::fs::rename(objects.path().join("runs"), objects.path().join("aside")).unwrap();
     std::fs::write(objects.path().join("runs"), "in the way").unwrap();
     assert_eq!(shown(coordinator.view(&run).await.unwrap()), view);
+}
+
+#[tokio::test]
+async fn a_run_that_went_on_elsewhere_to_another_end_is_listed_with_what_it_got_there() {
+    let ground = Ground::new();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let run = one.submit(submission(1)).await.unwrap().run;
+    two.tend().await.unwrap();
+    one.command(&run, BenchmarkCommand::Cancel).await.unwrap();
+    one.tend().await.unwrap();
+    two.command(&run, BenchmarkCommand::Resume).await.unwrap();
+    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+    worker.work_off(&two, &mut asked).await;
+    two.tend().await.unwrap();
+    assert_eq!(two.view(&run).await.unwrap().phase, RunPhase::Finished);
+    for _ in 0..=ROUNDS_PER_DISCOVERY {
+        one.tend().await.unwrap();
+    }
+    let listed = one.list().await.unwrap();
+    let seen: Vec<_> = listed.iter().map(|view| (view.phase, view.scored)).collect();
+    assert_eq!(seen, [(RunPhase::Finished, 4)]);
 }

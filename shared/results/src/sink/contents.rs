@@ -103,6 +103,12 @@ impl dyn Sink {
         self.write_seal(run, &name, content.into()).await
     }
 
+    /// The number of the last seal in the log of a run; 0 if there is none.
+    pub async fn last_seal(&self, run: &RunId) -> Result<u32, SinkError> {
+        let names = self.list(&self.file_of(run, "log")?).await?;
+        Ok(names.iter().filter_map(|name| Seals::of_file_name(name)).max().unwrap_or_default())
+    }
+
     /// The newest revision of a document, with its number; `None` if there is none. `known` is a revision that the
     /// caller knows to exist, or 0; it saves reads. Revisions are never changed, and are removed only together with the
     /// document.

@@ -163,15 +163,15 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
     let begun = fleet.world.elapsed();
     loop {
         let going = going(fleet).await;
-        if going.is_empty() {
+        if going.is_empty() && are_closed(fleet).await {
             return Ok(());
         }
         if fleet.world.elapsed() > begun + END_MAX {
-            let mut why = String::new();
+            let mut why = String::from("not all ends, or is closed:\n");
             for view in &going {
                 let live = fleet.coordinators().remove(0);
                 let seen = live.access.view(&view.run).await;
-                why += &format!("{} does not end: {seen:?}\n", view.run);
+                why += &format!("{} does not end: listed as {view:?}, seen as {seen:?}\n", view.run);
             }
             return Err(why);
         }
@@ -183,6 +183,23 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// Whether a run is finished without a seal that fixes its winners.
+async fn is_open(fleet: &FleetInTurn, run: &RunId) -> bool {
+    let folder = fleet.sink.run_dir(run).unwrap().log();
+    phase_in_sink(fleet, run).await == Some(RunPhase::Finished)
+        && !Seals::read(&folder).unwrap().0.is_closed()
+}
+
+/// Whether every finished run is closed. One that was reopened by somebody who died over that is closed again, after a while.
+async fn are_closed(fleet: &FleetInTurn) -> bool {
+    for run in runs(fleet).await {
+        if is_open(fleet, &run).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// The runs in the sink.
@@ -224,7 +241,7 @@ async fn sound(fleet: &FleetInTurn, run: &RunId) {
         let (found, planned) = (winners.len(), manifest.planned_dialogues);
         book.broken(format!("run {run} is finished with {found} of {planned} dialogues"));
     }
-    if phase == Some(RunPhase::Finished) && !Seals::read(&folder).unwrap().0.is_closed() {
+    if is_open(fleet, run).await {
         book.broken(format!("run {run} is finished, and no seal fixes its winners"));
     }
     let Some(status) = fleet.queue.run(run).await.unwrap() else { return };
