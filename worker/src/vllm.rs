@@ -206,8 +206,19 @@ impl Quantities {
 
     /// The load; `None` of a server that does not say how many requests wait.
     fn load(&self) -> Option<Load> {
-        let [waiting, running, cache, old_cache, queries, old_queries, hits, old_hits, prompt, generated, preempted] =
-            self.0;
+        let [
+            waiting,
+            running,
+            cache,
+            old_cache,
+            queries,
+            old_queries,
+            hits,
+            old_hits,
+            prompt,
+            generated,
+            preempted,
+        ] = self.0;
         let sum = |series: Option<(f64, f64)>| series.map(|(sum, _)| sum);
         Some(Load {
             waiting: sum(waiting)?,
