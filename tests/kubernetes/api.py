@@ -65,6 +65,15 @@ class Api:
     def list(self, path):
         return self.get(path)["items"]
 
+    def watch(self, path, version, seconds):
+        """What becomes of a list after this version of it, for so many seconds: kinds of changes, each with its object."""
+        address = f"{self.address}{path}?watch=1&resourceVersion={version}&timeoutSeconds={seconds}"
+        request = urllib.request.Request(address, headers={"Authorization": f"Bearer {self.token}"} if self.token else {})
+        with urllib.request.urlopen(request, timeout=seconds + TIMEOUT, context=UNVERIFIED) as answer:
+            for line in answer:
+                change = json.loads(line)
+                yield change["type"], change["object"]
+
     def post(self, path, body):
         return self.request("POST", path, body)
 

@@ -22,4 +22,4 @@ def expect(condition, seen):
         raise Failed(seen)
 
 
-from steps import installing, working, failing, losing, changing, objects  # noqa: E402,F401
+from steps import installing, working, failing, losing, changing, objects, pretending  # noqa: E402,F401
