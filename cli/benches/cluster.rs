@@ -4,8 +4,8 @@
 //! beside them and asserts nothing. Needs redis-server.
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
-//! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers). Only
-//! when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs;
+//! `-- --beside` (a cluster of two workers beside `kgfleet run`, at the same model), `-- --light` (1 000 workers without
+//! models), `-- --million` (a million dialogues through such workers). Only when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs;
 //! `--of metrics`, `--of traces`, `--of sampled` or `--of access` measures only that (repeatable), `--iterations N` sets the
 //! length of a run: 1 066 dialogues for each, 10 by default.
 
@@ -27,6 +27,10 @@ const TASKS: usize = 26;
 /// Workers of the first part, and simulators.
 const WORKERS: usize = 4;
 const SIMULATORS: usize = 2;
+/// Workers of the second part, the dialogues in flight of both sides, and iterations.
+const BESIDE_WORKERS: usize = 2;
+const BESIDE_IN_FLIGHT: usize = 64;
+const BESIDE_ITERATIONS: u32 = 4_000;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
@@ -39,7 +43,7 @@ const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/testdata/tls/")
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let named = |part: &str| arguments.iter().any(|argument| argument == part);
-    let all = !["--matrix", "--light", "--million"].into_iter().any(named);
+    let all = !["--matrix", "--beside", "--light", "--million"].into_iter().any(named);
     println!("{} processors", std::thread::available_parallelism().map_or(1, usize::from));
     let values = |option: &str| -> Vec<&str> {
         let pairs = arguments.windows(2).filter(|pair| pair[0] == option);
@@ -52,6 +56,9 @@ fn main() {
     }
     if all || named("--matrix") {
         matrix();
+    }
+    if all || named("--beside") {
+        beside_run();
     }
     if all || named("--light") {
         light("a thousand workers without models", LIGHT_WORKERS, 45_500);
@@ -197,6 +204,36 @@ fn matrix() {
     for worker in &workers {
         line("worker, highest resident memory", &format!("{} MB", worker.resident().1 >> 20), "");
     }
+}
+
+/// A cluster beside `kgfleet run`: one model, the same tasks, as many dialogues in flight.
+fn beside_run() {
+    let dialogues = u64::from(BESIDE_ITERATIONS) * TASKS as u64;
+    println!("\n{dialogues} dialogues of one model, {BESIDE_IN_FLIGHT} in flight");
+    let fleet = Fleet::start();
+    let folder = fleet.folder.path();
+    let of_fleet = configuration(folder, &[("model".to_owned(), BESIDE_ITERATIONS)]);
+    let simulator = Simulator::start(&["--benchmark", of_fleet.to_str().expect("UTF-8")]);
+    let of_run = folder.join("run.toml");
+    let text = format!(
+        "name = \"bench\"\nseed = 1\niterations = {BESIDE_ITERATIONS}\n[[models]]\nlabel = \"model\"\n\
+         connector = \"openai-compatible\"\nendpoint = \"{}\"\n",
+        simulator.base_url
+    );
+    std::fs::write(&of_run, text).expect("a configuration");
+    let in_flight = BESIDE_IN_FLIGHT.to_string();
+    let alone = measure::run(&of_run, &folder.join("alone"), &["--concurrency", &in_flight]).rate;
+    let share = (BESIDE_IN_FLIGHT / BESIDE_WORKERS).to_string();
+    let workers: Vec<Process> = (0..BESIDE_WORKERS)
+        .map(|number| fleet.worker_with(number, &simulator.base_url, &["--concurrency", &share]))
+        .collect();
+    let began = Instant::now();
+    fleet.run(&of_fleet, || {});
+    let together = dialogues as f64 / began.elapsed().as_secs_f64();
+    drop(workers);
+    line("dialogues per second: `kgfleet run`", &format!("{alone:.0}"), "");
+    line(&format!("  {BESIDE_WORKERS} workers, from submission to end"), &format!("{together:.0}"), "");
+    line("share", &format!("{:.0} %", 100.0 * together / alone), "at least 90 %");
 }
 
 /// A new token of a name and role, as arguments of whoever shows it.
