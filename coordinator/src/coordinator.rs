@@ -27,10 +27,10 @@ use crate::queue_owner::Ownership;
 use crate::records::loaded::LoadedRuns;
 use crate::records::named_models::NamedModels;
 use crate::records::packs::Packs;
+use crate::records::seals_seen::SealsSeen;
 use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::runs::commit::RecordLogs;
-use crate::runs::reopened::SealsSeen;
 use crate::tending::{self, RoundMemory, Tending};
 use crate::views::Views;
 

@@ -18,6 +18,7 @@ pub(crate) mod rate;
 pub(crate) mod remarks;
 pub(crate) mod retry;
 pub(crate) mod run;
+pub(crate) mod seals_seen;
 pub(crate) mod server_usage;
 pub(crate) mod spending;
 pub(crate) mod store;

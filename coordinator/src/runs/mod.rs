@@ -20,9 +20,9 @@ use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::records::loaded::LoadedRuns;
 use crate::records::packs::Packs;
+use crate::records::seals_seen::SealsSeen;
 use crate::records::store::Store;
 use crate::runs::commit::RecordLogs;
-use crate::runs::reopened::SealsSeen;
 
 /// What may happen to a run. Every step may be done by any coordinator, and twice.
 pub(crate) struct Runs {
