@@ -30,7 +30,7 @@ const SIMULATORS: usize = 2;
 /// Workers of the second part, the dialogues in flight of both sides, and iterations.
 const BESIDE_WORKERS: usize = 2;
 const BESIDE_IN_FLIGHT: usize = 64;
-const BESIDE_ITERATIONS: u32 = 4_000;
+const BESIDE_ITERATIONS: u32 = 12_000;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
