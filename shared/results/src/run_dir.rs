@@ -231,7 +231,9 @@ impl RunDir {
         }
         // The manifest first: without it this is no longer a run, even if the rest fails.
         let manifest = self.manifest_path();
-        disk::remove_file(&manifest).doing("remove", manifest)?;
+        if if_there(disk::remove_file(&manifest)).doing("remove", manifest)?.is_none() {
+            return Ok(()); // Another process of the fleet is removing it.
+        }
         Ok(disk::remove_folder(&self.path).doing("remove", self.path)?)
     }
 
