@@ -106,6 +106,10 @@ impl Route {
         Self { client, method: Method::POST, url, headers }
     }
 
+    pub(crate) fn delete(client: Client, url: Url, headers: HeaderMap) -> Self {
+        Self { client, method: Method::DELETE, url, headers }
+    }
+
     /// The same route for a call that belongs to this span of a trace.
     pub(crate) fn traced(&self, traceparent: &str) -> Self {
         let mut route = self.clone();

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{DIALECT, convert, errors};
 use crate::batch::api::{
     BatchApi, BatchBounds, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX,
-    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, delete, expired, left_out, plain_id,
+    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, expired, left_out, plain_id,
 };
 use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
@@ -175,13 +175,14 @@ impl BatchApi for AnthropicBatches {
         if matches!(self.look(id).await?, BatchSight::UnderWay) {
             return Ok(BatchRemains::UnderWay);
         }
+        let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
         let url = http::join(&self.base, &format!("{PATH}/{}", plain_id(id)?));
-        let exchange = delete(&self.client, url, &self.headers).await?;
+        let route = Route::delete(self.client.clone(), url, self.headers.clone());
+        let exchange = http::exchange(&route, None, &clock).await?;
         if exchange.is_success() || exchange.status == 404 {
             return Ok(BatchRemains::Deleted);
         }
-        let text = exchange.error_text(&self.key);
-        Err(errors::classify(exchange.status, exchange.retry_after, &text))
+        Err(self.refusal(&route, &exchange))
     }
 }
 

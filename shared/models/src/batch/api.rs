@@ -6,16 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids::BatchName;
-use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
-use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, Request, Url};
-use tokio::time::Instant;
 
 use crate::chat::{ChatReply, ChatRequest, ModelIdentity};
-use crate::deadline::CallClock;
 use crate::error::CallError;
-use crate::http::{self, Exchange, unusable};
+use crate::http::unusable;
 
 /// How long both providers take for a batch at most. What is not answered by then has expired.
 pub const BATCH_WINDOW: Duration = Duration::from_secs(24 * 3600);
@@ -135,24 +130,6 @@ pub(crate) trait BatchApi: fmt::Debug + Send + Sync {
 
     /// Deletes what a batch that has ended has left: the files of its questions and answers, or the batch itself.
     async fn discard(&self, id: &str) -> Result<BatchRemains, CallError>;
-}
-
-/// Asks a provider to delete what is at this address; its answer, whatever the status.
-///
-/// # Errors
-/// It does not answer in time.
-pub(crate) async fn delete(client: &Client, url: Url, headers: &HeaderMap) -> Result<Exchange, CallError> {
-    let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
-    let mut request = Request::new(Method::DELETE, url);
-    *request.headers_mut() = headers.clone();
-    let response = clock.wait(client.execute(request)).await?.map_err(unanswered)?;
-    http::read_whole(response, &clock).await
-}
-
-/// The error for a deletion without an answer. It is tried again whatever the reason.
-fn unanswered(error: reqwest::Error) -> CallError {
-    let message = with_causes(&error.without_url());
-    CallError::new(FailureCause::Connection, RetryAdvice::Transient, message)
 }
 
 /// An id that may stand in an address: of letters, digits, `-` and `_`.

@@ -98,6 +98,11 @@ impl Api {
         Route::get(self.client.clone(), url, self.headers.clone())
     }
 
+    /// A DELETE route of the API.
+    pub(super) fn deleting(&self, path: &str) -> Route {
+        Route::delete(self.client.clone(), http::join(&self.base, path), self.headers.clone())
+    }
+
     /// A POST route of vLLM beside the API.
     pub(super) fn route_beside(&self, path: &str) -> Route {
         Route::post(self.client.clone(), http::join(&self.root, path), self.headers.clone())

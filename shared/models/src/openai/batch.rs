@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use domain::ids::BatchName;
 use domain::{FailureCause, RetryAdvice, Sampling};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Client, Url};
+use reqwest::header::HeaderValue;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,7 +19,7 @@ use super::errors;
 use super::wire::ChatBody;
 use crate::batch::api::{
     BatchApi, BatchBounds, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, LOOK_TIME_MAX,
-    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, delete, expired, left_out, plain_id,
+    NotCreated, RESULTS_TIME_MAX, UPLOAD_TIME_MAX, cancelled, expired, left_out, plain_id,
 };
 use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
@@ -57,22 +56,12 @@ const QUEUE_FULL_WAIT: Duration = Duration::from_secs(600);
 pub(crate) struct OpenAiBatches {
     config: OpenAiConfig,
     api: Api,
-    /// With what files are deleted: client, address and headers.
-    client: Client,
-    base: Url,
-    headers: HeaderMap,
 }
 
 impl OpenAiBatches {
     pub(crate) fn new(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
-        let base = http::api_base(&config.endpoint)?;
-        let client = http.for_url(&base)?;
-        let mut headers = HeaderMap::new();
-        if let Some(key) = &config.key {
-            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
-        }
-        Ok(Self { config: OpenAiConfig { stream: false, ..config }, api, client, base, headers })
+        Ok(Self { config: OpenAiConfig { stream: false, ..config }, api })
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, query: Option<&str>) -> Result<T, CallError> {
@@ -102,14 +91,13 @@ impl OpenAiBatches {
 
     /// Deletes a file, if it is there.
     async fn delete_file(&self, file: &str) -> Result<(), CallError> {
-        let url = http::join(&self.base, &format!("files/{}", plain_id(file)?));
-        let exchange = delete(&self.client, url, &self.headers).await?;
-        if exchange.is_success() || exchange.status == 404 {
-            return Ok(());
+        let clock = CallClock::whole(Instant::now(), LOOK_TIME_MAX);
+        let route = self.api.deleting(&format!("files/{}", plain_id(file)?));
+        match self.api.send(&route, None, &clock).await {
+            Ok(_) => Ok(()),
+            Err(rejected) if rejected.error.status == Some(404) => Ok(()),
+            Err(rejected) => Err(rejected.error),
         }
-        let text = String::from_utf8_lossy(&exchange.body);
-        let text = scrub_with(self.api.key(), &text);
-        Err(errors::classify(exchange.status, exchange.retry_after, &text).error)
     }
 
     /// What came of a question, by its line in a file of answers.
