@@ -85,6 +85,18 @@ conditions:
   lastTransitionTime: {{ $now | Quote }}
 {{ end }}
 """
+# What a pod says of CONTAINERS, once they run.
+RUNNING = """\
+{{ range CONTAINERS }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: true
+  started: true
+  restartCount: 0
+  state: {running: {startedAt: {{ $now | Quote }}}}
+{{ end }}
+"""
 # All that these pods have before their containers is a server, which runs beside them. What it leaves out of the status stays.
 POD_RUNNING = """
 {{ $now := Now }}
@@ -96,27 +108,9 @@ conditions:
   status: "True"
   lastTransitionTime: {{ $now | Quote }}
 {{ end }}
-initContainerStatuses:
-{{ range .spec.initContainers }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: true
-  started: true
-  restartCount: 0
-  state: {running: {startedAt: {{ $now | Quote }}}}
-{{ end }}
-containerStatuses:
-{{ range .spec.containers }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: true
-  started: true
-  restartCount: 0
-  state: {running: {startedAt: {{ $now | Quote }}}}
-{{ end }}
 """
+POD_RUNNING += "initContainerStatuses:\n" + RUNNING.replace("CONTAINERS", ".spec.initContainers")
+POD_RUNNING += "containerStatuses:\n" + RUNNING.replace("CONTAINERS", ".spec.containers")
 STAGES = [
     stage(
         "Node",
