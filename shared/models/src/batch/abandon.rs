@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::api::{BatchApi, BatchRemains};
+use super::api::{self, BatchApi, BatchEnding, BatchRemains};
 use super::ledger::BatchNote;
 use crate::deadline::CallClock;
 use crate::error::CallError;
@@ -85,12 +85,10 @@ async fn end(api: &dyn BatchApi, note: &mut BatchNote, ending_max: Duration) -> 
         },
     };
     note.id = Some(id.clone());
-    let refusal = match within(api.cancel(&id)).await {
-        Ok(()) => None,
-        Err(error) if error.status == Some(404) => return Ok(BatchFate::Gone),
-        // It has ended, if it is seen so.
-        Err(error) if matches!(error.status, Some(400 | 409)) => Some(error),
-        Err(error) => return Err(error),
+    let refusal = match within(api::end(api, &id)).await? {
+        BatchEnding::Cancelled => None,
+        BatchEnding::Refused(error) => Some(error),
+        BatchEnding::Gone => return Ok(BatchFate::Gone),
     };
     let until = Instant::now() + ending_max;
     loop {

@@ -132,6 +132,31 @@ pub(crate) trait BatchApi: fmt::Debug + Send + Sync {
     async fn discard(&self, id: &str) -> Result<BatchRemains, CallError>;
 }
 
+/// What a batch does once it is asked to be cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum BatchEnding {
+    Cancelled,
+    /// It says so: it has ended, if it is seen so.
+    Refused(CallError),
+    /// Its provider does not have it.
+    Gone,
+}
+
+/// Cancels a batch that may have ended or be gone.
+///
+/// # Errors
+/// It may go on.
+pub(super) async fn end(api: &dyn BatchApi, id: &str) -> Result<BatchEnding, CallError> {
+    match api.cancel(id).await {
+        Ok(()) => Ok(BatchEnding::Cancelled),
+        Err(error) => match error.status {
+            Some(404) => Ok(BatchEnding::Gone),
+            Some(400 | 409) => Ok(BatchEnding::Refused(error)),
+            _ => Err(error),
+        },
+    }
+}
+
 /// An id that may stand in an address: of letters, digits, `-` and `_`.
 ///
 /// # Errors

@@ -9,7 +9,10 @@ use domain::{RetryAdvice, machine};
 use tokio::sync::{Mutex as TurnMutex, Notify, OnceCell, oneshot};
 use tokio::time::Instant;
 
-use super::api::{BatchApi, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch, NotCreated};
+use super::api::{
+    self, BatchApi, BatchEnding, BatchRemains, BatchSight, BatchedReply, BatchedRequest, EndedBatch,
+    NotCreated,
+};
 use super::ledger::{BatchLedger, BatchNote, BatchScope};
 use super::state::{BatchRules, DeskState, DeskStep};
 use crate::error::CallError;
@@ -205,15 +208,16 @@ impl BatchDesk {
     }
 
     async fn cancel(&self, name: &BatchName, id: &str) {
-        let cancelled = self.api().cancel(id).await;
-        match &cancelled {
-            Ok(()) => tracing::info!(batch = %name, id, "cancelled a batch: its run is over"),
-            Err(error) if error.status == Some(404) => return self.forget(name).await,
-            // It has ended.
-            Err(error) if matches!(error.status, Some(400 | 409)) => {}
+        let has_ended = match api::end(&*self.api(), id).await {
+            Ok(BatchEnding::Cancelled) => {
+                tracing::info!(batch = %name, id, "cancelled a batch: its run is over");
+                false
+            }
+            Ok(BatchEnding::Refused(_)) => true,
+            Ok(BatchEnding::Gone) => return self.forget(name).await,
             Err(error) => return tracing::warn!(batch = %name, id, %error, "a batch cannot be cancelled"),
-        }
-        self.state().ending(name, cancelled.is_err(), Instant::now());
+        };
+        self.state().ending(name, has_ended, Instant::now());
     }
 
     async fn discard(&self, name: &BatchName, id: &str) {
