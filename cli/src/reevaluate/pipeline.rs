@@ -8,15 +8,13 @@ use std::thread;
 
 use results::llmkgbench::{Document, FileError, ReadRecord, RecordError};
 use tasks::{CaseError, Effort};
+use worker::evaluate::STACK_BYTES;
 
 use super::exercises::BuiltExercises;
 use super::replay::{Rejudged, rejudge};
 
 /// Maximum number of records between reading and reporting. It bounds the memory used while one slow record is judged.
 const IN_FLIGHT_MAX: u64 = 256;
-
-/// Stack size of a judging thread, in bytes: parsers are recursive in the nesting of their input.
-const STACK_BYTES: usize = 64 << 20;
 
 /// The result of a record or a file.
 pub(super) enum ReplayEvent {

@@ -16,7 +16,7 @@ pub use sandbox::{Sandbox, SandboxConfig, SandboxLimits, SandboxStats};
 
 /// Stack size of a judging thread, in bytes. Parsers recurse with the nesting of their input; the tasks refuse
 /// nesting that this stack could not hold.
-pub(crate) const STACK_BYTES: usize = 64 << 20;
+pub const STACK_BYTES: usize = 64 << 20;
 
 /// One answer to judge. Equal ones have equal verdicts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

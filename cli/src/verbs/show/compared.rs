@@ -9,15 +9,13 @@ use domain::{Infos, Outcome, Record, Scores};
 use present::redaction::is_redacted;
 use results::{RunDir, RunManifest};
 use tasks::{ComparedPart, Effort, EvaluationStage, Exercise, Limit, headline_answer, infos_of_answer};
+use worker::evaluate::STACK_BYTES;
 use worker::material::build_to_ask;
 
 use super::difference::{LineDifference, LineSide};
 use crate::kit::output::printable;
 use crate::kit::screen::{Screen, Tint};
 use crate::place::folders;
-
-/// Stack size of the thread that reads an answer, in bytes: parsers are recursive in the nesting of their input.
-const STACK_BYTES: usize = 64 << 20;
 
 /// What was expected and extracted, of the answer that the headline is about.
 pub(super) struct ComparedAnswer {
