@@ -16,7 +16,7 @@ use crate::place::targets::Targets;
 use crate::place::{folders, local, trust};
 
 /// The folder of their documents in a folder of runs.
-const BATCHES: &str = "batches";
+const FOLDER: &str = "batches";
 
 /// Why the keys of a run are not used that somebody else may have made.
 const FOREIGN: &str = "the run is not known as yours as it is now, so that its keys are not used";
@@ -51,12 +51,16 @@ struct ReachedModels {
     failed: Vec<(ModelSpec, String)>,
 }
 
+/// The batches that runs of this folder have.
+pub fn of_folder(data_dir: &Path) -> Batches {
+    Batches::in_folder(data_dir.join(FOLDER))
+}
+
 impl LeftBatches {
     /// Those of a benchmark of this machine, with the models that its manifests name. Nothing is contacted, and where there are
     /// none, no manifest is read.
     pub async fn of(name: &RunId, data_dir: &Path) -> Self {
-        let folder = data_dir.join(BATCHES);
-        let batches = Batches::in_folder(folder.clone());
+        let batches = of_folder(data_dir);
         let mut runs = Vec::new();
         for run in batches.noted().await {
             if run == *name || local::is_run_of(&run, name.as_str()) {
@@ -64,7 +68,7 @@ impl LeftBatches {
                 runs.push(LeftRun { run, asked });
             }
         }
-        Self { batches, folder, runs }
+        Self { batches, folder: data_dir.join(FOLDER), runs }
     }
 
     /// Cancels them, deletes what they left, and says what goes on or stays. No process may work at the runs.

@@ -12,7 +12,7 @@ use coordinator::{Coordinator, CoordinatorOptions, Proposal};
 use costs::Prices;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
-use models::{Batches, install_crypto};
+use models::install_crypto;
 use packs::Pack;
 use results::RunManifest;
 use vllm_sim::SimHandle;
@@ -20,7 +20,7 @@ use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{Connect, TaskList, WorkerConfig};
 
 use crate::engine::answer_key::PackKey;
-use crate::engine::batches::LeftBatches;
+use crate::engine::batches::{self, LeftBatches};
 use crate::engine::connect::{self, LocalConnect};
 use crate::engine::ending::LocalEnding;
 use crate::engine::judge_key::WithJudges;
@@ -200,7 +200,7 @@ impl Session {
         let name = begun.run.clone();
         let mut progress = ProgressLine::new(&begun);
         let telling = Telling::start(&self.access, &name, &options.notify)?;
-        let batches = Batches::in_folder(self.data_dir.join("batches"));
+        let batches = batches::of_folder(&self.data_dir);
         let connect: Arc<dyn Connect> = Arc::new(self.local(options).asking_in(batches.clone()));
         let judges = Judges::of(&self.configuration, &connect);
         let mut blocked = Vec::new();
