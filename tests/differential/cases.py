@@ -373,5 +373,78 @@ SELECT ?o { ?s ?p ?o } ORDER BY ?o LIMIT 1000
 SELECT ?o { ?s ?p ?o } ORDER BY DESC(?o) OFFSET 0
 SELECT ?o { ?s ?p ?o } ORDER BY ?o LIMIT 40
 SELECT DISTINCT ?o { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 25
+SELECT ?y { :ada v:knows+ ?y }
+SELECT ?y { :ada v:knows{2} ?y }
+SELECT ?x ?y { ?x v:partOf+ ?y }
+SELECT ?x { ?x v:partOf/v:partOf :goods }
+SELECT ?x { :ada (v:knows/v:knows)+ ?x }
+SELECT ?x { :ada (v:knows|^v:keeper)/v:name ?x }
+SELECT ?x ?y { ?x !(v:name|rdfs:label|v:age|a) ?y }
+SELECT ?x ?y { ?x !(^v:knows|^v:keeper|^v:about) ?y }
+SELECT ?x { :plum v:partOf* ?x }
+SELECT ?x { ?x v:partOf? :goods }
+SELECT (COUNT(*) AS ?n) { :ada v:knows/v:knows ?x }
+SELECT (COUNT(*) AS ?n) { :ada (v:knows|v:knows) ?x }
+SELECT ?x ?y { VALUES (?x ?y) { (:ada :cleo) (:ada :goods) } ?x v:knows+ ?y }
+SELECT ?z { ?z v:knows|v:keeper ?z }
+SELECT ?n { [ v:knows ?x ] v:knows/v:name ?n }
+SELECT ?x { :ada ^v:keeper/v:sells/v:partOf* ?x }
+SELECT ?x { { :ada v:knows ?x } UNION { :ada v:knows* ?x } FILTER(?x != :ada) }
+SELECT (AVG(?p) AS ?x) { ?w v:price ?p }
+SELECT (AVG(?p) AS ?x) { ?w v:nope ?p }
+SELECT (SUM(?p) AS ?x) { ?w v:nope ?p }
+SELECT (MIN(?p) AS ?x) (MAX(?p) AS ?y) (SAMPLE(?p) AS ?z) { ?w v:nope ?p }
+SELECT (SUM(?a) AS ?x) { ?s v:area ?a }
+SELECT (AVG(?a) AS ?x) { ?s v:area ?a }
+SELECT (SUM(DISTINCT ?a) AS ?x) { ?s v:age ?a }
+SELECT (AVG(?n) AS ?x) { ?s v:name ?n }
+SELECT (SUM(?v) AS ?x) { VALUES ?v { 1 2.5 1.5e0 } }
+SELECT (SUM(?v) AS ?x) { VALUES ?v { 1 'two' 3 } }
+SELECT (COUNT(?v) AS ?x) (COUNT(DISTINCT ?v) AS ?y) (COUNT(*) AS ?z) { VALUES ?v { 1 1.0 1 UNDEF } }
+SELECT (MIN(?v) AS ?x) (MAX(?v) AS ?y) { VALUES ?v { 'b' 'a' 'ab' } }
+SELECT ?c (COUNT(?x) AS ?n) { ?x a ?c } GROUP BY ?c HAVING(COUNT(?x) > 2)
+SELECT (COUNT(DISTINCT *) AS ?n) { ?x v:knows ?y }
+SELECT ?c (AVG(?a) AS ?n) { ?x a ?c OPTIONAL { ?x v:age ?a } } GROUP BY ?c
+SELECT ((COUNT(?x) + 1) AS ?n) { ?x v:age ?a } HAVING(SUM(?a) > 100)
+SELECT (GROUP_CONCAT(?n; SEPARATOR='') AS ?g) { VALUES ?n { 'a' 'a' } }
+SELECT (GROUP_CONCAT(DISTINCT ?n) AS ?g) { VALUES ?n { 'a' 'a' } }
+SELECT (GROUP_CONCAT(?n) AS ?g) { ?x v:nope ?n }
+SELECT ?k (SUM(?a) AS ?s) { ?x v:age ?a } GROUP BY (?a > 30 AS ?k)
+SELECT (CONCAT('a'@en, 'b'@en) AS ?x) (CONCAT('a'@en, 'b') AS ?y) (CONCAT('a') AS ?z) { }
+SELECT (SUBSTR('foobar', 4) AS ?x) (SUBSTR('foobar'@en, 2, 3) AS ?y) (SUBSTR('食べ物', 2, 1) AS ?z) { }
+SELECT (UCASE('größe'@de) AS ?x) (LCASE('ÉCOLE') AS ?y) (STRLEN('größe') AS ?z) { }
+SELECT (ENCODE_FOR_URI('a b/é~') AS ?x) { }
+SELECT (STRBEFORE('abc', 'b') AS ?x) (STRAFTER('abc'@en, 'b') AS ?y) (STRBEFORE('abc', 'z') AS ?z) { }
+SELECT (STRBEFORE('abc', '') AS ?x) (STRAFTER('abc'@en, '') AS ?y) (STRAFTER('abc'@en, 'z'@en) AS ?z) { }
+SELECT (STRBEFORE('abc', 'b'@en) AS ?x) { }
+SELECT (CONTAINS('foobar', 'bar') AS ?x) (STRSTARTS('foobar'@en, 'foo') AS ?y) (STRENDS('foobar', 'bar'@en) AS ?z) { }
+SELECT (REPLACE('abcd', 'b', 'Z') AS ?x) (REPLACE('abab', 'B', 'Z', 'i') AS ?y) (REPLACE('aab', 'a+', 'Z') AS ?z) { }
+SELECT (REPLACE('abcb', '([bc])', '<$1>') AS ?x) (REPLACE('A.b', '[.]', '') AS ?y) { }
+SELECT (ABS(-2) AS ?x) (ABS(-1.5) AS ?y) (ABS(-1.5e0) AS ?z) { }
+SELECT (CEIL(1.2) AS ?x) (FLOOR(-1.2) AS ?y) (ROUND(2.5) AS ?z) (ROUND(-2.5) AS ?w) { }
+SELECT (YEAR(?t) AS ?y) (MONTH(?t) AS ?m) (DAY(?t) AS ?d) (HOURS(?t) AS ?h) (MINUTES(?t) AS ?i) (SECONDS(?t) AS ?s) { ?x v:open ?t }
+SELECT (TZ(?t) AS ?x) (TIMEZONE(?t) AS ?y) { ?s v:open ?t }
+SELECT (TZ('2024-01-01T00:00:00-08:00'^^xsd:dateTime) AS ?x) (TIMEZONE('2024-01-01T00:00:00-08:00'^^xsd:dateTime) AS ?y) { }
+SELECT (MD5('foo') AS ?x) (SHA1('foo') AS ?y) (SHA256('foo') AS ?z) (SHA512('食') AS ?w) { }
+SELECT (IF(1/0, 'a', 'b') AS ?x) (IF(false, 1/0, 'b') AS ?y) (COALESCE(1/0, 'c') AS ?z) { }
+SELECT (2 IN (1, 2, 3) AS ?x) (2 NOT IN () AS ?y) (2 IN (1/0, 2) AS ?z) (2 IN (3, 1/0) AS ?w) { }
+SELECT (STRDT('123', xsd:integer) AS ?x) (STRLANG('chat', 'fr') AS ?y) (STRDT('a'@en, xsd:string) AS ?z) { }
+SELECT (isNumeric('1'^^xsd:int) AS ?x) (isNumeric('x'^^xsd:int) AS ?y) (isNumeric('1') AS ?z) { }
+SELECT (BNODE('a') = BNODE('a') AS ?x) (BNODE() = BNODE() AS ?y) { }
+SELECT (IRI('http://e/a') AS ?x) (URI(:ada) AS ?y) { }
+SELECT (DATATYPE('a'@en) AS ?x) (DATATYPE('a') AS ?y) (DATATYPE(1.0) AS ?z) (DATATYPE(:ada) AS ?w) { }
+SELECT (LANG('a'@en-GB) AS ?x) (LANGMATCHES('en-GB', 'en') AS ?y) (LANGMATCHES('', '*') AS ?z) { }
+SELECT (xsd:integer('12') AS ?x) (xsd:integer(3.7) AS ?y) (xsd:integer('3.7') AS ?z) (xsd:integer(true) AS ?w) { }
+SELECT (xsd:double('1e2') AS ?x) (xsd:float(1) AS ?y) (xsd:decimal(1e0) AS ?z) (xsd:decimal('1e0') AS ?w) { }
+SELECT (xsd:boolean('true') AS ?x) (xsd:boolean(0) AS ?y) (xsd:boolean('x') AS ?z) (xsd:boolean(0.0e0) AS ?w) { }
+SELECT (xsd:string(1) AS ?x) (xsd:string(:ada) AS ?y) (xsd:string(true) AS ?z) (xsd:string('a'@en) AS ?w) { }
+SELECT (xsd:dateTime('2024-01-01T00:00:00Z') AS ?x) (xsd:dateTime('2024') AS ?y) { }
+SELECT (1 + 1.0 AS ?x) (1 / 2 AS ?y) (1.0e0 + 1 AS ?z) (7 - -7 AS ?w) { }
+SELECT (1 = 1.0 AS ?x) ('1' = 1 AS ?y) ('a' = 'a'@en AS ?z) (sameTerm(1, 1.0) AS ?w) { }
+SELECT ('a' < 'b' AS ?x) (true > false AS ?y) ('2024-01-01'^^xsd:date < '2024-01-02'^^xsd:date AS ?z) { }
+SELECT ((1/0 || true) AS ?x) ((1/0 && false) AS ?y) ((1/0 || false) AS ?z) (!(1/0) AS ?w) { }
+SELECT ('x'^^v:t = 'x'^^v:t AS ?x) ('x'^^v:t = 'y'^^v:t AS ?y) ('x'^^v:t != 'y' AS ?z) { }
+SELECT (COALESCE() AS ?x) { }
+SELECT (CONCAT(3) AS ?x) (CONCAT(3, 'a') AS ?y) { }
 """.strip("\n").replace("\n ", "\0").split("\n")
 CASES = [case.replace("\0", "\n ") for case in CASES]

@@ -4,6 +4,8 @@
     generate.py freeze FOLDER [COUNT]       write queries.jsonl.zst and documents.jsonl.zst: what the tests read; with
                                            COUNT the first of them only, to compare with the whole files
     generate.py run COUNT SEED FILE.zst     a large set of queries, for a comparison by hand
+    generate.py documents COUNT SEED FILE.zst
+                                           the same of documents, half of them of families
     generate.py again FILE.zst              evaluate again in another order; prints the seeds with the same result
 
 Needs rdflib as pinned in requirements.txt. A query whose result depends on the order in which rdflib meets triples has no
@@ -23,18 +25,26 @@ import warnings
 
 from cases import CASES
 from documents import Document
+from families import Family
 from graphs import GRAPHS
+from odd_documents import OddDocument
 from queries import Query
 
 logging.disable(logging.CRITICAL)
 warnings.simplefilter("ignore")
 
-# Seed of the first query written by hand.
+# Seeds of the first query written by hand, and of the first query or document of a family.
 CASE_SEED = 5_000_000
+FAMILY_SEED = 6_000_000
 
-# Seeds of frozen queries and documents: from 0 to these.
-QUERIES = 3700
-DOCUMENTS = 700
+# Seeds of frozen queries and documents: from 0 to these, and so many of families.
+QUERIES = 4200
+DOCUMENTS = 1000
+FAMILY_QUERIES = 1500
+FAMILY_DOCUMENTS = 600
+
+# Children of this process answer one question.
+ASKED_IN = os.getpid()
 
 # Processor time of one answer. The wall clock would make the set depend on how busy the machine is.
 SECONDS_MAX = 3
@@ -89,7 +99,7 @@ def answer(graph, text):
     try:
         try:
             parsed = parser.parseQuery(text)
-        except (pyparsing.ParseException, ValueError):
+        except (pyparsing.ParseException, ValueError, TypeError):
             return {"parse": False}
         try:
             # What `graph.query(text)` does, without parsing, the slowest part, for a second time.
@@ -114,6 +124,50 @@ def answer(graph, text):
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+def standard_store(text):
+    """Oxigraph's own store of a graph, with the prefixes of its document."""
+    import pyoxigraph
+
+    parsed = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
+    store = pyoxigraph.Store()
+    store.extend(pyoxigraph.Quad(*triple) for triple in map(lambda quad: quad.triple, parsed))
+    return store, parsed.prefixes
+
+
+def standard_answer(store, prefixes, text):
+    """The same of Oxigraph, by the standard. The store writes numbers and times in its own forms."""
+    import pyoxigraph
+
+    # Oxigraph aborts the process where the sort of the standard library finds that its order is none.
+    if "ORDER BY" in text and os.getpid() == ASKED_IN:
+        return apart(standard_answer, store, prefixes, text)
+    try:
+        rows = [list(row) for row in store.query(text, prefixes=prefixes)]
+    except SyntaxError:
+        return {"parse": False}
+    except (RuntimeError, OSError, ValueError, TypeError) as error:
+        return {"parse": True, "raised": type(error).__name__}
+    rows = [row for row in rows if any(cell is not None for cell in row)]
+    text_of = lambda term: "_:b" if isinstance(term, pyoxigraph.BlankNode) else term.value if isinstance(term, pyoxigraph.Literal) else str(term)
+    return {"parse": True, "rows": len(rows), "values": sorted({text_of(cell) for row in rows for cell in row if cell is not None})}
+
+
+def apart(call, *arguments):
+    """The answer of a call in a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.setitimer(signal.ITIMER_REAL, SECONDS_MAX)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        os.write(writing, json.dumps(call(*arguments)).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else {"parse": True, "raised": "abort"}
+
+
 def triples_of(text, format):
     import rdflib
     from rdflib.term import BNode, Literal
@@ -123,6 +177,8 @@ def triples_of(text, format):
     try:
         graph = rdflib.Graph()
         graph.parse(data=text, format=format, publicID="http://example.org/base/")
+        # What cannot be written cannot be compared: the evaluator writes each graph.
+        graph.serialize(format="nt", encoding="utf-8")
         lines = set()
         for triple in graph:
             parts = []
@@ -148,10 +204,13 @@ def worker(order):
     """Answers what comes on standard input, one JSON line each."""
     sys.setrecursionlimit(5000)
     loaded = graphs(order)
+    stores = {name: standard_store(text) for name, text in GRAPHS.items()}
     for line in sys.stdin:
         asked = json.loads(line)
         if "query" in asked:
             said = answer(loaded[asked["graph"]], asked["query"])
+            if said is not None:
+                said["standard"] = standard_answer(*stores[asked["graph"]], asked["query"])
         else:
             said = triples_of(asked["document"], asked["format"])
         print(json.dumps(said))
@@ -185,7 +244,7 @@ def ask(items, order, hash_seed, processes=3):
 
 def query_items(seeds):
     for seed in seeds:
-        query = Query(seed)
+        query = (Family if seed >= FAMILY_SEED else Query)(seed)
         text = query.write()
         yield {"seed": seed, "graph": query.graph, "query": text}
 
@@ -198,7 +257,7 @@ def case_items():
 
 def document_items(seeds):
     for seed in seeds:
-        document = Document(seed)
+        document = (OddDocument if seed >= FAMILY_SEED else Document)(seed)
         text = document.write()
         yield {"seed": seed, "format": document.format, "document": text}
 
@@ -237,15 +296,21 @@ def main():
         worker(int(sys.argv[2]))
     elif mode == "freeze":
         folder = sys.argv[2]
-        queries, documents = (int(sys.argv[3]),) * 2 if len(sys.argv) > 3 else (QUERIES, DOCUMENTS)
+        most = int(sys.argv[3]) if len(sys.argv) > 3 else sys.maxsize
+        queries, documents = min(QUERIES, most), min(DOCUMENTS, most)
+        of_family = lambda count: range(FAMILY_SEED, FAMILY_SEED + min(count, most))
         head = [{"graph": name, "turtle": text} for name, text in sorted(GRAPHS.items())]
-        write(f"{folder}/queries.jsonl.zst", head + list(frozen([*query_items(range(queries)), *case_items()])))
-        write(f"{folder}/documents.jsonl.zst", list(frozen(document_items(range(documents)))))
+        write(f"{folder}/queries.jsonl.zst", head + list(frozen([*query_items([*range(queries), *of_family(FAMILY_QUERIES)]), *case_items()])))
+        write(f"{folder}/documents.jsonl.zst", list(frozen(document_items([*range(documents), *of_family(FAMILY_DOCUMENTS)]))))
     elif mode == "run":
         count, seed = int(sys.argv[2]), int(sys.argv[3])
         head = [{"graph": name, "turtle": text} for name, text in sorted(GRAPHS.items())]
         answers = ask(list(query_items(range(seed, seed + count))), 1, 1)
         write(sys.argv[4], iter(head + [dict(item, **said) for item, said in answers if said is not None]))
+    elif mode == "documents":
+        count, seed = int(sys.argv[2]) // 2, int(sys.argv[3])
+        asked = document_items([*range(seed, seed + count), *range(FAMILY_SEED + seed, FAMILY_SEED + seed + count)])
+        write(sys.argv[4], [dict(item, **said) for item, said in ask(list(asked), 1, 1) if said is not None])
     elif mode == "again":
         said_first = {item["seed"]: item for item in read(sys.argv[2]) if "seed" in item}
         queries = [{key: item[key] for key in ("seed", "graph", "query")} for item in said_first.values()]

@@ -7,7 +7,7 @@ PREFIXES = f"""@prefix : <{E}> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 """
 
-# A fair with stalls, wares and keepers; a small weather station; a library.
+# A fair with stalls, wares and keepers; a small weather station; a library; a shop whose values have odd forms.
 GRAPHS = {
     "fair": PREFIXES + """
 :ada a v:Keeper ; v:name 'Ada' ; rdfs:label 'Ada'@en, 'Adele'@de ; v:age 41 ; v:knows :ben, :cleo ; v:born '1983-04-05'^^xsd:date .
@@ -31,6 +31,15 @@ GRAPHS = {
 :m3 v:at :st2 ; v:temp 7 ; v:wind 8.25 ; v:day "2024-01-01"^^xsd:date ; v:note "calm", "fog"@en .
 :m4 v:at :st2 ; v:temp 7 ; v:day "2023-12-31"^^xsd:date .
 :m5 v:at :st3 ; v:temp 0 ; v:wind 0.5 .
+""",
+    "shop": PREFIXES + """
+:tea a :Thing ; :kind :k1 ; :price 12.50 ; :code 007 ; :mass '1.0'^^xsd:double ; :sold '2026-03-01T10:30:00.50'^^xsd:dateTime ;
+  :day '2026-03-01'^^xsd:date ; :open '1'^^xsd:boolean ; :note 'x' ; :in :box ; :near :jam .
+:jam a :Thing ; :kind :k1 ; :price 9.00 ; :code 42 ; :mass '0.50'^^xsd:double ; :sold '2026-03-01T10:30:00Z'^^xsd:dateTime ;
+  :day '2026-03-02'^^xsd:date ; :open false ; :note 'x'@en ; :in :box .
+:rye a :Thing ; :kind :k2 ; :price 7.250 ; :code -3 ; :mass '1E1'^^xsd:double ; :sold '2026-03-01T12:45:00+02:00'^^xsd:dateTime ;
+  :open true ; :note 1 ; :on :shelf ; :near :tea .
+:box :on :shelf . :shelf :in :shop .
 """,
     "library": PREFIXES + """
 :b1 v:title 'Tides' ; v:author :ann, :bo ; v:pages 320 ; v:year 1999 ; v:tag 'sea', 'science' .

@@ -2,7 +2,7 @@
 
 import random
 
-from graphs import E, NODES, NUMBERS, SHAPES, TEXTS, GRAPHS
+from graphs import E, NODES, NUMBERS, SHAPES, TEXTS
 
 
 class Query:
@@ -10,7 +10,7 @@ class Query:
 
     def __init__(self, seed):
         self.r = random.Random(seed)
-        self.graph = self.r.choice(sorted(GRAPHS))
+        self.graph = self.r.choice(sorted(SHAPES))
         self.shapes = SHAPES[self.graph]
         self.kinds = {}  # what a variable is bound to
         self.count = 0

@@ -1,6 +1,6 @@
 //! How long the steps of one evaluation take, and the loading of a large graph.
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use harness::timing::timed;
 use rdf::{Dialect, Graph, PrefixTable, QueryGraph, QueryLimits, RdfFormat, prepare};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -20,39 +20,27 @@ fn graph(people: usize) -> Graph {
 
 const QUERY: &str = "SELECT ?name WHERE { ?x a :Person ; :name ?name ; :boss ?y . ?y :name \"Person 1\" }";
 
-fn benches(c: &mut Criterion) {
+fn main() {
     let mut prefixes = PrefixTable::rdflib_defaults();
     prefixes.insert("", "http://example.org/staff/");
     let limits = QueryLimits::default();
     let small = directory(10);
 
-    c.bench_function("parse 30 triples of Turtle", |b| {
-        b.iter(|| Graph::parse(black_box(&small), RdfFormat::Turtle, None));
-    });
-    c.bench_function("prepare a query", |b| {
-        b.iter(|| prepare(black_box(QUERY), &prefixes, Dialect::Rdflib));
-    });
-    c.bench_function("parse, index, prepare and execute on 30 triples", |b| {
-        b.iter(|| {
-            let graph =
-                Graph::parse(black_box(&small), RdfFormat::Turtle, None).map(|g| QueryGraph::from_graph(&g));
-            let query = prepare(QUERY, &prefixes, Dialect::Rdflib);
-            graph.ok().zip(query.ok()).map(|(graph, query)| query.execute(&graph, &limits))
-        });
+    timed("parse 30 triples of Turtle", None, || Graph::parse(black_box(&small), RdfFormat::Turtle, None));
+    timed("prepare a query", None, || prepare(black_box(QUERY), &prefixes, Dialect::Rdflib));
+    timed("parse, index, prepare and execute on 30 triples", None, || {
+        let graph =
+            Graph::parse(black_box(&small), RdfFormat::Turtle, None).map(|g| QueryGraph::from_graph(&g));
+        let query = prepare(QUERY, &prefixes, Dialect::Rdflib);
+        graph.ok().zip(query.ok()).map(|(graph, query)| query.execute(&graph, &limits))
     });
 
     let xml = graph(33_334).serialize(RdfFormat::RdfXml, &prefixes);
-    let mut group = c.benchmark_group("100 000 triples");
-    group.sample_size(10);
-    group.bench_function("load from RDF/XML", |b| {
-        b.iter(|| Graph::parse(&xml, RdfFormat::RdfXml, None).map(|graph| QueryGraph::from_graph(&graph)));
+    timed("load 100 000 triples from RDF/XML", None, || {
+        Graph::parse(&xml, RdfFormat::RdfXml, None).map(|graph| QueryGraph::from_graph(&graph))
     });
     let large = QueryGraph::from_graph(&graph(33_334));
     if let Ok(query) = prepare(QUERY, &prefixes, Dialect::Rdflib) {
-        group.bench_function("execute a join", |b| b.iter(|| query.execute(&large, &limits)));
+        timed("execute a join on 100 000 triples", None, || query.execute(&large, &limits));
     }
-    group.finish();
 }
-
-criterion_group!(rdf, benches);
-criterion_main!(rdf);

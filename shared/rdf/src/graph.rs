@@ -1,11 +1,13 @@
 //! RDF graphs: parsing and serialising.
 
 use crate::format::RdfFormat;
+use crate::literal::rdflib_lexical;
 use crate::prefixes::{PrefixTable, sorted_prefixes};
 use crate::scan::ScanFinding;
 use crate::syntax_error::{SyntaxError, bad_base};
-use crate::{jsonld, rdfxml};
-use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
+use crate::turtle_as_rdflib::Rewritten;
+use crate::{jsonld, ntriples_as_rdflib, rdfxml, turtle_as_rdflib};
+use oxrdf::{BlankNode, Literal, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, NTriplesSerializer, TurtleParser, TurtleSerializer, TurtleSyntaxError};
 use std::collections::{HashMap, HashSet};
 
@@ -22,6 +24,8 @@ pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 pub struct Graph {
     triples: Vec<Triple>,
     prefixes: PrefixTable,
+    /// Whether literals have the form in which rdflib keeps them.
+    has_rdflib_forms: bool,
 }
 
 impl Graph {
@@ -41,6 +45,42 @@ impl Graph {
             RdfFormat::RdfXml => rdfxml::parse(text, base)?,
         };
         Ok(Self::from_parsed(triples, prefixes))
+    }
+
+    /// [`Graph::parse`] with what rdflib accepts and refuses, where that differs from the standard.
+    ///
+    /// # Errors
+    /// As of [`Graph::parse`].
+    pub fn parse_as_rdflib(text: &str, format: RdfFormat) -> Result<Self, SyntaxError> {
+        if text.len() > DOCUMENT_BYTES_MAX {
+            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
+        }
+        let (mut triples, prefixes) = match format {
+            RdfFormat::Turtle => {
+                let rewritten = turtle_as_rdflib::rewritten(text)?;
+                // Errors are told of the document itself.
+                let (mut triples, prefixes) = match parse_turtle(text, BASE_IRI) {
+                    Ok(parsed) if !rewritten.differs => parsed,
+                    Ok(_) => parse_rewritten(&rewritten)?,
+                    Err(error) => parse_rewritten(&rewritten).map_err(|_| error)?,
+                };
+                triples.retain(|triple| triple.predicate.as_str() != turtle_as_rdflib::NOTHING);
+                triples.iter_mut().for_each(turtle_as_rdflib::restore);
+                (triples, prefixes)
+            }
+            RdfFormat::NTriples => (ntriples_as_rdflib::parse(text)?, PrefixTable::new()),
+            RdfFormat::JsonLd => jsonld::parse_as_rdflib(text, BASE_IRI)?,
+            RdfFormat::RdfXml => return Self::parse(text, format, None),
+        };
+        if format != RdfFormat::JsonLd {
+            triples.iter_mut().for_each(keep_as_rdflib);
+        }
+        Ok(Self { has_rdflib_forms: true, ..Self::from_parsed(triples, prefixes) })
+    }
+
+    /// Whether its literals have the form in which rdflib keeps them.
+    pub(crate) fn has_rdflib_forms(&self) -> bool {
+        self.has_rdflib_forms
     }
 
     /// [`Graph::parse`] of Turtle that may use these prefixes undeclared.
@@ -85,7 +125,7 @@ impl Graph {
             let mut first = first.into_iter();
             triples.retain(|_| first.next().unwrap_or(true));
         }
-        Self { triples, prefixes }
+        Self { triples, prefixes, has_rdflib_forms: false }
     }
 
     /// Number of distinct triples.
@@ -162,6 +202,16 @@ fn parsed_turtle(
     Ok((triples, prefixes))
 }
 
+/// Parses a document that was written again, whose IRIs need not be those of the standard.
+fn parse_rewritten(document: &Rewritten) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
+    if !document.is_written {
+        return parse_turtle(&document.text, BASE_IRI);
+    }
+    let parsed = parsed_turtle(TurtleParser::new().lenient(), &document.text, BASE_IRI)?;
+    turtle_as_rdflib::check_names(&parsed.0)?;
+    Ok(parsed)
+}
+
 fn parse_ntriples(text: &str) -> Result<Vec<Triple>, SyntaxError> {
     NTriplesParser::new()
         .for_slice(text.as_bytes())
@@ -194,6 +244,16 @@ fn has_language_and_datatype(text: &str, offset: usize) -> bool {
     tag_start.len() < before.len()
         && literal.ends_with(['"', '\''])
         && (after.starts_with('^') || text[before.len()..].starts_with("^^"))
+}
+
+/// Gives the literal of a triple the form in which rdflib keeps it.
+fn keep_as_rdflib(triple: &mut Triple) {
+    if let Term::Literal(literal) = &mut triple.object
+        && literal.language().is_none()
+    {
+        let lexical = rdflib_lexical(literal.value(), literal.datatype().as_str());
+        *literal = Literal::new_typed_literal(lexical, literal.datatype());
+    }
 }
 
 fn name_blank_nodes(triples: &mut [Triple]) {

@@ -3,6 +3,7 @@
 //! In Python's `json` the last of several equal keys wins, and rdflib refuses a bare scalar. Parsing with `serde_json`
 //! gives both, and its recursion limit (128 levels) protects the recursive JSON-LD expansion from deep nesting.
 
+use crate::jsonld_as_rdflib;
 use crate::prefixes::{PrefixTable, sorted_prefixes};
 use crate::syntax_error::{SyntaxError, bad_base};
 use oxjsonld::{JsonLdParser, JsonLdSerializer};
@@ -12,6 +13,15 @@ use std::io;
 
 /// The triples of a JSON-LD document in its order, and the prefixes that it declares. It never loads a remote context.
 pub(crate) fn parse(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
+    parse_value(json(text)?, base)
+}
+
+/// [`parse`] with what rdflib accepts and refuses.
+pub(crate) fn parse_as_rdflib(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
+    jsonld_as_rdflib::parse(&json(text)?, base)
+}
+
+fn json(text: &str) -> Result<Value, SyntaxError> {
     let document: Value = serde_json::from_str(text).map_err(|error| SyntaxError {
         message: error.to_string(),
         line: error.line().checked_sub(1),
@@ -21,6 +31,10 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable)
     if !document.is_object() && !document.is_array() {
         return Err(SyntaxError::new("a JSON-LD document is an object or an array"));
     }
+    Ok(document)
+}
+
+fn parse_value(document: Value, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {
     let canonical = document.to_string();
     let mut parser = JsonLdParser::new()
         .with_base_iri(base)

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::python_forms;
+
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
 /// The integer types of XML Schema, all of which rdflib reads as Python integers.
@@ -30,7 +32,11 @@ pub(crate) fn local_name(datatype: &str) -> Option<&str> {
 /// numbers and decimals keep all their digits. `None` for other literals.
 pub fn value_text(lexical: &str, datatype: &str) -> Option<String> {
     if local_name(datatype) == Some("boolean") {
-        return Some(rdflib_lexical(lexical, datatype).into_owned());
+        return Some(match lexical {
+            "1" => "true".to_owned(),
+            "0" => "false".to_owned(),
+            other => other.to_owned(),
+        });
     }
     numeric_text(lexical, datatype)
 }
@@ -69,21 +75,36 @@ pub fn is_numeric(datatype: &str) -> bool {
     })
 }
 
-/// The lexical form after rdflib's normalisation: doubles and floats as Python's `repr(float)`, integers without
-/// leading zeros or plus sign, booleans as `true` and `false`. Anything else, and ill-typed text, is unchanged.
+/// The lexical form after rdflib's normalisation: the text that Python writes for the value. Text that Python does not read
+/// as its datatype, and text of any other datatype, is unchanged.
 pub fn rdflib_lexical<'a>(lexical: &'a str, datatype: &str) -> Cow<'a, str> {
     let Some(local) = datatype.strip_prefix(XSD) else { return Cow::Borrowed(lexical) };
-    match local {
-        "double" | "float" => match lexical.trim().parse::<f64>() {
-            Ok(value) => Cow::Owned(python_float(value)),
-            Err(_) => Cow::Borrowed(lexical),
-        },
-        "boolean" => match lexical {
-            "1" => Cow::Borrowed("true"),
-            "0" => Cow::Borrowed("false"),
-            _ => Cow::Borrowed(lexical),
-        },
-        _ if INTEGER_TYPES.contains(&local) => plain_integer(lexical),
+    let written = match local {
+        "double" | "float" => python_forms::without_underscores(lexical.trim())
+            .and_then(|text| text.parse::<f64>().ok())
+            .map(python_float),
+        "boolean" => {
+            // Whatever is not true is false.
+            let is_true = lexical == "1" || lexical.eq_ignore_ascii_case("true");
+            return Cow::Borrowed(if is_true { "true" } else { "false" });
+        }
+        "decimal" => python_forms::decimal(lexical),
+        "dateTime" => python_forms::date_time(lexical),
+        "date" => python_forms::date(lexical),
+        "time" => python_forms::time(lexical),
+        "duration" | "dayTimeDuration" | "yearMonthDuration" => python_forms::duration(lexical),
+        "hexBinary" => {
+            let is_hex =
+                lexical.len().is_multiple_of(2) && lexical.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_hex.then(|| lexical.to_ascii_lowercase())
+        }
+        "normalizedString" => Some(lexical.replace(['\t', '\n', '\r'], " ")),
+        "token" => Some(lexical.split_whitespace().collect::<Vec<_>>().join(" ")),
+        _ if INTEGER_TYPES.contains(&local) => return plain_integer(lexical),
+        _ => None,
+    };
+    match written {
+        Some(written) if written != lexical => Cow::Owned(written),
         _ => Cow::Borrowed(lexical),
     }
 }
@@ -109,19 +130,20 @@ pub fn python_float(value: f64) -> String {
 }
 
 fn plain_integer(lexical: &str) -> Cow<'_, str> {
-    let trimmed = lexical.trim();
-    let (negative, digits) = match trimmed.as_bytes().first() {
-        Some(b'-') => (true, &trimmed[1..]),
-        Some(b'+') => (false, &trimmed[1..]),
-        _ => (false, trimmed),
+    let Some(trimmed) = python_forms::without_underscores(lexical.trim()) else {
+        return Cow::Borrowed(lexical);
+    };
+    let (sign, digits) = match trimmed.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", trimmed.strip_prefix('+').unwrap_or(&trimmed)),
     };
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Cow::Borrowed(lexical);
     }
     match digits.trim_start_matches('0') {
         "" => Cow::Borrowed("0"),
-        digits if negative => Cow::Owned(format!("-{digits}")),
-        digits => Cow::Borrowed(digits),
+        plain if sign.len() + plain.len() == lexical.len() => Cow::Borrowed(lexical),
+        plain => Cow::Owned(format!("{sign}{plain}")),
     }
 }
 
@@ -172,6 +194,13 @@ mod tests {
         assert_eq!(normal("-000", "integer"), "0");
         assert_eq!(normal("1", "boolean"), "true");
         assert_eq!(normal("1.50", "decimal"), "1.50");
+        assert_eq!(normal("1_000", "integer"), "1000");
+        assert_eq!(normal("yes", "boolean"), "false");
+        assert_eq!(normal("TRUE", "boolean"), "true");
+        assert_eq!(normal("  a   b\tc ", "token"), "a b c");
+        assert_eq!(normal(" a\tb", "normalizedString"), " a b");
+        assert_eq!(normal("AB", "hexBinary"), "ab");
+        assert_eq!(normal("2024Z", "gYear"), "2024Z");
         assert_eq!(normal("seven", "integer"), "seven");
         assert_eq!(normal("x", "double"), "x");
     }

@@ -9,19 +9,20 @@ use oxrdf::{Literal, NamedOrBlankNode, Term, Triple};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Which of the benchmark's two normal forms to produce.
+/// Which of the benchmark's two normal forms to produce. Lines end in ` .`, and literals have the form in which rdflib keeps
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NormalForm {
-    /// RdfSyntaxFix: N-Triples lines ending in ` .` and always one empty line.
+    /// RdfSyntaxFix: N-Triples lines and always one empty line.
     RdfSyntaxFix,
-    /// The older classes: blank nodes as `_:unifiedBlankNode`, literals as rdflib normalises them, and the empty
-    /// line only for a non-empty graph.
+    /// The older classes: blank nodes as `_:unifiedBlankNode`, and the empty line only for a non-empty graph.
     Classic,
 }
 
 /// The set of normal lines of a graph.
 pub fn normal_lines(graph: &Graph, form: NormalForm) -> BTreeSet<String> {
-    let mut lines: BTreeSet<String> = graph.iter().map(|triple| normal_line(triple, form)).collect();
+    let mut lines: BTreeSet<String> =
+        graph.iter().map(|triple| normal_line(triple, form, graph.has_rdflib_forms())).collect();
     if form == NormalForm::RdfSyntaxFix || !lines.is_empty() {
         lines.insert(String::new());
     }
@@ -33,7 +34,8 @@ pub fn normal_text(lines: &BTreeSet<String>) -> String {
     lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-fn normal_line(triple: &Triple, form: NormalForm) -> String {
+/// `is_written` tells that literals have their form already.
+fn normal_line(triple: &Triple, form: NormalForm, is_written: bool) -> String {
     let blank = match form {
         NormalForm::RdfSyntaxFix => "_:b",
         NormalForm::Classic => "_:unifiedBlankNode",
@@ -48,8 +50,8 @@ fn normal_line(triple: &Triple, form: NormalForm) -> String {
     let _ = match &triple.object {
         Term::NamedNode(node) => write!(line, "{node}"),
         Term::BlankNode(_) => write!(line, "{blank}"),
-        Term::Literal(literal) if form == NormalForm::Classic => write!(line, "{}", normal_literal(literal)),
-        Term::Literal(literal) => write!(line, "{literal}"),
+        Term::Literal(literal) if is_written => write!(line, "{literal}"),
+        Term::Literal(literal) => write!(line, "{}", normal_literal(literal)),
     };
     line.push_str(" .");
     line
@@ -92,11 +94,17 @@ mod tests {
     }
 
     #[test]
-    fn the_classic_form_normalises_literals() {
-        let text = "<http://s> <http://p> \"1200\"^^<http://www.w3.org/2001/XMLSchema#double>, 'x'@en .";
-        let found = lines(text, NormalForm::Classic);
-        assert_eq!(found[1], "<http://s> <http://p> \"1200.0\"^^<http://www.w3.org/2001/XMLSchema#double> .");
-        assert_eq!(found[2], "<http://s> <http://p> \"x\"@en .");
+    fn literals_have_the_form_in_which_rdflib_keeps_them() {
+        let text = "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+            <http://s> <http://p> \"1200\"^^xsd:double, 'x'@en, +7, '2024-01-01T00:00:00Z'^^xsd:dateTime, 'yes'^^xsd:boolean .";
+        for form in [NormalForm::Classic, NormalForm::RdfSyntaxFix] {
+            let found = lines(text, form).join("\n").replace("^^<http://www.w3.org/2001/XMLSchema#", "^^<");
+            let expected = "\n<http://s> <http://p> \"1200.0\"^^<double> .\n\
+                <http://s> <http://p> \"2024-01-01T00:00:00+00:00\"^^<dateTime> .\n\
+                <http://s> <http://p> \"7\"^^<integer> .\n<http://s> <http://p> \"false\"^^<boolean> .\n\
+                <http://s> <http://p> \"x\"@en .";
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

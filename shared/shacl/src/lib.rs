@@ -3,7 +3,7 @@
 //! Shapes come from language models, so they are hostile: [`ShaclShapes::read`] refuses what is not Core, what refers to itself and
 //! what nests too deeply, and [`validate`] ticks the clock of [`rdf::TimeBudget`] at every triple that it looks at.
 //!
-//! Literals take the lexical form in which the index of [`rdf`] keeps them, so `"01"^^xsd:integer` is the term `1`. SPARQL in
+//! Literals take the lexical form in which rdflib keeps them, so `"01"^^xsd:integer` is the term `1`. SPARQL in
 //! shapes, rules and entailment are no part of Core and of this crate; severities and messages are read over, because a result
 //! of any severity is a violation.
 

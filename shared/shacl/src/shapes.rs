@@ -87,7 +87,7 @@ impl ShaclShapes {
     /// The graph cannot be used as shapes; the first reason that is found.
     pub fn read(graph: &Graph) -> Result<Self, ShapesError> {
         let indexed = QueryGraph::from_graph(graph);
-        let graph = ShapesGraph { graph: &indexed };
+        let graph = ShapesGraph { graph: indexed.as_rdflib() };
         for local in BEYOND_CORE {
             if !graph.subjects(&sh(local)).is_empty() {
                 return Err(ShapesError::BeyondCore(local));

@@ -53,6 +53,7 @@ impl ValidationReport {
 
 /// Validates a graph. The shapes of each kind are looked at once for each node they are about.
 pub fn validate(shapes: &ShaclShapes, data: &QueryGraph) -> ValidationReport {
+    let data = data.as_rdflib();
     let validation = Validation { shapes, data, known: RefCell::default(), foreign: RefCell::default() };
     let mut report = ValidationReport::default();
     let (mut targets, mut violating) = (BTreeSet::new(), BTreeSet::new());

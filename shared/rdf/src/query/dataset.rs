@@ -4,20 +4,23 @@
 //! object-subject-predicate), so that each of the eight patterns is one range of one order. An index entry takes 12
 //! bytes: three orders of 100 000 triples are 3.6 MB.
 
+use super::carrier;
 use super::clock::tick;
+use super::compared::ComparedLiterals;
+use super::dialect::Dialect;
 use crate::graph::Graph;
 use crate::literal::rdflib_lexical;
 use crate::stream::{StreamError, StreamFormat, read_triples};
+use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::io::Read;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An immutable, indexed graph. Cloning shares it.
 #[derive(Clone, Default)]
@@ -30,10 +33,17 @@ struct Index {
     terms: Vec<Term>,
     /// The value of each term in expressions, so that numbers and dates are parsed once and not in every comparison.
     values: Vec<ExpressionTerm>,
+    /// For each term, whether the engine writes its value in another form; empty if it does so with none.
+    changing: Vec<bool>,
+    /// The terms that are [`changing`](Self::changing) by the form in which the engine writes them, one for each.
+    written: HashMap<Term, u32>,
     numbers: HashMap<Term, u32>,
+    compared: ComparedLiterals,
     by_subject: Vec<[u32; 3]>,
     by_predicate: Vec<[u32; 3]>,
     by_object: Vec<[u32; 3]>,
+    /// The same graph as rdflib keeps it; `None` if that is this one.
+    as_rdflib: OnceLock<Option<QueryGraph>>,
 }
 
 impl fmt::Debug for QueryGraph {
@@ -43,7 +53,7 @@ impl fmt::Debug for QueryGraph {
 }
 
 impl QueryGraph {
-    /// Indexes a graph. Literals take rdflib's lexical form (`"01"` and `"1"` are the same integer).
+    /// Indexes a graph.
     pub fn from_graph(graph: &Graph) -> Self {
         let mut index = Index::default();
         let triples = index.numbered(graph, |term| term);
@@ -51,8 +61,7 @@ impl QueryGraph {
         Self { inner: Arc::new(index) }
     }
 
-    /// Indexes a document of any size that fits into memory, without holding its text. Literals as in
-    /// [`from_graph`](Self::from_graph).
+    /// Indexes a document of any size that fits into memory, without holding its text.
     ///
     /// # Errors
     /// The document cannot be read, or is no RDF in its format.
@@ -105,7 +114,22 @@ impl QueryGraph {
 
     /// The number of a term; `None` if it stands in no triple.
     pub fn number_of(&self, term: &Term) -> Option<u32> {
-        self.inner.numbers.get(&normal(term.clone())).copied()
+        self.inner.numbers.get(term).copied()
+    }
+
+    /// Whether a term is the subject or the object of a triple.
+    pub(super) fn has_node(&self, term: &Term) -> bool {
+        let number = self.number_of(term);
+        number.is_some()
+            && (!self.inner.lookup(number, None, None).0.is_empty()
+                || !self.inner.lookup(None, None, number).0.is_empty())
+    }
+
+    /// The predicates of all triples.
+    pub(super) fn predicates(&self) -> impl Iterator<Item = &Term> {
+        let rows = &self.inner.by_predicate;
+        let firsts = rows.iter().enumerate().filter(|(at, row)| *at == 0 || rows[at - 1][0] != row[0]);
+        firsts.map(|(_, row)| self.term(row[0]))
     }
 
     /// [`number_of`](Self::number_of) an IRI.
@@ -132,9 +156,38 @@ impl QueryGraph {
         Self { inner: Arc::new(index) }
     }
 
-    /// The graph as a dataset for the evaluator.
-    pub(super) fn dataset(&self) -> IndexedDataset<'_> {
-        IndexedDataset { index: &self.inner }
+    /// The graph as rdflib keeps it, where literals have its lexical form: `"01"` and `"1"` are the same integer. It is made
+    /// once, and is this graph where all literals have that form.
+    pub fn as_rdflib(&self) -> &Self {
+        let make = || {
+            let terms = &self.inner.terms;
+            if terms.iter().all(|term| respelled(term).is_none()) {
+                return None;
+            }
+            let mut index = Index::default();
+            let numbers: Vec<u32> = terms.iter().map(|term| index.number(normal(term.clone()))).collect();
+            let renumbered = |triple: &[u32; 3]| triple.map(|number| numbers[number as usize]);
+            let triples: Vec<[u32; 3]> = self.inner.by_subject.iter().map(renumbered).collect();
+            index.sort(&triples);
+            Some(Self { inner: Arc::new(index) })
+        };
+        self.inner.as_rdflib.get_or_init(make).as_ref().unwrap_or(self)
+    }
+
+    /// Whether it has literals that the engine writes in another form.
+    pub(super) fn has_changing(&self) -> bool {
+        !self.inner.changing.is_empty()
+    }
+
+    /// Which literals it has that are compared in more than one way.
+    pub(super) fn compared(&self) -> ComparedLiterals {
+        self.inner.compared
+    }
+
+    /// The graph as a dataset for the evaluator, which is to be the one of [`as_rdflib`](Self::as_rdflib) where queries are
+    /// not evaluated by the standard.
+    pub(super) fn dataset(&self, dialect: Dialect) -> IndexedDataset<'_> {
+        IndexedDataset { index: &self.inner, standard: dialect == Dialect::Standard }
     }
 }
 
@@ -166,10 +219,25 @@ impl Index {
         self.by_object = sorted(BY_OBJECT);
         self.terms.shrink_to_fit();
         self.values = self.terms.iter().cloned().map(ExpressionTerm::from).collect();
+        for term in &self.terms {
+            if let Term::Literal(literal) = term {
+                self.compared.add(literal);
+            }
+        }
+        let changing: Vec<bool> = self.terms.iter().map(carrier::changes).collect();
+        if !changing.contains(&true) {
+            return;
+        }
+        for (number, _) in (0..).zip(&changing).filter(|(_, changing)| **changing) {
+            let written = Term::from(self.values[number as usize].clone());
+            if datatype_of(&written) == datatype_of(&self.terms[number as usize]) {
+                self.written.entry(written).or_insert(number);
+            }
+        }
+        self.changing = changing;
     }
 
     fn number(&mut self, term: Term) -> u32 {
-        let term = normal(term);
         if let Some(number) = self.numbers.get(&term) {
             return *number;
         }
@@ -181,23 +249,33 @@ impl Index {
     }
 }
 
-/// The term with its literal in rdflib's lexical form, so that terms of the graph, of the query and computed ones are
-/// comparable.
+fn datatype_of(term: &Term) -> Option<&str> {
+    match term {
+        Term::Literal(literal) => Some(literal.datatype().as_str()),
+        _ => None,
+    }
+}
+
+/// The term with its literal in rdflib's lexical form.
 fn normal(term: Term) -> Term {
-    let Term::Literal(literal) = &term else { return term };
-    if literal.language().is_some() {
-        return term;
+    respelled(&term).unwrap_or(term)
+}
+
+/// The same; `None` if the literal has that form, or the term is none.
+fn respelled(term: &Term) -> Option<Term> {
+    let Term::Literal(literal) = term else { return None };
+    if literal.language().is_some() || literal.datatype() == xsd::STRING {
+        return None;
     }
-    match rdflib_lexical(literal.value(), literal.datatype().as_str()) {
-        // XML Schema does not know the forms in which Python writes infinities and NaN.
-        Cow::Owned(text) if !text.ends_with(['f', 'n']) => {
-            Literal::new_typed_literal(text, literal.datatype()).into()
-        }
-        Cow::Borrowed(text) if text.len() != literal.value().len() || text != literal.value() => {
-            Literal::new_typed_literal(text, literal.datatype()).into()
-        }
-        _ => term,
+    let text = rdflib_lexical(literal.value(), literal.datatype().as_str());
+    // The engine does not know the forms in which Python writes infinities and NaN, and a truth value that is none is to stay a
+    // wrong one.
+    let is_foreign = matches!(&*text, "inf" | "-inf" | "nan")
+        || literal.datatype() == xsd::BOOLEAN && !matches!(literal.value(), "0" | "1");
+    if is_foreign || *text == *literal.value() {
+        return None;
     }
+    Some(Literal::new_typed_literal(text, literal.datatype()).into())
 }
 
 /// A term during evaluation: one of the graph, or one that the query created.
@@ -221,6 +299,17 @@ impl Clone for QueryTerm {
 /// A graph as the evaluator sees it.
 pub(super) struct IndexedDataset<'a> {
     index: &'a Index,
+    /// Whether queries are evaluated by the standard, and not as rdflib evaluates them.
+    standard: bool,
+}
+
+impl IndexedDataset<'_> {
+    fn of_graph(&self, term: Term) -> QueryTerm {
+        match self.index.numbers.get(&term) {
+            Some(number) => QueryTerm::Known(*number),
+            None => QueryTerm::Made(Rc::new(term)),
+        }
+    }
 }
 
 /// An order of the triples: the positions of its columns in (subject, predicate, object).
@@ -293,10 +382,28 @@ impl<'a> QueryableDataset<'a> for IndexedDataset<'a> {
 
     fn internalize_term(&self, term: Term) -> Result<QueryTerm, Infallible> {
         tick();
-        let term = normal(term);
-        Ok(match self.index.numbers.get(&term) {
+        Ok(self.of_graph(carrier::handed_on(term)))
+    }
+
+    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<QueryTerm, Infallible> {
+        tick();
+        if carrier::is_carrier(&term) {
+            return Ok(self.of_graph(carrier::handed_on(term.into())));
+        }
+        let term = Term::from(term);
+        let found = self.index.numbers.get(&term);
+        if self.standard && found.is_none() {
+            // What is computed has the form of the same value in the graph.
+            if let Some(number) = self.index.written.get(&term) {
+                return Ok(QueryTerm::Known(*number));
+            }
+            // The engine writes a whole double like an integer.
+            let is_double = matches!(datatype_of(&term), Some(name) if name == xsd::DOUBLE.as_str() || name == xsd::FLOAT.as_str());
+            return Ok(self.of_graph(if is_double { normal(term) } else { term }));
+        }
+        Ok(match found {
             Some(number) => QueryTerm::Known(*number),
-            None => QueryTerm::Made(Rc::new(term)),
+            None => self.of_graph(normal(term)),
         })
     }
 
@@ -310,8 +417,16 @@ impl<'a> QueryableDataset<'a> for IndexedDataset<'a> {
     fn externalize_expression_term(&self, term: QueryTerm) -> Result<ExpressionTerm, Infallible> {
         tick();
         Ok(match term {
-            QueryTerm::Known(number) => self.index.values[number as usize].clone(),
-            QueryTerm::Made(term) => Rc::unwrap_or_clone(term).into(),
+            QueryTerm::Known(number) => {
+                let number = number as usize;
+                let changing = self.index.changing.get(number).copied().unwrap_or_default();
+                carrier::reads(changing.then(|| &self.index.terms[number]));
+                self.index.values[number].clone()
+            }
+            QueryTerm::Made(term) => {
+                carrier::reads(carrier::changes(&term).then_some(&*term));
+                carrier::uncarried(Rc::unwrap_or_clone(term)).into()
+            }
         })
     }
 }
@@ -325,7 +440,7 @@ mod tests {
     fn term(graph: &QueryGraph, number: Option<u32>) -> Option<QueryTerm> {
         number.map(|number| {
             let name = oxrdf::NamedNode::new_unchecked(format!("http://e/{number}"));
-            graph.dataset().internalize_term(name.into()).unwrap()
+            graph.dataset(Dialect::Standard).internalize_term(name.into()).unwrap()
         })
     }
 
@@ -342,7 +457,7 @@ mod tests {
             let text: String =
                 triples.iter().map(|(s, p, o)| format!("<http://e/{s}> <http://e/{p}> <http://e/{o}> .\n")).collect();
             let graph = QueryGraph::from_graph(&Graph::parse(&text, RdfFormat::NTriples, None).unwrap());
-            let dataset = graph.dataset();
+            let dataset = graph.dataset(Dialect::Standard);
             let wanted = [term(&graph, s), term(&graph, p), term(&graph, o)];
             let found = dataset
                 .internal_quads_for_pattern(wanted[0].as_ref(), wanted[1].as_ref(), wanted[2].as_ref(), Some(None))
@@ -385,14 +500,14 @@ mod tests {
             (&read.by_subject, &read.by_predicate, &read.by_object),
             (&parsed.by_subject, &parsed.by_predicate, &parsed.by_object)
         );
-        assert_eq!((read.by_subject.len(), read.terms.len()), (3, parsed.terms.len()));
+        assert_eq!((read.by_subject.len(), read.terms.len()), (4, parsed.terms.len()));
         assert!(QueryGraph::read(&mut "<http://a> <http://p> .".as_bytes(), StreamFormat::Lines).is_err());
     }
 
     #[test]
-    fn literals_meet_in_their_normal_form() {
+    fn literals_meet_in_the_form_in_which_rdflib_keeps_them() {
         let text = "<http://s> <http://p> 01, 1, 'x', 1.0e0 .";
         let graph = QueryGraph::from_graph(&Graph::parse(text, RdfFormat::Turtle, None).unwrap());
-        assert_eq!(graph.len(), 3);
+        assert_eq!((graph.len(), graph.as_rdflib().len(), graph.as_rdflib().as_rdflib().len()), (4, 3, 3));
     }
 }

@@ -8,14 +8,19 @@
 //! gigabytes within its time, and one that doubles a string with CONCAT thirty times ends the process. Untrusted queries
 //! must therefore run in a process whose memory is limited and that can be killed.
 
+use super::carrier;
 use super::clock::with_time;
 pub use super::dataset::QueryGraph;
+use super::dialect::Dialect;
+use super::forms;
 use super::rdflib::functions;
 use super::rdflib::raised::Raised;
+use super::zero_length;
 use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{QueryEvaluationError, QueryResults, QuerySolutionIter};
 use spargebra::Query;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -65,7 +70,8 @@ pub enum Value {
     /// An IRI without brackets.
     Iri(String),
     Literal {
-        /// The text without quotes, language or datatype; numbers as rdflib writes them.
+        /// The text without quotes, language or datatype; numbers as rdflib writes them, except those that a query by the
+        /// standard finds.
         lexical: String,
         /// The datatype IRI.
         datatype: String,
@@ -102,9 +108,13 @@ pub(super) fn answer(
     query: &Query,
     separators: &[String],
     graph: &QueryGraph,
+    dialect: Dialect,
     limits: &QueryLimits,
 ) -> Result<QueryAnswer, ExecutionError> {
-    let run = || with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max));
+    let graph = if dialect == Dialect::Standard { graph } else { graph.as_rdflib() };
+    let mut query = forms::kept(query, graph.has_changing(), graph.compared());
+    zero_length::added(&mut query, graph);
+    let run = || with_time(limits.deadline, || evaluate(&query, separators, graph, dialect, limits.rows_max));
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(in_time) => in_time.unwrap_or(Err(ExecutionError::TimedOut)),
         // The engine's comparison of terms of different kinds is not a total order, so the standard library's sort may panic.
@@ -116,19 +126,20 @@ fn evaluate(
     query: &Query,
     separators: &[String],
     graph: &QueryGraph,
+    dialect: Dialect,
     rows_max: usize,
 ) -> Result<QueryAnswer, ExecutionError> {
     let raised = Raised::default();
-    let mut evaluator = functions::evaluator(&raised, separators);
+    let mut evaluator = forms::register(functions::evaluator(&raised, separators));
     for _ in 0..UNKNOWN_FUNCTIONS_MAX {
-        match evaluator.prepare(query).execute(graph.dataset()) {
+        match evaluator.prepare(query).execute(graph.dataset(dialect)) {
             // A call of an unknown function is an error of the expression, not of the query.
             Err(QueryEvaluationError::UnsupportedCustomFunction(name)) => {
                 evaluator = functions::register(&raised, evaluator, name);
             }
             Err(error) => return Err(evaluation_error(&error)),
             Ok(QueryResults::Solutions(solutions)) => {
-                return unless_raised(&raised, QueryAnswer::Rows(collect(solutions, rows_max)?));
+                return unless_raised(&raised, QueryAnswer::Rows(collect(solutions, dialect, rows_max)?));
             }
             Ok(QueryResults::Boolean(truth)) => return unless_raised(&raised, QueryAnswer::Truth(truth)),
             Ok(QueryResults::Graph(_)) => break,
@@ -142,12 +153,17 @@ fn unless_raised(raised: &Raised, answer: QueryAnswer) -> Result<QueryAnswer, Ex
     if raised.is_set() { Err(ExecutionError::Raised) } else { Ok(answer) }
 }
 
-fn collect(solutions: QuerySolutionIter<'_>, rows_max: usize) -> Result<Solutions, ExecutionError> {
+fn collect(
+    solutions: QuerySolutionIter<'_>,
+    dialect: Dialect,
+    rows_max: usize,
+) -> Result<Solutions, ExecutionError> {
     let variables = solutions.variables().iter().map(|variable| variable.as_str().to_owned()).collect();
     let mut rows = Vec::new();
     for solution in solutions {
         let solution = solution.map_err(|error| evaluation_error(&error))?;
-        let row: Vec<_> = solution.values().iter().map(|term| term.as_ref().map(value)).collect();
+        let row: Vec<_> =
+            solution.values().iter().map(|term| term.as_ref().map(|term| value(term, dialect))).collect();
         if row.iter().all(Option::is_none) {
             continue;
         }
@@ -163,19 +179,27 @@ fn evaluation_error(error: &QueryEvaluationError) -> ExecutionError {
     ExecutionError::Evaluation(error.to_string())
 }
 
-fn value(term: &Term) -> Value {
+fn value(term: &Term, dialect: Dialect) -> Value {
     match term {
         Term::NamedNode(node) => Value::Iri(node.as_str().to_owned()),
         Term::BlankNode(node) => Value::Blank(node.as_str().to_owned()),
-        Term::Literal(literal) => literal_value(literal),
+        Term::Literal(literal) => match carrier::uncarried(literal.clone().into()) {
+            Term::Literal(literal) => literal_value(&literal, dialect),
+            _ => literal_value(literal, dialect),
+        },
     }
 }
 
-fn literal_value(literal: &Literal) -> Value {
+fn literal_value(literal: &Literal, dialect: Dialect) -> Value {
     let datatype: &str = literal.datatype().as_str();
-    let lexical = match literal.language() {
-        Some(_) => literal.value().to_owned(),
-        None => rdflib_lexical(literal.value(), datatype).into_owned(),
+    let lexical = match rdflib_lexical(literal.value(), datatype) {
+        // rdflib keeps these in a form that the engine does not know.
+        Cow::Owned(text)
+            if dialect != Dialect::Standard && matches!(literal.value(), "INF" | "-INF" | "NaN") =>
+        {
+            text
+        }
+        _ => literal.value().to_owned(),
     };
     Value::Literal {
         lexical,

@@ -1,18 +1,20 @@
 //! SPARQL: parses and runs the queries that models write.
 
+mod carrier;
 mod clock;
+mod compared;
 mod dataset;
 mod dialect;
 pub mod execute;
+mod forms;
 pub mod iris;
 pub mod parse;
 mod rdflib;
-#[cfg(test)]
-mod rule_tests;
 mod standard;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
+mod zero_length;
 
 pub use clock::{OutOfTime, TimeBudget, tick};
 pub use dialect::Dialect;

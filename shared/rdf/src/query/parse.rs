@@ -8,7 +8,7 @@ use super::dialect::Dialect;
 use super::execute::{self, ExecutionError, QueryAnswer, QueryGraph, QueryLimits, Solutions, Value};
 use super::rdflib::{self, Refusal};
 use super::standard;
-use super::tokens::Tokens;
+use super::tokens::{TokenKind, Tokens};
 use crate::prefixes::PrefixTable;
 use crate::scan::{self, ScanFinding, ScanLimits};
 use oxrdf::vocab;
@@ -63,7 +63,10 @@ pub fn prepare(
     prefixes: &PrefixTable,
     dialect: Dialect,
 ) -> Result<PreparedQuery, QuerySyntaxError> {
-    let expanded = rdflib::without_unicode_escapes(text);
+    // The parser of rdflib puts blanks in the place of tabs, also within strings.
+    let without_tabs = (dialect != Dialect::Standard && text.contains('\t')).then(|| expanded_tabs(text));
+    let text = without_tabs.as_deref().unwrap_or(text);
+    let expanded = rdflib::without_unicode_escapes(text, dialect != Dialect::Standard);
     let tokens = Tokens::of(expanded.as_deref().unwrap_or(text));
     scan::check_query(&tokens, &ScanLimits::query()).map_err(|finding| QuerySyntaxError {
         message: finding.to_string(),
@@ -86,6 +89,31 @@ pub fn prepare(
     }
 }
 
+/// Distance between the columns to which a tab leads.
+const TAB_COLUMNS: usize = 8;
+
+fn expanded_tabs(text: &str) -> String {
+    let (mut expanded, mut column) = (String::with_capacity(text.len() + 64), 0);
+    for c in text.chars() {
+        match c {
+            '\t' => {
+                let blanks = TAB_COLUMNS - column % TAB_COLUMNS;
+                expanded.extend(std::iter::repeat_n(' ', blanks));
+                column += blanks;
+            }
+            '\n' | '\r' => {
+                expanded.push(c);
+                column = 0;
+            }
+            c => {
+                expanded.push(c);
+                column += 1;
+            }
+        }
+    }
+    expanded
+}
+
 const SERVICE: Plan = Plan::Fail("SERVICE is not supported");
 const NO_SELECT_MESSAGE: &str = "Only SELECT queries are evaluated";
 const NO_SELECT: Plan = Plan::Fail(NO_SELECT_MESSAGE);
@@ -95,13 +123,20 @@ fn plan_rdflib(tokens: &Tokens<'_>, prefixes: &PrefixTable, dialect: Dialect) ->
         Ok(reading) if reading.calls_service => Ok(SERVICE),
         Ok(reading) => Ok(Plan::Run(Arc::new((reading.query, reading.separators)))),
         // Other kinds of query parse and are never evaluated.
-        Err(Refusal::NoSelect(_))
-            if standard::read(tokens, prefixes).is_ok_and(|query| !matches!(query, Query::Select { .. })) =>
-        {
-            Ok(NO_SELECT)
-        }
+        Err(Refusal::NoSelect(_)) if is_other_query(tokens, prefixes) => Ok(NO_SELECT),
         Err(refusal) => Err(refusal),
     }
+}
+
+/// Whether it is a query other than SELECT. rdflib lets one label of a blank node stand in two groups, so each gets its own.
+fn is_other_query(tokens: &Tokens<'_>, prefixes: &PrefixTable) -> bool {
+    let mut text = tokens.source.to_owned();
+    for (index, token) in tokens.list.iter().enumerate().rev() {
+        if token.kind == TokenKind::Blank {
+            text.replace_range(token.range.clone(), &format!("_:label{index}"));
+        }
+    }
+    standard::read(&Tokens::of(&text), prefixes).is_ok_and(|query| !matches!(query, Query::Select { .. }))
 }
 
 fn plan_standard(tokens: &Tokens<'_>, prefixes: &PrefixTable) -> Result<Plan, Refusal> {
@@ -125,12 +160,12 @@ impl PreparedQuery {
         match &self.plan {
             Plan::Run(plan) => {
                 let (query, separators) = &**plan;
-                let mut solutions = match execute::answer(query, separators, graph, limits)? {
+                let mut solutions = match execute::answer(query, separators, graph, self.dialect, limits)? {
                     QueryAnswer::Rows(solutions) => solutions,
                     QueryAnswer::Truth(_) => return Err(no_select()),
                 };
-                if self.dialect == Dialect::Rdflib {
-                    solutions.rows.iter_mut().flatten().flatten().for_each(in_python_time);
+                if self.dialect == Dialect::Wikidata {
+                    solutions.rows.iter_mut().flatten().flatten().for_each(in_time_of_the_endpoint);
                 }
                 Ok(solutions)
             }
@@ -145,7 +180,7 @@ impl PreparedQuery {
     /// As for [`execute`](Self::execute).
     pub fn answer(&self, graph: &QueryGraph, limits: &QueryLimits) -> Result<QueryAnswer, ExecutionError> {
         match &self.plan {
-            Plan::Ask(query) => execute::answer(query, &[], graph, limits),
+            Plan::Ask(query) => execute::answer(query, &[], graph, self.dialect, limits),
             Plan::Run(_) | Plan::Fail(_) => self.execute(graph, limits).map(QueryAnswer::Rows),
         }
     }
@@ -155,14 +190,13 @@ fn no_select() -> ExecutionError {
     ExecutionError::Evaluation(NO_SELECT_MESSAGE.to_owned())
 }
 
-/// Writes times in UTC with an offset, as Python does.
-fn in_python_time(value: &mut Value) {
+/// Writes times in UTC with the letter that the endpoint writes and Python does not.
+fn in_time_of_the_endpoint(value: &mut Value) {
     if let Value::Literal { lexical, datatype, .. } = value
         && datatype == vocab::xsd::DATE_TIME.as_str()
-        && lexical.ends_with('Z')
+        && let Some(moment) = lexical.strip_suffix("+00:00")
     {
-        lexical.pop();
-        lexical.push_str("+00:00");
+        *lexical = format!("{moment}Z");
     }
 }
 

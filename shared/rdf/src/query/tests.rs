@@ -1,5 +1,10 @@
 //! Queries from text to result.
 
+mod forms;
+mod rules;
+mod suite;
+mod zero_length;
+
 use super::*;
 use crate::{Graph, PrefixTable, RdfFormat};
 use std::time::Duration;

@@ -1,9 +1,12 @@
 //! Aggregates as in rdflib: they ignore values that they cannot use, which are errors by the standard.
 
+use super::arithmetic::{self, Operation};
 use super::raised::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
+use crate::query::carrier::{carried, uncarried};
+use crate::query::compared::has_zone;
+use crate::value;
 use oxrdf::{Literal, NamedNode, Term, vocab};
-use oxsdatatypes::Decimal;
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
 use spargebra::algebra::{AggregateExpression, AggregateFunction};
 use std::cmp::Ordering;
@@ -13,6 +16,7 @@ use std::cmp::Ordering;
 pub(super) struct Aggregate(&'static str);
 
 pub(super) const AVERAGE: Aggregate = Aggregate("urn:kgfleet:average");
+pub(super) const SUM: Aggregate = Aggregate("urn:kgfleet:sum");
 pub(super) const LEAST: Aggregate = Aggregate("urn:kgfleet:least");
 pub(super) const GREATEST: Aggregate = Aggregate("urn:kgfleet:greatest");
 
@@ -43,8 +47,10 @@ pub(super) fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
     match aggregate {
         AggregateExpression::CountSolutions { .. } => Some(Literal::from(0)),
         AggregateExpression::FunctionCall { name, .. } => match name {
-            AggregateFunction::Count | AggregateFunction::Sum => Some(Literal::from(0)),
-            AggregateFunction::Custom(name) if *name == AVERAGE.iri() => Some(Literal::from(0)),
+            AggregateFunction::Count => Some(Literal::from(0)),
+            AggregateFunction::Custom(name) if [AVERAGE.iri(), SUM.iri()].contains(name) => {
+                Some(Literal::from(0))
+            }
             AggregateFunction::Custom(name) if name.as_str().starts_with(JOINED) => {
                 Some(Literal::new_simple_literal(""))
             }
@@ -72,7 +78,10 @@ pub(super) fn register(
         });
     }
     evaluator
-        .with_custom_aggregate_function(AVERAGE.iri(), || Box::<Average>::default())
+        .with_custom_aggregate_function(AVERAGE.iri(), || {
+            Box::new(Total { is_mean: true, ..Total::default() })
+        })
+        .with_custom_aggregate_function(SUM.iri(), || Box::<Total>::default())
         .with_custom_aggregate_function(LEAST.iri(), extreme(Ordering::Less))
         .with_custom_aggregate_function(GREATEST.iri(), extreme(Ordering::Greater))
 }
@@ -90,9 +99,21 @@ pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
     match (left, right) {
         (Term::Literal(left), Term::Literal(right)) => Some(match (number(left), number(right)) {
             (Some(left), Some(right)) => left.total_cmp(&right),
-            _ => key(left).cmp(&key(right)),
+            _ => moments(left, right).unwrap_or_else(|| key(left).cmp(&key(right))),
         }),
         _ => None,
+    }
+}
+
+/// The order of two times; those without a zone come first.
+fn moments(left: &Literal, right: &Literal) -> Option<Ordering> {
+    if left.datatype() != right.datatype() {
+        return None;
+    }
+    match (has_zone(left)?, has_zone(right)?) {
+        (false, true) => Some(Ordering::Less),
+        (true, false) => Some(Ordering::Greater),
+        _ => value::compare(left, right),
     }
 }
 
@@ -106,7 +127,11 @@ pub(super) fn kind(term: &Term) -> String {
         Term::Literal(literal) => match (literal.language(), literal.datatype()) {
             (Some(language), _) => format!("3{} {language}", vocab::xsd::STRING.as_str()),
             (None, datatype) if is_numeric(datatype.as_str()) => format!("3{}", vocab::xsd::DECIMAL.as_str()),
-            (None, datatype) => format!("3{}", datatype.as_str()),
+            // Times without a zone come first.
+            (None, datatype) => {
+                let zone = has_zone(literal).map_or("", |has_zone| if has_zone { " 1" } else { " 0" });
+                format!("3{}{zone}", datatype.as_str())
+            }
         },
     }
 }
@@ -150,6 +175,7 @@ struct Extreme {
 
 impl AggregateFunctionAccumulator for Extreme {
     fn accumulate(&mut self, element: Term) {
+        let element = uncarried(element);
         fn rank(term: &Term) -> u8 {
             match term {
                 Term::BlankNode(_) => 0,
@@ -180,7 +206,7 @@ impl AggregateFunctionAccumulator for Extreme {
         Some(match self.value.take().filter(|value| !is_failed(value))? {
             Term::NamedNode(node) => Literal::new_simple_literal(node.into_string()).into(),
             Term::BlankNode(node) => Literal::new_simple_literal(node.into_string()).into(),
-            literal @ Term::Literal(_) => literal,
+            literal @ Term::Literal(_) => carried(literal),
         })
     }
 }
@@ -202,41 +228,43 @@ fn plain(term: &Term) -> &str {
     }
 }
 
-/// The mean of the numbers: a decimal, unless one of them is a double or float.
+/// The sum or the mean of numbers; what is no number does not count.
 #[derive(Default)]
-struct Average {
+struct Total {
+    is_mean: bool,
     count: i64,
-    sum: Decimal,
-    /// The sum in floating point, used if one of the numbers is a double or float.
-    float_sum: f64,
-    is_float: bool,
+    /// The sum so far; `None` if it is none.
+    sum: Option<Literal>,
 }
 
-impl AggregateFunctionAccumulator for Average {
+impl AggregateFunctionAccumulator for Total {
     fn accumulate(&mut self, element: Term) {
+        let element = uncarried(element);
         let Term::Literal(literal) = &element else { return };
-        let Some(value) = number(literal) else { return };
-        self.count += 1;
-        self.float_sum += value;
-        let exact = literal.value().parse::<Decimal>().ok().and_then(|value| self.sum.checked_add(value));
-        match exact {
-            Some(sum)
-                if literal.datatype() != vocab::xsd::DOUBLE && literal.datatype() != vocab::xsd::FLOAT =>
-            {
-                self.sum = sum;
-            }
-            _ => self.is_float = true,
+        if number(literal).is_none() {
+            return;
         }
+        self.sum = match (&self.sum, self.count) {
+            (_, 0) => Some(literal.clone()),
+            (Some(sum), _) => arithmetic::computed(Operation::Add, &sum.clone().into(), &element),
+            (None, _) => None,
+        };
+        self.count += 1;
     }
 
     fn finish(&mut self) -> Option<Term> {
         if self.count == 0 {
             return Some(Literal::from(0).into());
         }
-        if self.is_float {
-            return Some(Literal::from(self.float_sum / self.count as f64).into());
+        let sum = self.sum.take()?;
+        if !self.is_mean {
+            return Some(carried(sum.into()));
         }
-        let mean = self.sum.checked_div(Decimal::from(self.count))?;
-        Some(Literal::new_typed_literal(mean.to_string(), vocab::xsd::DECIMAL).into())
+        let is_float = [vocab::xsd::DOUBLE, vocab::xsd::FLOAT].contains(&sum.datatype());
+        if is_float {
+            return Some(Literal::from(number(&sum)? / self.count as f64).into());
+        }
+        let mean = arithmetic::computed(Operation::Divide, &sum.into(), &Literal::from(self.count).into())?;
+        Some(carried(mean.into()))
     }
 }

@@ -2,12 +2,14 @@
 
 use super::Reader;
 use super::aggregates;
+use super::algebra::{not, rewrite};
 use super::functions::{self, Relation};
+use super::lazy;
 use super::python;
 use super::terms::XSD;
 use crate::query::dialect::Dialect;
-use oxrdf::{NamedNode, Variable};
-use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
+use oxrdf::{Literal, NamedNode};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function};
 
 /// The functions of expressions: name, minimum and maximum number of arguments.
 const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
@@ -90,7 +92,7 @@ impl Reader<'_> {
     fn relation(&mut self) -> Option<Expression> {
         const RELATIONS: [(&str, Pair); 6] = [
             ("=", Expression::Equal),
-            ("!=", |left, right| not(Expression::Equal(left, right))),
+            ("!=", unequal),
             ("<", |left, right| comparison(Relation::Less, left, right)),
             (">", |left, right| comparison(Relation::Greater, left, right)),
             ("<=", |left, right| comparison(Relation::LessOrEqual, left, right)),
@@ -121,15 +123,21 @@ impl Reader<'_> {
     }
 
     fn sum(&mut self) -> Option<Expression> {
-        self.chain(&[("+", Expression::Add), ("-", Expression::Subtract)], |r| {
-            r.chain(&[("*", Expression::Multiply), ("/", Expression::Divide)], Self::signed)
+        self.chain(&[("+", added), ("-", subtracted)], |r| {
+            r.chain(
+                &[
+                    ("*", |left, right| computed(python::MULTIPLY, vec![*left, *right])),
+                    ("/", |left, right| computed(python::DIVIDE, vec![*left, *right])),
+                ],
+                Self::signed,
+            )
         })
     }
 
     fn signed(&mut self) -> Option<Expression> {
         type Wrap = fn(Box<Expression>) -> Expression;
         const SIGNS: [(&str, Wrap); 3] =
-            [("!", Expression::Not), ("+", Expression::UnaryPlus), ("-", Expression::UnaryMinus)];
+            [("!", Expression::Not), ("+", Expression::UnaryPlus), ("-", |inner| opposite(*inner))];
         for (sign, wrap) in SIGNS {
             let inner = self.attempt(|r| r.after(sign, Self::primary));
             if let Some(inner) = inner {
@@ -211,7 +219,7 @@ impl Reader<'_> {
                 let name = aggregates::joined_by(self.separators.len() - 1);
                 (name, functions::or_nothing(call(Function::Str, vec![expr])))
             }
-            AggregateFunction::Sum => (name, functions::addend(expr, distinct)),
+            AggregateFunction::Sum => (aggregates::SUM.name(), functions::addend(expr, distinct)),
             AggregateFunction::Avg => (aggregates::AVERAGE.name(), functions::or_nothing(expr)),
             AggregateFunction::Min => (aggregates::LEAST.name(), functions::or_failed(expr)),
             AggregateFunction::Max => (aggregates::GREATEST.name(), functions::or_failed(expr)),
@@ -232,7 +240,11 @@ impl Reader<'_> {
         if is("NOT") || is("EXISTS") {
             let negated = self.scanner.keyword("NOT");
             self.keyword("EXISTS")?;
-            let exists = Expression::Exists(Box::new(self.group()?));
+            let pattern = lazy::within_exists(self.group()?);
+            if !self.evaluates_exists {
+                return Some(functions::raise());
+            }
+            let exists = Expression::Exists(Box::new(pattern));
             return Some(if negated { not(exists) } else { exists });
         }
         if is("BOUND") {
@@ -243,7 +255,9 @@ impl Reader<'_> {
             self.keyword(word)?;
             let mut arguments = self.expression_list()?;
             if is("COALESCE") {
-                return Some(Expression::Coalesce(arguments));
+                // Of no arguments rdflib takes the letters of a message for the values.
+                let of_none = || Literal::from("h").into();
+                return Some(if arguments.is_empty() { of_none() } else { Expression::Coalesce(arguments) });
             }
             let last = arguments.pop().map(Box::new)?;
             let middle = arguments.pop().map(Box::new)?;
@@ -259,6 +273,9 @@ impl Reader<'_> {
         if !(*least..=*most).contains(&arguments.len()) {
             return None;
         }
+        if is("CONCAT") && arguments.is_empty() {
+            return Some(Expression::Coalesce(Vec::new()));
+        }
         Some(self.lenient(function.clone(), arguments))
     }
 
@@ -272,7 +289,30 @@ impl Reader<'_> {
             let text = arguments.remove(0);
             arguments.insert(0, call(Function::Str, vec![text]));
         }
-        call(python::in_place_of(function), arguments)
+        match (&function, self.base.as_deref()) {
+            (Function::LangMatches, _) => {
+                // No language is in the empty range.
+                let range = arguments.last().cloned().unwrap_or_else(|| Expression::Coalesce(Vec::new()));
+                let is_empty = Expression::Equal(Box::new(range), Box::new(Literal::from("").into()));
+                Expression::And(Box::new(not(is_empty)), Box::new(call(function, arguments)))
+            }
+            (Function::Iri, Some(base)) => {
+                arguments.push(Literal::from(base).into());
+                call(python::in_place_of(function), arguments)
+            }
+            (Function::Str, _)
+                if !matches!(
+                    arguments.first(),
+                    Some(Expression::Variable(_) | Expression::Literal(_) | Expression::NamedNode(_))
+                ) =>
+            {
+                call(python::text_of_computed(), arguments)
+            }
+            _ => {
+                let arguments = python::arguments_of(&function, arguments);
+                call(python::in_place_of(function), arguments)
+            }
+        }
     }
 
     /// `( ... , ... )` or `()`.
@@ -308,10 +348,6 @@ fn call(function: Function, arguments: Vec<Expression>) -> Expression {
     Expression::FunctionCall(function, arguments)
 }
 
-pub(super) fn not(expression: Expression) -> Expression {
-    Expression::Not(Box::new(expression))
-}
-
 /// A comparison of two values; values that cannot be compared are compared in rdflib's order of all literals. This
 /// duplicates the operands, so it is done only if they contain no comparison themselves.
 fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>) -> Expression {
@@ -329,6 +365,48 @@ fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>)
     }
 }
 
+fn computed(name: &str, operands: Vec<Expression>) -> Expression {
+    call(Function::Custom(NamedNode::new_unchecked(name)), operands)
+}
+
+/// A sum of numbers; times and durations are left to the engine.
+fn added(left: Box<Expression>, right: Box<Expression>) -> Expression {
+    sum_or(python::ADD, Expression::Add, left, right)
+}
+
+fn subtracted(left: Box<Expression>, right: Box<Expression>) -> Expression {
+    sum_or(python::SUBTRACT, Expression::Subtract, left, right)
+}
+
+fn sum_or(name: &str, native: Pair, left: Box<Expression>, right: Box<Expression>) -> Expression {
+    let numbers = computed(name, vec![(*left).clone(), (*right).clone()]);
+    // This duplicates the operands, so they must be small.
+    let is_term = |operand: &Expression| matches!(operand, Expression::Variable(_) | Expression::Literal(_));
+    if is_term(&left) && is_term(&right) {
+        return Expression::Coalesce(vec![numbers, native(left, right)]);
+    }
+    numbers
+}
+
+fn opposite(inner: Expression) -> Expression {
+    let number = match &inner {
+        Expression::Literal(literal) => super::arithmetic::negated(&literal.clone().into()),
+        _ => None,
+    };
+    number.map_or_else(|| computed(python::NEGATE, vec![inner]), Expression::from)
+}
+
+/// Whether two values differ. Where that is not known, those of two datatypes do.
+fn unequal(left: Box<Expression>, right: Box<Expression>) -> Expression {
+    let fallback = (is_plain(&left) && is_plain(&right))
+        .then(|| functions::of_two_types((*left).clone(), (*right).clone()));
+    let native = not(Expression::Equal(left, right));
+    match fallback {
+        Some(fallback) => Expression::Coalesce(vec![native, fallback]),
+        None => native,
+    }
+}
+
 /// Whether an expression contains neither comparisons nor patterns.
 fn is_plain(expression: &Expression) -> bool {
     let mut plain = true;
@@ -339,56 +417,12 @@ fn is_plain(expression: &Expression) -> bool {
                 | Expression::LessOrEqual(..)
                 | Expression::Greater(..)
                 | Expression::GreaterOrEqual(..)
+                | Expression::Equal(..)
                 | Expression::Exists(_)
         );
         (!plain).then(|| part.clone())
     });
     plain
-}
-
-/// Replaces parts of an expression from the outside in; what `replace` returns is not searched again, and neither are the
-/// patterns of EXISTS.
-pub(super) fn rewrite(
-    expression: Expression,
-    replace: &mut dyn FnMut(&Expression) -> Option<Expression>,
-) -> Expression {
-    if let Some(replacement) = replace(&expression) {
-        return replacement;
-    }
-    let mut one = |inner: Box<Expression>| Box::new(rewrite(*inner, &mut *replace));
-    match expression {
-        Expression::Or(a, b) => Expression::Or(one(a), one(b)),
-        Expression::And(a, b) => Expression::And(one(a), one(b)),
-        Expression::Equal(a, b) => Expression::Equal(one(a), one(b)),
-        Expression::SameTerm(a, b) => Expression::SameTerm(one(a), one(b)),
-        Expression::Greater(a, b) => Expression::Greater(one(a), one(b)),
-        Expression::GreaterOrEqual(a, b) => Expression::GreaterOrEqual(one(a), one(b)),
-        Expression::Less(a, b) => Expression::Less(one(a), one(b)),
-        Expression::LessOrEqual(a, b) => Expression::LessOrEqual(one(a), one(b)),
-        Expression::Add(a, b) => Expression::Add(one(a), one(b)),
-        Expression::Subtract(a, b) => Expression::Subtract(one(a), one(b)),
-        Expression::Multiply(a, b) => Expression::Multiply(one(a), one(b)),
-        Expression::Divide(a, b) => Expression::Divide(one(a), one(b)),
-        Expression::UnaryPlus(a) => Expression::UnaryPlus(one(a)),
-        Expression::UnaryMinus(a) => Expression::UnaryMinus(one(a)),
-        Expression::Not(a) => Expression::Not(one(a)),
-        Expression::If(a, b, c) => Expression::If(one(a), one(b), one(c)),
-        Expression::In(a, list) => {
-            let a = one(a);
-            Expression::In(a, list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
-        }
-        Expression::Coalesce(list) => {
-            Expression::Coalesce(list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
-        }
-        Expression::FunctionCall(function, list) => {
-            Expression::FunctionCall(function, list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
-        }
-        leaf @ (Expression::NamedNode(_)
-        | Expression::Literal(_)
-        | Expression::Variable(_)
-        | Expression::Exists(_)
-        | Expression::Bound(_)) => leaf,
-    }
 }
 
 /// Whether an expression contains an aggregate.
@@ -399,21 +433,4 @@ pub(super) fn has_aggregate(expression: &Expression) -> bool {
         found.then(|| part.clone())
     });
     found
-}
-
-/// The conjunction of conditions; `None` if there are none.
-pub(super) fn all_of(conditions: Vec<Expression>) -> Option<Expression> {
-    conditions.into_iter().reduce(|left, right| Expression::And(Box::new(left), Box::new(right)))
-}
-
-/// A pattern filtered by conditions, if there are any.
-pub(super) fn filtered(inner: GraphPattern, conditions: Vec<Expression>) -> GraphPattern {
-    match all_of(conditions) {
-        Some(expr) => GraphPattern::Filter { expr, inner: Box::new(inner) },
-        None => inner,
-    }
-}
-
-pub(super) fn extend(inner: GraphPattern, variable: Variable, expression: Expression) -> GraphPattern {
-    GraphPattern::Extend { inner: Box::new(inner), variable, expression }
 }

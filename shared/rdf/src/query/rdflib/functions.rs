@@ -1,11 +1,15 @@
 //! Functions that express in the algebra what SPARQL cannot.
 
 use super::aggregates::{self, order};
+use super::algebra::rewrite;
 use super::pattern::Patterns;
 use super::python::{self, NoValue};
 use super::raised::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
-use oxrdf::{Literal, NamedNode, Term};
+use crate::query::carrier::{carried, uncarried};
+use crate::query::compared::is_compared;
+use crate::value;
+use oxrdf::{Literal, NamedNode, Term, Variable};
 use spareval::QueryEvaluator;
 use spargebra::algebra::{Expression, Function};
 use std::cmp::Ordering;
@@ -13,10 +17,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 const RAISE: &str = "urn:kgfleet:raise";
-const ADDEND: &str = "urn:kgfleet:addend";
+const ADDEND: &str = "urn:kgfleet:cast:addend";
 const SORTABLE: &str = "urn:kgfleet:sortable";
 const KIND: &str = "urn:kgfleet:kind";
 const AMONG: &str = "urn:kgfleet:among";
+const TWO_TYPES: &str = "urn:kgfleet:two-types";
 const UNKNOWN: &str = "urn:kgfleet:unknown";
 const AGGREGATE: &str = "urn:kgfleet:aggregate:";
 
@@ -76,6 +81,11 @@ pub(super) fn among(value: Expression, list: Vec<Expression>) -> Expression {
     call(AMONG.to_owned(), std::iter::once(value).chain(elements).collect())
 }
 
+/// Whether two values are literals of two datatypes; an error for those of one.
+pub(super) fn of_two_types(left: Expression, right: Expression) -> Expression {
+    call(TWO_TYPES.to_owned(), vec![left, right])
+}
+
 /// Compares two values in rdflib's order of literals, see [`order`].
 pub(super) fn ordered(relation: Relation, left: Expression, right: Expression) -> Expression {
     call(relation.name().to_owned(), vec![left, right])
@@ -112,6 +122,12 @@ impl Relation {
     }
 }
 
+/// Whether an expression is a comparison in rdflib's order of literals.
+pub(in super::super) fn is_comparison(expression: &Expression) -> bool {
+    matches!(expression, Expression::FunctionCall(Function::Custom(name), _)
+        if Relation::ALL.iter().any(|relation| relation.name() == name.as_str()))
+}
+
 /// A call of an unknown function: an error of its expression.
 pub(super) fn unknown() -> Function {
     Function::Custom(NamedNode::new_unchecked(UNKNOWN))
@@ -120,6 +136,16 @@ pub(super) fn unknown() -> Function {
 /// The placeholder of an aggregate until its SELECT is translated. One that remains is misplaced.
 pub(super) fn aggregate(number: usize) -> Expression {
     call(format!("{AGGREGATE}{number}"), Vec::new())
+}
+
+/// Gives the placeholders of misplaced aggregates the variables that their group binds. Without them the engine may come to one where
+/// a part of the group has rows and the group has none.
+pub(super) fn in_group(expression: Expression, variables: &[Variable]) -> Expression {
+    rewrite(expression, &mut |part| {
+        let number = aggregate_number(part)?;
+        let bound = variables.iter().cloned().map(Expression::from).collect();
+        Some(call(format!("{AGGREGATE}{number}"), bound))
+    })
 }
 
 /// The number of the aggregate whose placeholder this is.
@@ -145,17 +171,20 @@ struct SortedRows {
 
 /// An evaluator with these functions and aggregates; `separators` are those of the query's GROUP_CONCATs.
 pub(in super::super) fn evaluator(raised: &Raised, separators: &[String]) -> QueryEvaluator {
-    let number = |arguments: &[Term]| match arguments.first() {
-        Some(Term::Literal(literal)) if is_numeric(literal.datatype().as_str()) => {
-            Some(Term::from(literal.clone()))
-        }
+    let number = |arguments: &[Term]| match uncarried(arguments.first()?.clone()) {
+        Term::Literal(literal) if is_numeric(literal.datatype().as_str()) => Some(carried(literal.into())),
         _ => None,
     };
     let (raise, addend) = (raised.clone(), raised.clone());
     let mut evaluator = QueryEvaluator::new();
     for relation in Relation::ALL {
         let compare = move |arguments: &[Term]| match arguments {
-            [left, right] => Some(Literal::from(relation.holds(order(left, right)?)).into()),
+            [Term::Literal(one), Term::Literal(other)] if !is_compared(one) && !is_compared(other) => None,
+            [left @ Term::Literal(one), right @ Term::Literal(other)] => {
+                let numbers = is_numeric(one.datatype().as_str()) && is_numeric(other.datatype().as_str());
+                let by_value = if numbers { value::compare(one, other) } else { None };
+                Some(Literal::from(relation.holds(by_value.or_else(|| order(left, right))?)).into())
+            }
             _ => None,
         };
         evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(relation.name()), compare);
@@ -164,8 +193,9 @@ pub(in super::super) fn evaluator(raised: &Raised, separators: &[String]) -> Que
     for (name, compute) in python::CALLS {
         let (raised, patterns) = (raised.clone(), patterns.clone());
         evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(name), move |arguments| {
-            match compute(arguments, &patterns) {
-                Ok(value) => Some(value),
+            let arguments: Vec<Term> = arguments.iter().cloned().map(uncarried).collect();
+            match compute(&arguments, &patterns) {
+                Ok(value) => Some(carried(value)),
                 Err(NoValue::Error) => None,
                 Err(NoValue::Raise) => raised.set(),
             }
@@ -189,10 +219,26 @@ pub(in super::super) fn evaluator(raised: &Raised, separators: &[String]) -> Que
             let (value, list) = arguments.split_first()?;
             Some(Literal::from(!aggregates::is_nothing(value) && list.contains(value)).into())
         })
+        .with_custom_function(NamedNode::new_unchecked(TWO_TYPES), |arguments| match arguments {
+            [Term::Literal(left), Term::Literal(right)] if left.datatype() != right.datatype() => {
+                Some(Literal::from(true).into())
+            }
+            _ => None,
+        })
         .with_custom_function(NamedNode::new_unchecked(RAISE), move |_| raise.set())
         .with_custom_function(NamedNode::new_unchecked(ADDEND), move |arguments| {
             number(arguments).or_else(|| addend.set())
         })
+}
+
+/// Whether a function returns literals whose form the engine changes, as carriers.
+pub(in super::super) fn hands_on_forms(name: &NamedNode) -> bool {
+    python::is_cast(name.as_str())
+}
+
+/// Whether a function reads the forms of literals.
+pub(in super::super) fn takes_forms(name: &NamedNode) -> bool {
+    name.as_str() == AMONG || python::reads_forms(name.as_str())
 }
 
 /// Registers an unknown function: it fails, or raises if it is the placeholder of an aggregate.

@@ -1,7 +1,8 @@
 //! Groups of patterns.
 
 use super::Reader;
-use super::expression::{all_of, extend, filtered, has_aggregate};
+use super::algebra::{all_of, extend, filtered, not};
+use super::expression::has_aggregate;
 use super::path::{Verb, join, triple};
 use super::terms::RDF;
 use super::{functions, lazy};
@@ -9,7 +10,8 @@ use crate::literal::is_numeric;
 use crate::query::dialect::Dialect;
 use oxrdf::{Literal, NamedNode, Variable, vocab};
 use spargebra::algebra::{Expression, GraphPattern};
-use spargebra::term::{NamedNodePattern, TermPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern};
+use std::collections::BTreeSet;
 
 /// A group whose parts are being read.
 #[derive(Default)]
@@ -50,7 +52,11 @@ impl Group {
             // rdflib ignores such a FILTER.
             filters.clear();
         }
-        (self.settle(), filters)
+        let whole = self.settle();
+        let needed = filters.iter().any(has_aggregate);
+        let variables: Vec<_> = needed.then(|| lazy::bound(&whole)).into_iter().flatten().collect();
+        let filters = filters.into_iter().map(|filter| functions::in_group(filter, &variables)).collect();
+        (whole, filters)
     }
 }
 
@@ -117,8 +123,7 @@ impl Reader<'_> {
             let left = group.settle();
             group.settled |= self.settled;
             lazy::see(&mut right, &lazy::bound(&left));
-            let (left, right) = (Box::new(left), Box::new(right));
-            group.whole = GraphPattern::LeftJoin { left, right, expression: all_of(filters) };
+            group.whole = self.optional(left, right, all_of(filters));
         } else if self.scanner.keyword("MINUS") {
             let right = Box::new(self.group()?);
             let left = Box::new(group.settle());
@@ -130,18 +135,20 @@ impl Reader<'_> {
             // The dataset is one graph; rdflib raises when a query asks it for a named one.
             group.add(filtered(GraphPattern::default(), vec![functions::raise()]), true);
         } else if self.scanner.keyword("SERVICE") {
+            let place = self.scanner.place() - "SERVICE".len();
             let _ = self.scanner.keyword("SILENT");
             let name = self.variable_or_iri()?;
             self.group()?;
+            self.services.push(place);
             self.calls_service |= self.dialect != Dialect::Wikidata || !is_label_service(&name);
         } else if self.scanner.keyword("FILTER") {
             let place = self.scanner.place();
-            let condition = self.constraint()?;
+            let condition = self.in_pattern(Self::constraint)?;
             self.note_aggregate(&condition, place);
             group.filters.push(condition);
         } else if self.scanner.keyword("BIND") {
             let place = self.scanner.place();
-            let (expression, variable) = self.alias()?;
+            let (expression, variable) = self.in_pattern(Self::alias)?;
             self.note_aggregate(&expression, place);
             // If the expression fails, the variable keeps the value that it may have.
             group.whole = extend(group.settle(), variable, expression);
@@ -151,6 +158,29 @@ impl Reader<'_> {
             group.add(values, false);
         }
         Some(())
+    }
+
+    /// OPTIONAL. Of a row without a match rdflib makes sure that it has none either without what VALUES alone binds.
+    fn optional(
+        &mut self,
+        left: GraphPattern,
+        right: GraphPattern,
+        expression: Option<Expression>,
+    ) -> GraphPattern {
+        let inside = lazy::in_scope(&right);
+        let only_given: BTreeSet<_> = lazy::only_given(&left).intersection(&inside).cloned().collect();
+        if only_given.is_empty() {
+            return GraphPattern::LeftJoin { left: Box::new(left), right: Box::new(right), expression };
+        }
+        let seen = &(&lazy::in_scope(&left) | &inside) - &only_given;
+        let other = filtered(right.clone(), expression.clone().into_iter().collect());
+        let other = GraphPattern::Project { inner: Box::new(other), variables: seen.into_iter().collect() };
+        let matched = self.fresh();
+        let right = extend(right, matched.clone(), Literal::from(true).into());
+        let whole = GraphPattern::LeftJoin { left: Box::new(left), right: Box::new(right), expression };
+        let has_no_other = not(Expression::Exists(Box::new(other)));
+        let keeps = Expression::Or(Box::new(Expression::Bound(matched)), Box::new(has_no_other));
+        filtered(whole, vec![keeps])
     }
 
     fn note_aggregate(&mut self, expression: &Expression, place: usize) {
@@ -180,7 +210,7 @@ impl Reader<'_> {
         if let Some(variable) = self.variable() {
             let values = self.between("{", "}", |r| Some(r.many(Self::data_value)))?;
             let bindings = values.into_iter().map(|value| vec![value]).collect();
-            return Some(GraphPattern::Values { variables: vec![variable], bindings });
+            return Some(values_of(vec![variable], bindings));
         }
         let variables = self.between("(", ")", |r| Some(r.many(Self::variable)))?;
         let row = |r: &mut Self| {
@@ -189,7 +219,7 @@ impl Reader<'_> {
             Some(row)
         };
         let bindings = self.between("{", "}", |r| Some(r.many(row)))?;
-        Some(GraphPattern::Values { variables, bindings })
+        Some(values_of(variables, bindings))
     }
 
     fn triples_block(&mut self, group: &mut Group) {
@@ -275,6 +305,14 @@ impl Reader<'_> {
         }
         Some((rest, whole))
     }
+}
+
+/// The data of VALUES; rdflib raises at data without a variable or a row.
+fn values_of(variables: Vec<Variable>, bindings: Vec<Vec<Option<GroundTerm>>>) -> GraphPattern {
+    if variables.is_empty() || bindings.is_empty() {
+        return filtered(GraphPattern::default(), vec![functions::raise()]);
+    }
+    GraphPattern::Values { variables, bindings }
 }
 
 fn is_label_service(name: &NamedNodePattern) -> bool {

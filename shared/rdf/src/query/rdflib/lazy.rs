@@ -8,20 +8,22 @@
 //! rdflib joins differently, and so does this module, if one side contains a join, a LIMIT or a DISTINCT.
 
 use super::aggregates;
-use super::expression::{extend, filtered};
-use oxrdf::Variable;
+use super::algebra::{extend, filtered, rewrite};
+use super::python;
+use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
-use spargebra::term::{NamedNodePattern, TermPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern};
 use std::collections::BTreeSet;
 
 type Variables = BTreeSet<Variable>;
 
 /// The join in which `right` sees the variables of `left`.
 pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
+    let outer = bound(&left);
+    let right = without_values_of(right, &outer);
     if !has_select(&right) {
         return super::path::join(left, right);
     }
-    let outer = bound(&left);
     match Ungrouped::of(right) {
         Ok(ungrouped) => ungrouped.for_each(left, &outer),
         Err(mut right) => {
@@ -31,6 +33,76 @@ pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
             }
             super::path::join(left, *right)
         }
+    }
+}
+
+/// The pattern of an EXISTS. Its BINDs see what the group before them binds, and nothing of the row that is looked at.
+pub(super) fn within_exists(pattern: GraphPattern) -> GraphPattern {
+    let boxed = |inner: Box<GraphPattern>| Box::new(within_exists(*inner));
+    match pattern {
+        GraphPattern::Extend { inner, variable, expression } => {
+            let inner = boxed(inner);
+            let mut seen = Variables::new();
+            inner.on_in_scope_variable(|variable| {
+                seen.insert(variable.clone());
+            });
+            let expression = rewrite(expression, &mut |part| match part {
+                Expression::Variable(variable) if !seen.contains(variable) => {
+                    Some(Expression::Coalesce(Vec::new()))
+                }
+                _ => None,
+            });
+            GraphPattern::Extend { inner, variable, expression }
+        }
+        GraphPattern::Filter { inner, expr } => GraphPattern::Filter { inner: boxed(inner), expr },
+        GraphPattern::Join { left, right } => GraphPattern::Join { left: boxed(left), right: boxed(right) },
+        GraphPattern::Union { left, right } => GraphPattern::Union { left: boxed(left), right: boxed(right) },
+        other => other,
+    }
+}
+
+/// A pattern without the values that it gives to variables that are bound before it: rdflib keeps those that they have, and
+/// does not ask whether both are the same.
+fn without_values_of(pattern: GraphPattern, outer: &Variables) -> GraphPattern {
+    match pattern {
+        GraphPattern::Union { left, right } => GraphPattern::Union {
+            left: Box::new(without_values_of(*left, outer)),
+            right: Box::new(without_values_of(*right, outer)),
+        },
+        GraphPattern::Project { inner, mut variables } => {
+            let given = given(&inner);
+            variables.retain(|variable| !(outer.contains(variable) && given.contains(variable)));
+            GraphPattern::Project { inner, variables }
+        }
+        pattern => {
+            let given = &given(&pattern) & outer;
+            if given.is_empty() {
+                return pattern;
+            }
+            let mut variables = Vec::new();
+            pattern.on_in_scope_variable(|variable| {
+                if !given.contains(variable) && !variables.contains(variable) {
+                    variables.push(variable.clone());
+                }
+            });
+            GraphPattern::Project { inner: Box::new(pattern), variables }
+        }
+    }
+}
+
+/// The variables to which a pattern gives values by BIND or AS.
+fn given(pattern: &GraphPattern) -> Variables {
+    match pattern {
+        GraphPattern::Extend { inner, variable, .. } => {
+            let mut all = given(inner);
+            all.insert(variable.clone());
+            all
+        }
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Reduced { inner } => given(inner),
+        GraphPattern::Project { inner, variables } => &given(inner) & &variables.iter().cloned().collect(),
+        _ => Variables::new(),
     }
 }
 
@@ -174,6 +246,8 @@ impl Ungrouped {
             let group = GraphPattern::Group { inner: Box::new(inner), variables: Vec::new(), aggregates };
             return super::path::join(left, Self::put_back(group, steps, projected));
         }
+        // Rows keep the values that they have, see `without_values_of`.
+        self.steps.retain(|step| !matches!(step, Step::Extend(variable, _) if outer.contains(variable)));
         let of_groups = self.aggregates.iter().map(|(variable, _)| variable.clone());
         let projected = common.iter().cloned().chain(of_groups).collect();
         let defaults: Vec<_> = self
@@ -218,8 +292,53 @@ fn has_select(pattern: &GraphPattern) -> bool {
     }
 }
 
+/// The value of an expression that is the same for all solutions.
+pub(in super::super) fn constant(expression: &Expression) -> Option<GroundTerm> {
+    match expression {
+        Expression::NamedNode(node) => Some(node.clone().into()),
+        Expression::Literal(literal) => Some(literal.clone().into()),
+        Expression::FunctionCall(function, arguments) if python::is_iri(function) => {
+            match arguments.as_slice() {
+                [Expression::Literal(text)] => Some(NamedNode::new_unchecked(text.value()).into()),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// All variables of a pattern that can be seen from outside.
+pub(super) fn in_scope(pattern: &GraphPattern) -> Variables {
+    let mut all = Variables::new();
+    pattern.on_in_scope_variable(|variable| {
+        all.insert(variable.clone());
+    });
+    all
+}
+
+/// The variables that only VALUES binds.
+pub(super) fn only_given(pattern: &GraphPattern) -> Variables {
+    fn elsewhere(pattern: &GraphPattern) -> Variables {
+        match pattern {
+            GraphPattern::Values { .. } => Variables::new(),
+            GraphPattern::Join { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::LeftJoin { left, right, .. }
+            | GraphPattern::Minus { left, right } => &elsewhere(left) | &elsewhere(right),
+            GraphPattern::Filter { inner, .. } => elsewhere(inner),
+            GraphPattern::Extend { inner, variable, .. } => {
+                let mut all = elsewhere(inner);
+                all.insert(variable.clone());
+                all
+            }
+            other => in_scope(other),
+        }
+    }
+    &in_scope(pattern) - &elsewhere(pattern)
+}
+
 /// The variables that every solution of a pattern binds.
-pub(super) fn bound(pattern: &GraphPattern) -> Variables {
+pub(in super::super) fn bound(pattern: &GraphPattern) -> Variables {
     let of_term = |term: &TermPattern| match term {
         TermPattern::Variable(variable) => Some(variable.clone()),
         _ => None,
@@ -254,10 +373,18 @@ pub(super) fn bound(pattern: &GraphPattern) -> Variables {
         GraphPattern::Group { inner, variables, .. } => {
             &bound(inner) & &variables.iter().cloned().collect::<Variables>()
         }
+        GraphPattern::Extend { inner, variable, expression } => {
+            let mut all = bound(inner);
+            let is_bound = match expression {
+                Expression::Variable(other) => all.contains(other),
+                other => constant(other).is_some(),
+            };
+            all.extend(is_bound.then(|| variable.clone()));
+            all
+        }
         GraphPattern::Graph { inner, .. }
         | GraphPattern::Service { inner, .. }
         | GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
         | GraphPattern::OrderBy { inner, .. }
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }

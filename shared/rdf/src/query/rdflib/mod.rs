@@ -10,10 +10,12 @@
 //! expressions become calls of functions ([`functions`]) that report it to the evaluation.
 
 mod aggregates;
+mod algebra;
+mod arithmetic;
 mod expression;
 pub(super) mod functions;
 mod group;
-mod lazy;
+pub(super) mod lazy;
 mod path;
 mod pattern;
 mod python;
@@ -57,6 +59,9 @@ pub(super) enum Refusal {
 pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<RdflibQuery, Refusal> {
     let mut reader = Reader::new(text, table, dialect);
     let read = reader.query();
+    if let Some(place) = reader.negative_decimal.or_else(|| reader.hidden_service()) {
+        return Err(Refusal::Grammar(place));
+    }
     match read {
         None if reader.is_select => Err(Refusal::Grammar(reader.scanner.stuck_at())),
         None => Err(Refusal::NoSelect(reader.scanner.stuck_at())),
@@ -72,6 +77,7 @@ pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<
     }
 }
 
+pub(super) use algebra::{map_parts, rewrite};
 pub use pattern::PATTERN_STEPS_MAX;
 pub(super) use scanner::without_unicode_escapes;
 
@@ -96,6 +102,12 @@ struct Reader<'a> {
     mentioned: Vec<Variable>,
     /// Number of variables and blank nodes created so far.
     made: usize,
+    /// Whether what is read is the expression of a FILTER or BIND, the only ones in which rdflib evaluates EXISTS.
+    evaluates_exists: bool,
+    /// Where a negative decimal stands outside of an expression.
+    negative_decimal: Option<usize>,
+    /// Where SERVICE stands.
+    services: Vec<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -115,7 +127,21 @@ impl<'a> Reader<'a> {
             settled: false,
             mentioned: Vec::new(),
             made: 0,
+            evaluates_exists: false,
+            negative_decimal: None,
+            services: Vec::new(),
         }
+    }
+
+    /// The first SERVICE if each has a `#` before it on its line. rdflib looks for its text a second time, and takes what
+    /// follows a `#` for a comment then, also within an IRI.
+    fn hidden_service(&self) -> Option<usize> {
+        let text = self.scanner.text;
+        let is_hidden = |place: &usize| {
+            let before = &text[..*place];
+            before[before.rfind(['\n', '\r']).unwrap_or(0)..].contains('#')
+        };
+        self.services.first().copied().filter(|_| self.services.iter().all(is_hidden))
     }
 
     /// A new variable, with a name that no query can contain.
@@ -131,6 +157,14 @@ impl<'a> Reader<'a> {
         if found.is_none() {
             self.scanner.back_to(place);
         }
+        found
+    }
+
+    /// Applies a rule to the expression of a FILTER or BIND.
+    fn in_pattern<T>(&mut self, rule: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let before = std::mem::replace(&mut self.evaluates_exists, true);
+        let found = rule(self);
+        self.evaluates_exists = before;
         found
     }
 

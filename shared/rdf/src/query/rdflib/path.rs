@@ -1,7 +1,7 @@
 //! Property paths.
 
 use super::Reader;
-use super::expression::{filtered, not};
+use super::algebra::{filtered, not};
 use super::functions;
 use super::terms::RDF;
 use oxrdf::{NamedNode, Variable};

@@ -43,7 +43,7 @@ impl Patterns {
 }
 
 fn compile(pattern: &str, flags: &str) -> Option<Regex> {
-    let pattern = respelled(pattern)?;
+    let pattern = respelled(pattern, flags.contains('i'), flags.contains('m'))?;
     RegexBuilder::new(&pattern)
         .case_insensitive(flags.contains('i'))
         .multi_line(flags.contains('m'))
@@ -54,7 +54,7 @@ fn compile(pattern: &str, flags: &str) -> Option<Regex> {
 }
 
 /// A Python pattern in the syntax of the library; `None` if Python refuses it and the library would not.
-fn respelled(pattern: &str) -> Option<String> {
+fn respelled(pattern: &str, ignores_case: bool, multiline: bool) -> Option<String> {
     let mut spelled = String::with_capacity(pattern.len());
     let mut in_class = false;
     let mut rest = pattern;
@@ -68,8 +68,17 @@ fn respelled(pattern: &str) -> Option<String> {
                 if escaped.is_ascii_alphabetic() && !"AbBdDsSwWZafnrtvxuU".contains(escaped) {
                     return None;
                 }
-                spelled.push('\\');
-                spelled.push(if escaped == 'Z' && !in_class { 'z' } else { escaped });
+                match escaped {
+                    'Z' if !in_class => spelled.push_str("\\z"),
+                    // Letters and digits; the library takes marks and connectors for parts of words too.
+                    'w' if in_class => spelled.push_str("\\p{L}\\p{N}_"),
+                    'w' => spelled.push_str("[\\p{L}\\p{N}_]"),
+                    'W' if !in_class => spelled.push_str("[^\\p{L}\\p{N}_]"),
+                    escaped => {
+                        spelled.push('\\');
+                        spelled.push(escaped);
+                    }
+                }
                 taken += escaped.len_utf8();
             }
             '[' if !in_class => {
@@ -111,6 +120,11 @@ fn respelled(pattern: &str) -> Option<String> {
                 spelled.push('(');
             }
             '(' if !in_class && !spelled.is_empty() && sets_flags(after) => return None,
+            // The end is also before a line feed that ends the text.
+            '$' if !in_class && !multiline => spelled.push_str("(?:\\z|(?=\\n\\z))"),
+            // Python folds these letters into one.
+            'i' | 'I' | 'İ' | 'ı' if ignores_case && !in_class => spelled.push_str("[iIİı]"),
+            'i' | 'I' | 'İ' | 'ı' if ignores_case => spelled.push_str("iIİı"),
             c => spelled.push(c),
         }
         rest = &rest[taken..];

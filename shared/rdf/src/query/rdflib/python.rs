@@ -1,10 +1,15 @@
 //! Functions whose value in rdflib, computed by Python, differs from the standard.
 
+use super::arithmetic::{Operation, computed, negated};
 use super::pattern::{FLAGS, Patterns, substituted};
+use super::terms::resolve;
 use crate::literal::{is_numeric, rdflib_lexical};
+use crate::python_forms;
+use crate::query::carrier::stated_text;
+use oxrdf::NamedNodeRef;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, Term};
-use spargebra::algebra::Function;
+use spargebra::algebra::{Expression, Function};
 
 /// Why a function has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +34,27 @@ const IRI: &str = "urn:kgfleet:iri";
 const CEIL: &str = "urn:kgfleet:ceil";
 const FLOOR: &str = "urn:kgfleet:floor";
 const ROUND: &str = "urn:kgfleet:round";
+const CAST: &str = "urn:kgfleet:cast:";
 const INTEGER: &str = "urn:kgfleet:cast:integer";
 const DECIMAL: &str = "urn:kgfleet:cast:decimal";
 const DOUBLE: &str = "urn:kgfleet:cast:double";
 const FLOAT: &str = "urn:kgfleet:cast:float";
 const BOOLEAN: &str = "urn:kgfleet:cast:boolean";
+const STRING: &str = "urn:kgfleet:cast:string";
+const DATE_TIME: &str = "urn:kgfleet:cast:dateTime";
+const TYPED: &str = "urn:kgfleet:cast:typed";
+const ABS: &str = "urn:kgfleet:cast:abs";
+pub(super) const ADD: &str = "urn:kgfleet:cast:add";
+pub(super) const SUBTRACT: &str = "urn:kgfleet:cast:subtract";
+pub(super) const MULTIPLY: &str = "urn:kgfleet:cast:multiply";
+pub(super) const DIVIDE: &str = "urn:kgfleet:cast:divide";
+pub(super) const NEGATE: &str = "urn:kgfleet:cast:negate";
+const STR: &str = "urn:kgfleet:str";
+const DAY: &str = "urn:kgfleet:day";
+const MOMENT: &str = "urn:kgfleet:moment";
 
 /// The functions by their names in the algebra.
-pub(super) const CALLS: [(&str, PythonFunction); 12] = [
+pub(super) const CALLS: [(&str, PythonFunction); 24] = [
     (REGEX, regex),
     (REPLACE, replace),
     (SUBSTR, substr),
@@ -50,6 +68,18 @@ pub(super) const CALLS: [(&str, PythonFunction); 12] = [
     (DOUBLE, |arguments, _| cast(arguments, |text| float(text, xsd::DOUBLE.into_owned()))),
     (FLOAT, |arguments, _| cast(arguments, |text| float(text, xsd::FLOAT.into_owned()))),
     (BOOLEAN, |arguments, _| cast(arguments, boolean)),
+    (STRING, |arguments, _| written(arguments.first()).map(|text| stated_text(&text).into())),
+    (DATE_TIME, |arguments, _| date_time(arguments)),
+    (TYPED, typed),
+    (ABS, |arguments, _| absolute(arguments)),
+    (ADD, |arguments, _| of_two(arguments, Operation::Add)),
+    (SUBTRACT, |arguments, _| of_two(arguments, Operation::Subtract)),
+    (MULTIPLY, |arguments, _| of_two(arguments, Operation::Multiply)),
+    (DIVIDE, |arguments, _| of_two(arguments, Operation::Divide)),
+    (NEGATE, |arguments, _| arguments.first().and_then(negated).map(Term::from).ok_or(Error)),
+    (STR, |arguments, _| written(arguments.first()).map(|text| Literal::from(text).into())),
+    (DAY, |arguments, _| of_type(arguments, &[xsd::DATE, xsd::DATE_TIME])),
+    (MOMENT, |arguments, _| of_type(arguments, &[xsd::DATE_TIME])),
 ];
 
 /// The function that replaces one of SPARQL's.
@@ -62,9 +92,33 @@ pub(super) fn in_place_of(function: Function) -> Function {
         Function::Ceil => CEIL,
         Function::Floor => FLOOR,
         Function::Round => ROUND,
+        Function::StrDt => TYPED,
+        Function::Abs => ABS,
         other => return other,
     };
     Function::Custom(NamedNode::new_unchecked(name))
+}
+
+/// The arguments of a function as rdflib takes them.
+pub(super) fn arguments_of(function: &Function, arguments: Vec<Expression>) -> Vec<Expression> {
+    let name = match function {
+        Function::Year | Function::Month | Function::Day => DAY,
+        Function::Hours | Function::Minutes | Function::Seconds | Function::Timezone | Function::Tz => MOMENT,
+        _ => return arguments,
+    };
+    let taken =
+        |argument| Expression::FunctionCall(Function::Custom(NamedNode::new_unchecked(name)), vec![argument]);
+    arguments.into_iter().map(taken).collect()
+}
+
+/// STR of an expression that computes: numbers are as rdflib writes them.
+pub(super) fn text_of_computed() -> Function {
+    Function::Custom(NamedNode::new_unchecked(STR))
+}
+
+/// Whether a function reads the forms of literals and returns none.
+pub(super) fn reads_forms(name: &str) -> bool {
+    name == STR
 }
 
 /// The function that casts to a type of XML Schema; `None` for those that need no function of their own.
@@ -75,9 +129,21 @@ pub(super) fn cast_to(local: &str) -> Option<Function> {
         "double" => DOUBLE,
         "float" => FLOAT,
         "boolean" => BOOLEAN,
+        "string" => STRING,
+        "dateTime" => DATE_TIME,
         _ => return None,
     };
     Some(Function::Custom(NamedNode::new_unchecked(name)))
+}
+
+/// Whether a function is IRI.
+pub(super) fn is_iri(function: &Function) -> bool {
+    matches!(function, Function::Iri) || matches!(function, Function::Custom(name) if name.as_str() == IRI)
+}
+
+/// Whether a function returns literals in the form that it gives them: the casts and arithmetic.
+pub(super) fn is_cast(name: &str) -> bool {
+    name.starts_with(CAST)
 }
 
 fn literal(term: Option<&Term>) -> Outcome<&Literal> {
@@ -152,13 +218,81 @@ fn substr(arguments: &[Term], _: &Patterns) -> Outcome {
     Ok(like(text, characters[start.min(end)..end].iter().collect()))
 }
 
-/// rdflib does not check whether the text is an IRI.
+/// Any text is an IRI. The second argument is the BASE of the query, if it has one.
 fn iri(arguments: &[Term], _: &Patterns) -> Outcome {
-    match arguments.first() {
-        Some(Term::NamedNode(node)) => Ok(node.clone().into()),
-        Some(Term::Literal(literal)) => Ok(NamedNode::new_unchecked(literal.value()).into()),
+    match arguments {
+        [Term::NamedNode(node), ..] => Ok(node.clone().into()),
+        [Term::Literal(literal), Term::Literal(base)] => {
+            let resolved = resolve(base.value(), literal.value());
+            Ok(NamedNode::new_unchecked(resolved.unwrap_or_else(|| literal.value().to_owned())).into())
+        }
+        [Term::Literal(literal), ..] => Ok(NamedNode::new_unchecked(literal.value()).into()),
         _ => Err(Error),
     }
+}
+
+/// The text of an IRI or literal, numbers and times as rdflib writes them.
+fn written(term: Option<&Term>) -> Outcome<String> {
+    match term {
+        Some(Term::NamedNode(node)) => Ok(node.as_str().to_owned()),
+        Some(Term::Literal(literal)) => {
+            let datatype = literal.datatype();
+            let is_rewritten = [xsd::DOUBLE, xsd::FLOAT, xsd::DATE_TIME].contains(&datatype);
+            Ok(if is_rewritten {
+                rdflib_lexical(literal.value(), datatype.as_str()).into_owned()
+            } else {
+                literal.value().to_owned()
+            })
+        }
+        _ => Err(Error),
+    }
+}
+
+/// A text with a datatype, whatever both are.
+fn typed(arguments: &[Term], _: &Patterns) -> Outcome {
+    let text = match arguments.first() {
+        Some(Term::NamedNode(node)) => node.as_str(),
+        Some(Term::Literal(literal)) => literal.value(),
+        _ => return Err(Error),
+    };
+    let datatype = match arguments.get(1) {
+        Some(Term::NamedNode(node)) => node.as_str(),
+        Some(Term::Literal(literal)) => literal.value(),
+        _ => return Err(Error),
+    };
+    if datatype == xsd::STRING.as_str() {
+        return Ok(stated_text(text).into());
+    }
+    let text = rdflib_lexical(text, datatype);
+    Ok(Literal::new_typed_literal(text, NamedNode::new_unchecked(datatype)).into())
+}
+
+fn of_two(arguments: &[Term], operation: Operation) -> Outcome {
+    let [left, right] = arguments else { return Err(Error) };
+    computed(operation, left, right).map(Term::from).ok_or(Error)
+}
+
+/// A number without its sign, in the form that it has.
+fn absolute(arguments: &[Term]) -> Outcome {
+    let literal = literal(arguments.first())?;
+    if !is_numeric(literal.datatype().as_str()) {
+        return Err(Error);
+    }
+    let text = literal.value();
+    Ok(Literal::new_typed_literal(text.strip_prefix('-').unwrap_or(text), literal.datatype()).into())
+}
+
+fn date_time(arguments: &[Term]) -> Outcome {
+    let literal = literal(arguments.first())?;
+    let is_read = literal.datatype() == xsd::DATE_TIME || literal.datatype() == xsd::STRING;
+    let moment = is_read.then(|| python_forms::date_time(literal.value())).flatten().ok_or(Error)?;
+    Ok(Literal::new_typed_literal(moment, xsd::DATE_TIME).into())
+}
+
+/// The argument, if it is a literal of one of these types.
+fn of_type(arguments: &[Term], types: &[NamedNodeRef<'_>]) -> Outcome {
+    let literal = literal(arguments.first())?;
+    if types.contains(&literal.datatype()) { Ok(literal.clone().into()) } else { Err(Error) }
 }
 
 /// A whole number, written without a fraction even if it is a double.
@@ -190,15 +324,15 @@ fn cast(arguments: &[Term], to: fn(&str) -> Option<Literal>) -> Outcome {
 }
 
 fn integer(text: &str) -> Option<Literal> {
-    let digits = text.trim().trim_start_matches(['+', '-']);
-    let signs = text.trim().len() - digits.len();
-    let is_whole = signs < 2 && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_whole.then(|| Literal::new_typed_literal(text.trim().trim_start_matches('+'), xsd::INTEGER))
+    let written = rdflib_lexical(text, xsd::INTEGER.as_str());
+    let digits = written.strip_prefix('-').unwrap_or(&written);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| Literal::new_typed_literal(written, xsd::INTEGER))
 }
 
 fn decimal(text: &str) -> Option<Literal> {
-    let is_decimal = !text.contains(['e', 'E']) && text.trim().parse::<f64>().is_ok_and(f64::is_finite);
-    is_decimal.then(|| Literal::new_typed_literal(text.trim(), xsd::DECIMAL))
+    let written = (!text.contains(['e', 'E'])).then(|| python_forms::decimal(text)).flatten()?;
+    Some(Literal::new_typed_literal(written, xsd::DECIMAL))
 }
 
 fn float(text: &str, datatype: NamedNode) -> Option<Literal> {

@@ -343,9 +343,15 @@ fn local_length(rest: &str) -> usize {
     end
 }
 
+/// Halves of characters in UTF-16, which Python has as characters of their own.
+const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
+
 /// Replaces `\uXXXX` and `\UXXXXXXXX` wherever they stand, as rdflib does before it parses; `None` where one of them
 /// names no character.
-pub(in super::super) fn without_unicode_escapes(text: &str) -> Option<std::borrow::Cow<'_, str>> {
+pub(in super::super) fn without_unicode_escapes(
+    text: &str,
+    takes_surrogates: bool,
+) -> Option<std::borrow::Cow<'_, str>> {
     let is_escape = |pair: &[u8]| pair[0] == b'\\' && matches!(pair[1], b'u' | b'U');
     if !text.as_bytes().windows(2).any(is_escape) {
         return Some(text.into());
@@ -364,8 +370,26 @@ pub(in super::super) fn without_unicode_escapes(text: &str) -> Option<std::borro
             continue;
         }
         let number = u32::from_str_radix(&escape[2..2 + length], 16).ok()?;
-        expanded.push(char::from_u32(number)?);
         rest = &escape[2 + length..];
+        match char::from_u32(number) {
+            Some(c) => expanded.push(c),
+            None if !takes_surrogates || !SURROGATES.contains(&number) => return None,
+            None => {
+                // The halves of a character side by side are that character; one alone is no text outside of Python.
+                let second = rest.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+                let second = second.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+                let halves =
+                    [Some(number), second].map(|half| half.and_then(|half| u16::try_from(half).ok()));
+                let pair = halves.into_iter().collect::<Option<Vec<u16>>>().unwrap_or_default();
+                match String::from_utf16(&pair) {
+                    Ok(whole) if !whole.is_empty() => {
+                        expanded.push_str(&whole);
+                        rest = &rest[6..];
+                    }
+                    _ => expanded.push(char::REPLACEMENT_CHARACTER),
+                }
+            }
+        }
     }
     expanded.push_str(rest);
     Some(expanded.into())

@@ -1,7 +1,8 @@
 //! SELECT and its modifiers, translated as rdflib's `algebra.translate` does.
 
 use super::Reader;
-use super::expression::{extend, filtered, has_aggregate, rewrite};
+use super::algebra::{extend, filtered, rewrite};
+use super::expression::has_aggregate;
 use super::functions;
 use super::lazy;
 use super::path::join;
@@ -70,9 +71,9 @@ impl Reader<'_> {
 
     /// A SELECT in a group. Only its projected variables are visible to the group around it.
     pub(super) fn sub_select(&mut self) -> Option<GraphPattern> {
-        let outer = std::mem::take(&mut self.mentioned);
+        let outer = (std::mem::take(&mut self.mentioned), std::mem::take(&mut self.evaluates_exists));
         let select = self.select(false);
-        self.mentioned = outer;
+        (self.mentioned, self.evaluates_exists) = outer;
         let select = select?;
         self.settled |=
             select.modifier == Some("DISTINCT") || select.slice.is_some() || select.values.is_some();
@@ -310,10 +311,7 @@ impl Reader<'_> {
                     pattern = extend(pattern, variable.clone(), expression);
                     variable.into()
                 }
-                Key::Nameless => {
-                    pattern = filtered(pattern, vec![functions::raise()]);
-                    continue;
-                }
+                Key::Nameless => functions::raise(),
             };
             let name = self.fresh();
             pattern = extend(pattern, name.clone(), expression);

@@ -1,6 +1,9 @@
 //! Terms: IRIs, literals, blank nodes and variables.
 
 use super::Reader;
+use crate::literal::rdflib_lexical;
+use crate::query::carrier::stated_text;
+use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Variable};
 use spargebra::term::{GroundTerm, TermPattern};
 
@@ -64,6 +67,7 @@ impl Reader<'_> {
                 r.glued_iri()
             });
             return Some(match typed {
+                Some(datatype) if datatype == xsd::STRING => stated_text(&text),
                 Some(datatype) => Literal::new_typed_literal(text, datatype),
                 None => Literal::new_simple_literal(text),
             });
@@ -74,6 +78,10 @@ impl Reader<'_> {
         let signed = self.attempt(|r| {
             let sign = if r.scanner.symbol("+") { "+" } else { r.symbol("-").map(|()| "-")? };
             let (text, local) = r.scanner.glued_number()?;
+            if sign == "-" && local == "decimal" {
+                // rdflib raises before it has read the query.
+                r.negative_decimal.get_or_insert(r.scanner.place());
+            }
             Some(number(format!("{sign}{text}"), local))
         });
         signed.or_else(|| self.boolean())
@@ -127,11 +135,12 @@ impl Reader<'_> {
 }
 
 fn number(text: String, local: &str) -> Literal {
-    Literal::new_typed_literal(text, NamedNode::new_unchecked(format!("{XSD}{local}")))
+    let datatype = NamedNode::new_unchecked(format!("{XSD}{local}"));
+    Literal::new_typed_literal(rdflib_lexical(&text, datatype.as_str()), datatype)
 }
 
 /// Resolves a relative reference, with a parser that can.
-fn resolve(base: &str, reference: &str) -> Option<String> {
+pub(super) fn resolve(base: &str, reference: &str) -> Option<String> {
     let parser = spargebra::SparqlParser::new().with_base_iri(base).ok()?;
     let query = parser.parse_query(&format!("SELECT * {{ VALUES ?x {{ <{reference}> }} }}")).ok()?;
     let spargebra::Query::Select { pattern: spargebra::algebra::GraphPattern::Project { inner, .. }, .. } =

@@ -4,10 +4,8 @@
 //!
 //! ```sh
 //! pip download --no-deps --no-binary :all: pyshacl && tar xzf pyshacl-*.tar.gz
-//! KGFLEET_SHACL_TESTS=$PWD/pyshacl-*/test/resources/sht_tests/core cargo test -p shacl --test w3c -- --ignored
+//! KGFLEET_SHACL_TESTS=$PWD/pyshacl-*/test/resources/sht_tests/core cargo test -p shacl --test it w3c -- --ignored
 //! ```
-
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
 

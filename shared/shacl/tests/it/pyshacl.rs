@@ -1,8 +1,6 @@
 //! A second opinion: random shapes over random graphs, with the nodes in which pySHACL found violations. `pyshacl_cases.py`, beside
 //! this file, wrote them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::collections::BTreeSet;
 
 use rdf::{Graph, Literal, NamedNode, PrefixTable, QueryGraph, Term};

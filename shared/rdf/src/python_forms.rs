@@ -1,0 +1,379 @@
+//! Dates, times, durations and decimals as Python reads and writes them, which is how rdflib keeps them in a graph.
+//!
+//! Each function returns the text that Python writes for the value of another text; `None` if Python does not read it, and
+//! then rdflib keeps the text.
+
+/// Digits of a decimal that are written in full at most; a text of a few characters can mean a million of them.
+const DECIMAL_DIGITS_MAX: i64 = 4000;
+
+/// `f"{Decimal(text):f}"`: no exponent, no plus sign, no zeros before the number; those behind it stay.
+pub(crate) fn decimal(text: &str) -> Option<String> {
+    let text = text.trim().replace('_', "");
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let (number, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let exponent: i64 = whole(exponent).then(|| exponent.parse().ok())??;
+    let (before, after) = number.split_once('.').unwrap_or((number, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(before) || !all_digits(after) || before.len() + after.len() == 0 {
+        return None;
+    }
+    if exponent.abs() > DECIMAL_DIGITS_MAX {
+        return None;
+    }
+    let digits = format!("{before}{after}");
+    // How many of the digits lie behind the point.
+    let behind = i64::try_from(after.len()).ok()? - exponent;
+    let trimmed = digits.trim_start_matches('0');
+    let (before, after) = match usize::try_from(behind) {
+        Err(_) if trimmed.is_empty() => (String::new(), String::new()),
+        Err(_) => (format!("{trimmed}{}", "0".repeat(usize::try_from(-behind).ok()?)), String::new()),
+        Ok(behind) => {
+            let padded = format!("{trimmed:0>behind$}");
+            let (before, after) = padded.split_at(padded.len() - behind);
+            (before.to_owned(), after.to_owned())
+        }
+    };
+    let before = if before.is_empty() { "0" } else { &before };
+    Some(if after.is_empty() { format!("{sign}{before}") } else { format!("{sign}{before}.{after}") })
+}
+
+/// Whether a text is a whole number with or without a sign.
+fn whole(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Python's `int` and `float` allow an underscore between two digits.
+pub(crate) fn without_underscores(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let wrong = |at: usize| bytes[at] == b'_' && !(is_digit(at.checked_sub(1)) && is_digit(Some(at + 1)));
+    if (0..bytes.len()).any(wrong) {
+        return None;
+    }
+    Some(text.replace('_', ""))
+}
+
+/// `datetime.fromisoformat(text).isoformat()`.
+pub(crate) fn date_time(text: &str) -> Option<String> {
+    let mut rest = text;
+    let date = calendar_date(&mut rest)?;
+    if rest.is_empty() {
+        return Some(format!("{date}T00:00:00"));
+    }
+    let mut characters = rest.chars();
+    characters.next()?;
+    Some(format!("{date}T{}", clock_time(characters.as_str())?))
+}
+
+/// What rdflib reads as a date, without its zone.
+pub(crate) fn date(text: &str) -> Option<String> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    // Python knows no dates before the year 1.
+    if text.starts_with('-') {
+        return None;
+    }
+    let text = match (text.split_once('T'), text.rfind('+')) {
+        (Some((date, _)), _) => date,
+        (None, Some(plus)) if plus > 0 => &text[..plus],
+        (None, _) => match text.rsplit_once('-') {
+            Some((date, zone)) if zone.contains(':') => date,
+            _ => text,
+        },
+    };
+    let mut rest = text;
+    let date = text.contains('-').then(|| calendar_date(&mut rest))??;
+    rest.is_empty().then_some(date)
+}
+
+/// `time.fromisoformat(text).isoformat()`.
+pub(crate) fn time(text: &str) -> Option<String> {
+    clock_time(text.strip_prefix('T').unwrap_or(text))
+}
+
+/// Takes so many digits from the front of a text.
+fn digits(rest: &mut &str, count: usize) -> Option<u32> {
+    let (number, after) = rest.split_at_checked(count)?;
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    *rest = after;
+    number.parse().ok()
+}
+
+/// Takes a date from the front of a text, with or without hyphens.
+fn calendar_date(rest: &mut &str) -> Option<String> {
+    let year = digits(rest, 4)?;
+    let hyphens = rest.starts_with('-');
+    let part = |rest: &mut &str| {
+        if hyphens {
+            *rest = rest.strip_prefix('-')?;
+        }
+        digits(rest, 2)
+    };
+    let (month, day) = (part(rest)?, part(rest)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    (year > 0 && (1..=days).contains(&day)).then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// A time of day with or without a zone.
+fn clock_time(text: &str) -> Option<String> {
+    let zone_at = text.find(['Z', '+', '-']).unwrap_or(text.len());
+    let (clock, zone) = text.split_at(zone_at);
+    let (hour, minute, second, micros) = clock_parts(clock)?;
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+    let zone = match zone {
+        "" => String::new(),
+        "Z" => "+00:00".to_owned(),
+        zone => {
+            let (sign, offset) = zone.split_at(1);
+            let (hour, minute, second, micros) = clock_parts(offset)?;
+            if hour > 23 || minute > 59 || second > 59 {
+                return None;
+            }
+            let sign = if (hour, minute, second, micros) == (0, 0, 0, 0) { "+" } else { sign };
+            let seconds = if second == 0 && micros == 0 { String::new() } else { format!(":{second:02}") };
+            format!("{sign}{hour:02}:{minute:02}{seconds}")
+        }
+    };
+    Some(format!("{hour:02}:{minute:02}:{second:02}{fraction}{zone}"))
+}
+
+/// Hours, minutes, seconds and microseconds of `HH[:MM[:SS[.ffffff]]]`, with or without colons.
+fn clock_parts(text: &str) -> Option<(u32, u32, u32, u32)> {
+    let mut rest = text;
+    let hour = digits(&mut rest, 2)?;
+    let colons = rest.starts_with(':');
+    let mut parts = [0; 2];
+    for part in &mut parts {
+        if rest.is_empty() {
+            return Some((hour, parts[0], parts[1], 0));
+        }
+        if colons {
+            rest = rest.strip_prefix(':')?;
+        }
+        *part = digits(&mut rest, 2)?;
+    }
+    let mut micros = 0;
+    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+        if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        micros = format!("{:0<6}", fraction.get(..6).unwrap_or(fraction)).parse().ok()?;
+        rest = "";
+    }
+    rest.is_empty().then_some((hour, parts[0], parts[1], micros))
+}
+
+/// A duration with the units that it needs: months up to 11, hours up to 23 and so on; weeks are days.
+pub(crate) fn duration(text: &str) -> Option<String> {
+    let (negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let rest = rest.strip_prefix('P').filter(|rest| !rest.is_empty())?;
+    let (dates, times) = rest.split_once('T').unwrap_or((rest, ""));
+    let mut amounts = [0.0; 7];
+    for (part, units, first) in [(dates, "YMWD", 0), (times, "HMS", 4)] {
+        let (mut rest, mut next) = (part, 0);
+        while !rest.is_empty() {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',')?;
+            let (number, after) = rest.split_at(end);
+            let unit = after.chars().next()?;
+            let place = units[next..].find(unit)? + next;
+            amounts[first + place] = number.replace(',', ".").parse::<f64>().ok()?;
+            (next, rest) = (place + 1, &after[1..]);
+        }
+    }
+    let [years, months, weeks, days, hours, minutes, seconds] = amounts;
+    if years.fract() != 0.0 || months.fract() != 0.0 {
+        return None;
+    }
+    let all_months = years * 12.0 + months;
+    let micros =
+        (((weeks * 7.0 + days) * 86_400.0 + hours * 3600.0 + minutes * 60.0 + seconds) * 1e6).round();
+    if !(0.0..1e20).contains(&micros) || !(0.0..1e9).contains(&all_months) {
+        return None;
+    }
+    Some(written_duration(negative, all_months as u64, micros as u128))
+}
+
+fn written_duration(negative: bool, months: u64, micros: u128) -> String {
+    let named = |amounts: &[(u128, &str)]| -> String {
+        amounts
+            .iter()
+            .filter(|(amount, _)| *amount > 0)
+            .map(|(amount, unit)| format!("{amount}{unit}"))
+            .collect()
+    };
+    let seconds = micros / 1_000_000;
+    let dates =
+        named(&[(u128::from(months / 12), "Y"), (u128::from(months % 12), "M"), (seconds / 86_400, "D")]);
+    let mut times = named(&[(seconds / 3600 % 24, "H"), (seconds / 60 % 60, "M")]);
+    match (seconds % 60, micros % 1_000_000) {
+        (0, 0) => {}
+        (second, 0) => times.push_str(&format!("{second}S")),
+        (second, micros) => {
+            times.push_str(format!("{second}.{micros:06}").trim_end_matches('0'));
+            times.push('S');
+        }
+    }
+    if dates.is_empty() && times.is_empty() {
+        return "P0D".to_owned();
+    }
+    format!("{}P{dates}{}{times}", if negative { "-" } else { "" }, if times.is_empty() { "" } else { "T" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(write: fn(&str) -> Option<String>, table: &[(&str, &str)]) {
+        for (text, expected) in table {
+            assert_eq!(write(text).unwrap_or_else(|| (*text).to_owned()), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_have_no_exponent_and_keep_their_zeros() {
+        each(
+            decimal,
+            &[
+                ("1.50", "1.50"),
+                ("01.50", "1.50"),
+                ("+1.5", "1.5"),
+                ("1E5", "100000"),
+                ("1.5E-3", "0.0015"),
+                ("5.", "5"),
+                (".5", "0.5"),
+                ("-0.0", "-0.0"),
+                ("-.50", "-0.50"),
+                ("1_000.5", "1000.5"),
+                ("_1", "1"),
+                ("1__0", "10"),
+                (" 2.0 ", "2.0"),
+                ("abc", "abc"),
+                ("", ""),
+                ("1e", "1e"),
+                ("1.50E1", "15.0"),
+                ("0E2", "0"),
+                ("000", "0"),
+                ("-00.10", "-0.10"),
+                ("1.5.2", "1.5.2"),
+            ],
+        );
+    }
+
+    #[test]
+    fn moments_have_seconds_and_a_numeric_zone() {
+        each(
+            date_time,
+            &[
+                ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00+00:00"),
+                ("2024-01-01T10:30:00.50", "2024-01-01T10:30:00.500000"),
+                ("2024-01-01T10:30:00.1234567+02:00", "2024-01-01T10:30:00.123456+02:00"),
+                ("2024-01-01", "2024-01-01T00:00:00"),
+                ("2024-01-01 10:30", "2024-01-01T10:30:00"),
+                ("20240101T103000", "2024-01-01T10:30:00"),
+                ("2024-01-01T24:00:00", "2024-01-01T24:00:00"),
+                ("2024-02-30T00:00:00", "2024-02-30T00:00:00"),
+                ("2023-02-29T00:00:00Z", "2023-02-29T00:00:00Z"),
+                ("2024-01-01T10:30:00-00:00", "2024-01-01T10:30:00+00:00"),
+                ("2024-01-01T10:30:00+0530", "2024-01-01T10:30:00+05:30"),
+                ("2024-01-01T10", "2024-01-01T10:00:00"),
+                ("-0044-03-15T00:00:00", "-0044-03-15T00:00:00"),
+                ("12024-01-01T00:00:00", "12024-01-01T00:00:00"),
+                ("2024-1-1T00:00:00", "2024-1-1T00:00:00"),
+                ("2024-01-01T10:30:00z", "2024-01-01T10:30:00z"),
+                ("2024-01-01T10:30:00,5", "2024-01-01T10:30:00.500000"),
+                ("2024-01-01T", "2024-01-01T"),
+                ("2024-01-01T10:30:00+02:00:30", "2024-01-01T10:30:00+02:00:30"),
+                ("2024-01-01T10:30:60", "2024-01-01T10:30:60"),
+            ],
+        );
+        each(
+            date,
+            &[
+                ("2024-01-01", "2024-01-01"),
+                ("2024-01-01Z", "2024-01-01"),
+                ("2024-01-01+02:00", "2024-01-01"),
+                ("2024-01-01-09:00", "2024-01-01"),
+                ("20240101", "20240101"),
+                ("2024-01-01T10:00:00Z", "2024-01-01"),
+                ("-0044-03-15", "-0044-03-15"),
+                ("2024-13-01", "2024-13-01"),
+                ("2024-01", "2024-01"),
+                ("2024-1-1", "2024-1-1"),
+                ("0000-01-01", "0000-01-01"),
+            ],
+        );
+        each(
+            time,
+            &[
+                ("10:30:00", "10:30:00"),
+                ("10:30", "10:30:00"),
+                ("10", "10:00:00"),
+                ("T10:30", "10:30:00"),
+                ("10:30:00Z", "10:30:00+00:00"),
+                ("10:30:00.5", "10:30:00.500000"),
+                ("103000", "10:30:00"),
+                ("10:30:00+02:00", "10:30:00+02:00"),
+                ("25:00:00", "25:00:00"),
+                ("10:3", "10:3"),
+                ("10:30:00-01:30", "10:30:00-01:30"),
+            ],
+        );
+    }
+
+    #[test]
+    fn durations_have_the_units_that_they_need() {
+        each(
+            duration,
+            &[
+                ("P1Y", "P1Y"),
+                ("P14M", "P1Y2M"),
+                ("P1Y2M3DT4H5M6S", "P1Y2M3DT4H5M6S"),
+                ("PT36H", "P1DT12H"),
+                ("PT90M", "PT1H30M"),
+                ("PT0S", "P0D"),
+                ("P0D", "P0D"),
+                ("-P1D", "-P1D"),
+                ("P1W", "P7D"),
+                ("PT1.5S", "PT1.5S"),
+                ("PT1.50S", "PT1.5S"),
+                ("P1M", "P1M"),
+                ("P12M", "P1Y"),
+                ("P0Y12M", "P1Y"),
+                ("P400D", "P400D"),
+                ("PT3600S", "PT1H"),
+                ("P", "P"),
+                ("PT", "P0D"),
+                ("P1DT", "P1D"),
+                ("-PT0S", "P0D"),
+                ("P1.5D", "P1DT12H"),
+                ("+P1D", "P1D"),
+                ("P1Y0M", "P1Y"),
+                ("-P1Y", "-P1Y"),
+                ("PT1,5S", "PT1.5S"),
+                ("P1S", "P1S"),
+                ("P1H", "P1H"),
+                ("p1d", "p1d"),
+                ("P24M", "P2Y"),
+                ("-P14M", "-P1Y2M"),
+            ],
+        );
+    }
+}
