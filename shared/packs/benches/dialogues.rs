@@ -1,24 +1,25 @@
 //! Whole dialogues of the built-in pack, from the first prompt to the scores: `cargo bench -p packs`.
 //!
-//! One measurement is one dialogue with one answer, right or wrong. The bound to hold beside it: 2 000 dialogues per
-//! second and core, 500 µs each, with graphs loaded.
+//! One measurement is one dialogue with one answer, right or wrong.
 
 use std::hint::black_box;
+use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use harness::timing::timed;
 use packs::Pack;
 use tasks::{Dialogue, Effort, EvaluationLimits, Task};
 
-fn benches(criterion: &mut Criterion) {
+/// Most time of a dialogue with graphs loaded: 2 000 per second and core.
+const DIALOGUE_MAX: Duration = Duration::from_micros(500);
+
+fn main() {
     let tasks = Pack::builtin().and_then(|pack| pack.build()).expect("the built-in pack is usable");
     let effort = Effort::full(EvaluationLimits::default());
     for task in &tasks {
         let mut iteration = 0;
-        criterion.bench_function(task.label.as_str(), |bencher| {
-            bencher.iter(|| {
-                iteration += 1;
-                dialogue(task, iteration, &effort);
-            });
+        timed(task.label.as_str(), Some(DIALOGUE_MAX), || {
+            iteration += 1;
+            dialogue(task, iteration, &effort);
         });
     }
 }
@@ -35,10 +36,3 @@ fn dialogue(task: &Task, iteration: u32, effort: &Effort) {
     let reply = task.next_prompt(iteration, seed, &dialogue);
     let _ = black_box((prompt, reply, dialogue.into_evaluation()));
 }
-
-criterion_group! {
-    name = dialogues;
-    config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1));
-    targets = benches
-}
-criterion_main!(dialogues);

@@ -14,12 +14,11 @@ pub enum PackError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is not an age file, or of an unknown age version.
-    #[error("{pack}: not a sealed pack (an age file was expected)")]
+    /// The file is no zip archive.
+    #[error("{pack}: not a sealed pack (a zip archive was expected)")]
     NotSealed { pack: String },
-    /// The identity does not open this file, or its key stanza is damaged.
-    #[error("{pack}: the pack is sealed for another identity")]
-    WrongIdentity { pack: String },
+    #[error("{pack}: the pack is sealed with another password")]
+    WrongPassword { pack: String },
     /// Bytes are missing or were changed after sealing.
     #[error("{pack}: the file is damaged or incomplete: {message}")]
     Damaged { pack: String, message: String },
@@ -102,9 +101,8 @@ impl PackError {
                 ErrorKind::IsADirectory => Some("make a pack file of the folder with `kgfleet pack seal`"),
                 _ => None,
             },
-            Self::WrongIdentity { .. } => Some(
-                "the commands of `kgfleet pack` take its identity file with --identity; for all others, unseal it and \
-                 seal it for the published identity",
+            Self::WrongPassword { .. } => Some(
+                "the commands of `kgfleet pack` take it with --pack-password; for all others, unseal it and seal it with the published one",
             ),
             _ => None,
         }

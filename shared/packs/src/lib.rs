@@ -1,7 +1,7 @@
 //! Packs: the benchmark's tasks, cases, wording and graphs as data, encrypted at rest.
 //!
-//! A pack is one file, `tar | zstd | age`. Plaintext test data on the web ends up in training sets, so packs in a
-//! repository are sealed. The identity that opens the project's own packs is published beside them: it keeps out
+//! A pack is one file, a tar in zstd in a zip archive encrypted with AES-256. Plaintext test data on the web ends up in training sets, so packs in a
+//! repository are sealed. The password that opens the project's own packs is published beside them: it keeps out
 //! crawlers and is not a secret. Packs are opened in memory only, unless a person edits one.
 //!
 //! Reading order: [`manifest`] is what a pack declares, [`parts`] a pack as files, [`sealed`] the container around
@@ -12,7 +12,6 @@ pub mod bestiary;
 pub mod configurations;
 pub mod error;
 pub mod header;
-pub mod identity;
 pub mod import;
 mod include;
 pub mod manifest;
@@ -24,10 +23,9 @@ pub mod verify;
 
 pub use error::PackError;
 pub use header::{GraphSource, GraphSpec, Group, Header};
-pub use identity::{Identity, IdentityError};
 pub use import::import;
 pub use manifest::{FORMAT_VERSION, Manifest, PackHash};
-pub use pack::{CaseView, Pack, TaskLine, bundled};
+pub use pack::{CaseView, Pack, TaskLine, bundled, published_password};
 pub use parts::Parts;
 pub use sealed::{SEALED_BYTES_MAX, seal, seal_quickly};
 pub use sealed_file::{manifest_path, seal_file};

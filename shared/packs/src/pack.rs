@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::TaskLabel;
+use results::password::Password;
 use serde_json::Value;
 use tasks::graphs::GraphLibraryBuilder;
 use tasks::{GraphLibrary, Task, TaskData};
@@ -13,7 +14,6 @@ use tasks::{GraphLibrary, Task, TaskData};
 use crate::bestiary;
 use crate::error::PackError;
 use crate::header::{Generator, GraphSource, HEADER_PATH, Header};
-use crate::identity::Identity;
 use crate::include;
 use crate::manifest::{Manifest, PackHash, sha256_hex};
 use crate::parts::{Parts, io};
@@ -23,6 +23,14 @@ pub use listing::{CaseView, TaskLine};
 
 /// Longest label of a task, in characters: labels stand in tables and in metrics.
 const LABEL_CHARS_MAX: usize = 1_000;
+
+/// The published password, in one line.
+const PUBLISHED_PASSWORD: &str = include_str!("../../../task-data/password.txt");
+
+/// The password of the project's own packs. It is in the repository, keeps out crawlers, and is not a secret.
+pub fn published_password() -> Password {
+    Password::new(PUBLISHED_PASSWORD.trim())
+}
 
 /// The built-in pack, sealed as in the repository.
 const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
@@ -49,17 +57,17 @@ impl Pack {
     ///
     /// # Errors
     /// The file is invalid; the error names the file and the entry.
-    pub fn open(path: &Path, identity: &Identity) -> Result<Self, PackError> {
+    pub fn open(path: &Path, password: &Password) -> Result<Self, PackError> {
         let sealed = named_files::read(path, sealed::SEALED_BYTES_MAX).map_err(io(path))?;
-        Self::open_bytes(&path.display().to_string(), &sealed, identity)
+        Self::open_bytes(&path.display().to_string(), &sealed, password)
     }
 
     /// Opens a sealed pack from memory; `name` appears in errors.
     ///
     /// # Errors
     /// The bytes are invalid; the error names the entry.
-    pub fn open_bytes(name: &str, sealed: &[u8], identity: &Identity) -> Result<Self, PackError> {
-        let (manifest, parts) = sealed::open(name, sealed, identity)?;
+    pub fn open_bytes(name: &str, sealed: &[u8], password: &Password) -> Result<Self, PackError> {
+        let (manifest, parts) = sealed::open(name, sealed, password)?;
         Self::of(manifest, parts)
     }
 
@@ -76,13 +84,7 @@ impl Pack {
     /// # Errors
     /// None in a program that passed its tests.
     pub fn builtin() -> Result<Self, PackError> {
-        let name = "built-in pack";
-        let identity = Identity::published().map_err(|error| PackError::Invalid {
-            pack: name.to_owned(),
-            entry: "identity.txt".to_owned(),
-            message: error.to_string(),
-        })?;
-        Self::open_bytes(name, BUILTIN, &identity)
+        Self::open_bytes("built-in pack", BUILTIN, &published_password())
     }
 
     /// [`Pack::builtin`], opened once per process.

@@ -1,13 +1,17 @@
-//! The container: `tar | zstd | age`.
+//! The container: a tar in zstd, as the one file of a zip archive that is encrypted with AES-256.
 //!
 //! The tar archive has the manifest first and then every entry, sorted, with fixed times and modes, so that equal
-//! parts give equal archives. Each layer is a standard format: `age -d -i identity.txt PACK | zstd -d | tar t` works.
+//! parts give equal archives. Each layer is a standard format: `7z x -so -pPASSWORD PACK | zstd -d | tar t` works.
 
-use std::io::Read;
+use std::io::{Cursor, Read, Write};
+
+use results::password::Password;
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{AesMode, CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::error::PackError;
 use crate::header::MANIFEST_PATH;
-use crate::identity::Identity;
 use crate::manifest::{Manifest, sha256_hex};
 use crate::parts::Parts;
 
@@ -20,8 +24,11 @@ pub const SEALED_BYTES_MAX: u64 = UNPACKED_BYTES_MAX + (4 << 20);
 /// Compression level: high, because packs are sealed rarely and downloaded often, but below the memory-hungry ones.
 const ZSTD_LEVEL: i32 = 19;
 
-/// First bytes of age files, binary and text.
-const MAGIC: [&[u8]; 2] = [b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----"];
+/// The name of the one file in the archive. Names are not encrypted, so it says nothing of the content.
+const MEMBER: &str = "pack.tar.zst";
+
+/// First bytes of a zip archive.
+const MAGIC: &[u8] = b"PK\x03\x04";
 
 /// Compression level of [`seal_quickly`].
 const QUICK_ZSTD_LEVEL: i32 = 3;
@@ -31,23 +38,23 @@ const QUICK_ZSTD_LEVEL: i32 = 3;
 ///
 /// # Errors
 /// As for [`seal`].
-pub fn seal_quickly(parts: &Parts, identity: &Identity) -> Result<Vec<u8>, PackError> {
+pub fn seal_quickly(parts: &Parts, password: &Password) -> Result<Vec<u8>, PackError> {
     let manifest = Manifest::of(parts)?;
-    seal_archive(parts, &manifest.to_bytes(), identity, QUICK_ZSTD_LEVEL)
+    seal_archive(parts, &manifest.to_bytes(), password, QUICK_ZSTD_LEVEL)
         .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
 }
 
-/// Seals parts for `identity`. Two calls give different bytes (the encryption is randomised) with the same manifest.
+/// Seals parts with a password. Two calls give different bytes (the encryption is salted) with the same manifest.
 ///
 /// # Errors
 /// The header is missing or not valid, or encryption fails.
-pub fn seal(parts: &Parts, identity: &Identity) -> Result<Vec<u8>, PackError> {
+pub fn seal(parts: &Parts, password: &Password) -> Result<Vec<u8>, PackError> {
     let manifest = Manifest::of(parts)?;
-    seal_archive(parts, &manifest.to_bytes(), identity, ZSTD_LEVEL)
+    seal_archive(parts, &manifest.to_bytes(), password, ZSTD_LEVEL)
         .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
 }
 
-fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity, level: i32) -> std::io::Result<Vec<u8>> {
+fn seal_archive(parts: &Parts, manifest: &[u8], password: &Password, level: i32) -> std::io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, content) in std::iter::once((MANIFEST_PATH, manifest)).chain(parts.iter()) {
         let mut header = tar::Header::new_ustar();
@@ -58,7 +65,14 @@ fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity, level: i32)
     }
     // In one call rather than streamed: knowing the size, zstd chooses tables that fit it.
     let packed = zstd::bulk::compress(&archive.into_inner()?, level)?;
-    age::encrypt(&identity.key().to_public(), &packed).map_err(std::io::Error::other)
+    let mut sealed = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(zip::DateTime::DEFAULT)
+        .with_aes_encryption(AesMode::Aes256, password.as_str());
+    sealed.start_file(MEMBER, options)?;
+    sealed.write_all(&packed)?;
+    Ok(sealed.finish()?.into_inner())
 }
 
 /// Opens a sealed pack in memory: every entry is checked against the manifest, and the manifest against the header.
@@ -66,24 +80,30 @@ fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity, level: i32)
 ///
 /// # Errors
 /// The file is invalid, see [`PackError`].
-pub fn open(name: &str, sealed: &[u8], identity: &Identity) -> Result<(Manifest, Parts), PackError> {
-    let packed = decrypt(name, sealed, identity)?;
+pub fn open(name: &str, sealed: &[u8], password: &Password) -> Result<(Manifest, Parts), PackError> {
+    let packed = decrypt(name, sealed, password)?;
     let archive = unpack(name, &packed)?;
     let (manifest, parts) = read_archive(name, &archive)?;
     check(&manifest, &parts)?;
     Ok((manifest, parts))
 }
 
-fn decrypt(name: &str, sealed: &[u8], identity: &Identity) -> Result<Vec<u8>, PackError> {
-    use age::DecryptError;
-    let pack = name.to_owned();
-    if !MAGIC.iter().any(|magic| sealed.starts_with(magic)) {
-        return Err(PackError::NotSealed { pack });
+fn decrypt(name: &str, sealed: &[u8], password: &Password) -> Result<Vec<u8>, PackError> {
+    let pack = || name.to_owned();
+    if !sealed.starts_with(MAGIC) {
+        return Err(PackError::NotSealed { pack: pack() });
     }
-    age::decrypt(identity.key(), sealed).map_err(|error| match error {
-        DecryptError::NoMatchingKeys => PackError::WrongIdentity { pack },
-        DecryptError::InvalidHeader | DecryptError::UnknownFormat => PackError::NotSealed { pack },
-        other => PackError::Damaged { pack, message: other.to_string() },
+    let read = || -> Result<Vec<u8>, ZipError> {
+        let mut archive = ZipArchive::new(Cursor::new(sealed))?;
+        let member = archive.by_index_decrypt(0, password.as_str().as_bytes())?;
+        let mut packed = Vec::new();
+        // Nothing is compressed here, so what was sealed is shorter than the file.
+        member.take(sealed.len() as u64).read_to_end(&mut packed)?;
+        Ok(packed)
+    };
+    read().map_err(|error| match error {
+        ZipError::InvalidPassword => PackError::WrongPassword { pack: pack() },
+        other => PackError::Damaged { pack: pack(), message: other.to_string() },
     })
 }
 
@@ -176,11 +196,11 @@ mod tests {
         manifest: impl FnOnce(&mut serde_json::Value),
         sealed: &Parts,
     ) -> Result<(Manifest, Parts), PackError> {
-        let identity = Identity::generate();
+        let password = Password::new("somebody's");
         let mut value = serde_json::to_value(Manifest::of(sealed).unwrap()).unwrap();
         manifest(&mut value);
-        let bytes = seal_archive(sealed, value.to_string().as_bytes(), &identity, ZSTD_LEVEL).unwrap();
-        open("test", &bytes, &identity)
+        let bytes = seal_archive(sealed, value.to_string().as_bytes(), &password, ZSTD_LEVEL).unwrap();
+        open("test", &bytes, &password)
     }
 
     proptest! {
@@ -195,28 +215,35 @@ mod tests {
                 // A path of the strategy may be refused (`a/.x`); the rest is what is sealed.
                 let _ = original.insert(path, content.as_slice());
             }
-            let identity = Identity::generate();
-            let (first, second) = (seal(&original, &identity).unwrap(), seal(&original, &identity).unwrap());
-            prop_assert_ne!(&first, &second, "the encryption is randomised");
-            let (manifest, opened) = open("test", &first, &identity).unwrap();
+            let password = Password::new("somebody's");
+            let (first, second) = (seal(&original, &password).unwrap(), seal(&original, &password).unwrap());
+            prop_assert_ne!(&first, &second, "the encryption is salted");
+            let (manifest, opened) = open("test", &first, &password).unwrap();
             prop_assert_eq!(&opened, &original);
             prop_assert_eq!(manifest.hash(), Manifest::of(&original).unwrap().hash());
-            prop_assert_eq!(manifest.hash(), open("test", &second, &identity).unwrap().0.hash());
+            prop_assert_eq!(manifest.hash(), open("test", &second, &password).unwrap().0.hash());
         }
 
         #[test]
         fn a_changed_byte_or_a_cut_is_noticed(position in any::<prop::sample::Index>(), flip in 1..=255u8) {
-            let identity = Identity::generate();
-            let sealed = seal(&parts(&[("a.txt", b"some content")]), &identity).unwrap();
+            let password = Password::new("somebody's");
+            let sealed = seal(&parts(&[("a.txt", b"some content")]), &password).unwrap();
             let at = position.index(sealed.len());
             let mut changed = sealed.clone();
             changed[at] ^= flip;
             for bytes in [&changed[..], &sealed[..at]] {
-                let error = open("test", bytes, &identity).unwrap_err();
+                // What a zip archive says of its file beside the content, such as its time, changes nothing.
+                let error = match open("test", bytes, &password) {
+                    Ok((_, opened)) => {
+                        prop_assert_eq!(opened, parts(&[("a.txt", b"some content")]));
+                        continue;
+                    }
+                    Err(error) => error,
+                };
                 prop_assert!(
                     matches!(
                         error,
-                        PackError::NotSealed { .. } | PackError::WrongIdentity { .. } | PackError::Damaged { .. }
+                        PackError::NotSealed { .. } | PackError::WrongPassword { .. } | PackError::Damaged { .. }
                     ),
                     "{error:?}"
                 );
@@ -226,11 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn another_identity_does_not_open_a_pack() {
-        let sealed = seal(&parts(&[]), &Identity::generate()).unwrap();
-        let error = open("test", &sealed, &Identity::generate()).unwrap_err();
-        assert!(matches!(error, PackError::WrongIdentity { .. }), "{error}");
-        let error = open("test", b"PK\x03\x04 not an age file", &Identity::generate()).unwrap_err();
+    fn another_password_does_not_open_a_pack() {
+        let (ours, theirs) = (Password::new("ours"), Password::new("theirs"));
+        let sealed = seal(&parts(&[]), &ours).unwrap();
+        let error = open("test", &sealed, &theirs).unwrap_err();
+        assert!(matches!(error, PackError::WrongPassword { .. }), "{error}");
+        let error = open("test", b"no zip archive", &ours).unwrap_err();
         assert!(matches!(error, PackError::NotSealed { .. }), "{error}");
     }
 
@@ -268,7 +296,7 @@ mod tests {
     fn unknown_keys_of_the_header_are_errors() {
         let mut parts = Parts::new("test");
         parts.insert(HEADER_PATH, format!("protectd = true\n{HEADER}").into_bytes()).unwrap();
-        let error = seal(&parts, &Identity::generate()).unwrap_err().to_string();
+        let error = seal(&parts, &Password::new("ours")).unwrap_err().to_string();
         assert!(error.contains("pack.toml") && error.contains("protectd"), "{error}");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use results::password::Password;
+
 use crate::error::PackError;
-use crate::identity::Identity;
 use crate::pack::Pack;
 use crate::parts::{Parts, io};
 use crate::sealed::seal;
@@ -14,9 +15,9 @@ use crate::sealed::seal;
 ///
 /// # Errors
 /// The parts are not a valid pack, or a file cannot be written.
-pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack, PackError> {
+pub fn seal_file(parts: &Parts, password: &Password, path: &Path) -> Result<Pack, PackError> {
     let pack = Pack::from_parts(parts.clone())?;
-    write_whole(path, &seal(parts, identity)?)?;
+    write_whole(path, &seal(parts, password)?)?;
     write_whole(&manifest_path(path), &pack.manifest().to_bytes())?;
     Ok(pack)
 }
@@ -53,12 +54,12 @@ mod tests {
     #[test]
     fn a_sealed_file_has_its_manifest_beside_it() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, identity) = (dir.path().join("own.kgpack"), Identity::generate());
+        let (path, password) = (dir.path().join("own.kgpack"), Password::new("ours"));
         let mut parts = Parts::new("test");
         parts.insert(HEADER_PATH, HEADER.as_bytes()).unwrap();
         parts.insert("a.txt", b"a".as_slice()).unwrap();
-        let pack = seal_file(&parts, &identity, &path).unwrap();
-        let opened = Pack::open(&path, &identity).unwrap();
+        let pack = seal_file(&parts, &password, &path).unwrap();
+        let opened = Pack::open(&path, &password).unwrap();
         assert_eq!(opened.hash(), pack.hash());
         assert_eq!(
             std::fs::read(dir.path().join("own.manifest.json")).unwrap(),

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use packs::{Identity, Pack};
+use packs::{Pack, published_password};
 use tasks::{Dialogue, Effort, EvaluationLimits, Task};
 
-#[path = "../tests/twins/mod.rs"]
+#[path = "../tests/it/twins/mod.rs"]
 mod twins;
 
 /// Dialogues of each case.
@@ -127,7 +127,7 @@ fn large() {
         NODES * 10
     );
     let pack = folder.path().join("net.kgpack");
-    let sealed = packs::seal_quickly(compiled.pack.parts(), &Identity::published().unwrap()).unwrap();
+    let sealed = packs::seal_quickly(compiled.pack.parts(), &published_password()).unwrap();
     std::fs::write(&pack, sealed).unwrap();
     drop(compiled);
     for whom in ["judges", "asks"] {
@@ -142,7 +142,7 @@ fn load(pack: &Path, judges: bool) {
     let begin = Instant::now();
     let before = resident_mb();
     let sealed = std::fs::read(pack).unwrap();
-    let pack = Pack::open_bytes("large", &sealed, &Identity::published().unwrap()).unwrap();
+    let pack = Pack::open_bytes("large", &sealed, &published_password()).unwrap();
     let graphs = pack.graphs().unwrap();
     let graphs = if judges { graphs.build() } else { graphs.build_deferred() };
     let tasks = pack.build_selected(&graphs, |_| true).unwrap();

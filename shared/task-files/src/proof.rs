@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use packs::{Pack, PackError};
 use serde_json::Value;
-use tasks::families::declared::spec::{AnswerReading, AnswerRule, DeclaredSpec};
+use tasks::families::declared::spec::{AnswerReading, AnswerRule, CheckRule, DeclaredSpec};
 use tasks::{Effort, Exercise, Task, TaskData};
 
 use crate::answer_form::{body_of, in_form};
@@ -171,6 +171,7 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
         }
     }
     notes(compiled, &mut proof);
+    note_idle_shapes(compiled, &task, &effort, &mut proof);
     mutate(compiled, &task, &effort, &mut proof);
     Ok(proof)
 }
@@ -213,6 +214,32 @@ fn notes(compiled: &CompiledTask, proof: &mut Proof) {
         proof.notes.push(format!(
             "{unknown} cases have no answer that is known to score 1; a `[[task.test]]` states one"
         ));
+    }
+}
+
+/// Notes shapes that are about no node of any reference answer. Such shapes judge nothing: every graph conforms to them.
+fn note_idle_shapes(compiled: &CompiledTask, task: &Task, effort: &Effort, proof: &mut Proof) {
+    let Some(spec) = spec(&compiled.data) else { return };
+    let is_shapes = |rule: &CheckRule| matches!(rule, CheckRule::Conforms { .. });
+    for check in spec.checks.iter().filter(|check| is_shapes(&check.rule)) {
+        let info = format!("{}_targets", check.name);
+        let targets: Vec<u64> = compiled
+            .data
+            .cases
+            .iter()
+            .enumerate()
+            .filter_map(|(number, case)| {
+                let exercise = task.cases()[number].exercise();
+                exercise.judge(case.reference_answer.as_ref()?, effort).infos.get(&info)?.as_u64()
+            })
+            .collect();
+        if !targets.is_empty() && targets.iter().all(|targets| *targets == 0) {
+            proof.notes.push(format!(
+                "the shapes of `{}` find no node in any reference answer, so every answer conforms: say what they are \
+                 about with `sh:targetClass` or another target",
+                check.name
+            ));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use harness::timing::timed;
 use tasks::text::difflib::ratio;
 use tasks::text::fences::fenced_blocks;
 use tasks::text::python::splitlines;
@@ -21,26 +21,20 @@ fn document(chars: usize) -> String {
     text
 }
 
-fn benches(criterion: &mut Criterion) {
+fn main() {
     for chars in [1000, 3000] {
         let optimal = document(chars);
         let near = optimal.replacen(" ;", "", 1);
         let far = document(chars + 500).split_off(500);
-        criterion.bench_function(&format!("ratio, {chars} characters, one edit"), |bencher| {
-            bencher.iter(|| ratio(black_box(&near), black_box(&optimal)));
-        });
-        criterion.bench_function(&format!("ratio, {chars} characters, shifted"), |bencher| {
-            bencher.iter(|| ratio(black_box(&far), black_box(&optimal)));
-        });
+        let measured = |what: &str, text: &str| {
+            timed(&format!("ratio, {chars} characters, {what}"), None, || {
+                ratio(black_box(text), black_box(&optimal))
+            });
+        };
+        measured("one edit", &near);
+        measured("shifted", &far);
     }
     let answer = format!("Here it is:\n```turtle\n{}```\nThat is all.\n", document(3000));
-    criterion.bench_function("fenced blocks, 3000 characters", |bencher| {
-        bencher.iter(|| fenced_blocks(black_box(&answer)));
-    });
-    criterion.bench_function("splitlines, 3000 characters", |bencher| {
-        bencher.iter(|| splitlines(black_box(&answer)));
-    });
+    timed("fenced blocks, 3000 characters", None, || fenced_blocks(black_box(&answer)));
+    timed("splitlines, 3000 characters", None, || splitlines(black_box(&answer)));
 }
-
-criterion_group!(text, benches);
-criterion_main!(text);

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+mod difference;
+
+pub use difference::{LineDifference, LineSide};
+
 /// One part of what evaluation compares, such as a query, its result, a graph or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedPart {
@@ -23,6 +27,19 @@ impl ComparedPart {
         extracted: Option<String>,
     ) -> Self {
         Self { what: what.into(), expected, extracted, by_line: false }
+    }
+
+    /// Whether what was extracted is what is expected, line by line.
+    pub fn is_met(&self) -> bool {
+        matches!((&self.expected, &self.extracted), (Some(expected), Some(extracted)) if expected.lines().eq(extracted.lines()))
+    }
+
+    /// What differs between both; `None` where nothing does, where they are single lines, which stand below each other anyway,
+    /// or where lines say nothing.
+    pub fn difference(&self) -> Option<LineDifference<'_>> {
+        let (expected, extracted) = (self.expected.as_deref()?, self.extracted.as_deref()?);
+        let is_long = expected.lines().count().max(extracted.lines().count()) > 1;
+        (self.by_line && is_long).then(|| LineDifference::of(expected, extracted))?
     }
 
     /// The same part, whose texts are whole and in one notation.

@@ -274,28 +274,13 @@ impl ReadOnce {
 
 /// Properties of the published run, reproduced for imported material only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(from = "CompatFields")]
+#[serde(deny_unknown_fields, default)]
 pub struct Compat {
     /// Bind `rdfs:` and `xsd:` without the trailing `#` in the prefix table of three Text2Sparql classes.
     pub prefix_defect: bool,
     /// Read and evaluate queries as rdflib does, not by the standard.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rdflib: bool,
-}
-
-/// [`Compat`] as serialised. In packs imported before `rdflib` was a separate switch, `prefix_defect` implies it.
-#[derive(Default, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct CompatFields {
-    prefix_defect: bool,
-    rdflib: Option<bool>,
-}
-
-impl From<CompatFields> for Compat {
-    fn from(fields: CompatFields) -> Self {
-        let CompatFields { prefix_defect, rdflib } = fields;
-        Self { prefix_defect, rdflib: rdflib.unwrap_or(prefix_defect) }
-    }
 }
 
 impl Compat {

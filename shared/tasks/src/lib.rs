@@ -11,6 +11,7 @@
 pub mod aggregate;
 pub mod class;
 pub mod compared;
+mod compared_answer;
 pub mod dialogue;
 pub mod exercise;
 pub mod families;
@@ -22,6 +23,7 @@ pub mod wording;
 
 pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, ScoreOutOfRange};
 pub use compared::ComparedPart;
+pub use compared_answer::ComparedAnswer;
 pub use dialogue::{Dialogue, Evaluation, Next, Replayed, headline_answer, infos_of_answer, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use models::sse::{EventTooLarge, SseParser};
+use models::sse::{EventTooLarge, SseEvent, SseParser};
 use rdf::{Dialect, Graph, PrefixTable, RdfFormat};
 use results::llmkgbench;
 use tasks::text::fences::fenced_blocks;
@@ -50,8 +50,8 @@ pub fn sse(bytes: &[u8]) {
     let cut = usize::from(cut).min(stream.len());
     let events = |chunks: &[&[u8]]| {
         let (mut parser, mut events) = (SseParser::default(), Vec::new());
-        let mut keep = |data: &[u8]| {
-            events.push(data.to_vec());
+        let mut keep = |event: SseEvent<'_>| {
+            events.push((event.name.to_vec(), event.data.to_vec()));
             Ok::<(), EventTooLarge>(())
         };
         for chunk in chunks {

@@ -2,7 +2,7 @@
 
 use domain::{Infos, Scores};
 use rdf::scan::{self, ScanFinding, ScanLimits};
-use rdf::{PreparedQuery, QueryLimits, QuerySyntaxError, Solutions};
+use rdf::{Dialect, PreparedQuery, QueryLimits, QuerySyntaxError, Solutions};
 use serde_json::Value;
 
 use super::extract::extract_query;
@@ -122,11 +122,16 @@ impl QueryCase {
             Solutions::default()
         });
         infos.insert("answerResultLength".into(), solutions.rows.len().into());
-        let values = self.ground().setting.value_texts.set(solutions);
+        let setting = &self.ground().setting;
+        let expected = match setting.dialect {
+            Dialect::Rdflib => &result_set::expected_of(&solutions, &self.reference.result),
+            Dialect::Standard | Dialect::Wikidata => &self.reference.result,
+        };
+        let values = setting.value_texts.set(solutions);
         infos.insert("answerSetSize".into(), values.len().into());
         infos.insert(result_set::SHOWN.into(), Value::Array(result_set::shown(&values)));
 
-        let Overlap { precision, recall, f1 } = Overlap::of(&values, &self.reference.result);
+        let Overlap { precision, recall, f1 } = Overlap::of(&values, expected);
         let mut scores = Scores::new();
         scores.insert("answerParse".into(), 1.0.into());
         scores.insert("combined".into(), (0.2 + 0.8 * f1).into());

@@ -43,6 +43,27 @@ impl ValueTexts {
     }
 }
 
+/// The expected texts as a result can match them. In Python, numbers that are zero, `false` and empty texts count as nothing,
+/// and the published evaluator never takes one of them for the expected text that it has.
+pub(super) fn expected_of(solutions: &Solutions, expected: &BTreeSet<String>) -> BTreeSet<String> {
+    let (mut nothing, mut something) = (BTreeSet::new(), BTreeSet::new());
+    for value in solutions.rows.iter().flatten().flatten() {
+        if let Value::Literal { lexical, datatype, .. } = value {
+            let kind = if counts_as_nothing(lexical, datatype) { &mut nothing } else { &mut something };
+            kind.insert(lexical);
+        }
+    }
+    let unmatched = |text: &String| nothing.contains(text) && !something.contains(text);
+    // Another text of the set that no value has.
+    expected.iter().map(|text| if unmatched(text) { format!("{text}\0") } else { text.clone() }).collect()
+}
+
+fn counts_as_nothing(lexical: &str, datatype: &str) -> bool {
+    lexical.is_empty()
+        || rdf::literal::is_numeric(datatype) && lexical.parse() == Ok(0.0)
+        || lexical == "false" && datatype.ends_with("#boolean")
+}
+
 /// The first texts in order, as recorded.
 pub(super) fn shown(texts: &BTreeSet<String>) -> Vec<Json> {
     let rest = (texts.len() > SHOWN_MAX).then_some("...");
@@ -87,6 +108,28 @@ mod tests {
         assert_eq!(compact, ["7", "<http://elsewhere.example/Heron>", "zoo:Heron"]);
         let raw: Vec<_> = ValueTexts::Raw.set(solutions()).into_iter().collect();
         assert_eq!(raw, ["7", "http://elsewhere.example/Heron", "http://example.org/zoo#Heron"]);
+    }
+
+    #[test]
+    fn what_python_takes_for_nothing_matches_nothing() {
+        let cell = |lexical: &str, local: &str| {
+            Some(Value::Literal {
+                lexical: lexical.into(),
+                datatype: format!("http://www.w3.org/2001/XMLSchema#{local}"),
+                language: None,
+            })
+        };
+        let row =
+            vec![cell("0", "integer"), cell("0.0", "double"), cell("false", "boolean"), cell("", "string")];
+        let mut solutions = Solutions { variables: Vec::new(), rows: vec![row] };
+        let expected: BTreeSet<String> = ["0", "0.0", "false", "", "1"].map(str::to_owned).into();
+        let matched = |solutions: &Solutions| {
+            let texts = ValueTexts::Raw.set(solutions.clone());
+            expected_of(solutions, &expected).intersection(&texts).cloned().collect::<Vec<_>>()
+        };
+        assert!(matched(&solutions).is_empty());
+        solutions.rows.push(vec![cell("0", "string"), cell("1", "integer")]);
+        assert_eq!(matched(&solutions), ["0", "1"], "as a text, 0 is something");
     }
 
     #[test]

@@ -111,7 +111,12 @@ impl RdfSyntaxFix {
         if bracket_depth(document) > effort.limits.nesting_max {
             return Err(Limit::Nesting.message().to_owned());
         }
-        Graph::parse(document, self.format, None).map_err(|error| match error.limit {
+        let parsed = if self.as_rdflib {
+            Graph::parse_as_rdflib(document, self.format)
+        } else {
+            Graph::parse(document, self.format, None)
+        };
+        parsed.map_err(|error| match error.limit {
             None => error.to_string(),
             Some(ScanFinding::TooLarge { .. }) => Limit::Size.message().to_owned(),
             Some(_) => Limit::Nesting.message().to_owned(),

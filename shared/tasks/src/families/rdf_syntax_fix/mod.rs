@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec, Published, Repair};
 use crate::compared::ComparedPart;
-use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
+use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::text::python::{splitlines, strip};
 use crate::wording::Fields;
@@ -53,6 +53,8 @@ const AGGREGATED: &[&str] = &[
 struct RdfSyntaxFix {
     uid: String,
     format: RdfFormat,
+    /// Whether documents are read as rdflib reads them.
+    as_rdflib: bool,
     expected: Expected,
     opening: Fields,
     answers_max: usize,
@@ -81,12 +83,12 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
         &[("RdfSyntaxFixList", &["0.3-testing", "0.3"])],
         &["max", "combined"],
         AnswerForm::Document,
-        |input, _, _| exercise(input),
+        |input, _, compat| exercise(input, compat),
     )
 };
 
 /// Reads a case.
-fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>, compat: Compat) -> Result<Box<dyn Exercise>, CaseError> {
     let data = input.data;
     let format_name = case_fields::text(data, "graphFormat")
         .or_else(|missing| case_fields::text(input.parameters, "graphFormat").map_err(|_| missing))?;
@@ -102,6 +104,7 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     Ok(Box::new(RdfSyntaxFix {
         uid: case_fields::text(data, "taskUid")?.to_owned(),
         format,
+        as_rdflib: compat.rdflib,
         expected,
         opening: opening(input, task, format_name, format)?,
         answers_max,
@@ -195,14 +198,17 @@ mod tests {
 
     fn exercise_of(data: &Map<String, Value>) -> Result<Box<dyn Exercise>, CaseError> {
         let parameters = Map::new();
-        exercise(&CaseInput {
-            class: "RdfSyntaxFixList",
-            version: "0.3",
-            parameters: &parameters,
-            data,
-            first_prompt: None,
-            once: &ReadOnce::default(),
-        })
+        exercise(
+            &CaseInput {
+                class: "RdfSyntaxFixList",
+                version: "0.3",
+                parameters: &parameters,
+                data,
+                first_prompt: None,
+                once: &ReadOnce::default(),
+            },
+            Compat::PUBLISHED,
+        )
     }
 
     fn judge(answer: &str) -> Verdict {

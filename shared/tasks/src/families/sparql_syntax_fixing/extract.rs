@@ -59,11 +59,13 @@ impl<'a> Question<'a> {
     }
 }
 
+/// Before the names of statements. Queries have no prefix for it.
+const STATEMENT: &str = "http://www.wikidata.org/entity/statement/";
+
 fn document(question: &Question<'_>, value: u64) -> String {
     let Question { item, property, qualifier, year } = question;
     let mut turtle = String::from(
         "@prefix wd: <http://www.wikidata.org/entity/> .\n\
-         @prefix s: <http://www.wikidata.org/entity/statement/> .\n\
          @prefix wdt: <http://www.wikidata.org/prop/direct/> .\n\
          @prefix p: <http://www.wikidata.org/prop/> .\n\
          @prefix ps: <http://www.wikidata.org/prop/statement/> .\n\
@@ -75,8 +77,8 @@ fn document(question: &Question<'_>, value: u64) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             turtle,
-            "wd:{item} p:{property} s:{item}-{year} .\n\
-             s:{item}-{year} ps:{property} \"{value}\"^^xsd:decimal ;\n  \
+            "wd:{item} p:{property} <{STATEMENT}{item}-{year}> .\n\
+             <{STATEMENT}{item}-{year}> ps:{property} \"{value}\"^^xsd:decimal ;\n  \
              pq:{qualifier} \"{year:04}-01-01T00:00:00Z\"^^xsd:dateTime ."
         );
         if age == OTHER_STATEMENTS {
@@ -111,6 +113,7 @@ mod tests {
         assert_eq!(document.matches("\"1987-").count(), 1);
         assert_eq!(document.matches(" ps:P2048 ").count(), 8);
         assert_eq!(document.matches(" wdt:P2048 ").count(), 1);
+        assert!(!document.contains("@prefix s:"), "the endpoint has no such prefix");
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //! `KGFLEET_CONFORMANCE_PASSWORD`, unless a README beside the data names the password that the publishers print. This
 //! repository contains no text of these files, and failures name places, not texts.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,10 +1,6 @@
 //! A declared task judges as the class does whose twin it is: Text2Sparql, whose score is 0.2 for a query that can be read and
 //! 0.8 times the F1 of all cells of its result.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
-mod twins;
-
 use tasks::{Effort, EvaluationLimits, Task};
 
 fn score(task: &Task, number: usize, answer: &str, name: &str) -> f64 {
@@ -16,9 +12,9 @@ fn score(task: &Task, number: usize, answer: &str, name: &str) -> f64 {
 
 #[test]
 fn a_declared_twin_scores_the_answers_of_text_to_sparql_as_the_class_does() {
-    let twins = twins::all();
+    let twins = crate::twins::all();
     let mut answers = 0;
-    for twins::Twins { own, declared, cases } in &twins {
+    for crate::twins::Twins { own, declared, cases } in &twins {
         for (place, number) in cases.iter().enumerate() {
             let case = &own.cases()[*number].data;
             for answer in [&case.reference_answer, &case.wrong_answer, &case.malformed_answer] {

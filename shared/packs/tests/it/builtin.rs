@@ -1,7 +1,8 @@
 //! The project's own pack, proved case by case.
 
-use packs::{Identity, Pack, manifest, verify};
+use packs::{Pack, manifest, published_password, verify};
 use rdf::NamedNode;
+use results::password::Password;
 
 /// The labels of the published files, in their order.
 const LABELS: [&str; 26] = [
@@ -84,7 +85,7 @@ fn verification_finds_a_case_that_is_not_what_it_claims_to_be() {
 #[test]
 fn the_manifest_beside_the_pack_is_its_own() {
     let sealed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../task-data/kgfleet-core.kgpack");
-    let pack = Pack::open(sealed.as_ref(), &Identity::published().unwrap()).unwrap();
+    let pack = Pack::open(sealed.as_ref(), &published_password()).unwrap();
     assert_eq!(pack.hash(), Pack::builtin().unwrap().hash());
     let beside = std::fs::read(packs::manifest_path(sealed.as_ref())).unwrap();
     assert!(
@@ -141,8 +142,8 @@ fn a_pack_put_together_by_a_program_reads_back() {
     for task in original.tasks() {
         parts.insert_task(task).unwrap();
     }
-    let identity = Identity::generate();
-    let copy = Pack::open_bytes("copy", &packs::seal(&parts, &identity).unwrap(), &identity).unwrap();
+    let password = Password::new("ours");
+    let copy = Pack::open_bytes("copy", &packs::seal(&parts, &password).unwrap(), &password).unwrap();
     assert_eq!(copy.tasks(), original.tasks());
     assert_eq!(copy.header(), &header);
     let error = copy.build().err().unwrap().to_string();

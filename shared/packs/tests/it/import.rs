@@ -1,14 +1,13 @@
 //! Packs made from invented result files.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::PromptKind;
 use packs::import::{GraphDocument, ImportError, ImportSource, Imported, Problem, TemplateOrigin};
-use packs::{Identity, Pack, seal_file};
+use packs::{Pack, seal_file};
 use rdf::RdfFormat;
+use results::password::Password;
 use serde_json::{Map, Value, json};
 use tasks::{Compat, Effort, EvaluationLimits, FollowUp, Task};
 
@@ -128,9 +127,9 @@ fn an_imported_pack_asks_what_was_asked() {
     let imported = import_of(&paths, &[]).unwrap();
     assert_eq!(problems(&imported), []);
 
-    let (sealed, identity) = (folder.path().join("zoo.kgpack"), Identity::generate());
-    seal_file(&imported.parts, &identity, &sealed).unwrap();
-    let pack = Pack::open(&sealed, &identity).unwrap();
+    let (sealed, password) = (folder.path().join("zoo.kgpack"), Password::new("ours"));
+    seal_file(&imported.parts, &password, &sealed).unwrap();
+    let pack = Pack::open(&sealed, &password).unwrap();
     let header = pack.header();
     assert!(header.protected);
     assert_eq!((header.compat, header.limits), (Compat::PUBLISHED, EvaluationLimits::compat()));

@@ -1,7 +1,5 @@
 //! Task files from text to pack.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::path::{Path, PathBuf};
 
 use task_files::{CompiledFile, Mistakes, compile, is_task_file};
@@ -143,6 +141,23 @@ fn a_proof_shows_which_parts_of_an_answer_are_not_measured() {
     );
     let proofs = compile(&testdata("lab-questions.toml")).unwrap().prove().unwrap();
     assert_eq!((proofs[0].mutants, proofs[0].mutants_right), (1, 0), "{:?}", proofs[0].notes);
+}
+
+#[test]
+fn shapes_that_find_no_node_in_any_reference_answer_are_noted() {
+    let notes = |shape: &str| {
+        let text = format!(
+            "task_file = 1\nname = 's'\nprefixes.e = 'http://e/'\n[[task]]\nlabel = 'w'\nprompt = 'x'\nanswer.as = 'turtle'\n\
+             [[task.check]]\nkind = 'graph'\nexpect.field = 'g'\n[[task.check]]\nkind = 'conforms'\nshapes = '{shape}'\n\
+             [[task.case]]\nid = 'a'\ng = '[] a e:K ; e:p 1 .'\n"
+        );
+        let compiled = Ground::new(&[]).compiled(&text).unwrap_or_else(|error| panic!("{error}"));
+        compiled.prove().unwrap()[0].notes.join("\n")
+    };
+    let idle = "the shapes of `conforms` find no node in any reference answer";
+    let shape = "sh:property [ sh:path e:p ; sh:minCount 1 ] .";
+    assert!(notes(&format!("e:K a owl:Class, sh:NodeShape ; {shape}")).contains(idle));
+    assert!(!notes(&format!("e:S a sh:NodeShape ; sh:targetClass e:K ; {shape}")).contains(idle));
 }
 
 #[test]
