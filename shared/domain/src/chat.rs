@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Message {
 }
 
 /// Sampling parameters. Unset fields are not sent, so the server's defaults apply, as in the published runs.
-/// `max_tokens` is the exception (see [`Sampling::TOKENS_DEFAULT`]).
+/// `max_tokens` is the exception (see [`Sampling::tokens`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
@@ -72,7 +72,7 @@ pub struct Sampling {
     /// 1 is neutral (vLLM).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_penalty: Option<f64>,
-    /// Maximum number of tokens of one answer; reduced to what the context leaves.
+    /// Maximum number of tokens of one answer; reduced to what the context leaves. See [`Sampling::tokens`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts that end an answer.
@@ -84,8 +84,19 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Default of `max_tokens`, as in the published runs for Claude.
+    /// Default of `max_tokens` where the model's context is not known, as in the published runs for Claude.
     pub const TOKENS_DEFAULT: u32 = 4096;
+
+    /// Most tokens of an answer where its limit follows the model's context: as many as makers of reasoning models recommend for
+    /// theirs (Qwen3), so that a model without an end stops within the time of a call.
+    pub const TOKENS_OF_CONTEXT_MAX: u32 = 32_768;
+
+    /// The limit of tokens of an answer, before a prompt takes its part of the context, in tokens.
+    pub fn tokens(&self, context: Option<u32>) -> u32 {
+        let default =
+            context.map_or(Self::TOKENS_DEFAULT, |context| context.min(Self::TOKENS_OF_CONTEXT_MAX));
+        self.max_tokens.unwrap_or(default)
+    }
 }
 
 /// Lists the fields that are set, such as `temperature 0, top_p 0.9`.
@@ -112,23 +123,54 @@ pub enum FinishReason {
     /// vLLM's repetition detector ended the answer.
     Repetition,
     /// A reason unknown to this version, in the server's word.
-    Other(String),
+    Other(#[serde(deserialize_with = "crate::cut_text::message")] String),
 }
 
-/// Tokens of one model call as the server counted them; servers differ in what they report.
+/// Most tokens that a server can have counted for one call: a million times what any model reads. A larger number is none.
+pub const TOKENS_MAX: u64 = 1 << 40;
+
+/// Tokens of one model call as the server counted them; servers differ in what they report. A count above [`TOKENS_MAX`], also in
+/// a record that is read, is as if the server had not said any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Tokens of the whole prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "plausible", skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
     /// Tokens generated, reasoning included.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "plausible", skip_serializing_if = "Option::is_none")]
     pub completion_tokens: Option<u64>,
     /// Prompt tokens found in the server's prefix cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "plausible", skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
     /// Generated tokens spent on reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "plausible", skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The counts that a server can have meant.
+    pub fn plausible(self) -> Self {
+        let within = |count: Option<u64>| count.filter(|count| *count <= TOKENS_MAX);
+        Self {
+            prompt_tokens: within(self.prompt_tokens),
+            completion_tokens: within(self.completion_tokens),
+            cached_tokens: within(self.cached_tokens),
+            reasoning_tokens: within(self.reasoning_tokens),
+        }
+    }
+}
+
+fn plausible<'de, D: Deserializer<'de>>(count: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<u64>::deserialize(count)?.filter(|count| *count <= TOKENS_MAX))
+}
+
+/// The sum of counts; `None` if one of them was not told: a part would look like a whole.
+pub fn tokens_of_all(counts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+    counts.into_iter().try_fold(0_u64, |sum, count| Some(sum.saturating_add(count?)))
 }

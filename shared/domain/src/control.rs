@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
-use crate::exchange::{Outlook, Reply, WorkerStatus};
+use crate::exchange::{Calls, Outlook, Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
+use crate::oddity::Oddity;
 use crate::outcome::FailureCause;
 use crate::pools::{PoolState, PoolStates, ServerUsage};
 use crate::usage::ModelUsage;
@@ -279,7 +280,7 @@ pub struct ModelView {
     pub units_leased: u64,
     /// Dead letters.
     pub units_dead: u64,
-    /// Suspects, pending or leased: a worker died with them, so they run alone.
+    /// Suspects, pending or leased: workers died with them twice, so they run alone.
     #[serde(default)]
     pub units_suspect: u64,
     /// Registered workers that serve it.
@@ -296,7 +297,7 @@ pub struct ModelView {
     /// Mean of the means of its tasks.
     #[serde(default)]
     pub mean: Mean,
-    /// The name under which its provider or server knows it, by which prices are found; `None` of models that nobody bills.
+    /// How its provider may [bill](crate::ModelSpec::billed_as) it; `None` of models that nobody bills.
     #[serde(default)]
     pub billed_as: Option<String>,
     /// What its dialogues that count have used.
@@ -308,6 +309,9 @@ pub struct ModelView {
     /// Why it is not higher, in the words of the metric of limits, once each.
     #[serde(default)]
     pub limit_reasons: Vec<String>,
+    /// What all workers together have under way of it.
+    #[serde(default)]
+    pub calls: Calls,
 }
 
 impl ModelView {
@@ -410,9 +414,17 @@ pub struct CellView {
     /// Scored dialogues without a headline score: they are missing from the mean, not zero in it.
     #[serde(default)]
     pub missing: u64,
+    /// Dialogues whose answers are odd, by oddity; empty in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub odd: Vec<(Oddity, u64)>,
 }
 
 impl CellView {
+    /// Dialogues whose answers are odd in this way.
+    pub fn odd(&self, oddity: Oddity) -> u64 {
+        self.odd.iter().filter(|(of, _)| *of == oddity).map(|(_, dialogues)| dialogues).sum()
+    }
+
     /// The mean, with how much of the plan it covers.
     pub fn covered_mean(&self) -> Mean {
         Mean { value: self.mean, covered: self.scored.saturating_sub(self.missing), planned: self.planned }
@@ -503,8 +515,8 @@ pub struct DeadLetterView {
     pub suspect: bool,
 }
 
-/// A worker's death counted against a unit. The first makes the unit a suspect; each later one is a strike, because
-/// the unit ran alone.
+/// A worker's death counted against a unit. The first is free, the second makes the unit a suspect; each later one is a
+/// strike, because the unit ran alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrikeView {
     /// The worker that died.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{FinishReason, Usage};
+use crate::oddity::Oddity;
 
 named! {
     /// What a prompt is for: the opening, or one of the follow-ups that an evaluation asks for.
@@ -49,12 +50,21 @@ pub struct Answer {
     /// Token counts.
     #[serde(default)]
     pub usage: Usage,
+    /// What is odd about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<Oddity>,
 }
 
 impl Answer {
     /// An answer without anything but its text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), reasoning: None, finish_reason: None, usage: Usage::default() }
+        Self {
+            text: text.into(),
+            reasoning: None,
+            finish_reason: None,
+            usage: Usage::default(),
+            oddities: Vec::new(),
+        }
     }
 }
 
@@ -70,7 +80,11 @@ pub struct Round {
     /// When the answer was complete.
     pub answered_at: Timestamp,
     /// Transport attempts that failed before this answer came, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::record::bounded::failed_calls",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub failed_calls: Vec<FailedCall>,
 }
 
@@ -100,7 +114,11 @@ pub struct FailedCall {
     pub at: Timestamp,
     pub cause: crate::outcome::FailureCause,
     /// What the server or the network said, shortened.
+    #[serde(deserialize_with = "crate::cut_text::message")]
     pub message: String,
+    /// Tokens of an answer that was thrown away.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::model::ModelSpec;
@@ -22,6 +24,10 @@ use crate::record::Record;
 
 /// Maximum number of dialogues in a unit. Coordinators cut plans by it, and workers ask for work in multiples of it.
 pub const UNIT_DIALOGUES_MAX: u32 = 10;
+
+/// What stands in place of a name where a server tells no names: it may answer for any model that configurations reach by
+/// name and that no other server lists.
+pub const ANY_MODEL: &str = "*";
 
 /// What all calls answer.
 pub type Reply<T> = Result<T, ServiceError>;
@@ -219,7 +225,7 @@ pub struct Offer {
 /// Which models a worker can ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Serves {
-    /// A model, by the name that its server gives it: for models that configurations reach over the OpenAI API, or
+    /// A model, by the name that its server gives it, or [`ANY_MODEL`]: for models that configurations reach over the OpenAI API, or
     /// simulated ones, under this name.
     Model(String),
     /// Models that configurations reach by this connector at an address of their own.
@@ -281,6 +287,78 @@ pub struct WorkerStatus {
     pub loaded_s: Option<u64>,
     /// The limits of its servers, the first few; those of one model are added up.
     pub limits: Vec<ModelLimit>,
+    /// What it has under way, by run and model, the first few.
+    pub calls: Vec<ModelCalls>,
+}
+
+/// What a worker has under way of a model of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ModelCalls {
+    pub run: RunId,
+    pub model: ModelLabel,
+    pub calls: Calls,
+}
+
+/// The calls of a model that are under way, and those that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Calls {
+    /// Dialogues in flight, without those whose calls wait.
+    pub in_flight: u64,
+    /// Calls that wait for their rate budget.
+    pub waiting: u64,
+    /// Calls that have failed and are made again, by what they met, the most frequent first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<Retries>,
+}
+
+/// Calls that are made again for the same reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Retries {
+    /// What they met, in a few words, none of them a server's.
+    pub why: String,
+    /// How many they are.
+    pub calls: u64,
+    /// When the first of them met it.
+    pub since: Timestamp,
+    /// The highest number of an attempt that is next; from 2.
+    pub attempt: u32,
+}
+
+impl Calls {
+    /// Different reasons that are told of a model; the others are rarer.
+    pub const REASONS_MAX: usize = 4;
+
+    /// Adds calls that are made again.
+    pub fn add_retries(&mut self, more: Retries) {
+        match self.retries.iter_mut().find(|known| known.why == more.why) {
+            Some(known) => {
+                known.calls += more.calls;
+                known.since = known.since.min(more.since);
+                known.attempt = known.attempt.max(more.attempt);
+            }
+            None => self.retries.push(more),
+        }
+    }
+
+    /// Adds the calls of another worker or model.
+    pub fn add(&mut self, more: &Self) {
+        self.in_flight += more.in_flight;
+        self.waiting += more.waiting;
+        more.retries.iter().cloned().for_each(|retries| self.add_retries(retries));
+        self.keep_most_frequent();
+    }
+
+    /// Sorts the reasons and keeps [`REASONS_MAX`](Self::REASONS_MAX).
+    pub fn keep_most_frequent(&mut self) {
+        self.retries.sort_by(|a, b| (b.calls, &a.why).cmp(&(a.calls, &b.why)));
+        self.retries.truncate(Self::REASONS_MAX);
+    }
+
+    /// Whether everything that is under way has failed and waits for another attempt.
+    pub fn all_fail(&self) -> bool {
+        self.in_flight == 0 && !self.retries.is_empty()
+    }
 }
 
 /// How many dialogues of a model a worker allows in flight now.
@@ -308,13 +386,15 @@ named! {
     }
 }
 
-/// A model of a run that a worker serves and does not ask for a while.
+/// A model of a run that a worker serves and does not ask further for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NotAsked {
     pub run: RunId,
     pub model: ModelLabel,
     /// Shortened.
     pub reason: String,
+    /// Its first question is under way, whose calls have failed so far: the worker waits for its server.
+    pub waits: bool,
 }
 
 /// Instructions for a worker.
@@ -323,8 +403,6 @@ pub struct Orders {
     pub grants: Vec<Grant>,
     /// Leases that it reported but no longer holds: it must stop their dialogues.
     pub lost: Vec<LeaseId>,
-    /// Runs of these that are cancelled, finished or removed: nobody needs what was asked for them.
-    pub over: Vec<RunId>,
     /// Whether the reported ended leases and parkings were processed.
     pub noted: bool,
     /// It must finish the units it holds, or give them back, and end.

@@ -79,10 +79,6 @@ random_id!(
     InstanceId
 );
 random_id!(
-    /// A batch of questions, by the name that its process gives it before a provider knows it.
-    BatchName
-);
-random_id!(
     /// One attempt to record a dialogue: a random UUID, so that two attempts never share it.
     RecordId
 );

@@ -7,17 +7,17 @@
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
-//! [`canary`] says whether servers answer alike, [`spelling`] offers names in place of a wrong one.
+//! [`model_name`] says whether two names mean the same model, [`spelling`] offers names in place of a wrong one.
 
 #[macro_use]
 mod named;
 
 pub mod backoff;
 pub mod caller;
-pub mod canary;
 pub mod chat;
 pub mod comparison;
 pub mod control;
+pub mod cut_text;
 pub mod dialogue;
 pub mod error;
 pub mod exchange;
@@ -26,6 +26,9 @@ pub mod ids;
 pub mod machine;
 pub mod mean;
 pub mod model;
+pub mod model_name;
+pub mod odd_answer;
+pub mod oddity;
 pub mod outcome;
 pub mod pools;
 pub mod priority;
@@ -40,25 +43,27 @@ pub mod seed;
 pub mod spelling;
 pub mod standing;
 pub mod text;
+pub mod time_limits;
 pub mod uid;
 pub mod usage;
 
 pub use backoff::Backoff;
-pub use canary::CanaryPrint;
-pub use chat::{FinishReason, Message, Role, Sampling, Usage};
+pub use chat::{FinishReason, Message, Role, Sampling, Usage, tokens_of_all};
 pub use dialogue::{Answer, DialogueTime, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
 pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use mean::Mean;
 pub use model::{KeyPlace, ModelSpec};
+pub use oddity::{Oddities, Oddity};
 pub use outcome::{FailureCause, Outcome};
 pub use priority::Priority;
 pub use provenance::{About, MadeAt, ModelProvenance, Provenance, TaskProvenance};
-pub use provider::{Ask, BatchesAt, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
+pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provider};
 pub use record::{Attempt, Record};
-pub use request::{CallMode, ClassifyApi, PairLayout, RequestSettings};
+pub use request::{ClassifyApi, PairLayout, ReasoningMarks, RequestSettings};
 pub use retry::RetryAdvice;
 pub use standing::Standing;
+pub use time_limits::{HumanDuration, TimeLimits};
 pub use uid::CaseUid;
 pub use usage::ModelUsage;
 

@@ -1,17 +1,17 @@
 //! A model under test, as configurations describe it and workers reach it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
-use crate::provider::BatchesAt;
 pub use crate::provider::Connector;
-use crate::request::{CallMode, RequestSettings, is_default};
+use crate::request::{ReasoningMarks, RequestSettings, is_default};
+use crate::time_limits::TimeLimits;
 
 /// A model under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,22 @@ pub struct ModelSpec {
     /// File that holds the key. Not allowed in a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<std::path::PathBuf>,
+    /// Command that prints the key, such as `["gcloud", "auth", "print-access-token"]`; run again when the server refuses the
+    /// key. Not allowed in a fleet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_command: Vec<String>,
+    /// Names under which the server's answers may come, beside the requested one; `*` stands for any text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers_as: Vec<String>,
+    /// What the model puts around its thoughts. Default: what is known of models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningMarks>,
+    /// Headers that every request carries, such as those of a gateway.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What the address of every request has after its `?`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
     /// Repetitions of every task for this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
@@ -51,18 +67,21 @@ pub struct ModelSpec {
     /// Whether requests carry the dialogue's seed. Default: yes, if the API has a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_seed: Option<bool>,
+    /// How long its calls may take.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub time_limits: TimeLimits,
     /// Rate limit of the key in calls per minute, shared by all workers that use it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_minute: Option<u32>,
+    /// Rate limit of the key in tokens of prompts and answers per minute, shared by all workers that use it. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
     /// Maximum number of dialogues in flight. Default: adapts to the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
     /// Whether answers are streamed, so that a stalled server is noticed early. Default: yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// Whether its questions are sent one by one or in batches. Default: one by one.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub mode: CallMode,
     /// Skill of a simulated model, 0 (knows nothing) to 1 (knows everything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<f64>,
@@ -82,26 +101,36 @@ impl ModelSpec {
             key: None,
             key_env: None,
             key_file: None,
+            key_command: Vec::new(),
+            answers_as: Vec::new(),
+            reasoning: None,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
             iterations: None,
             task_iterations: BTreeMap::new(),
             sampling: Sampling::default(),
             request: RequestSettings::default(),
             send_seed: None,
+            time_limits: TimeLimits::default(),
             calls_per_minute: None,
+            tokens_per_minute: None,
             concurrency: None,
             stream: None,
-            mode: CallMode::Online,
             skill: None,
             recorded: Vec::new(),
         }
     }
 }
 
+/// What stands between name and host in [`ModelSpec::billed_as`].
+pub const BILLED_AT: &str = " at ";
+
 /// Where a key is stored; never the key itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace<'a> {
     Variable(&'a str),
     File(&'a Path),
+    Command(&'a [String]),
 }
 
 impl fmt::Display for KeyPlace<'_> {
@@ -109,6 +138,7 @@ impl fmt::Display for KeyPlace<'_> {
         match self {
             Self::Variable(name) => f.pad(name),
             Self::File(path) => path.display().fmt(f),
+            Self::Command(words) => f.pad(&words.join(" ")),
         }
     }
 }
@@ -119,29 +149,22 @@ impl ModelSpec {
         self.model.as_deref().unwrap_or(self.label.as_str())
     }
 
-    /// The name under which a provider may bill it, by which prices are found; `None` of models that nobody bills. Batches have
-    /// a price of their own.
-    pub fn billed_as(&self) -> Option<Cow<'_, str>> {
+    /// How a provider may bill it, by which prices are found: the name that is sent, and the host that it is sent to, if that is
+    /// known, as in `gpt-4o at api.openai.com`. `None` of models that nobody bills.
+    pub fn billed_as(&self) -> Option<String> {
         let name = self.connector.is_billed().then(|| self.requested())?;
-        Some(match self.mode {
-            CallMode::Online => Cow::Borrowed(name),
-            CallMode::Batch => Cow::Owned(billed_in_batches(name)),
-        })
+        let address = self.endpoint.as_deref().or(self.connector.own_endpoint());
+        let host = address.and_then(|address| Url::parse(address).ok()?.host_str().map(str::to_owned));
+        Some(host.map_or_else(|| name.to_owned(), |host| format!("{name}{BILLED_AT}{host}")))
     }
 
-    /// Whether its questions are sent in batches.
-    pub fn is_batched(&self) -> bool {
-        self.mode == CallMode::Batch
-    }
-
-    /// Whether its address takes batches.
-    pub fn takes_batches(&self) -> bool {
-        match self.connector.provider().batches {
-            BatchesAt::Nowhere => false,
-            BatchesAt::Anywhere => true,
-            BatchesAt::Only(place) => {
-                self.endpoint.as_ref().is_some_and(|endpoint| format!("{endpoint}/").starts_with(place))
-            }
+    /// Whether its answers are streamed.
+    pub fn streams(&self) -> bool {
+        match self.connector {
+            Connector::OpenaiCompatible => self.stream.unwrap_or(true),
+            // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
+            Connector::Simulated => self.stream.unwrap_or(false),
+            Connector::Anthropic | Connector::Gemini | Connector::Replay => false,
         }
     }
 
@@ -150,6 +173,7 @@ impl ModelSpec {
         match (&self.key_env, &self.key_file) {
             (Some(name), _) => Some(KeyPlace::Variable(name)),
             (None, Some(path)) => Some(KeyPlace::File(path)),
+            (None, None) if !self.key_command.is_empty() => Some(KeyPlace::Command(&self.key_command)),
             (None, None) => self.usual_key().map(KeyPlace::Variable),
         }
     }
@@ -160,11 +184,6 @@ impl ModelSpec {
         let endpoint = self.endpoint.as_deref().unwrap_or_default();
         key.only_at.is_none_or(|at| endpoint.starts_with(at)).then_some(key.variable)
     }
-}
-
-/// The name under which the batches of a model are billed.
-pub fn billed_in_batches(model: &str) -> String {
-    format!("{model} in batches")
 }
 
 /// Largest size that is accepted in a name, in billions of parameters.
@@ -198,25 +217,10 @@ mod tests {
         assert_eq!(model.billed_as(), None);
         model.connector = Connector::OpenaiCompatible;
         assert_eq!(model.billed_as().as_deref(), Some("gpt-4o"));
-        model.mode = CallMode::Batch;
-        assert_eq!(model.billed_as().as_deref(), Some("gpt-4o in batches"));
-    }
-
-    #[test]
-    fn batches_are_for_the_providers_that_take_them() {
-        let takes = |connector, endpoint: Option<&str>| {
-            let mut model = ModelSpec::new("m", connector);
-            model.endpoint = endpoint.map(str::to_owned);
-            model.takes_batches()
-        };
-        assert!(takes(Connector::Anthropic, None) && takes(Connector::Anthropic, Some("http://gateway")));
-        for openai in ["https://api.openai.com/v1", "https://api.openai.com"] {
-            assert!(takes(Connector::OpenaiCompatible, Some(openai)), "{openai}");
-        }
-        for other in [None, Some("http://10.0.0.1:8000/v1"), Some("https://api.openai.com.example.org/v1")] {
-            assert!(!takes(Connector::OpenaiCompatible, other), "{other:?}");
-        }
-        assert!(!takes(Connector::Gemini, None) && !takes(Connector::Simulated, None));
+        model.endpoint = Some("https://API.openai.com:443/v1".to_owned());
+        assert_eq!(model.billed_as().as_deref(), Some("gpt-4o at api.openai.com"));
+        model = ModelSpec::new("claude", Connector::Anthropic);
+        assert_eq!(model.billed_as().as_deref(), Some("claude at api.anthropic.com"));
     }
 
     #[test]

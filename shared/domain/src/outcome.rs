@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cut_text::ShortMessage;
+use crate::record::bounded::BoundedScores;
 use crate::{Infos, Scores};
 
 /// The end of a dialogue.
@@ -41,10 +43,10 @@ pub enum Outcome {
 #[derive(Deserialize)]
 struct OutcomeJson {
     state: OutcomeState,
-    scores: Option<Scores>,
+    scores: Option<BoundedScores>,
     cause: Option<FailureCause>,
     infos: Option<Infos>,
-    message: Option<String>,
+    message: Option<ShortMessage>,
 }
 
 #[derive(Deserialize)]
@@ -65,15 +67,15 @@ impl TryFrom<OutcomeJson> for Outcome {
         let OutcomeJson { state, scores, cause, infos, message } = json;
         Ok(match state {
             OutcomeState::Scored => {
-                Self::Scored { scores: given(scores, "scores")?, infos: given(infos, "infos")? }
+                Self::Scored { scores: given(scores, "scores")?.0, infos: given(infos, "infos")? }
             }
             OutcomeState::Unscored => Self::Unscored {
                 cause: given(cause, "cause")?,
                 infos: given(infos, "infos")?,
-                message: given(message, "message")?,
+                message: given(message, "message")?.0,
             },
             OutcomeState::Failed => {
-                Self::Failed { cause: given(cause, "cause")?, message: given(message, "message")? }
+                Self::Failed { cause: given(cause, "cause")?, message: given(message, "message")?.0 }
             }
         })
     }

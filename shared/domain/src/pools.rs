@@ -95,6 +95,9 @@ pub struct PoolState {
     /// For how many seconds the server has been loading that began first; `None` if none is.
     #[serde(default)]
     pub loading_s: Option<u64>,
+    /// Why a server of it does not start, in the words of Kubernetes; `None` if nothing is known to keep one.
+    #[serde(default)]
+    pub not_starting: Option<String>,
 }
 
 impl PoolState {
@@ -121,9 +124,16 @@ impl PoolState {
             Some(until) => format!("{} until {until:.0}", wait.why.words()),
             None => wait.why.words().to_owned(),
         });
-        let given_up = self.is_given_up.then(|| WaitReason::GivenUp.words().to_owned());
+        let given_up = self.is_given_up.then(|| match self.servers.is_empty() {
+            true => WaitReason::GivenUp.words().to_owned(),
+            false => "gets no further server".to_owned(),
+        });
         let told: Vec<String> = doing.chain(wait.or(given_up)).collect();
-        if told.is_empty() { "no server".to_owned() } else { told.join(", ") }
+        let told = if told.is_empty() { "no server".to_owned() } else { told.join(", ") };
+        match &self.not_starting {
+            Some(why) => format!("{told}; does not start: {why}"),
+            None => told,
+        }
     }
 }
 
@@ -163,6 +173,7 @@ mod tests {
             gpu_hours: UsageHours::default(),
             load_s: 1200,
             loading_s: None,
+            not_starting: None,
         };
         assert_eq!(state(&[], None, false).words(), "no server");
         let busy = state(&[doing(ServerStage::Loading, 1), doing(ServerStage::Serving, 2)], None, false);
@@ -174,5 +185,10 @@ mod tests {
         assert_eq!(waiting.words(), "waits for GPUs until 2023-11-14T22:13:20Z");
         assert_eq!(state(&[], None, true).words(), "was given up");
         assert_eq!(state(&[], wait(WaitReason::GivenUp, None), true).words(), "was given up");
+        let one = state(&[doing(ServerStage::Serving, 1)], None, true);
+        assert_eq!(one.words(), "1 serving, gets no further server");
+        let not_starting = Some("Unschedulable: 0/2 nodes are available".to_owned());
+        let queued = PoolState { not_starting, ..state(&[doing(ServerStage::Queued, 1)], None, false) };
+        assert_eq!(queued.words(), "1 queued; does not start: Unschedulable: 0/2 nodes are available");
     }
 }

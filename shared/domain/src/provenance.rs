@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
+use crate::cut_text::optional_name;
 use crate::ids::ModelLabel;
 
 /// Everything besides the texts that is needed to understand a record years later.
@@ -50,9 +51,6 @@ pub struct MadeAt {
     /// The revision of these weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// How the server answered the canary prompts when it was loaded: a [`CanaryPrint`](crate::CanaryPrint).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub canary: Option<String>,
     /// The kind of GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
@@ -82,7 +80,6 @@ impl MadeAt {
             server_image: text(self.server_image),
             weights: text(self.weights),
             revision: text(self.revision),
-            canary: text(self.canary),
             gpu: text(self.gpu),
             gpus: self.gpus.filter(|gpus| *gpus > 0),
             node: text(self.node),
@@ -104,7 +101,6 @@ impl MadeAt {
             ("server command", text(&self.server_command)),
             ("weights", text(&self.weights)),
             ("revision", text(&self.revision)),
-            ("canary answers", text(&self.canary)),
             ("GPUs", gpus),
             ("node", text(&self.node)),
         ]
@@ -147,14 +143,20 @@ pub struct ModelProvenance {
     /// The name asked for.
     pub requested: String,
     /// The model name in the server's answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_name", skip_serializing_if = "Option::is_none")]
     pub reported: Option<String>,
     /// The server's fingerprint of its build and configuration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_name", skip_serializing_if = "Option::is_none")]
     pub system_fingerprint: Option<String>,
     /// Its address; never with a key in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// How requests were changed because the server refused them as they were, such as `without seed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adapted: Vec<String>,
+    /// The limit of tokens of its last answer, where it is not the one of the configuration: the default, or what the context left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
 }
 
 #[cfg(test)]

@@ -42,17 +42,6 @@ pub struct Provider {
     pub offers: &'static [Ask],
     /// How many dialogues a server takes at once, where a configuration does not say so.
     pub in_flight: InFlightBounds,
-    /// Where whole batches of questions can be asked.
-    pub batches: BatchesAt,
-}
-
-/// The addresses of a connector that take whole batches of questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchesAt {
-    Nowhere,
-    Anywhere,
-    /// Those that begin so.
-    Only(&'static str),
 }
 
 /// Where the models of a connector answer.
@@ -114,7 +103,6 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
         usual_key: Some(UsualKey { variable: "OPENAI_API_KEY", only_at: Some("https://api.openai.com/") }),
         offers: &Ask::ALL,
         in_flight: InFlightBounds::OWN_SERVER,
-        batches: BatchesAt::Only("https://api.openai.com/"),
     },
     Provider {
         connector: Connector::Anthropic,
@@ -122,7 +110,6 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
         usual_key: Some(UsualKey { variable: "ANTHROPIC_API_KEY", only_at: None }),
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::RATE_LIMITED,
-        batches: BatchesAt::Anywhere,
     },
     Provider {
         connector: Connector::Gemini,
@@ -130,7 +117,6 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
         usual_key: Some(UsualKey { variable: "GEMINI_API_KEY", only_at: None }),
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::RATE_LIMITED,
-        batches: BatchesAt::Nowhere,
     },
     Provider {
         connector: Connector::Simulated,
@@ -138,7 +124,6 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
         usual_key: None,
         offers: &Ask::ALL,
         in_flight: InFlightBounds::fixed(64),
-        batches: BatchesAt::Nowhere,
     },
     Provider {
         connector: Connector::Replay,
@@ -146,7 +131,6 @@ pub static PROVIDERS: [Provider; Connector::ALL.len()] = [
         usual_key: None,
         offers: &[Ask::Chat],
         in_flight: InFlightBounds::fixed(64),
-        batches: BatchesAt::Nowhere,
     },
 ];
 

@@ -208,10 +208,11 @@ impl Reach {
 /// # Errors
 /// The field that does.
 pub fn points_nowhere(spec: &ModelSpec) -> Result<(), Denied> {
-    match (&spec.key_env, &spec.key_file) {
-        (Some(_), _) => Err(Denied::Points("key_env")),
-        (_, Some(_)) => Err(Denied::Points("key_file")),
-        (None, None) => Ok(()),
+    match (&spec.key_env, &spec.key_file, spec.key_command.is_empty()) {
+        (Some(_), _, _) => Err(Denied::Points("key_env")),
+        (_, Some(_), _) => Err(Denied::Points("key_file")),
+        (None, None, false) => Err(Denied::Points("key_command")),
+        (None, None, true) => Ok(()),
     }
 }
 
@@ -326,9 +327,13 @@ mod tests {
 
     #[test]
     fn nobody_points_into_a_workers_machine() {
-        for field in ["key_env", "key_file"] {
+        for (field, value) in [
+            ("key_env", serde_json::json!("HOME")),
+            ("key_file", serde_json::json!("/etc/hostname")),
+            ("key_command", serde_json::json!(["id"])),
+        ] {
             let mut json = serde_json::json!({"label": "m", "connector": "anthropic"});
-            json[field] = "/etc/hostname".into();
+            json[field] = value;
             let denied = reach().permits(&spec(json), Some("http://127.0.0.1:1")).unwrap_err();
             assert_eq!(denied, Denied::Points(field));
         }

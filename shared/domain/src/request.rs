@@ -3,18 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-named! {
-    /// How the questions to a model are sent.
-    #[derive(Default)]
-    pub enum CallMode {
-        /// One by one, each answered at once.
-        #[default]
-        Online = "online",
-        /// Many together, answered within a day at half the price.
-        Batch = "batch",
-    }
-}
-
 /// What requests for a model carry beside texts and sampling. Part of the identity of a judge's questions: other settings, other
 /// verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +23,57 @@ pub struct RequestSettings {
     /// Further fields of the request body, such as `chat_template_kwargs`, sent as they are.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra_body: Map<String, Value>,
+}
+
+/// What a model puts around its thoughts, if it writes them into its answers: `"off"`, or a table of two markers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReasoningMarksJson", into = "ReasoningMarksJson")]
+pub enum ReasoningMarks {
+    /// Answers are scored as they are.
+    Off,
+    Between {
+        open: String,
+        close: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum ReasoningMarksJson {
+    Word(String),
+    Marks(MarksJson),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MarksJson {
+    open: String,
+    close: String,
+}
+
+impl TryFrom<ReasoningMarksJson> for ReasoningMarks {
+    type Error = &'static str;
+
+    fn try_from(json: ReasoningMarksJson) -> Result<Self, Self::Error> {
+        match json {
+            ReasoningMarksJson::Word(word) if word == "off" => Ok(Self::Off),
+            ReasoningMarksJson::Marks(MarksJson { open, close }) if !open.is_empty() && !close.is_empty() => {
+                Ok(Self::Between { open, close })
+            }
+            ReasoningMarksJson::Word(_) | ReasoningMarksJson::Marks(_) => {
+                Err("`reasoning` is \"off\" or { open = \"…\", close = \"…\" }")
+            }
+        }
+    }
+}
+
+impl From<ReasoningMarks> for ReasoningMarksJson {
+    fn from(marks: ReasoningMarks) -> Self {
+        match marks {
+            ReasoningMarks::Off => Self::Word("off".to_owned()),
+            ReasoningMarks::Between { open, close } => Self::Marks(MarksJson { open, close }),
+        }
+    }
 }
 
 /// Whether a setting may be left out when it is written.

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialogue::Round;
+use crate::dialogue::{FailedCall, Round};
 
 /// Sums over dialogues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +30,19 @@ pub struct ModelUsage {
 
 impl ModelUsage {
     /// What a dialogue of these rounds used; `failed_calls` are those of a round that never got its answer.
-    pub fn of_dialogue<'a>(rounds: impl IntoIterator<Item = &'a Round>, failed_calls: usize) -> Self {
-        let mut used = Self { failed_calls: failed_calls as u64, ..Self::default() };
+    pub fn of_dialogue<'a>(
+        rounds: impl IntoIterator<Item = &'a Round>,
+        failed_calls: impl IntoIterator<Item = &'a FailedCall>,
+    ) -> Self {
+        let (mut used, mut thrown_away) = (Self::default(), Self::default());
+        for call in failed_calls {
+            used.failed_calls += 1;
+            thrown_away.discarded(&call.usage);
+        }
         let mut counts_all = true;
         for round in rounds {
             let usage = &round.answer.usage;
+            round.failed_calls.iter().for_each(|call| thrown_away.discarded(&call.usage));
             counts_all &= used.answered(
                 usage,
                 round.answered_at.duration_since(round.prompted_at).as_millis(),
@@ -42,18 +50,32 @@ impl ModelUsage {
             );
         }
         used.end(counts_all);
+        used += &thrown_away;
         used
+    }
+
+    /// Adds the tokens of an answer that was thrown away: they were paid, too.
+    pub fn discarded(&mut self, usage: &crate::Usage) {
+        *self += &Self {
+            prompt_tokens: usage.prompt_tokens.unwrap_or_default(),
+            cached_tokens: usage.cached_tokens.unwrap_or_default(),
+            completion_tokens: usage.completion_tokens.unwrap_or_default(),
+            ..Self::default()
+        };
     }
 
     /// Adds a round of the one dialogue that this is about; returns whether its server counted its tokens.
     pub fn answered(&mut self, usage: &crate::Usage, took_ms: i128, failed_calls: usize) -> bool {
-        self.answers += 1;
-        // A clock that was set back gives nothing.
-        self.answer_ms += u64::try_from(took_ms).unwrap_or_default();
-        self.failed_calls += failed_calls as u64;
-        self.prompt_tokens += usage.prompt_tokens.unwrap_or_default();
-        self.cached_tokens += usage.cached_tokens.unwrap_or_default();
-        self.completion_tokens += usage.completion_tokens.unwrap_or_default();
+        *self += &Self {
+            answers: 1,
+            // A clock that was set back gives nothing.
+            answer_ms: u64::try_from(took_ms).unwrap_or_default(),
+            failed_calls: failed_calls as u64,
+            prompt_tokens: usage.prompt_tokens.unwrap_or_default(),
+            cached_tokens: usage.cached_tokens.unwrap_or_default(),
+            completion_tokens: usage.completion_tokens.unwrap_or_default(),
+            ..Self::default()
+        };
         usage.prompt_tokens.is_some() && usage.completion_tokens.is_some()
     }
 
@@ -141,5 +163,18 @@ mod tests {
         assert_eq!(all.seconds_per_answer(), Some(1.5));
         all -= &part;
         assert_eq!(all, whole);
+    }
+
+    #[test]
+    fn no_count_of_a_server_is_too_large_for_a_sum() {
+        let most = usage(Some(u64::MAX), Some(u64::MAX));
+        let used = dialogue(&[most, most]);
+        assert_eq!((used.prompt_tokens, used.completion_tokens), (u64::MAX, u64::MAX));
+        let read: Usage = serde_json::from_str(
+            r#"{"prompt_tokens": 18446744073709551615, "completion_tokens": 1099511627776, "cached_tokens": null}"#,
+        )
+        .unwrap();
+        let told = Usage { completion_tokens: Some(1 << 40), ..Usage::default() };
+        assert_eq!((read, Usage { prompt_tokens: Some(u64::MAX), ..told }.plausible()), (told, told));
     }
 }
