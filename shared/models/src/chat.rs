@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
+use domain::cut_text::ShortName;
+use domain::{Answer, DialogueKey, FinishReason, Message, ModelProvenance, Sampling};
 
 use crate::error::CallError;
 use crate::progress::Progress;
+use crate::secret::{Secret, scrub_with};
 
 /// Maximum size of an answer, without reasoning, in bytes. No model's context holds as much. A longer text is cut
 /// here with the finish reason [`ANSWER_TOO_LARGE`], so that a runaway server costs bounded memory and its answer
@@ -15,6 +17,9 @@ pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Text of [`domain::FinishReason::Other`] for an answer cut at [`ANSWER_BYTES_MAX`].
 pub const ANSWER_TOO_LARGE: &str = "answer_too_large";
+
+/// Maximum length of an unknown finish reason, in characters.
+const FINISH_REASON_CHARS_MAX: usize = 64;
 
 /// A model that answers conversations.
 ///
@@ -42,7 +47,7 @@ pub struct ChatRequest {
     pub sampling: Sampling,
     /// Sampling seed, sent if the API has one; below 2^53.
     pub seed: Option<u64>,
-    /// Maximum duration of this call, from the request to the last token.
+    /// How long this call may take at most, from the request to the last token; its model may have narrower limits.
     pub deadline: Duration,
     /// The dialogue. [`crate::replay`] looks answers up by it, and it makes back-off delays reproducible.
     pub key: DialogueKey,
@@ -50,9 +55,6 @@ pub struct ChatRequest {
     pub round: u32,
     /// The state of the dialogue's latest call, which the connector keeps up to date.
     pub progress: Progress,
-    /// The span that the call belongs to, as the header `traceparent` names it; `None` if nobody traces. Sent to servers of
-    /// one's own, not to providers.
-    pub traceparent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -65,12 +67,58 @@ pub struct ChatReply {
     pub system_fingerprint: Option<String>,
     /// Time from the request to the first token, if the answer was streamed.
     pub first_token: Option<Duration>,
+    /// How the request was changed because the server refused it as it was, for the record.
+    pub adapted: Vec<String>,
+    /// The limit of tokens that was sent, where it is not the one of the configuration.
+    pub max_tokens: Option<u32>,
 }
 
 impl ChatReply {
+    /// The same, with the limit of tokens that was sent.
+    pub(crate) fn limited(self, sampling: &Sampling, sent: u32) -> Self {
+        Self { max_tokens: (sampling.max_tokens != Some(sent)).then_some(sent), ..self }
+    }
+
+    /// What a server said in answer to a question, once it is parsed and put together: the key is removed from all its
+    /// texts, the finish reason shortened, and a count of tokens that cannot be is none.
+    pub(crate) fn said(
+        answer: Answer,
+        model: Option<String>,
+        fingerprint: Option<String>,
+        key: Option<&Secret>,
+    ) -> Self {
+        let scrub = |text: String| scrub_with(key, &text).into_owned();
+        let scrub_answer = |text: String| match key {
+            Some(key) => key.scrub_answer(&text).into_owned(),
+            None => text,
+        };
+        let finish_reason = answer.finish_reason.map(|reason| match reason {
+            FinishReason::Other(word) => {
+                FinishReason::Other(scrub(word).chars().take(FINISH_REASON_CHARS_MAX).collect())
+            }
+            known => known,
+        });
+        let answer = Answer {
+            text: scrub_answer(answer.text),
+            reasoning: answer.reasoning.map(scrub_answer),
+            finish_reason,
+            usage: answer.usage.plausible(),
+            oddities: answer.oddities,
+        };
+        let (reported_model, system_fingerprint) = (model.map(scrub), fingerprint.map(scrub));
+        Self { answer, reported_model, system_fingerprint, ..Self::text("") }
+    }
+
     /// A reply with nothing but a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { answer: Answer::text(text), reported_model: None, system_fingerprint: None, first_token: None }
+        Self {
+            answer: Answer::text(text),
+            reported_model: None,
+            system_fingerprint: None,
+            first_token: None,
+            adapted: Vec::new(),
+            max_tokens: None,
+        }
     }
 }
 
@@ -88,17 +136,21 @@ pub struct ModelIdentity {
 impl ModelIdentity {
     /// The provenance that a record stores for this reply.
     pub fn provenance(&self, reply: &ChatReply) -> ModelProvenance {
-        self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref())
+        let known = self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref());
+        ModelProvenance { adapted: reply.adapted.clone(), max_tokens: reply.max_tokens, ..known }
     }
 
     /// As [`provenance`](Self::provenance), for any kind of reply, from what the server reported in it.
     pub fn provenance_of(&self, reported: Option<&str>, system_fingerprint: Option<&str>) -> ModelProvenance {
+        let name = |text: &str| ShortName::from(text).0;
         ModelProvenance {
             connector: self.connector.to_owned(),
             requested: self.requested.clone(),
-            reported: reported.map(str::to_owned),
-            system_fingerprint: system_fingerprint.map(str::to_owned),
+            reported: reported.map(name),
+            system_fingerprint: system_fingerprint.map(name),
             endpoint: self.endpoint.clone(),
+            adapted: Vec::new(),
+            max_tokens: None,
         }
     }
 }
@@ -127,7 +179,6 @@ pub(crate) mod tests {
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 3 },
             round: 0,
             progress: Progress::default(),
-            traceparent: None,
         }
     }
 

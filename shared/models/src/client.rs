@@ -1,5 +1,5 @@
 //! Makes every HTTP client of this program: for model servers and their metrics, knowledge graphs, collectors of
-//! traces, notifications, Kubernetes.
+//! notifications, Kubernetes.
 //!
 //! No client follows redirects, and none connects to an address that is [never
 //! contacted](domain::reach::never_asked_at): otherwise a server could send this machine, with its keys, to any other
@@ -8,12 +8,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::cut_text::ShortMessage;
 use domain::reach::{is_loopback_host, never_asked};
 use domain::text::with_causes;
 use reqwest::header::LOCATION;
 use reqwest::{Certificate, Client, Response, Url, redirect};
 
-use crate::error::{SetupError, one_line};
+use crate::error::SetupError;
 use crate::resolve::GuardedResolver;
 
 /// Connect timeout, in seconds. Long enough for two retransmissions of a lost SYN packet.
@@ -128,7 +129,7 @@ pub fn redirect_place(answer: &Response) -> Option<Url> {
 
 /// The message about a redirect: its target, and what to do. One line of bounded length.
 pub fn redirect_words(place: &Url) -> String {
-    one_line(&all_words(place))
+    ShortMessage::from(&*all_words(place)).0
 }
 
 /// As [`redirect_words`], at any length. For texts from which keys will be removed: a shortened key would not be found.
@@ -155,7 +156,7 @@ mod tests {
         let place = Url::parse(&format!("http://h/{}", "x".repeat(10_000))).unwrap();
         let words = redirect_words(&place);
         assert!(
-            words.contains("http://h/xxx") && words.len() <= crate::CallError::MESSAGE_BYTES_MAX,
+            words.contains("http://h/xxx") && words.len() <= domain::cut_text::MESSAGE_BYTES_MAX,
             "{words}"
         );
     }

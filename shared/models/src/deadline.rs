@@ -5,45 +5,47 @@
 
 use std::time::Duration;
 
-use domain::{FailureCause, RetryAdvice};
+use domain::{FailureCause, HumanDuration, ModelLabel, RetryAdvice, TimeLimits};
 use tokio::time::Instant;
 
 use crate::error::CallError;
 
-/// How long a stream may be silent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StallLimits {
-    /// From the request to the first token. A full server queues requests, so this is long.
-    pub first_token: Duration,
-    /// Between two tokens.
-    pub next_token: Duration,
-}
-
-impl Default for StallLimits {
-    fn default() -> Self {
-        Self { first_token: Duration::from_secs(300), next_token: Duration::from_secs(60) }
-    }
-}
-
 /// The deadlines of one call. A plain state machine that takes the time as an argument.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CallClock {
     started: Instant,
     total: Duration,
-    stall: Option<StallLimits>,
+    of_model: Option<OfModel>,
     first_token: Option<Instant>,
     last_token: Option<Instant>,
 }
 
+/// The limits of a model, and what is left of them.
+#[derive(Clone, Debug)]
+struct OfModel {
+    limits: TimeLimits,
+    label: ModelLabel,
+    streams: bool,
+}
+
 impl CallClock {
-    /// A call that starts now and streams.
-    pub fn streaming(now: Instant, total: Duration, stall: StallLimits) -> Self {
-        Self { started: now, total, stall: Some(stall), first_token: None, last_token: None }
+    /// A call of a model that starts now, with the limits of the model and what is left of its dialogue's time. Of an answer
+    /// that is not streamed, progress is invisible.
+    pub fn of_model(
+        now: Instant,
+        limits: TimeLimits,
+        label: &ModelLabel,
+        left: Duration,
+        streams: bool,
+    ) -> Self {
+        let of_model = Some(OfModel { limits, label: label.clone(), streams });
+        Self { of_model, ..Self::whole(now, limits.call().min(left)) }
     }
 
-    /// A call that starts now and does not stream: its progress is invisible.
+    /// A call that starts now, and asks no model anything.
     pub fn whole(now: Instant, total: Duration) -> Self {
-        Self { started: now, total, stall: None, first_token: None, last_token: None }
+        // Without the cap, adding a far limit to the clock could overflow.
+        Self { started: now, total: total.min(FOREVER), of_model: None, first_token: None, last_token: None }
     }
 
     /// A token arrived.
@@ -59,13 +61,13 @@ impl CallClock {
 
     /// When to give up, unless a token arrives before.
     pub fn limit(&self) -> Instant {
-        // Without the cap, adding a far limit to the clock could overflow.
-        let end = self.started + self.total.min(FOREVER);
-        match (self.stall, self.last_token) {
-            (None, _) => end,
-            (Some(stall), None) => end.min(self.started + stall.first_token.min(FOREVER)),
-            (Some(stall), Some(last)) => end.min(last + stall.next_token.min(FOREVER)),
-        }
+        let silence = match (&self.of_model, self.last_token) {
+            (Some(OfModel { limits, streams: true, .. }), None) => Some(self.started + limits.first_token()),
+            (Some(OfModel { limits, streams: true, .. }), Some(last)) => Some(last + limits.between_tokens()),
+            _ => None,
+        };
+        let end = self.started + self.total;
+        silence.map_or(end, |silence| silence.min(end))
     }
 
     /// The error for a call that reached its [`CallClock::limit`].
@@ -73,23 +75,28 @@ impl CallClock {
     /// A stall is the server's fault and worth a retry. A model that was still writing when the total time was up
     /// would do so again.
     pub fn timeout(&self) -> CallError {
-        let end = self.started + self.total.min(FOREVER);
-        let total = self.total.as_secs_f64();
-        let (retry, message) = match (self.stall, self.last_token) {
-            (Some(_), Some(_)) if self.limit() == end => {
-                (RetryAdvice::No, format!("the answer was not complete after {total} s"))
+        let is_end = self.limit() == self.started + self.total;
+        let (retry, what, limit, name) = match (&self.of_model, self.last_token) {
+            (Some(model), Some(_)) if !is_end => (
+                RetryAdvice::Transient,
+                "the stream stalled: no token for",
+                model.limits.between_tokens(),
+                "between_tokens",
+            ),
+            (Some(model), None) if !is_end => {
+                (RetryAdvice::Transient, "no first token within", model.limits.first_token(), "first_token")
             }
-            (Some(stall), Some(_)) => (
-                RetryAdvice::Transient,
-                format!("the stream stalled: no token for {} s", stall.next_token.as_secs_f64()),
-            ),
-            (Some(stall), None) if self.limit() < end => (
-                RetryAdvice::Transient,
-                format!("no token within {} s of the request", stall.first_token.as_secs_f64()),
-            ),
-            _ => (RetryAdvice::Transient, format!("no answer within {total} s")),
+            (_, Some(_)) => (RetryAdvice::No, "the answer was not complete after", self.total, "call"),
+            (_, None) => (RetryAdvice::Transient, "no answer within", self.total, "call"),
         };
-        CallError::new(FailureCause::Timeout, retry, message)
+        let named = match &self.of_model {
+            None => String::new(),
+            Some(OfModel { limits, .. }) if is_end && self.total < limits.call() => {
+                ", which was left of the dialogue's time".to_owned()
+            }
+            Some(OfModel { label, .. }) => format!(" (`time_limits.{name}` of model {label})"),
+        };
+        CallError::new(FailureCause::Timeout, retry, format!("{what} {}{named}", HumanDuration(limit)))
     }
 
     /// Runs `work` until the limit.
@@ -108,35 +115,52 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 mod tests {
     use super::*;
 
-    const STALL: StallLimits =
-        StallLimits { first_token: Duration::from_secs(30), next_token: Duration::from_secs(5) };
-
     fn secs(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
+    }
+
+    fn limits() -> TimeLimits {
+        serde_json::from_str(r#"{"first_token": "30s", "between_tokens": "5s", "call": "1m"}"#).unwrap()
+    }
+
+    fn clock(now: Instant, left: Duration, streams: bool) -> CallClock {
+        CallClock::of_model(now, limits(), &"m".into(), left, streams)
     }
 
     #[test]
     fn each_token_moves_the_limit_until_the_whole_time_is_up() {
         let start = Instant::now();
-        let mut clock = CallClock::streaming(start, secs(60), STALL);
+        let mut clock = clock(start, Duration::MAX, true);
         assert_eq!(clock.limit(), start + secs(30));
-        assert!(clock.timeout().message.contains("no token within 30 s"));
+        assert_eq!(
+            clock.timeout().message,
+            "no first token within 30s (`time_limits.first_token` of model m)"
+        );
         clock.token(start + secs(29));
         assert_eq!(clock.limit(), start + secs(34));
-        assert!(clock.timeout().message.contains("stalled"));
-        assert_eq!(clock.timeout().retry, RetryAdvice::Transient);
+        let stalled = clock.timeout();
+        assert!(stalled.message.contains("no token for 5s (`time_limits.between_tokens`"), "{stalled}");
+        assert_eq!(stalled.retry, RetryAdvice::Transient);
         clock.token(start + secs(58));
         assert_eq!(clock.limit(), start + secs(60));
-        assert_eq!(clock.timeout().retry, RetryAdvice::No);
+        let ended = clock.timeout();
+        assert_eq!(ended.message, "the answer was not complete after 1m (`time_limits.call` of model m)");
+        assert_eq!(ended.retry, RetryAdvice::No);
     }
 
     #[test]
     fn without_a_stream_only_the_whole_time_counts() {
         let start = Instant::now();
-        let clock = CallClock::whole(start, secs(60));
-        assert_eq!(clock.limit(), start + secs(60));
-        assert_eq!(clock.timeout().retry, RetryAdvice::Transient);
-        assert_eq!(clock.timeout().cause, FailureCause::Timeout);
+        let whole = clock(start, Duration::MAX, false);
+        assert_eq!(whole.limit(), start + secs(60));
+        assert_eq!(
+            (whole.timeout().cause, whole.timeout().retry),
+            (FailureCause::Timeout, RetryAdvice::Transient)
+        );
+        assert_eq!(whole.timeout().message, "no answer within 1m (`time_limits.call` of model m)");
+        let short = clock(start, secs(20), true);
+        assert_eq!(short.timeout().message, "no answer within 20s, which was left of the dialogue's time");
+        assert_eq!(CallClock::whole(start, secs(10)).timeout().message, "no answer within 10s");
         // Does not overflow.
         let _ = CallClock::whole(start, Duration::MAX).limit();
     }

@@ -21,8 +21,8 @@ pub(crate) struct ProviderDialect {
     pub request: fn(&str, &ChatRequest) -> Result<Vec<u8>, CallError>,
     /// Parses the body of a success.
     pub reply: fn(&[u8], &Secret) -> Result<ChatReply, CallError>,
-    /// Classifies an error status with its `Retry-After` and its body, without keys.
-    pub classify: fn(u16, Option<Duration>, &str) -> CallError,
+    /// Classifies an error status with its `Retry-After` and its body.
+    pub classify: fn(u16, Option<Duration>, &str, &Secret) -> CallError,
 }
 
 /// Refuses a request that sets one of the sampling fields that a provider's API lacks. Dropping the field silently would
@@ -58,6 +58,6 @@ pub(crate) fn answer(
     } else {
         finish_reason
     };
-    let (text, reasoning) = reasoning::split(text, Some(thoughts));
-    Answer { text, reasoning, finish_reason, usage }
+    let (text, reasoning) = reasoning::split(text, Some(thoughts), None);
+    Answer { text, reasoning, finish_reason, usage, oddities: Vec::new() }
 }

@@ -1,7 +1,11 @@
 //! Errors of model calls.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use domain::cut_text::ShortMessage;
 use domain::dialogue::FailedCall;
-use domain::{FailureCause, RetryAdvice};
+use domain::{FailureCause, RetryAdvice, Usage};
 use jiff::Timestamp;
 
 /// A failed call.
@@ -9,7 +13,7 @@ use jiff::Timestamp;
 #[error("{cause}: {}", self.in_words())]
 pub struct CallError {
     pub cause: FailureCause,
-    /// Message of the server or the network: one line, at most [`CallError::MESSAGE_BYTES_MAX`] bytes, without keys.
+    /// Message of the server or the network: one line, at most [`MESSAGE_BYTES_MAX`](domain::cut_text::MESSAGE_BYTES_MAX) bytes, without keys.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retry: RetryAdvice,
@@ -17,17 +21,37 @@ pub struct CallError {
     pub status: Option<u16>,
     /// The address that was asked, if the message alone does not explain the error.
     pub place: Option<String>,
+    /// What the server answered with a status of success, where that is no answer, or is thrown away.
+    pub bought: Option<Box<Bought>>,
+    /// How long until a quota that is used up is renewed, if the server says so.
+    pub renewed_in: Option<Duration>,
+}
+
+/// What was paid for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bought {
+    /// A number that stands for the answer: the next call that brings the same shows that a further one would, too.
+    pub digest: u64,
+    /// Its tokens, as far as the server counted them.
+    pub usage: Usage,
 }
 
 impl CallError {
-    /// Maximum size of a message, in bytes: enough for every known server message, too short for a web page.
-    pub const MESSAGE_BYTES_MAX: usize = 500;
+    /// Maximum size of what [`brief`](Self::brief) says, in bytes.
+    const BRIEF_BYTES_MAX: usize = 80;
 
     /// An error without a status. The message is shortened and stripped of control characters, because it is
-    /// untrusted and ends up in logs and on terminals. Remove keys before (see [`crate::secret::Secret::scrub`]): a
-    /// shortened key could no longer be found.
+    /// untrusted and ends up in logs and on terminals. What a server says is no such message: see `http::said`.
     pub fn new(cause: FailureCause, retry: RetryAdvice, message: impl AsRef<str>) -> Self {
-        Self { cause, message: one_line(message.as_ref()), retry, status: None, place: None }
+        Self {
+            cause,
+            message: ShortMessage::from(message.as_ref()).0,
+            retry,
+            status: None,
+            place: None,
+            bought: None,
+            renewed_in: None,
+        }
     }
 
     /// Adds the HTTP status.
@@ -36,12 +60,34 @@ impl CallError {
         self
     }
 
+    /// Adds what was paid for nothing.
+    pub(crate) fn for_nothing(mut self, answer: impl Hash, usage: Usage) -> Self {
+        self.bought = Some(Box::new(Bought { digest: digest(answer), usage }));
+        self
+    }
+
+    /// The same, after an answer that took these tokens.
+    pub fn in_vain(self, usage: Usage) -> Self {
+        let said = self.message.clone();
+        self.for_nothing(said, usage)
+    }
+
+    /// Adds when the quota is renewed.
+    pub(crate) fn resetting_in(mut self, wait: Option<Duration>) -> Self {
+        let at = wait.and_then(|wait| Some((wait, domain::machine::now().checked_add(wait).ok()?)));
+        if let Some((wait, at)) = at {
+            self.renewed_in = Some(wait);
+            self.message = ShortMessage::from(&*format!("{}; renewed at {at:.0}", self.message)).0;
+        }
+        self
+    }
+
     /// Adds the address that was asked, if it helps to explain the error: the server sent no message, or knows no
     /// such route.
     pub fn asked_at(mut self, url: &str) -> Self {
         let no_route = matches!(self.status, Some(404 | 405)) && self.cause == FailureCause::BadRequest;
         if self.message.is_empty() || no_route {
-            self.place = Some(one_line(url));
+            self.place = Some(ShortMessage::from(url).0);
         }
         self
     }
@@ -58,14 +104,33 @@ impl CallError {
         }
     }
 
+    /// The failure in a few words, none of them the server's: for lines that say what calls wait for.
+    pub fn brief(&self) -> String {
+        match (self.cause, self.status) {
+            (cause, Some(status)) => format!("{cause} (HTTP {status})"),
+            (FailureCause::Connection, None) => {
+                // The last cause of a chain, without its number.
+                let last = self.message.rsplit(": ").next().unwrap_or_default();
+                let words = last.split(" (os error").next().unwrap_or_default().to_lowercase();
+                domain::text::one_line(&words, Self::BRIEF_BYTES_MAX)
+            }
+            (cause, None) => cause.to_string(),
+        }
+    }
+
     /// Adds the part of the work that failed, such as a route or one of several inputs.
     pub(crate) fn about(self, part: &str) -> Self {
-        Self { message: one_line(&format!("{part}: {}", self.message)), ..self }
+        Self { message: ShortMessage::from(&*format!("{part}: {}", self.message)).0, ..self }
     }
 
     /// The form in which a record stores this attempt.
     pub fn to_failed_call(&self, at: Timestamp) -> FailedCall {
-        FailedCall { at, cause: self.cause, message: self.in_words() }
+        FailedCall {
+            at,
+            cause: self.cause,
+            message: ShortMessage::from(&*self.in_words()).0,
+            usage: self.bought.as_ref().map_or_else(Usage::default, |bought| bought.usage),
+        }
     }
 }
 
@@ -90,21 +155,43 @@ pub enum SetupError {
     Client(String),
 }
 
-/// Makes the text one line of bounded length.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len().min(CallError::MESSAGE_BYTES_MAX));
-    for c in text.trim().chars() {
-        if line.len() + c.len_utf8() > CallError::MESSAGE_BYTES_MAX - '…'.len_utf8() {
-            line.push('…');
-            break;
+/// The text without what differs between messages that say the same: numbers, words with digits in them, quoted parts.
+pub fn blanked(text: &str) -> String {
+    let mut blank = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let after = &rest[first.len_utf8()..];
+        if matches!(first, '"' | '\'' | '`')
+            && let Some(end) = after.find(first)
+        {
+            blank.push_str("''");
+            rest = &after[end + first.len_utf8()..];
+        } else if first.is_alphanumeric() {
+            // Also an apostrophe within a word, which is no quote, and all of a number such as a UUID, whose parts may lack digits.
+            let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '.' | '-');
+            let end = rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len());
+            let (word, beyond) = rest.split_at(end);
+            blank.push_str(if word.contains(|c: char| c.is_numeric()) { "#" } else { word });
+            rest = beyond;
+        } else {
+            blank.push(first);
+            rest = after;
         }
-        line.push(if c.is_control() { ' ' } else { c });
     }
-    line
+    blank
+}
+
+/// A number that stands for a value within this process.
+fn digest(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::cut_text::MESSAGE_BYTES_MAX;
+
     use super::*;
 
     #[test]
@@ -112,8 +199,22 @@ mod tests {
         let error = CallError::new(FailureCause::Server, RetryAdvice::No, "a\nb\u{1b}[31m ");
         assert_eq!(error.message, "a b [31m");
         let long = CallError::new(FailureCause::Server, RetryAdvice::No, "é".repeat(10_000));
-        assert!(long.message.len() <= CallError::MESSAGE_BYTES_MAX);
+        assert!(long.message.len() <= MESSAGE_BYTES_MAX);
         assert!(long.message.ends_with('…'));
+    }
+
+    #[test]
+    fn messages_that_differ_in_numbers_and_quotes_say_the_same() {
+        let input = |seed: u64| format!("`seed` {seed} isn't known: 'x{seed}' in req-a{seed}f, field 'a'");
+        assert_eq!(blanked(&input(17)), blanked(&input(5_123_456_789)));
+        let request = |id: &str| blanked(&format!("it is refused (request {id}); try it-self"));
+        assert_eq!(
+            request("0b1c-feed-42aa"),
+            request("deaf-0000-beef"),
+            "a part of a UUID may have letters alone"
+        );
+        assert_eq!(blanked("isn't 4.5 of \"a\" 'b"), "isn't # of '' 'b");
+        assert_ne!(blanked("field seed"), blanked("field stop"));
     }
 
     #[test]

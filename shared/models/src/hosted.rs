@@ -1,6 +1,7 @@
 //! Hosted providers with an API of their own. One client serves all; what differs between them is a
 //! [`ProviderDialect`].
 
+use domain::TimeLimits;
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
@@ -10,7 +11,7 @@ use crate::dialect::ProviderDialect;
 use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::secret::Secret;
-use crate::{anthropic, gemini};
+use crate::{anthropic, gemini, stops};
 
 /// Configuration of a hosted model.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub struct HostedConfig {
     pub model: String,
     /// The account's key.
     pub key: Secret,
+    pub time_limits: TimeLimits,
 }
 
 /// A hosted model. Answers are not streamed.
@@ -31,6 +33,7 @@ pub struct Hosted {
     key: Secret,
     identity: ModelIdentity,
     route: Route,
+    time_limits: TimeLimits,
 }
 
 impl Hosted {
@@ -55,7 +58,7 @@ impl Hosted {
         config: HostedConfig,
         http: &HttpClient,
     ) -> Result<Self, SetupError> {
-        let HostedConfig { endpoint, model, key } = config;
+        let HostedConfig { endpoint, model, key, time_limits } = config;
         let own = dialect.connector.own_endpoint().unwrap_or_default();
         let base = http::parse_endpoint(endpoint.as_deref().unwrap_or(own))?;
         let identity = ModelIdentity {
@@ -65,7 +68,7 @@ impl Hosted {
         };
         let url = http::join(&base, &(dialect.path)(&model));
         let route = Route::post(http.for_url(&base)?, url, (dialect.headers)(&key)?);
-        Ok(Self { dialect, model, key, identity, route })
+        Ok(Self { dialect, model, key, identity, route, time_limits })
     }
 }
 
@@ -73,15 +76,19 @@ impl Hosted {
 impl ChatModel for Hosted {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let body = (self.dialect.request)(&self.model, &request)?;
-        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let limits = self.time_limits;
+        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
         let exchange = http::exchange(&self.route, Some(body), &clock).await?;
         if exchange.is_success() {
-            (self.dialect.reply)(&exchange.body, &self.key)
-        } else {
-            let text = exchange.error_text(&self.key);
-            let error = (self.dialect.classify)(exchange.status, exchange.retry_after, &text);
-            Err(error.asked_at(self.route.url()))
+            let reply = (self.dialect.reply)(&exchange.body, &self.key)?;
+            return Ok(reply.limited(&request.sampling, request.sampling.tokens(None)));
         }
+        if stops::is_filtered(&exchange.text()) {
+            return Ok(ChatReply::said(stops::withheld(), None, None, None));
+        }
+        let (status, after) = (exchange.status, exchange.retry_after);
+        let error = (self.dialect.classify)(status, after, &exchange.text(), &self.key);
+        Err(error.asked_at(self.route.url()))
     }
 
     fn identity(&self) -> &ModelIdentity {

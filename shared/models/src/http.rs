@@ -1,21 +1,20 @@
 //! Sends requests and reads bounded bodies, for all connectors.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Request, Response, Url};
 
+use crate::body::{BODY_BYTES_MAX, ResponseBody};
 use crate::client;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
+use crate::rates;
 use crate::secret::{Secret, scrub_with};
-
-/// Maximum size of a reply body read in one piece, in bytes: a text of [`crate::chat::ANSWER_BYTES_MAX`] may take
-/// several times as many bytes as JSON.
-pub const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of bytes read from an error body.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
@@ -26,6 +25,13 @@ pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 /// # Errors
 /// It is not http or https, has no host, or has a user or password.
 pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
+    let mut url = with_query(endpoint)?;
+    url.set_query(None);
+    Ok(url)
+}
+
+/// The same with its query.
+fn with_query(endpoint: &str) -> Result<Url, SetupError> {
     let fail = |reason: &str| SetupError::Endpoint {
         // The part before `@` may be a password.
         endpoint: endpoint.rsplit('@').next().unwrap_or_default().to_owned(),
@@ -38,7 +44,6 @@ pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(fail("it must not hold a user or password; set the key instead"));
     }
-    url.set_query(None);
     url.set_fragment(None);
     Ok(url)
 }
@@ -58,12 +63,12 @@ const OTHER_ROUTES: [(&str, &str); 7] = [
 ];
 
 /// Normalises the address of an OpenAI-compatible API. `http://h`, `http://h/v1`, `http://h/v1/` and
-/// `http://h/v1/chat/completions` become one; any other path is kept.
+/// `http://h/v1/chat/completions` become one; any other path is kept, and so is a query, which Azure and gateways need.
 ///
 /// # Errors
 /// As [`parse_endpoint`], or the address belongs to another API.
 pub fn api_base(endpoint: &str) -> Result<Url, SetupError> {
-    let mut url = parse_endpoint(endpoint)?;
+    let mut url = with_query(endpoint)?;
     let given = url.path().trim_end_matches('/').to_owned();
     let given = given.as_str();
     if let Some((route, what)) = OTHER_ROUTES.iter().find(|(route, _)| given.ends_with(route)) {
@@ -106,25 +111,6 @@ impl Route {
         Self { client, method: Method::POST, url, headers }
     }
 
-    pub(crate) fn delete(client: Client, url: Url, headers: HeaderMap) -> Self {
-        Self { client, method: Method::DELETE, url, headers }
-    }
-
-    /// The same route for a call that belongs to this span of a trace.
-    pub(crate) fn traced(&self, traceparent: &str) -> Self {
-        let mut route = self.clone();
-        if let Ok(value) = HeaderValue::from_str(traceparent) {
-            route.headers.insert(HeaderName::from_static("traceparent"), value);
-        }
-        route
-    }
-
-    /// The same route for a body that is no JSON.
-    pub(crate) fn of_type(mut self, content_type: HeaderValue) -> Self {
-        self.headers.insert(CONTENT_TYPE, content_type);
-        self
-    }
-
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -152,9 +138,9 @@ impl Exchange {
         (200..300).contains(&self.status)
     }
 
-    /// The error body as text, without the key.
-    pub(crate) fn error_text(&self, key: &Secret) -> String {
-        key.scrub(&String::from_utf8_lossy(&self.body)).into_owned()
+    /// The body as text.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
     }
 }
 
@@ -182,33 +168,16 @@ pub(crate) async fn read_whole(response: Response, clock: &CallClock) -> Result<
 /// Reads the whole body of a success.
 pub(crate) async fn read_body(response: Response) -> Result<Bytes, CallError> {
     let status = response.status().as_u16();
-    let (body, complete) = read_up_to(response, BODY_BYTES_MAX).await?;
+    whole(read_up_to(response, BODY_BYTES_MAX).await?, status)
+}
+
+/// The body of a success, if it was read whole.
+pub(crate) fn whole((body, complete): (Bytes, bool), status: u16) -> Result<Bytes, CallError> {
     if complete {
         return Ok(body);
     }
     let message = format!("the answer's body has more than {BODY_BYTES_MAX} bytes");
     Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status))
-}
-
-/// Reads a body line by line. Of lines, too, none may have more than [`BODY_BYTES_MAX`] bytes.
-pub(crate) async fn read_lines(mut response: Response, mut each: impl FnMut(&[u8])) -> Result<(), CallError> {
-    let status = response.status().as_u16();
-    let (mut rest, mut searched) = (BytesMut::new(), 0);
-    while let Some(chunk) = response.chunk().await.map_err(broken_body)? {
-        rest.extend_from_slice(&chunk);
-        while let Some(end) = memchr::memchr(b'\n', &rest[searched..]) {
-            let line = rest.split_to(searched + end + 1);
-            each(line.trim_ascii());
-            searched = 0;
-        }
-        searched = rest.len();
-        if searched > BODY_BYTES_MAX {
-            let message = format!("a line of the answer has more than {BODY_BYTES_MAX} bytes");
-            return Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status));
-        }
-    }
-    each(rest.trim_ascii());
-    Ok(())
 }
 
 /// Reads what a server says with an error status: the beginning of the body, or where it redirects to. A body that breaks
@@ -221,33 +190,17 @@ pub(crate) async fn read_refusal(response: Response) -> Bytes {
 }
 
 /// Reads at most `bytes_max` bytes of a body, and returns whether that is all of it.
-async fn read_up_to(mut response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
-    let Some(mut first) = response.chunk().await.map_err(broken_body)? else {
+async fn read_up_to(response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
+    let mut body = ResponseBody::of(response);
+    let Some(first) = body.chunk().await? else {
         return Ok((Bytes::new(), true));
     };
-    let mut rest = BytesMut::new();
-    while first.len() + rest.len() <= bytes_max {
-        match response.chunk().await.map_err(broken_body)? {
-            // Most responses arrive in one piece, which is used without copying.
-            None if rest.is_empty() => return Ok((first, true)),
-            None => {
-                let mut whole = BytesMut::with_capacity(first.len() + rest.len());
-                whole.extend_from_slice(&first);
-                whole.extend_from_slice(&rest);
-                return Ok((whole.freeze(), true));
-            }
-            Some(chunk) => rest.extend_from_slice(&chunk),
-        }
-    }
-    first.truncate(bytes_max);
-    Ok((first, false))
+    body.rest_of(first, bytes_max).await
 }
 
-/// Parses a `Retry-After` in seconds. The other form, a date, depends on two clocks agreeing, and no model server
-/// sends it.
+/// How long to wait before the next call, as far as headers say so.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    rates::wait(headers, domain::machine::now())
 }
 
 /// The error for a call without response headers.
@@ -283,20 +236,26 @@ pub(crate) fn unserialisable(error: serde_json::Error) -> CallError {
     CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
 }
 
+/// An error with a message of a server, as it reads once its body is parsed: the key is removed from it, before it is shortened,
+/// because half a key could not be found. Every message that a server may have chosen comes in here.
+pub(crate) fn said(
+    cause: FailureCause,
+    retry: RetryAdvice,
+    message: &str,
+    key: Option<&Secret>,
+) -> CallError {
+    CallError::new(cause, retry, scrub_with(key, message))
+}
+
 /// The error for an answer that no version of an API sends. A retry may get a better one.
 pub(crate) fn unusable(message: &str) -> CallError {
     CallError::new(FailureCause::Server, RetryAdvice::Transient, message)
 }
 
 /// The same for an answer that is not the expected JSON.
-pub(crate) fn unparsable(error: &serde_json::Error, key: Option<&Secret>) -> CallError {
-    unusable(&scrub_with(key, &format!("the answer cannot be parsed: {error}")))
-}
-
-/// The error for a body that broke off.
-pub(crate) fn broken_body(error: reqwest::Error) -> CallError {
-    let message = format!("the answer broke off: {}", with_causes(&error.without_url()));
-    CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
+pub(crate) fn unparsable(error: &impl std::fmt::Display, key: Option<&Secret>) -> CallError {
+    let message = format!("the answer cannot be parsed: {error}");
+    said(FailureCause::Server, RetryAdvice::Transient, &message, key)
 }
 
 #[cfg(test)]
@@ -331,7 +290,8 @@ mod tests {
         }
         for (given, meant) in [
             ("http://h/v1/models", "http://h/v1"),
-            ("http://h/v1/chat/completions/?stream=1", "http://h/v1"),
+            ("http://h/v1/chat/completions/?api-version=1#x", "http://h/v1?api-version=1"),
+            ("https://h/openai/deployments/a/chat/completions?v=1", "https://h/openai/deployments/a?v=1"),
             ("https://h/gateway/llm/", "https://h/gateway/llm"),
         ] {
             assert_eq!(base(given).unwrap(), meant, "{given}");
@@ -344,20 +304,5 @@ mod tests {
             let error = base(other).unwrap_err();
             assert!(error.contains(words) && error.contains(other), "{error}");
         }
-    }
-
-    #[test]
-    fn retry_after_is_read_in_seconds() {
-        let read = |text: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
-            retry_after(&headers)
-        };
-        assert_eq!(read("3"), Some(Duration::from_secs(3)));
-        assert_eq!(read(" 0.5 "), Some(Duration::from_millis(500)));
-        for useless in ["-1", "NaN", "1e300", "Wed, 21 Oct 2026 07:28:00 GMT", ""] {
-            assert_eq!(read(useless), None, "{useless}");
-        }
-        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }

@@ -4,12 +4,12 @@
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries transport
 //! errors, [`progress`] shows the state of a call in flight. [`openai`] is the main connector, [`hosted`] the one for
-//! Anthropic and Gemini, [`batch`] the one for batches; `docs/adding-a-model.md` says how to add one. They share
+//! Anthropic and Gemini; `docs/adding-a-model.md` says how to add one. They share
 //! [`client`] (connections), [`http`] (sending), [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`]
-//! (`<think>` blocks) and [`secret`] (keys).
+//! (markers of thoughts), `stops` (finish reasons and filters), [`secret`] (keys) and `key_search` (where texts have them).
 
 mod anthropic;
-pub mod batch;
+mod body;
 pub mod chat;
 pub mod classify;
 pub mod client;
@@ -20,8 +20,10 @@ pub mod error;
 mod gemini;
 pub mod hosted;
 pub mod http;
+mod key_search;
 pub mod openai;
 pub mod progress;
+mod rates;
 pub mod reasoning;
 pub mod replay;
 mod resolve;
@@ -29,19 +31,19 @@ pub mod retry;
 pub mod scripted;
 mod secret;
 pub mod sse;
+mod stops;
 
-pub use batch::{BATCH_WINDOW, BatchRules, Batched, BatchedRun, Batches};
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 pub use classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
 pub use client::{ClientOptions, HttpClient, install_crypto};
 pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
-pub use error::{CallError, SetupError};
+pub use error::{CallError, SetupError, blanked};
 pub use hosted::{Hosted, HostedConfig};
 pub use openai::{
-    ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig, ServedModel,
-    TeiClassifier, VllmClassifier,
+    ApiSettings, ClassifyConfig, EmbedConfig, Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder,
+    PredictConfig, ServedModel, TeiClassifier, VllmClassifier,
 };
-pub use progress::{CallStage, Progress};
+pub use progress::{CallStage, FailingCall, Progress};
 pub use replay::Replay;
 pub use retry::{RetryPolicy, classify_with_retry, complete_with_retry, embed_with_retry};
 pub use scripted::Scripted;

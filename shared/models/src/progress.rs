@@ -1,10 +1,12 @@
 //! The state of a call in flight, for code that must decide before the call ends, such as a circuit breaker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use tokio::sync::Notify;
+use domain::machine;
+use jiff::Timestamp;
 use tokio::time::Instant;
+
+use crate::error::CallError;
 
 /// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +19,28 @@ pub enum CallStage {
     Failed,
 }
 
+/// Why a call is made again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingCall {
+    /// The last failure in a few words, none of them the server's.
+    pub why: String,
+    /// The same in all its words.
+    pub said: String,
+    /// When it failed so for the first time.
+    pub since: Timestamp,
+    /// Attempts that have failed.
+    pub attempts: u32,
+}
+
+impl std::fmt::Display for FailingCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} times since {})", self.said, self.attempts, self.since.strftime("%H:%M:%S UTC"))
+    }
+}
+
 /// The latest call of one dialogue. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Observed>);
-
-#[derive(Debug, Default)]
-struct Observed {
-    calls: Mutex<Calls>,
-    /// Told when the first token of the latest call has come.
-    begun: Notify,
-}
+pub struct Progress(Arc<Mutex<Calls>>);
 
 #[derive(Debug, Default)]
 struct Calls {
@@ -34,8 +48,12 @@ struct Calls {
     latest: Option<(Instant, CallStage)>,
     /// The latest call has neither ended nor brought a token.
     awaits_token: bool,
-    /// How long each call took to its first token, of those that had one.
-    first_tokens: Vec<Duration>,
+    /// When the quota is renewed that the latest call has met.
+    renewed_at: Option<Instant>,
+    /// A call was answered to its end, by the right model.
+    was_answered: bool,
+    /// Set from the first failure of the latest call until a token of it comes.
+    failing: Option<FailingCall>,
 }
 
 impl Progress {
@@ -63,6 +81,23 @@ impl Progress {
         (calls.latest, calls.awaits_token) = (Some((Instant::now(), CallStage::Silent)), true);
     }
 
+    /// The call has failed; it may be made again.
+    pub fn failed(&self, error: &CallError) {
+        self.met(CallStage::Failed);
+        let (why, said) = (error.brief(), error.to_string());
+        let mut calls = self.calls();
+        calls.renewed_at = error.renewed_in.and_then(|wait| Instant::now().checked_add(wait));
+        let before = calls.failing.take();
+        let attempts = before.as_ref().map_or(0, |failing| failing.attempts).saturating_add(1);
+        let since = before.filter(|failing| failing.why == why).map(|failing| failing.since);
+        calls.failing = Some(FailingCall { why, said, since: since.unwrap_or_else(machine::now), attempts });
+    }
+
+    /// Why the latest call is made again; `None` if it has not failed, or is answered now.
+    pub fn failing(&self) -> Option<FailingCall> {
+        self.calls().failing.clone()
+    }
+
     /// The call has reached this state.
     pub fn met(&self, stage: CallStage) {
         let mut calls = self.calls();
@@ -74,50 +109,39 @@ impl Progress {
 
     /// A token of the call has come. Only connectors that stream know.
     pub fn token(&self) {
-        {
-            let mut calls = self.calls();
-            let Calls { latest, awaits_token, first_tokens } = &mut *calls;
-            let (Some((sent, stage)), true) = (latest.as_mut(), *awaits_token) else { return };
-            (*stage, *awaits_token) = (CallStage::Answered, false);
-            first_tokens.push(sent.elapsed());
+        let mut calls = self.calls();
+        let Calls { latest: Some((_, stage)), awaits_token, failing, .. } = &mut *calls else { return };
+        if std::mem::take(awaits_token) {
+            (*stage, *failing) = (CallStage::Answered, None);
         }
-        self.0.begun.notify_one();
     }
 
     /// The call was answered to its end.
     pub fn answered(&self) {
         self.met(CallStage::Answered);
-        self.calls().awaits_token = false;
+        let mut calls = self.calls();
+        (calls.awaits_token, calls.was_answered, calls.failing) = (false, true, None);
     }
 
-    /// Waits until the first token of the latest call has come. One at a time may wait.
-    pub async fn begun(&self) {
-        loop {
-            let told = self.0.begun.notified();
-            if self.has_begun() {
-                return;
-            }
-            told.await;
-        }
+    /// Whether a call of the dialogue was answered to its end.
+    pub fn was_answered(&self) -> bool {
+        self.calls().was_answered
     }
 
-    /// How long calls took to their first tokens, of those that were streamed, since this was last asked.
-    pub fn take_first_tokens(&self) -> Vec<Duration> {
-        std::mem::take(&mut self.calls().first_tokens)
-    }
-
-    fn has_begun(&self) -> bool {
-        let calls = self.calls();
-        matches!(calls.latest, Some((_, CallStage::Answered))) && !calls.awaits_token
+    /// When the quota is renewed that the latest call has met, as far as its server says so.
+    pub fn renewed_at(&self) -> Option<Instant> {
+        self.calls().renewed_at
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::{FailureCause, RetryAdvice};
+
     use super::*;
 
     #[test]
@@ -128,39 +152,41 @@ mod tests {
         let sent = progress.latest().map(|(sent, _)| sent);
         // The headers of a stream come before its first token.
         progress.met(CallStage::Answered);
-        assert_eq!((progress.silent_since(), progress.has_begun()), (sent, false));
+        assert_eq!(progress.silent_since(), sent);
         progress.token();
-        progress.token();
-        assert_eq!((progress.silent_since(), progress.has_begun()), (None, true));
-        assert_eq!((progress.take_first_tokens().len(), progress.take_first_tokens().len()), (1, 0));
+        assert_eq!(progress.silent_since(), None);
         progress.sent();
-        assert!(!progress.has_begun(), "that was another call");
-        progress.met(CallStage::Failed);
+        progress.failed(&CallError::new(FailureCause::Connection, RetryAdvice::No, "broken"));
         progress.token();
-        assert_eq!((progress.silent_since(), progress.has_begun()), (None, false));
+        assert_eq!(progress.silent_since(), None);
+        assert!(matches!(progress.latest(), Some((_, CallStage::Failed))), "that was another call");
         progress.sent();
         progress.answered();
-        assert_eq!((progress.silent_since(), progress.take_first_tokens()), (None, Vec::new()), "no stream");
+        assert_eq!(progress.silent_since(), None, "no stream");
     }
 
-    #[tokio::test]
-    async fn whoever_waits_hears_of_the_first_token_of_the_latest_call_only() {
+    #[test]
+    fn a_call_fails_until_a_token_comes_and_says_since_when_it_fails_so() {
         let progress = Progress::default();
+        let refused =
+            CallError::new(FailureCause::Connection, RetryAdvice::Unreachable, "a: Refused (os error 1)");
+        for _ in 0..2 {
+            progress.sent();
+            progress.failed(&refused);
+        }
+        let failing = progress.failing().unwrap();
+        assert_eq!((failing.why.as_str(), failing.attempts), ("refused", 2));
+        let busy = CallError::new(FailureCause::RateLimited, RetryAdvice::No, "their words").with_status(429);
         progress.sent();
+        progress.failed(&busy);
+        let failing = progress.failing().unwrap();
+        assert_eq!((failing.why.as_str(), failing.attempts), ("rate-limited (HTTP 429)", 3));
+        progress.sent();
+        assert!(progress.failing().is_some(), "nothing has come yet");
         progress.token();
-        progress.begun().await;
-        progress.sent();
-        let (seen, ()) = tokio::join!(
-            async {
-                progress.begun().await;
-                progress.silent_since()
-            },
-            async {
-                tokio::task::yield_now().await;
-                assert!(progress.silent_since().is_some(), "the token before is forgotten");
-                progress.token();
-            }
-        );
-        assert_eq!(seen, None);
+        assert_eq!(progress.failing(), None);
+        assert!(!progress.was_answered());
+        progress.answered();
+        assert_eq!((progress.failing(), progress.was_answered()), (None, true));
     }
 }

@@ -60,8 +60,7 @@ impl ChatModel for Replay {
         let reply = self.answer(&request.key, request.round).map(|answer| ChatReply {
             answer: answer.clone(),
             reported_model: Some(self.identity.requested.clone()),
-            system_fingerprint: None,
-            first_token: None,
+            ..ChatReply::text("")
         });
         reply.map_err(CallError::from)
     }

@@ -15,7 +15,6 @@ use crate::chat::{ChatModel, ChatReply, ChatRequest};
 use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
-use crate::progress::CallStage;
 
 /// How often a call is retried, and with which delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +129,7 @@ pub async fn complete_with_retry(
         let reply = model.complete(request.clone()).await;
         match &reply {
             Ok(_) => request.progress.answered(),
-            Err(_) => request.progress.met(CallStage::Failed),
+            Err(error) => request.progress.failed(error),
         }
         reply
     };
@@ -170,12 +169,20 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
     let mut failed = Vec::new();
     // Computed on the first failure only, because the hash is the most expensive step here.
     let mut backoff = None;
+    let mut bought = None;
     loop {
         let error = match attempt().await {
             Ok(reply) => return (Ok(reply), failed),
             Err(error) => error,
         };
         failed.push(error.to_failed_call(now()));
+        // Whoever sends the same twice sends it a third time, and has it paid.
+        let digest = error.bought.as_ref().map(|bought| bought.digest);
+        let is_shown = digest.is_some() && digest == bought;
+        if is_shown && error.retry == RetryAdvice::Transient {
+            return (Err(error), failed);
+        }
+        bought = digest;
         let backoff = backoff.get_or_insert_with(|| RetryState::new(policy, jitter_seed()));
         match backoff.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
@@ -186,7 +193,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
 
 #[cfg(test)]
 mod tests {
-    use domain::FailureCause;
+    use domain::{FailureCause, Usage};
     use proptest::prelude::*;
 
     use super::*;
@@ -241,6 +248,26 @@ mod tests {
         let (reply, failed) = ask((0..10).map(|_| fault(FailureCause::Server)).collect()).await;
         assert!(reply.is_err());
         assert_eq!(failed.len(), 8);
+    }
+
+    #[tokio::test]
+    async fn what_came_twice_in_the_same_words_is_not_bought_a_third_time() {
+        let bought = |digest: u64, retry| {
+            let error = CallError::new(FailureCause::Server, retry, "the answer has no choices");
+            Err(error.for_nothing(digest, Usage::default()))
+        };
+        let again = RetryAdvice::Transient;
+        let (reply, failed) = ask([1, 2, 2, 3].map(|digest| bought(digest, again)).into()).await;
+        assert!(reply.is_err());
+        assert_eq!(failed.len(), 3);
+        let busy = RetryAdvice::RateLimited { after: None };
+        let mut script: Vec<_> = (0..9).map(|_| bought(1, busy)).collect();
+        script.push(Ok(ChatReply::text("yes")));
+        assert_eq!(
+            ask(script).await.0.unwrap().answer.text,
+            "yes",
+            "a full server says the same as long as it is full"
+        );
     }
 
     #[test]

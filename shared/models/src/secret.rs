@@ -2,18 +2,25 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use reqwest::header::HeaderValue;
 
 use crate::error::SetupError;
+use crate::key_search::KeySearch;
 
 /// Maximum size of a key file, in bytes. Real keys have a few hundred at most.
 const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// How long a command may take to print a key, in seconds: clouds are asked over the network.
+const COMMAND_SECONDS_MAX: u64 = 30;
+
+/// How often it is looked whether the command has ended.
+const COMMAND_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A key. It prints as `[key]`; only [`Secret::expose`] returns the text.
 #[derive(Clone)]
@@ -22,8 +29,8 @@ pub struct Secret(Arc<Known>);
 /// A key, with a search for it in texts.
 struct Known {
     text: Box<str>,
-    /// `None` if the key is empty.
-    forms: Option<AhoCorasick>,
+    /// `None` if the key is too short for one.
+    search: Option<KeySearch>,
 }
 
 impl PartialEq for Secret {
@@ -34,62 +41,16 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
-/// The text that replaces a key.
-const SCRUBBED: &str = "[key]";
-
-/// Shortest key of which encoded forms are searched for, in bytes. Those of a shorter key would be found in unrelated
-/// texts.
-const FORMS_KEY_BYTES_MIN: usize = 8;
-
-/// The search for a key; `None` if it is empty.
-fn finder(key: &str) -> Option<AhoCorasick> {
-    let forms = match key.len() {
-        0 => return None,
-        1..FORMS_KEY_BYTES_MIN => vec![key.to_owned()],
-        _ => forms_of(key),
-    };
-    let case_counts = key.len() < FORMS_KEY_BYTES_MIN;
-    // A key is too short for the search's limits to matter; without a finder, nothing could be said at all.
-    let found = AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostLongest)
-        .ascii_case_insensitive(!case_counts)
-        .build(forms);
-    found.ok()
-}
-
-/// The key itself, backwards, percent-encoded (RFC 3986, section 2.1), and as it appears in the base64 (RFC 4648,
-/// sections 4 and 5) of a longer text, at each of three possible offsets.
-fn forms_of(key: &str) -> Vec<String> {
-    let mut forms = vec![key.to_owned(), key.chars().rev().collect()];
-    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    forms.push(
-        key.bytes()
-            .map(
-                |byte| {
-                    if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
-                },
-            )
-            .collect(),
-    );
-    for before in 0..3 {
-        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
-        // Of the characters at both ends, some bits are of what stands before and after.
-        let (first, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
-        for encoded in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
-            forms.push(encoded[first..end].to_owned());
-        }
-    }
-    forms.sort();
-    forms.dedup();
-    forms
-}
+/// Shortest key that is searched for in answers, in bytes. A shorter one, which a server of one's own may have, could be a word of
+/// the answer, and the answer is what is scored.
+const ANSWER_KEY_BYTES_MIN: usize = 12;
 
 impl Secret {
     /// Trims white space, which files and shells add and HTTP headers refuse.
     pub fn new(text: impl AsRef<str>) -> Self {
         let text: Box<str> = text.as_ref().trim().into();
-        let forms = finder(&text);
-        Self(Arc::new(Known { text, forms }))
+        let search = KeySearch::new(&text);
+        Self(Arc::new(Known { text, search }))
     }
 
     /// Reads the environment variable `name`.
@@ -118,22 +79,58 @@ impl Secret {
         if secret.expose().is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
     }
 
+    /// Runs a command that prints the key, such as one of a cloud. Blocks, for [`COMMAND_SECONDS_MAX`] at most.
+    ///
+    /// # Errors
+    /// It cannot be run, fails, takes too long, or prints nothing or too much.
+    pub fn from_command(words: &[String]) -> Result<Self, SetupError> {
+        let failed = |why: &dyn fmt::Display| {
+            SetupError::KeyMissing(format!("command `{}` {why}", words.first().map_or("", String::as_str)))
+        };
+        let [program, arguments @ ..] = words else { return Err(failed(&"is empty")) };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| failed(&format!("cannot be run: {error}")))?;
+        let output = child.stdout.take();
+        let reading = std::thread::spawn(move || {
+            let mut text = String::new();
+            let read = output.map(|output| output.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text));
+            read.transpose().map(|_| text)
+        });
+        let until = Instant::now() + Duration::from_secs(COMMAND_SECONDS_MAX);
+        let status = loop {
+            match child.try_wait().map_err(|error| failed(&error))? {
+                Some(status) => break status,
+                None if Instant::now() < until => std::thread::sleep(COMMAND_LOOK_EVERY),
+                None => {
+                    // It may have ended by now.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(failed(&format!("takes longer than {COMMAND_SECONDS_MAX} s")));
+                }
+            }
+        };
+        if !status.success() {
+            return Err(failed(&format!("ends with {status}")));
+        }
+        let text = reading.join().map_err(|_| failed(&"cannot be read"))?;
+        let secret = Self::new(text.map_err(|error| failed(&error))?);
+        if secret.expose().is_empty() { Err(failed(&"prints nothing")) } else { Ok(secret) }
+    }
+
     pub fn expose(&self) -> &str {
         &self.0.text
     }
 
-    /// Replaces every occurrence of the key in `text`, also in the forms in which a server, or somebody behind it, may quote
-    /// it: in another case, backwards, percent-encoded, in base64.
+    /// Replaces every occurrence of the key in `text`, in whatever way it is written there. One of fewer than 8 bytes is not
+    /// searched for.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
-            return Cow::Borrowed(text);
-        };
-        let mut scrubbed = String::with_capacity(text.len());
-        forms.replace_all_with(text, &mut scrubbed, |_, _, scrubbed| {
-            scrubbed.push_str(SCRUBBED);
-            true
-        });
-        Cow::Owned(scrubbed)
+        self.0.search.as_ref().map_or(Cow::Borrowed(text), |search| search.scrub(text))
+    }
+
+    /// The same for the text of an answer, in which no word may be taken for a key.
+    pub(crate) fn scrub_answer<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.0.text.len() < ANSWER_KEY_BYTES_MIN { Cow::Borrowed(text) } else { self.scrub(text) }
     }
 
     /// A header value `prefix` + key, marked so that HTTP libraries do not print it.
@@ -183,27 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_in_every_form_in_which_a_server_quotes_it() {
-        let secret = Secret::new("sk-Very+Secret/42");
-        for quoted in [
-            "sk-very+secret/42".to_owned(),
-            "SK-VERY+SECRET/42".to_owned(),
-            "24/terceS+yreV-ks".to_owned(),
-            "sk-Very%2BSecret%2F42".to_owned(),
-            "sk-Very%2bSecret%2f42".to_owned(),
-        ] {
-            assert_eq!(secret.scrub(&format!("no: {quoted}!")), "no: [key]!", "{quoted}");
-        }
-        for before in ["", "u", "u:", "u: ", "Bearer "] {
-            for after in ["", "\n", ", you"] {
-                let text = format!("{before}{}{after}", secret.expose());
-                for quoted in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-                    assert!(secret.scrub(&quoted).contains("[key]"), "{text}: {quoted}");
-                }
-            }
-        }
-        let short = Secret::new("abc");
-        assert_eq!(short.scrub("cba ABC abc"), "cba ABC [key]", "other forms of so short a key are anything");
+    fn a_short_key_is_no_word_of_an_answer() {
+        let scrub = |key: &str| {
+            let (key, text) = (Secret::new(key), format!("say {key}"));
+            (key.scrub(&text).into_owned(), key.scrub_answer(&text).into_owned())
+        };
+        assert_eq!(scrub("EMPTY"), ("say EMPTY".to_owned(), "say EMPTY".to_owned()));
+        assert_eq!(scrub("anything"), ("say [key]".to_owned(), "say anything".to_owned()));
+        assert_eq!(scrub("token-abc123"), ("say [key]".to_owned(), "say [key]".to_owned()));
     }
 
     #[test]
@@ -217,6 +201,24 @@ mod tests {
         let message = Secret::from_env("KGFLEET_NO_SUCH_KEY").unwrap_err().to_string();
         assert!(message.contains("KGFLEET_NO_SUCH_KEY is not set"), "{message}");
         assert!(Secret::from_env("PATH").is_ok());
+    }
+
+    #[test]
+    fn a_command_prints_a_key() {
+        let run = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            Secret::from_command(&words).map(|key| key.expose().to_owned()).map_err(|error| error.to_string())
+        };
+        assert_eq!(run(&["printf", " abc\n"]).unwrap(), "abc");
+        for (words, problem) in [
+            (&["false"][..], "ends with"),
+            (&["true"], "prints nothing"),
+            (&["/no/such/command"], "cannot be run"),
+            (&[], "is empty"),
+        ] {
+            let error = run(words).unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 
     #[test]

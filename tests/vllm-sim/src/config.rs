@@ -1,4 +1,4 @@
-//! The configuration of the simulator. These types are the reference manual; field names follow vLLM's options.
+//! The configuration of the simulator. Field names follow vLLM's options; `deploy/local/simulator.toml` shows all of them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -203,43 +203,20 @@ mod tests {
     }
 
     #[test]
-    fn a_full_configuration_reads_as_written() {
-        let config = parse(
-            r#"
-            api_key = "secret"
-            [[models]]
-            name = "clever"
-            profile = "h100-8b"
-            max_num_seqs = 64
-            max_num_queued_reqs = 10
-            capacity_at = [[20, 0.5], [32.5, 1]]
-            chat_template = "no_system"
-            answers = { kind = "skilled", overall = { right = 0.9, wrong = 0.1, malformed = 0, rambling = 0, fix = 0.5 } }
-            [[models]]
-            name = "steady"
-            profile = { fixed = { round_ms = 2000 } }
-            answers = { kind = "garbage", tokens = 50 }
-            [[models]]
-            name = "own"
-            answers = { kind = "scripted", answers = [{ text = "yes" }] }
-            [models.profile.custom]
-            prefill_overhead_ms = 1
-            prefill_per_token_ms = 0.5
-            decode_per_token_ms = 10
-            decode_load_factor = 2
-            max_num_seqs = 8
-            num_gpu_blocks = 4096
-            [[faults.rules]]
-            when = { probability = 0.25 }
-            fault = { status = { code = 429, retry_after_s = 1 } }
-            "#,
-        );
+    fn the_example_reads_as_written_and_has_every_key() {
+        let example = include_str!("../../../deploy/local/simulator.toml");
+        let config = parse(example);
         let config = config.unwrap();
-        assert_eq!(config.models.len(), 3);
+        assert_eq!(config.models.len(), 6);
         assert_eq!(config.models[0].profile, Profile::H1008b);
         let changes: Vec<_> = config.models[0].capacity_at.iter().map(|change| change.of(64)).collect();
-        assert_eq!(changes, [(Duration::from_secs(20), 32), (Duration::from_millis(32_500), 64)]);
+        assert_eq!(changes, [(Duration::from_secs(60), 32), (Duration::from_secs(120), 64)]);
         let json = serde_json::to_string(&config).unwrap();
+        // Every field is written, set or not.
+        let keys = json.split('"').zip(json.split('"').skip(1)).filter(|(_, next)| next.starts_with(':'));
+        for (key, _) in keys {
+            assert!(example.contains(key), "{key} is missing in the example");
+        }
         assert_eq!(serde_json::from_str::<SimConfig>(&json).unwrap(), config);
     }
 

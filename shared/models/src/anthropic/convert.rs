@@ -1,6 +1,6 @@
 //! Converts between our types and Anthropic's.
 
-use domain::{FinishReason, Role, Sampling, Usage};
+use domain::{Role, Usage};
 
 use super::wire::{MessagesBody, MessagesReply, OutputConfig, WireContent, WireMessage};
 use crate::chat::{ChatReply, ChatRequest};
@@ -8,6 +8,7 @@ use crate::dialect;
 use crate::error::CallError;
 use crate::http::{unparsable, unserialisable};
 use crate::secret::Secret;
+use crate::stops;
 
 /// Serialises a request. Instructions and the first message are marked for the prompt cache: the other iterations of a
 /// case and the later rounds of a dialogue begin with them. The provider caches nothing below a thousand tokens, marked
@@ -26,7 +27,7 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
     dialect::refuse_fields("Anthropic", &lacking)?;
     let body = MessagesBody {
         model,
-        max_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
+        max_tokens: sampling.tokens(None),
         system: dialect::instructions(request).map(WireContent::cached),
         messages: request
             .messages
@@ -65,24 +66,14 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
     let usage = &reply.usage;
     let prompt_parts = [usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens];
     let usage = Usage {
-        prompt_tokens: usage.input_tokens.map(|_| prompt_parts.iter().flatten().sum()),
+        prompt_tokens: usage
+            .input_tokens
+            .map(|_| prompt_parts.into_iter().flatten().fold(0, u64::saturating_add)),
         completion_tokens: usage.output_tokens,
         cached_tokens: usage.cache_read_input_tokens,
         reasoning_tokens: None,
     };
-    Ok(ChatReply {
-        answer: dialect::answer(text, thinking, reply.stop_reason.map(finish_reason), usage),
-        reported_model: reply.model,
-        system_fingerprint: None,
-        first_token: None,
-    })
-}
-
-fn finish_reason(word: String) -> FinishReason {
-    match word.as_str() {
-        "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-        "refusal" => FinishReason::ContentFilter,
-        _ => FinishReason::Other(word),
-    }
+    let answer =
+        dialect::answer(text, thinking, reply.stop_reason.as_deref().map(stops::finish_reason), usage);
+    Ok(ChatReply::said(answer, reply.model, None, Some(key)))
 }

@@ -8,13 +8,15 @@ use domain::{FailureCause, RetryAdvice};
 
 use super::wire::{ErrorDetail, ErrorReply};
 use crate::error::CallError;
+use crate::http;
+use crate::secret::Secret;
 
-/// Classifies a response with an error status. `text` is its body, without keys.
-pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> CallError {
+/// Classifies a response with an error status and this body.
+pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str, key: &Secret) -> CallError {
     let detail = serde_json::from_str::<ErrorReply>(text)
         .map_or_else(|_| ErrorDetail { kind: String::new(), message: text.to_owned() }, |reply| reply.error);
     let (cause, retry) = judge(status, retry_after, &detail);
-    CallError::new(cause, retry, &detail.message).with_status(status)
+    http::said(cause, retry, &detail.message, Some(key)).with_status(status)
 }
 
 /// The first line that fits decides, so lines that look at the message stand before those of their status alone.
@@ -97,9 +99,9 @@ mod tests {
             let body = format!(
                 r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"r"}}"#
             );
-            let error = classify(status, after, &body);
+            let error = classify(status, after, &body, &Secret::new(""));
             assert_eq!((error.cause, error.retry, error.message.as_str()), (cause, retry, message));
         }
-        assert_eq!(classify(502, None, "<html>").cause, Server);
+        assert_eq!(classify(502, None, "<html>", &Secret::new("")).cause, Server);
     }
 }

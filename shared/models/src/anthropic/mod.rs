@@ -1,6 +1,5 @@
 //! Anthropic's Messages API (version 2023-06-01).
 
-mod batch;
 mod convert;
 mod errors;
 mod wire;
@@ -9,7 +8,6 @@ use domain::Connector;
 use reqwest::header::{HeaderMap, HeaderValue};
 
 use crate::dialect::ProviderDialect;
-pub(crate) use batch::AnthropicBatches;
 
 const API_VERSION: &str = "2023-06-01";
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::{Answer, FinishReason, Role, Sampling, Usage};
+use domain::{Answer, Role, Usage};
 
 use super::wire::{
     Content, GeminiCandidate, GenerateBody, GenerateReply, GenerationConfig, TextPart, ThinkingConfig,
@@ -13,6 +13,7 @@ use crate::dialect;
 use crate::error::CallError;
 use crate::http::{unparsable, unserialisable, unusable};
 use crate::secret::Secret;
+use crate::stops;
 
 /// Serialises a request.
 ///
@@ -39,7 +40,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
             .collect(),
         system_instruction: dialect::instructions(request).map(|text| content(None, Cow::Owned(text))),
         generation_config: GenerationConfig {
-            max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
+            max_output_tokens: sampling.tokens(None),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             top_k: sampling.top_k,
@@ -70,14 +71,10 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
     let blocked = reply.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some());
     let answer = match reply.candidates.into_iter().next() {
         Some(candidate) => answer(candidate, usage(&reply.usage_metadata)),
-        None if blocked => Answer {
-            finish_reason: Some(FinishReason::ContentFilter),
-            usage: usage(&reply.usage_metadata),
-            ..Answer::text("")
-        },
-        None => return Err(unusable("the answer has no candidates")),
+        None if blocked => Answer { usage: usage(&reply.usage_metadata), ..stops::withheld() },
+        None => return Err(unusable("the answer has no candidates").in_vain(usage(&reply.usage_metadata))),
     };
-    Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None, first_token: None })
+    Ok(ChatReply::said(answer, reply.model_version, None, Some(key)))
 }
 
 fn answer(candidate: GeminiCandidate, usage: Usage) -> Answer {
@@ -85,16 +82,7 @@ fn answer(candidate: GeminiCandidate, usage: Usage) -> Answer {
     for part in candidate.content.into_iter().flat_map(|content| content.parts) {
         if part.thought { &mut thoughts } else { &mut text }.push_str(&part.text);
     }
-    dialect::answer(text, thoughts, candidate.finish_reason.as_deref().map(finish_reason), usage)
-}
-
-fn finish_reason(word: &str) -> FinishReason {
-    match word {
-        "STOP" => FinishReason::Stop,
-        "MAX_TOKENS" => FinishReason::Length,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => FinishReason::ContentFilter,
-        other => FinishReason::Other(other.to_lowercase()),
-    }
+    dialect::answer(text, thoughts, candidate.finish_reason.as_deref().map(stops::finish_reason), usage)
 }
 
 fn usage(wire: &UsageMetadata) -> Usage {
@@ -104,7 +92,7 @@ fn usage(wire: &UsageMetadata) -> Usage {
         completion_tokens: wire
             .candidates_token_count
             .or(wire.thoughts_token_count.map(|_| 0))
-            .map(|tokens| tokens + wire.thoughts_token_count.unwrap_or(0)),
+            .map(|tokens| tokens.saturating_add(wire.thoughts_token_count.unwrap_or(0))),
         cached_tokens: wire.cached_content_token_count,
         reasoning_tokens: wire.thoughts_token_count,
     }

@@ -6,15 +6,17 @@ use domain::{FailureCause, RetryAdvice};
 
 use super::wire::{GeminiErrorDetail, GeminiErrorReply};
 use crate::error::CallError;
+use crate::http;
+use crate::secret::Secret;
 
-/// Classifies a response with an error status. `text` is its body, without keys.
-pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> CallError {
+/// Classifies a response with an error status and this body.
+pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str, key: &Secret) -> CallError {
     let detail = serde_json::from_str::<GeminiErrorReply>(text).map_or_else(
         |_| GeminiErrorDetail { message: text.to_owned(), details: Vec::new() },
         |reply| reply.error,
     );
     let (cause, retry) = judge(status, retry_after, &detail);
-    CallError::new(cause, retry, &detail.message).with_status(status)
+    http::said(cause, retry, &detail.message, Some(key)).with_status(status)
 }
 
 fn judge(
@@ -109,9 +111,9 @@ mod tests {
             let body = format!(
                 r#"{{"error":{{"code":{status},"message":"{message}","status":"X","details":{details}}}}}"#
             );
-            let error = classify(status, None, &body);
+            let error = classify(status, None, &body, &Secret::new(""));
             assert_eq!((error.cause, error.retry, error.message.as_str()), (cause, retry, message));
         }
-        assert_eq!(classify(502, None, "<html>").cause, Server);
+        assert_eq!(classify(502, None, "<html>", &Secret::new("")).cause, Server);
     }
 }

@@ -1,16 +1,20 @@
 //! Shared by all questions to one server: its address and key, its list of models, and the classification of
 //! refusals.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::{Connector, FailureCause, RetryAdvice};
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use domain::glob::Glob;
+use domain::model_name::is_name_of;
+use domain::{Connector, FailureCause, RetryAdvice, Usage};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::ApiSettings;
 use super::errors::{self, Rejected};
 use super::names;
 use super::wire::{ModelList, ServedModel};
@@ -36,8 +40,12 @@ pub(super) struct Api {
     root: Url,
     /// The provider's answers name other models, such as the version behind an alias or a deployment.
     provider_names: bool,
+    /// Names under which answers may come, by configuration.
+    answers_as: Vec<Glob>,
     /// Other names of the model, from the server's list.
     aliases: Mutex<Vec<String>>,
+    /// An answer has come under a right name.
+    is_known: AtomicBool,
 }
 
 /// Maximum number of names kept for one model.
@@ -49,41 +57,75 @@ impl Api {
         endpoint: &str,
         model: &str,
         key: Option<Secret>,
+        settings: &ApiSettings,
         http: &HttpClient,
     ) -> Result<Self, SetupError> {
         let base = http::api_base(endpoint)?;
         let mut headers = HeaderMap::new();
+        // Who compresses what nobody asked for may do so in a way that is not known here.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(key) = &key {
-            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+            let (name, prefix) = names::key_header(&base, key.expose());
+            headers.insert(name, key.header(prefix)?);
         }
+        let mut shown = base.clone();
+        shown.set_query(None);
         let identity = ModelIdentity {
             connector: Connector::OpenaiCompatible.as_str(),
             requested: model.to_owned(),
-            endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
+            endpoint: Some(shown.as_str().trim_end_matches('/').to_owned()),
         };
-        Ok(Self {
+        let api = Self {
             identity,
             key,
             client: http.for_url(&base)?,
             headers,
             root: server_root(&base),
             provider_names: names::are_the_providers(&base),
+            answers_as: settings.answers_as.iter().map(|name| Glob::new(name)).collect(),
             aliases: Mutex::default(),
+            is_known: AtomicBool::new(false),
             base,
-        })
+        };
+        api.sending(settings)
+    }
+
+    /// The same with these headers and parts of the address in every request. Where `{key}` stands in a header, the key is sent
+    /// there and nowhere else.
+    fn sending(mut self, extra: &ApiSettings) -> Result<Self, SetupError> {
+        const KEY: &str = "{key}";
+        if extra.headers.values().any(|value| value.contains(KEY)) {
+            self.headers.remove(AUTHORIZATION);
+            self.headers.remove(names::AZURE_KEY);
+        }
+        let key = self.key.as_ref().map_or("", |key| key.expose());
+        for (name, value) in &extra.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| SetupError::KeyCharacters)?;
+            let value = Secret::new(value.replace(KEY, key)).header("")?;
+            self.headers.insert(name, value);
+        }
+        for url in [&mut self.base, &mut self.root] {
+            let mut pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+            pairs.retain(|(name, _)| !extra.query.contains_key(name));
+            pairs.extend(extra.query.clone());
+            if !pairs.is_empty() {
+                url.query_pairs_mut().clear().extend_pairs(pairs);
+            }
+        }
+        Ok(self)
     }
 
     pub(super) fn identity(&self) -> &ModelIdentity {
         &self.identity
     }
 
-    /// Whether it belongs to a provider, and not to whoever benchmarks.
-    pub(super) fn is_a_providers(&self) -> bool {
-        self.provider_names
-    }
-
     pub(super) fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
+    }
+
+    /// A text that the server chose, without the key.
+    pub(super) fn scrub(&self, text: String) -> String {
+        scrub_with(self.key(), &text).into_owned()
     }
 
     /// A POST route of the API.
@@ -92,15 +134,8 @@ impl Api {
     }
 
     /// A GET route of the API.
-    pub(super) fn reading(&self, path: &str, query: Option<&str>) -> Route {
-        let mut url = http::join(&self.base, path);
-        url.set_query(query);
-        Route::get(self.client.clone(), url, self.headers.clone())
-    }
-
-    /// A DELETE route of the API.
-    pub(super) fn deleting(&self, path: &str) -> Route {
-        Route::delete(self.client.clone(), http::join(&self.base, path), self.headers.clone())
+    fn reading(&self, path: &str) -> Route {
+        Route::get(self.client.clone(), http::join(&self.base, path), self.headers.clone())
     }
 
     /// A POST route of vLLM beside the API.
@@ -110,30 +145,38 @@ impl Api {
 
     /// The models that the server lists.
     pub(super) async fn models(&self) -> Result<Vec<ServedModel>, CallError> {
-        let route = self.reading("models", None);
+        let route = self.reading("models");
         let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
         let response = self.send(&route, None, &clock).await.map_err(|rejected| rejected.error)?;
         let body = clock.wait(http::read_body(response)).await??;
         let list: ModelList = serde_json::from_slice(&body).map_err(|error| {
             let message = format!("the list of models cannot be parsed: {error}");
-            CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
+            http::said(FailureCause::Server, RetryAdvice::No, &message, self.key())
         })?;
-        Ok(list.data)
+        let scrubbed = |model: ServedModel| ServedModel {
+            id: self.scrub(model.id),
+            root: model.root.map(|root| self.scrub(root)),
+            ..model
+        };
+        Ok(list.data.into_iter().map(scrubbed).collect())
     }
 
     /// Checks by the name reported in an answer that it comes from the requested model. An answer of another model
-    /// says nothing about the requested one.
+    /// says nothing about the requested one, and was paid for in vain.
     pub(super) async fn check_answerer(
         &self,
         reported: Option<&str>,
+        usage: Usage,
         clock: &CallClock,
     ) -> Result<(), CallError> {
         let (Some(reported), asked) = (reported, self.identity.requested.as_str()) else { return Ok(()) };
         let aliases = || self.aliases.lock().unwrap_or_else(PoisonError::into_inner);
         if self.provider_names
-            || names::is_name_of(reported, asked)
+            || is_name_of(reported, asked)
+            || self.answers_as.iter().any(|names| names.matches(reported))
             || aliases().iter().any(|alias| alias == reported)
         {
+            self.is_known.store(true, Ordering::Relaxed);
             return Ok(());
         }
         if self.serves_as(reported, clock).await {
@@ -141,11 +184,21 @@ impl Api {
             if aliases.len() < ALIASES_MAX {
                 aliases.push(reported.to_owned());
             }
+            self.is_known.store(true, Ordering::Relaxed);
             return Ok(());
         }
-        let message = format!("asked for model {asked}, answered by {reported}");
-        let message = scrub_with(self.key(), &message);
-        Err(CallError::new(FailureCause::WrongModel, RetryAdvice::Transient, message))
+        let mut message = format!("asked for model {asked}, answered by {reported}");
+        // One of several servers behind an address may be wrong. Where no answer was right, all will be as this one.
+        let retry = if self.is_known.load(Ordering::Relaxed) {
+            RetryAdvice::Transient
+        } else {
+            let name = reported.replace(['\\', '"'], "?");
+            message +=
+                &format!("; if that is the same model, its configuration needs `answers_as = [\"{name}\"]`");
+            RetryAdvice::No
+        };
+        let error = http::said(FailureCause::WrongModel, retry, &message, self.key());
+        Err(error.for_nothing(message, usage))
     }
 
     /// Whether the server lists this name and the model's own as names of the same weights: vLLM serves one model
@@ -191,7 +244,7 @@ impl Api {
         // An error status counts even if its body never arrives.
         let body = clock.wait(http::read_refusal(response)).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
-        let rejected = errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text));
+        let rejected = errors::classify(status.as_u16(), retry_after, &text, self.key());
         Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })
     }
 }
@@ -205,7 +258,7 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Re
     }
     serde_json::from_slice(body).map_err(|error| match serde_json::from_slice::<Failure>(body) {
         Ok(failure) if failure.error.is_some() || failure.object.as_deref() == Some("error") => {
-            errors::classify_within_success(&scrub_with(key, &String::from_utf8_lossy(body))).error
+            errors::classify_within_success(&String::from_utf8_lossy(body), key).error
         }
         _ => unparsable(&error, key),
     })
@@ -267,8 +320,8 @@ mod tests {
             assert_eq!(error.cause, cause, "{body:?}");
             assert_ne!(error.retry, RetryAdvice::No);
         }
-        let key = Secret::new("hunter2");
-        let error = read::<KnownFields>(br#"{"data":"hunter2"}"#, Some(&key)).unwrap_err();
+        let key = Secret::new("hunter2-hunter2");
+        let error = read::<KnownFields>(br#"{"data":"hunter2-hunter2"}"#, Some(&key)).unwrap_err();
         assert!(!error.message.contains("hunter2"), "{error}");
     }
 

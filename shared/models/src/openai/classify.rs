@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use super::ApiSettings;
 use super::api::{Api, in_order};
 use super::convert;
 use super::join::{TokenFrame, TokenList, TokenizeText};
-use super::wire::{ServedModel, WireUsage};
+use super::said::WireUsage;
+use super::wire::ServedModel;
 use crate::chat::ModelIdentity;
 use crate::classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
 use crate::client::HttpClient;
@@ -42,6 +44,7 @@ pub struct ClassifyConfig {
     /// The classes in the order of the model's `id2label`. A server that returns others is an error. Default: learnt
     /// from the server's answers.
     pub labels: Vec<String>,
+    pub settings: ApiSettings,
 }
 
 impl ClassifyConfig {
@@ -53,6 +56,7 @@ impl ClassifyConfig {
             key: None,
             layout: PairLayout::default(),
             labels: Vec::new(),
+            settings: ApiSettings::default(),
         }
     }
 }
@@ -82,7 +86,8 @@ impl VllmClassifier {
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: ClassifyConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
+        let key = config.key.clone();
+        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
         Ok(Self {
             classify: api.route_beside("classify"),
             tokenize: api.route_beside("tokenize"),
@@ -148,14 +153,20 @@ impl VllmClassifier {
 impl ClassifyModel for VllmClassifier {
     async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
         request.check()?;
-        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let limits = self.config.settings.time_limits;
+        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
         let input = self.joined(&request.pairs, &clock).await?;
         let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
-        let reply: WireReply = self.api.ask(&self.classify, &question, &clock).await?;
-        self.api.check_answerer(reply.model.as_deref(), &clock).await?;
+        let mut reply: WireReply = self.api.ask(&self.classify, &question, &clock).await?;
+        let labels = reply.data.iter_mut().map(|item| &mut item.label);
+        for text in labels.chain([&mut reply.model]) {
+            *text = text.take().map(|text| self.api.scrub(text));
+        }
+        let usage = reply.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default();
+        self.api.check_answerer(reply.model.as_deref(), usage, &clock).await?;
         // The lock is never held across an await.
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        reply.read(input.len(), &mut labels)
+        reply.read(input.len(), &mut labels).map_err(|error| error.in_vain(usage))
     }
 
     fn identity(&self) -> &ModelIdentity {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use domain::{FinishReason, Message, Role, Usage};
 
-use super::wire::WireUsage;
+use super::said::{Count, WireUsage};
+use crate::stops;
 
 /// The conversation for models without a system role or with strict alternation: system messages are put before the
 /// next user message, and neighbours with one role are merged, separated by an empty line.
@@ -37,32 +38,30 @@ pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
     match word {
         // vLLM: the engine dropped or failed the request, so the text is not an answer.
         "abort" | "error" => None,
-        "stop" | "eos_token" | "stop_sequence" => Some(FinishReason::Stop),
-        "length" => Some(FinishReason::Length),
-        "content_filter" => Some(FinishReason::ContentFilter),
-        "repetition" => Some(FinishReason::Repetition),
-        other => Some(FinishReason::Other(other.chars().take(FINISH_REASON_CHARS_MAX).collect())),
+        word => Some(stops::finish_reason(word)),
     }
 }
 
-/// Maximum length of an unknown finish reason, in characters.
-const FINISH_REASON_CHARS_MAX: usize = 64;
-
 /// Token counts of a question that generates no text. vLLM reports 0 generated tokens, OpenAI none; we store none.
 pub(super) fn usage_of_inputs(wire: &WireUsage) -> Usage {
-    Usage { completion_tokens: None, reasoning_tokens: None, ..usage(wire) }
+    Usage { completion_tokens: None, reasoning_tokens: None, ..usage(wire).plausible() }
 }
 
-/// Converts token counts.
+/// Converts token counts. Where the total is more than prompt and answer, the rest was generated, too: some providers leave
+/// reasoning out of the answer's tokens, and bill it.
 pub(super) fn usage(wire: &WireUsage) -> Usage {
+    let count = |count: &Option<Count>| count.and_then(|count| count.0);
+    let (prompt, stated) = (count(&wire.prompt_tokens), count(&wire.completion_tokens));
+    let reasoning =
+        wire.completion_tokens_details.as_ref().and_then(|details| count(&details.reasoning_tokens));
+    let generated =
+        count(&wire.total_tokens).zip(prompt).and_then(|(total, prompt)| total.checked_sub(prompt));
+    let hidden = generated.unwrap_or_default().saturating_sub(stated.unwrap_or_default());
     Usage {
-        prompt_tokens: wire.prompt_tokens,
-        completion_tokens: wire.completion_tokens,
-        cached_tokens: wire.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
-        reasoning_tokens: wire
-            .completion_tokens_details
-            .as_ref()
-            .and_then(|details| details.reasoning_tokens),
+        prompt_tokens: prompt,
+        completion_tokens: generated.filter(|_| hidden > 0).or(stated),
+        cached_tokens: wire.prompt_tokens_details.as_ref().and_then(|details| count(&details.cached_tokens)),
+        reasoning_tokens: reasoning.or((hidden > 0 && stated.is_some()).then_some(hidden)),
     }
 }
 
@@ -81,6 +80,30 @@ mod tests {
         );
         let plain = [Message::user("a"), Message::assistant("b"), Message::user("c")];
         assert!(matches!(folded(&plain), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_the_total_holds_beyond_prompt_and_answer_was_generated() {
+        let counts = |json: &str| {
+            let usage = usage(&serde_json::from_str(json).unwrap());
+            (usage.prompt_tokens, usage.completion_tokens, usage.reasoning_tokens)
+        };
+        for (json, expected) in [
+            (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, (Some(10), Some(5), None)),
+            (
+                r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":115,"completion_tokens_details":{"reasoning_tokens":100}}"#,
+                (Some(10), Some(105), Some(100)),
+            ),
+            (
+                r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":115}"#,
+                (Some(10), Some(105), Some(100)),
+            ),
+            (r#"{"prompt_tokens":10,"total_tokens":15}"#, (Some(10), Some(5), None)),
+            (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}"#, (Some(10), Some(5), None)),
+            (r#"{"total_tokens":3}"#, (None, None, None)),
+        ] {
+            assert_eq!(counts(json), expected, "{json}");
+        }
     }
 
     #[test]

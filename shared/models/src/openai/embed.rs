@@ -6,9 +6,11 @@ use domain::{FailureCause, RetryAdvice};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::ApiSettings;
 use super::api::{Api, in_order};
 use super::convert;
-use super::wire::{ServedModel, WireUsage};
+use super::said::WireUsage;
+use super::wire::ServedModel;
 use crate::chat::ModelIdentity;
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
@@ -30,6 +32,7 @@ pub struct EmbedConfig {
     pub dimensions: Option<u32>,
     /// Further fields of the request body, sent as they are.
     pub extra_body: serde_json::Map<String, serde_json::Value>,
+    pub settings: ApiSettings,
 }
 
 impl EmbedConfig {
@@ -41,6 +44,7 @@ impl EmbedConfig {
             key: None,
             dimensions: None,
             extra_body: serde_json::Map::new(),
+            settings: ApiSettings::default(),
         }
     }
 }
@@ -61,7 +65,8 @@ impl OpenAiEmbedder {
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: EmbedConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
+        let key = config.key.clone();
+        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
         let length = AtomicUsize::new(config.dimensions.map_or(0, |dimensions| dimensions as usize));
         Ok(Self { embeddings: api.route("embeddings"), api, config, length })
     }
@@ -79,7 +84,8 @@ impl OpenAiEmbedder {
 impl EmbedModel for OpenAiEmbedder {
     async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
         request.check()?;
-        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let limits = self.config.settings.time_limits;
+        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
         let question = Question {
             model: &self.config.model,
             input: &request.texts,
@@ -87,18 +93,17 @@ impl EmbedModel for OpenAiEmbedder {
             dimensions: self.config.dimensions,
             extra: &self.config.extra_body,
         };
-        let reply = self
-            .api
-            .ask::<WireReply>(&self.embeddings, &question, &clock)
-            .await?
-            .read(request.texts.len())?;
-        self.api.check_answerer(reply.reported_model.as_deref(), &clock).await?;
+        let reply: WireReply = self.api.ask(&self.embeddings, &question, &clock).await?;
+        let reply = reply.read(request.texts.len())?;
+        let reported_model = reply.reported_model.map(|name| self.api.scrub(name));
+        let reply = EmbedReply { reported_model, ..reply };
+        self.api.check_answerer(reply.reported_model.as_deref(), reply.usage, &clock).await?;
         let length = reply.embeddings.first().map_or(0, |first| first.numbers().len());
         match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
             Err(known) if known != length => {
                 let message =
                     format!("the vectors have {length} numbers, not {known} as requested or before");
-                Err(CallError::new(FailureCause::Server, RetryAdvice::No, message))
+                Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).in_vain(reply.usage))
             }
             _ => Ok(reply),
         }
@@ -138,19 +143,25 @@ struct Item {
 impl WireReply {
     /// The vectors of `count` texts.
     fn read(self, count: usize) -> Result<EmbedReply, CallError> {
-        let items = self.data.into_iter().map(|item| (item.index, item.embedding));
-        let vectors = in_order(items, count)?.into_iter().enumerate().map(|(at, numbers)| {
-            Embedding::new(numbers).map_err(|bad| unusable(&bad.to_string()).about(&format!("text {at}")))
-        });
-        let embeddings = vectors.collect::<Result<Vec<_>, _>>()?;
-        let mut lengths = embeddings.iter().map(|embedding| embedding.numbers().len());
-        let first = lengths.next().unwrap_or(0);
-        if let Some(other) = lengths.find(|length| *length != first) {
-            return Err(unusable(&format!("one answer has vectors of {first} and of {other} numbers")));
-        }
         let usage = self.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default();
+        let embeddings = vectors(self.data, count).map_err(|error| error.in_vain(usage))?;
         Ok(EmbedReply { embeddings, usage, reported_model: self.model })
     }
+}
+
+/// Of `count` texts, all of one length.
+fn vectors(items: Vec<Item>, count: usize) -> Result<Vec<Embedding>, CallError> {
+    let items = items.into_iter().map(|item| (item.index, item.embedding));
+    let vectors = in_order(items, count)?.into_iter().enumerate().map(|(at, numbers)| {
+        Embedding::new(numbers).map_err(|bad| unusable(&bad.to_string()).about(&format!("text {at}")))
+    });
+    let embeddings = vectors.collect::<Result<Vec<_>, _>>()?;
+    let mut lengths = embeddings.iter().map(|embedding| embedding.numbers().len());
+    let first = lengths.next().unwrap_or(0);
+    if let Some(other) = lengths.find(|length| *length != first) {
+        return Err(unusable(&format!("one answer has vectors of {first} and of {other} numbers")));
+    }
+    Ok(embeddings)
 }
 
 #[cfg(test)]

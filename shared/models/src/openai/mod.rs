@@ -2,40 +2,43 @@
 //! connector; [`embed`] requests vectors and [`classify`] classes, by vLLM's own route.
 //!
 //! One call is one attempt, with one exception: a request refused for its form is corrected and sent again at once,
-//! because nothing was generated. There are three such corrections, each learnt once per connector: roles (the model
-//! has no system role, or requires strict alternation), the name of the token limit (`max_completion_tokens`), and a
-//! token limit beyond the context.
+//! because nothing was generated. What is corrected is a [`Remedy`](quirks::Remedy); each is learnt once per connector
+//! ([`adapted`]), said once, and noted in records. What is seen of which server is in the tables of [`quirks`].
 
+mod adapted;
 mod answer;
 mod api;
-mod batch;
 mod classify;
 mod context;
 mod convert;
 mod embed;
 mod errors;
 mod join;
+mod joined;
 mod names;
+mod odd_numbers;
 mod predict;
+mod quirks;
+mod said;
 mod stream;
 mod wire;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
-use domain::{FailureCause, Message, RetryAdvice, Sampling};
-use reqwest::Response;
-use reqwest::header::CONTENT_TYPE;
+use domain::model_name::is_listed_as;
+use domain::{FailureCause, Message, ReasoningMarks, RetryAdvice, TimeLimits};
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
-use crate::deadline::{CallClock, StallLimits};
+use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::progress::CallStage;
 use crate::secret::Secret;
-pub(crate) use batch::OpenAiBatches;
+use crate::stops;
 pub use classify::{ClassifyConfig, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
 pub use predict::{PredictConfig, TeiClassifier};
@@ -43,8 +46,14 @@ pub use predict::{PredictConfig, TeiClassifier};
 pub use stream::read_as_events;
 pub use wire::ServedModel;
 
+pub use adapted::Learnt;
+use adapted::{Adapted, RequestForm};
+use answer::Understanding;
 use api::Api;
-use errors::{Rejected, Remedy};
+
+use errors::Rejected;
+use quirks::Remedy;
+use wire::ChatBody;
 
 /// Configuration of a model behind an OpenAI-compatible server.
 #[derive(Clone, Debug)]
@@ -62,10 +71,25 @@ pub struct OpenAiConfig {
     pub send_seed: bool,
     /// The model's context in tokens; learnt from the server if it reports it (see [`OpenAiCompatible::probe`]).
     pub context_tokens: Option<u32>,
-    /// How long a stream may be silent.
-    pub stall: StallLimits,
     /// Further fields of the request body, such as `chat_template_kwargs`, sent as they are.
     pub extra_body: serde_json::Map<String, serde_json::Value>,
+    /// What the model puts around its thoughts; `None` for what is known of models.
+    pub reasoning: Option<ReasoningMarks>,
+    pub settings: ApiSettings,
+    /// What was learnt of the server, by whatever connector of this model asked it.
+    pub learnt: Learnt,
+}
+
+/// What all questions to a model have in common, beside its address, its name and its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiSettings {
+    /// Headers of every request. Where `{key}` stands in one, the key is sent there and nowhere else.
+    pub headers: BTreeMap<String, String>,
+    /// What the address of every request has after its `?`.
+    pub query: BTreeMap<String, String>,
+    /// Names under which answers may come, beside the requested one; `*` stands for any text.
+    pub answers_as: Vec<String>,
+    pub time_limits: TimeLimits,
 }
 
 impl OpenAiConfig {
@@ -78,8 +102,10 @@ impl OpenAiConfig {
             stream: true,
             send_seed: true,
             context_tokens: None,
-            stall: StallLimits::default(),
             extra_body: serde_json::Map::new(),
+            reasoning: None,
+            settings: ApiSettings::default(),
+            learnt: Learnt::default(),
         }
     }
 }
@@ -91,24 +117,46 @@ pub struct OpenAiCompatible {
     api: Api,
     chat: Route,
     tokenize: Route,
-    learnt: Learnt,
 }
 
-/// Facts learnt about the server. Races between calls are harmless: each learns the same.
-#[derive(Debug, Default)]
-struct Learnt {
-    /// The context in tokens; 0 while unknown.
-    context_tokens: AtomicU32,
-    /// System messages are merged into the user's, and neighbours with one role into one.
-    fold_roles: AtomicBool,
-    /// The token limit is called `max_completion_tokens`.
-    completion_tokens: AtomicBool,
-    /// There is no `/tokenize`.
-    no_tokenize: AtomicBool,
+/// How a request was sent.
+struct Sent<'a> {
+    request: &'a ChatRequest,
+    /// The token limit that is meant, what the model can generate of it, and what is sent.
+    meant: u32,
+    wanted: u32,
+    max_tokens: u32,
+    form: RequestForm,
 }
 
-/// Maximum number of corrections of one request: one of each kind.
-const CORRECTIONS_MAX: u32 = 3;
+impl Sent<'_> {
+    /// Whether its seed has more bits than any server takes.
+    fn has_wide_seed(&self, config: &OpenAiConfig) -> bool {
+        let seed =
+            self.request.seed.filter(|_| config.send_seed).and_then(|seed| self.form.fields.seed(seed));
+        seed.is_some_and(|seed| i32::try_from(seed).is_err())
+    }
+
+    /// How it differs from the request that was meant, for the record.
+    fn changes(&self, config: &OpenAiConfig) -> Vec<String> {
+        let ChatRequest { sampling, messages, seed, .. } = self.request;
+        let seed = seed.filter(|_| config.send_seed);
+        let is_changed = |part: &str| match part {
+            "seed" => seed.is_some_and(|seed| self.form.fields.seed(seed) != Some(seed)),
+            "stream_options" => config.stream && !self.form.fields.lacks("stream"),
+            "stream" => config.stream,
+            "temperature" => sampling.temperature.is_some(),
+            "top_p" => sampling.top_p.is_some(),
+            "messages" => convert::needs_folding(messages),
+            "fewer" => self.max_tokens < self.meant,
+            _ => true,
+        };
+        self.form.words(is_changed).into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Maximum number of corrections of one request: each kind, and each step with a field, once.
+const CORRECTIONS_MAX: u32 = 10;
 
 impl OpenAiCompatible {
     /// A connector with its own connections.
@@ -124,16 +172,12 @@ impl OpenAiCompatible {
     /// # Errors
     /// As [`OpenAiCompatible::new`].
     pub fn with_client(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
-        let learnt = Learnt::default();
-        learnt.context_tokens.store(config.context_tokens.unwrap_or(0), Ordering::Relaxed);
-        Ok(Self {
-            chat: api.route("chat/completions"),
-            tokenize: api.route_beside("tokenize"),
-            api,
-            learnt,
-            config,
-        })
+        let key = config.key.clone();
+        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
+        if let Some(tokens) = config.context_tokens {
+            config.learnt.0.context_tokens.store(tokens, Ordering::Relaxed);
+        }
+        Ok(Self { chat: api.route("chat/completions"), tokenize: api.route_beside("tokenize"), api, config })
     }
 
     /// The models that the server lists. Also learns the context length of this model.
@@ -142,10 +186,10 @@ impl OpenAiCompatible {
     /// The server is unreachable, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         let served = self.api.models().await?;
-        if let Some(model) = served.iter().find(|model| model.id == self.config.model)
+        if let Some(model) = named(&served, &self.config.model)
             && let Some(context) = model.max_model_len
         {
-            self.learnt.context_tokens.store(context, Ordering::Relaxed);
+            self.learnt().context_tokens.store(context, Ordering::Relaxed);
         }
         Ok(served)
     }
@@ -160,18 +204,93 @@ impl OpenAiCompatible {
 
     /// The model's context in tokens, once known.
     pub fn context_tokens(&self) -> Option<u32> {
-        Some(self.learnt.context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
+        Some(self.learnt().context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
+    }
+
+    fn learnt(&self) -> &Adapted {
+        &self.config.learnt.0
     }
 
     /// Passes on an answer of the requested model.
-    async fn of_asked_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
-        self.api.check_answerer(reply.reported_model.as_deref(), clock).await?;
-        Ok(reply)
+    async fn of_asked_model(
+        &self,
+        reply: ChatReply,
+        sent: &Sent<'_>,
+        clock: &CallClock,
+    ) -> Result<ChatReply, CallError> {
+        self.api.check_answerer(reply.reported_model.as_deref(), reply.answer.usage, clock).await?;
+        Ok(ChatReply { adapted: sent.changes(&self.config), ..reply })
+    }
+
+    /// Learns how the server wants a request that it refused. Returns the token limit to send now; `None` if there is no remedy.
+    async fn learn(
+        &self,
+        rejected: &Rejected,
+        sent: &Sent<'_>,
+        clock: &CallClock,
+    ) -> Result<Option<u32>, CallError> {
+        let (request, wanted, max_tokens) = (sent.request, sent.wanted, sent.max_tokens);
+        let learnt = self.learnt();
+        let is_news = match rejected.remedy {
+            Some(Remedy::FoldRoles) if convert::needs_folding(&request.messages) && !sent.form.fold_roles => {
+                !learnt.fold_roles.swap(true, Ordering::Relaxed)
+            }
+            Some(Remedy::CompletionTokens) if !sent.form.completion_tokens => {
+                !learnt.completion_tokens.swap(true, Ordering::Relaxed)
+            }
+            Some(Remedy::Field { field, steps }) => match learnt.refused(field, steps, &sent.form.fields) {
+                Some(is_news) => is_news,
+                None => return Ok(None),
+            },
+            Some(Remedy::Mute) if sent.has_wide_seed(&self.config) && learnt.is_mute() => {
+                let (field, steps) = Adapted::NARROW_SEED;
+                match learnt.refused(field, steps, &sent.form.fields) {
+                    Some(is_news) => is_news,
+                    None => return Ok(None),
+                }
+            }
+            Some(Remedy::AtMost(most)) if most < max_tokens => {
+                let is_news = learnt.most_tokens.swap(most, Ordering::Relaxed) != most;
+                self.tell(rejected, is_news);
+                return Ok(Some(most));
+            }
+            Some(Remedy::FewerTokens { context, prompt }) => {
+                learnt.context_tokens.store(context, Ordering::Relaxed);
+                let fitted = match prompt {
+                    Some(prompt) => context::room(wanted, context, prompt).unwrap_or(max_tokens),
+                    None => {
+                        let guess = context::likely_tokens(&request.messages);
+                        let room = context::room(wanted, context, guess).unwrap_or(max_tokens);
+                        self.fit(request, wanted, room, clock).await?
+                    }
+                };
+                return Ok((fitted < max_tokens).then_some(fitted));
+            }
+            _ => return Ok(None),
+        };
+        self.tell(rejected, is_news);
+        Ok(Some(max_tokens))
+    }
+
+    /// Says once what requests are like from now on.
+    fn tell(&self, rejected: &Rejected, is_news: bool) {
+        if is_news {
+            let (model, requests) = (&self.config.model, self.learnt().form().words(|_| true).join(", "));
+            tracing::warn!(%model, requests, because = %rejected.error, "the server refuses requests as they were; they are changed");
+        }
+    }
+
+    /// What the model can generate of so many tokens.
+    fn possible(&self, meant: u32) -> u32 {
+        match self.learnt().most_tokens.load(Ordering::Relaxed) {
+            0 => meant,
+            most => meant.min(most),
+        }
     }
 
     /// The token limit to send: `wanted`, or what the context leaves of it. This is free unless the prompt comes near
     /// the limit; then the server is asked to count. If it cannot, `unknown` is sent, and the server's refusal
-    /// reveals the numbers.
+    /// reveals the numbers. A limit that follows the context gives way to a prompt of up to half of it without a count.
     async fn fit(
         &self,
         request: &ChatRequest,
@@ -181,11 +300,14 @@ impl OpenAiCompatible {
     ) -> Result<u32, CallError> {
         let Some(context) = self.context_tokens() else { return Ok(unknown) };
         let most = context::most_tokens(&request.messages);
-        if most.saturating_add(wanted) <= context {
-            return Ok(wanted);
+        let (certain, is_default) = (context.saturating_sub(most), request.sampling.max_tokens.is_none());
+        if certain >= wanted || (is_default && certain >= context / 2) {
+            return Ok(wanted.min(certain));
         }
         let Some(prompt) = self.count_tokens(&request.messages, clock).await else {
-            return Ok(unknown.min(context.saturating_sub(1)).max(1));
+            let likely = context::likely_tokens(&request.messages);
+            let prompt = if is_default && likely < context { likely } else { 1 };
+            return Ok(unknown.min(context.saturating_sub(prompt)).max(1));
         };
         context::room(wanted, context, prompt).ok_or_else(|| {
             let message = format!("the prompt has {prompt} tokens, the model's context {context}");
@@ -195,13 +317,13 @@ impl OpenAiCompatible {
 
     /// Has the server count the prompt's tokens, template included; `None` if it cannot.
     async fn count_tokens(&self, messages: &[Message], clock: &CallClock) -> Option<u32> {
-        if self.learnt.no_tokenize.load(Ordering::Relaxed) {
+        if self.learnt().no_tokenize.load(Ordering::Relaxed) {
             return None;
         }
         let body = wire::TokenizeRequest { model: &self.config.model, messages: &self.fold(messages) };
         let response = clock.wait(self.tokenize.send(serde_json::to_vec(&body).ok())).await.ok()?.ok()?;
         if matches!(response.status().as_u16(), 404 | 405) {
-            self.learnt.no_tokenize.store(true, Ordering::Relaxed);
+            self.learnt().no_tokenize.store(true, Ordering::Relaxed);
         }
         if !response.status().is_success() {
             return None;
@@ -211,7 +333,7 @@ impl OpenAiCompatible {
     }
 
     fn fold<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
-        if self.learnt.fold_roles.load(Ordering::Relaxed) {
+        if self.learnt().fold_roles.load(Ordering::Relaxed) {
             convert::folded(messages)
         } else {
             Cow::Borrowed(messages)
@@ -219,27 +341,19 @@ impl OpenAiCompatible {
     }
 
     /// Sends once.
-    async fn attempt(
-        &self,
-        request: &ChatRequest,
-        max_tokens: u32,
-        clock: CallClock,
-    ) -> Result<ChatReply, Rejected> {
-        let messages = self.fold(&request.messages);
-        let completion_tokens = self.learnt.completion_tokens.load(Ordering::Relaxed);
-        let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
-        let body = body.to_bytes().map_err(http::unserialisable)?;
-        let traced = request.traceparent.as_ref().filter(|_| !self.api.is_a_providers());
-        let chat = traced.map_or(Cow::Borrowed(&self.chat), |parent| Cow::Owned(self.chat.traced(parent)));
-        let response = self.api.send(&chat, Some(body), &clock).await?;
-        request.progress.met(CallStage::Answered);
-        // Some servers ignore the request for a stream, so the response's own type decides.
-        if is_event_stream(&response) {
-            stream::read(response, clock, self.api.key(), &request.progress).await
+    async fn attempt(&self, sent: &Sent<'_>, clock: CallClock) -> Result<ChatReply, Rejected> {
+        let request = sent.request;
+        let messages = if sent.form.fold_roles {
+            convert::folded(&request.messages)
         } else {
-            let body = clock.wait(http::read_body(response)).await??;
-            answer::read_whole(&body, self.api.key())
-        }
+            Cow::Borrowed(&*request.messages)
+        };
+        let body = ChatBody::new(&self.config, request, &messages, sent.max_tokens, &sent.form);
+        let body = body.to_bytes().map_err(http::unserialisable)?;
+        let response = self.api.send(&self.chat, Some(body), &clock).await?;
+        request.progress.met(CallStage::Answered);
+        let said = Understanding { key: self.api.key(), reasoning: self.config.reasoning.as_ref() };
+        stream::read(response, clock, &said, &request.progress).await
     }
 }
 
@@ -248,46 +362,34 @@ impl ChatModel for OpenAiCompatible {
     /// Sends the request, correcting it as the server demands.
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let now = Instant::now();
-        let clock = if self.config.stream {
-            CallClock::streaming(now, request.deadline, self.config.stall)
-        } else {
-            CallClock::whole(now, request.deadline)
-        };
-        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT);
+        let limits = self.config.settings.time_limits;
+        let streams = self.config.stream && !self.learnt().form().fields.lacks("stream");
+        let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, streams);
+        let meant = request.sampling.tokens(self.context_tokens());
+        let wanted = self.possible(meant);
         let mut max_tokens = self.fit(&request, wanted, wanted, &clock).await?;
-        for _ in 0..CORRECTIONS_MAX {
-            let rejected = match self.attempt(&request, max_tokens, clock).await {
-                Ok(reply) => return self.of_asked_model(reply, &clock).await,
+        for correction in 0..=CORRECTIONS_MAX {
+            let sent = Sent { request: &request, meant, wanted, max_tokens, form: self.learnt().form() };
+            let rejected = match self.attempt(&sent, clock.clone()).await {
+                Ok(reply) => {
+                    self.learnt().has_answered.store(true, Ordering::Relaxed);
+                    let reply = reply.limited(&request.sampling, sent.max_tokens);
+                    return self.of_asked_model(reply, &sent, &clock).await;
+                }
+                Err(Rejected { remedy: Some(Remedy::Withheld), .. }) => {
+                    let withheld = ChatReply::said(stops::withheld(), None, None, None);
+                    return self.of_asked_model(withheld, &sent, &clock).await;
+                }
                 Err(rejected) => rejected,
             };
-            match rejected.remedy {
-                Some(Remedy::FoldRoles) if convert::needs_folding(&request.messages) => {
-                    self.learnt.fold_roles.store(true, Ordering::Relaxed);
-                }
-                Some(Remedy::CompletionTokens) => {
-                    self.learnt.completion_tokens.store(true, Ordering::Relaxed);
-                }
-                Some(Remedy::FewerTokens { context, prompt }) => {
-                    self.learnt.context_tokens.store(context, Ordering::Relaxed);
-                    let fitted = match prompt {
-                        Some(prompt) => context::room(wanted, context, prompt).unwrap_or(max_tokens),
-                        None => {
-                            let guess = context::likely_tokens(&request.messages);
-                            let room = context::room(wanted, context, guess).unwrap_or(max_tokens);
-                            self.fit(&request, wanted, room, &clock).await?
-                        }
-                    };
-                    if fitted >= max_tokens {
-                        return Err(rejected.error);
-                    }
-                    max_tokens = fitted;
-                }
+            match self.learn(&rejected, &sent, &clock).await? {
+                Some(tokens) if correction < CORRECTIONS_MAX => max_tokens = tokens,
                 _ => return Err(rejected.error),
             }
             tracing::debug!(model = %self.config.model, error = %rejected.error, "request corrected");
         }
-        let reply = self.attempt(&request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
-        self.of_asked_model(reply, &clock).await
+        // The last correction has returned.
+        Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, "every form of the request is refused"))
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -295,14 +397,15 @@ impl ChatModel for OpenAiCompatible {
     }
 }
 
+/// The model of a list that is asked for by this name: the one that is called so, or else one that is spelled in another way.
+pub fn named<'a>(served: &'a [ServedModel], asked: &str) -> Option<&'a ServedModel> {
+    let exact = served.iter().find(|model| model.id == asked);
+    exact.or_else(|| served.iter().find(|model| is_listed_as(&model.id, asked)))
+}
+
 /// Whether the server at this address belongs to a provider that this connector knows, and not to whoever benchmarks.
 pub fn is_a_providers(endpoint: &str) -> bool {
     http::api_base(endpoint).is_ok_and(|base| names::are_the_providers(&base))
-}
-
-fn is_event_stream(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
 }
 
 #[cfg(test)]

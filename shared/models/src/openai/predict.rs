@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use domain::{FailureCause, RetryAdvice, Usage};
+use domain::{FailureCause, RetryAdvice, TimeLimits, Usage};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::ApiSettings;
 use super::api::Api;
 use super::classify::is_distribution;
 use crate::chat::ModelIdentity;
@@ -28,6 +29,20 @@ pub struct PredictConfig {
     pub key: Option<Secret>,
     /// The classes. A server that returns others is an error. Default: whatever it returns.
     pub labels: Vec<String>,
+    pub settings: ApiSettings,
+}
+
+impl PredictConfig {
+    /// Defaults: no key, any classes.
+    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            model: model.into(),
+            key: None,
+            labels: Vec::new(),
+            settings: ApiSettings::default(),
+        }
+    }
 }
 
 /// A classifier behind text-embeddings-inference.
@@ -35,6 +50,7 @@ pub struct PredictConfig {
 pub struct TeiClassifier {
     api: Api,
     predict: Route,
+    time_limits: TimeLimits,
     labels: BTreeSet<String>,
 }
 
@@ -44,9 +60,10 @@ impl TeiClassifier {
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: PredictConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let api = Api::new(&config.endpoint, &config.model, config.key, http)?;
+        let api = Api::new(&config.endpoint, &config.model, config.key, &config.settings, http)?;
         let labels = config.labels.into_iter().collect();
-        Ok(Self { predict: api.route_beside("predict"), api, labels })
+        let time_limits = config.settings.time_limits;
+        Ok(Self { predict: api.route_beside("predict"), api, time_limits, labels })
     }
 
     /// The classes of one pair.
@@ -85,11 +102,12 @@ impl TeiClassifier {
 impl ClassifyModel for TeiClassifier {
     async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
         request.check()?;
-        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let limits = self.time_limits;
+        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
         let inputs: Vec<[&str; 2]> =
             request.pairs.iter().map(|pair| [pair.premise.as_ref(), pair.hypothesis.as_ref()]).collect();
         let question = Question { inputs: &inputs, truncate: false, raw_scores: false };
-        let predictions: Vec<Vec<Prediction>> =
+        let mut predictions: Vec<Vec<Prediction>> =
             self.api.ask(&self.predict, &question, &clock).await.map_err(|error| match error.status {
                 // Of a pair that is longer than the model reads.
                 Some(413) => {
@@ -97,6 +115,9 @@ impl ClassifyModel for TeiClassifier {
                 }
                 _ => error,
             })?;
+        for prediction in predictions.iter_mut().flatten() {
+            prediction.label = self.api.scrub(std::mem::take(&mut prediction.label));
+        }
         if predictions.len() != inputs.len() {
             return Err(unusable(&format!("the answer has {} of {} pairs", predictions.len(), inputs.len())));
         }

@@ -1,16 +1,13 @@
-//! The JSON of OpenAI's chat completions API and of the vLLM routes beside it.
-//!
-//! Requests are serialised directly to bytes and answers parsed directly from them; unused fields are skipped. Whole
-//! answers and the pieces of a stream differ only in `message` and `delta`, so one type parses both.
-
-use std::borrow::Cow;
-use std::fmt;
+//! The JSON of requests of OpenAI's chat completions API, of its list of models, and of the vLLM routes beside it. What answers
+//! it says is in [`said`](super::said).
 
 use domain::Message;
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::OpenAiConfig;
+use super::adapted::RequestForm;
 use crate::chat::ChatRequest;
 
 /// Body of `POST /v1/chat/completions`.
@@ -46,7 +43,7 @@ pub(super) struct ChatBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     #[serde(flatten)]
-    extra: &'a serde_json::Map<String, serde_json::Value>,
+    extra: &'a serde_json::Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -61,16 +58,19 @@ impl<'a> ChatBody<'a> {
         request: &'a ChatRequest,
         messages: &'a [Message],
         max_tokens: u32,
-        completion_tokens: bool,
+        form: &RequestForm,
     ) -> Self {
+        let RequestForm { completion_tokens, fields, .. } = *form;
         let sampling = &request.sampling;
+        let stream = config.stream && !fields.lacks("stream");
         Self {
             model: &config.model,
             messages,
-            stream: config.stream,
-            stream_options: config.stream.then_some(StreamOptions { include_usage: true }),
-            temperature: sampling.temperature,
-            top_p: sampling.top_p,
+            stream,
+            stream_options: (stream && !fields.lacks("stream_options"))
+                .then_some(StreamOptions { include_usage: true }),
+            temperature: sampling.temperature.filter(|_| !fields.lacks("temperature")),
+            top_p: sampling.top_p.filter(|_| !fields.lacks("top_p")),
             top_k: sampling.top_k,
             min_p: sampling.min_p,
             presence_penalty: sampling.presence_penalty,
@@ -80,7 +80,7 @@ impl<'a> ChatBody<'a> {
             max_completion_tokens: completion_tokens.then_some(max_tokens),
             stop: &sampling.stop,
             reasoning_effort: sampling.reasoning_effort.as_deref(),
-            seed: request.seed.filter(|_| config.send_seed),
+            seed: request.seed.filter(|_| config.send_seed).and_then(|seed| fields.seed(seed)),
             extra: &config.extra_body,
         }
     }
@@ -94,119 +94,56 @@ impl<'a> ChatBody<'a> {
     }
 }
 
-/// A whole answer, or one event of a stream.
-#[derive(Deserialize)]
-pub(super) struct WireReply<'a> {
-    #[serde(borrow, default)]
-    pub(super) model: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) system_fingerprint: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) object: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<WireChoice<'a>>>,
-    pub(super) usage: Option<WireUsage>,
-    /// Servers that fail midway report it with status 200.
-    pub(super) error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct WireChoice<'a> {
-    #[serde(borrow, default)]
-    pub(super) delta: Option<WireSaid<'a>>,
-    #[serde(borrow, default)]
-    pub(super) message: Option<WireSaid<'a>>,
-    #[serde(borrow, default)]
-    pub(super) finish_reason: Option<Text<'a>>,
-}
-
-/// What the model said, or a piece of it.
-#[derive(Deserialize)]
-pub(super) struct WireSaid<'a> {
-    #[serde(borrow, default)]
-    pub(super) content: Option<Text<'a>>,
-    /// vLLM's current name for it.
-    #[serde(borrow, default)]
-    pub(super) reasoning: Option<Text<'a>>,
-    /// Its older name, and DeepSeek's.
-    #[serde(borrow, default)]
-    pub(super) reasoning_content: Option<Text<'a>>,
-    /// OpenAI's models refuse here, with `content` null.
-    #[serde(borrow, default)]
-    pub(super) refusal: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct WireUsage {
-    pub(super) prompt_tokens: Option<u64>,
-    pub(super) completion_tokens: Option<u64>,
-    pub(super) prompt_tokens_details: Option<PromptDetails>,
-    pub(super) completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct PromptDetails {
-    pub(super) cached_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CompletionDetails {
-    pub(super) reasoning_tokens: Option<u64>,
-}
-
-/// A text of an answer, borrowed from the bytes unless JSON escapes occur. Some servers send content as a list of
-/// parts; their texts are concatenated.
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        #[derive(Deserialize)]
-        struct Part {
-            text: Option<String>,
-        }
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of text parts")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-                let mut text = String::new();
-                while let Some(part) = parts.next_element::<Part>()? {
-                    text.push_str(part.text.as_deref().unwrap_or_default());
-                }
-                Ok(Text(Cow::Owned(text)))
-            }
-        }
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
-
-/// Answer of `GET /v1/models`.
-#[derive(Deserialize)]
+/// Answer of `GET /v1/models`: a list, under `data` or `models` or bare. Entries of another form are left out.
 pub(super) struct ModelList {
     pub(super) data: Vec<ServedModel>,
 }
 
+impl<'de> Deserialize<'de> for ModelList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = match Value::deserialize(deserializer)? {
+            Value::Array(entries) => entries,
+            Value::Object(mut fields) => {
+                let listed = ["data", "models"].into_iter().find_map(|name| fields.remove(name));
+                match listed.ok_or_else(|| Error::missing_field("data"))? {
+                    Value::Array(entries) => entries,
+                    other => return Err(Error::custom(format_args!("`data` is {other}, and no list"))),
+                }
+            }
+            _ => return Err(Error::custom("it is no list")),
+        };
+        Ok(Self { data: entries.iter().filter_map(ServedModel::of).collect() })
+    }
+}
+
 /// A model that a server lists.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedModel {
     /// The name to ask for.
     pub id: String,
     /// What vLLM loaded under that name: a repository or a folder.
     pub root: Option<String>,
-    /// The context in tokens, prompt and answer together (vLLM).
+    /// The context in tokens, prompt and answer together.
     pub max_model_len: Option<u32>,
+}
+
+/// What servers call the context in their lists of models: vLLM and SGLang, Together and OpenRouter, LM Studio, Mistral, Groq.
+const CONTEXTS: [&str; 5] =
+    ["max_model_len", "context_length", "loaded_context_length", "max_context_length", "context_window"];
+
+/// The same in what llama.cpp says of the model's file: the context as served, where it tells that, or as trained.
+const CONTEXTS_OF_FILE: [&str; 2] = ["n_ctx", "n_ctx_train"];
+
+impl ServedModel {
+    fn of(entry: &Value) -> Option<Self> {
+        let word = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+        let number =
+            |of: &Value, name: &str| u32::try_from(of.get(name)?.as_u64()?).ok().filter(|tokens| *tokens > 0);
+        let id = word("id").or_else(|| word("name")).or_else(|| entry.as_str().map(str::to_owned))?;
+        let of_file = || CONTEXTS_OF_FILE.iter().find_map(|name| number(entry.get("meta")?, name));
+        let max_model_len = CONTEXTS.iter().find_map(|name| number(entry, name)).or_else(of_file);
+        Some(Self { id, root: word("root"), max_model_len })
+    }
 }
 
 /// Body of vLLM's `POST /tokenize`.
@@ -220,4 +157,28 @@ pub(super) struct TokenizeRequest<'a> {
 #[derive(Deserialize)]
 pub(super) struct TokenizeReply {
     pub(super) count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_listed_in_many_ways() {
+        let model = |context| ServedModel { id: "m".into(), root: None, max_model_len: context };
+        for (list, context) in [
+            (r#"{"data":[{"id":"m","max_model_len":8192}]}"#, Some(8192)),
+            (r#"[{"id":"m","object":"model","context_length":8192}]"#, Some(8192)),
+            (r#"{"models":[{"name":"m"}]}"#, None),
+            (r#"{"data":[{"id":"m","meta":{"n_ctx":0,"n_ctx_train":8192,"n_embd":64}}]}"#, Some(8192)),
+            (r#"{"data":[{"id":"m","max_model_len":-1,"root":7},{"no":1}]}"#, None),
+            (r#"["m"]"#, None),
+        ] {
+            let read: ModelList = serde_json::from_str(list).unwrap();
+            assert_eq!(read.data, [model(context)], "{list}");
+        }
+        for no_list in ["{}", r#"{"data":{}}"#, "7", "<html>"] {
+            assert!(serde_json::from_str::<ModelList>(no_list).is_err(), "{no_list}");
+        }
+    }
 }

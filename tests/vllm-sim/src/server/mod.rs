@@ -180,11 +180,6 @@ impl SimHandle {
         stats
     }
 
-    /// The headers `traceparent` of the latest requests that had one.
-    pub fn traced(&self) -> Vec<String> {
-        self.server.traced()
-    }
-
     /// Stops at once: connections are cut, as vLLM does on SIGTERM without a shutdown timeout. Waits until all tasks
     /// have ended.
     pub async fn shutdown(self) {

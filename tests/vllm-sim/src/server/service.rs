@@ -70,7 +70,6 @@ pub(super) async fn handle(
 async fn answer(server: &Server, request: Request<Incoming>) -> Result<Response<SimBody>, SimRefusal> {
     let path = request.uri().path();
     // vLLM guards the model API only: probes and scrapers need no key.
-    server.trace(&request);
     if path.starts_with("/v1") && !server.authorized(&request) {
         return Err(ApiError::unauthorized().into());
     }

@@ -1,8 +1,8 @@
 //! The state that all connections of a server share.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::Request;
 use hyper::header::AUTHORIZATION;
@@ -12,9 +12,6 @@ use super::model::SimModel;
 use crate::faults::Faults;
 use crate::metrics::unix_time;
 use crate::wire::error::ApiError;
-
-/// Headers `traceparent` that are kept for whoever looks.
-const TRACED_MAX: usize = 1_000;
 
 /// The shared state.
 pub(super) struct Server {
@@ -29,7 +26,6 @@ pub(super) struct Server {
     faults_met: AtomicU64,
     in_flight: AtomicU64,
     peak_in_flight: AtomicU64,
-    traced: Mutex<VecDeque<String>>,
 }
 
 /// Why a request gets no answer.
@@ -65,7 +61,6 @@ impl Server {
             faults_met: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
             peak_in_flight: AtomicU64::new(0),
-            traced: Mutex::default(),
         }
     }
 
@@ -73,22 +68,6 @@ impl Server {
     pub(super) fn authorized<B>(&self, request: &Request<B>) -> bool {
         let Some(expected) = &self.authorization else { return true };
         request.headers().get(AUTHORIZATION).is_some_and(|given| given.as_bytes() == expected.as_bytes())
-    }
-
-    /// Notes the span that a request belongs to, if it says.
-    pub(super) fn trace<B>(&self, request: &Request<B>) {
-        let parent = request.headers().get("traceparent").and_then(|parent| parent.to_str().ok());
-        let Some(parent) = parent else { return };
-        let mut traced = self.traced.lock().unwrap_or_else(PoisonError::into_inner);
-        if traced.len() == TRACED_MAX {
-            traced.pop_front();
-        }
-        traced.push_back(parent.to_owned());
-    }
-
-    /// The spans that the latest requests belong to, as they said.
-    pub(super) fn traced(&self) -> Vec<String> {
-        self.traced.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// The model of that name, or the first one.

@@ -1,11 +1,7 @@
 //! Every fault does what it says, over a real socket, while the server stays healthy.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
+use crate::support::{Sim, ask, ask_stream, echo_model, events};
 use serde_json::{Value, json};
-use support::{Sim, ask, ask_stream, echo_model, events};
 use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, SimConfig};
 
 const RUNNING: &str = r#"vllm:num_requests_running{engine="0",model_name="m"}"#;

@@ -1,19 +1,15 @@
 //! Servers that redirect: no connector follows, and the error names the target.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
 use std::time::Duration;
 
-use domain::{DialogueKey, RetryAdvice};
+use crate::support::question;
+use domain::{DialogueKey, RetryAdvice, TimeLimits};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
     CallError, ChatModel, ClassifyConfig, ClassifyModel, ClassifyRequest, EmbedConfig, EmbedModel,
     EmbedRequest, Hosted, HostedConfig, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
     TextPair, VllmClassifier,
 };
-use support::question;
 
 const KEY: &str = "hunter2-hunter2";
 
@@ -71,7 +67,8 @@ async fn nobody_follows_a_redirect_and_every_error_names_its_place() {
 
         for connect in [Hosted::anthropic, Hosted::gemini] {
             let (endpoint, key) = (Some(server().await.url), Secret::new(KEY));
-            let config = HostedConfig { endpoint, model: "m".to_owned(), key };
+            let config =
+                HostedConfig { endpoint, model: "m".to_owned(), key, time_limits: TimeLimits::default() };
             let model = connect(config, &HttpClient::new()).unwrap();
             told(model.complete(question("?")).await.unwrap_err(), status, &elsewhere);
         }

@@ -1,14 +1,10 @@
 //! Answers depend on the question alone.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::Sim;
 use futures::StreamExt;
 use serde_json::{Value, json};
-use support::Sim;
 use vllm_sim::answers::AnswerConfig;
 use vllm_sim::{ModelConfig, Profile, SimConfig};
 

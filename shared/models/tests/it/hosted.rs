@@ -1,19 +1,16 @@
 //! The connectors of Anthropic and Gemini against servers with their answers.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
-
-mod support;
-
-use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, Usage};
+use crate::support::{question, request};
+use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, TimeLimits, Usage};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{ChatModel, ChatRequest, Hosted, HostedConfig, HttpClient, Secret};
 use serde_json::json;
-use support::{question, request};
 
 const KEY: &str = "sk-0123456789-very-secret";
 
 fn config(server: &CannedServer, model: &str) -> HostedConfig {
-    HostedConfig { endpoint: Some(server.url.clone()), model: model.to_owned(), key: Secret::new(KEY) }
+    let (endpoint, time_limits) = (Some(server.url.clone()), TimeLimits::default());
+    HostedConfig { endpoint, model: model.to_owned(), key: Secret::new(KEY), time_limits }
 }
 
 fn anthropic(server: &CannedServer) -> Box<dyn ChatModel> {
@@ -121,15 +118,19 @@ async fn gemini_asks_and_reads() {
 
 #[tokio::test]
 async fn what_a_filter_withholds_is_an_empty_answer() {
-    for (connector, body) in [
-        (CONNECTORS[0], json!({"content": [], "stop_reason": "refusal"})),
+    let blocked = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "Output blocked by content filtering policy"}});
+    for (connector, status, body) in [
+        (CONNECTORS[0], 200, json!({"content": [], "stop_reason": "refusal"})),
+        (CONNECTORS[0], 400, blocked),
         (
             CONNECTORS[1],
+            200,
             json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}}),
         ),
-        (CONNECTORS[1], json!({"candidates": [{"finishReason": "SAFETY"}]})),
+        (CONNECTORS[1], 200, json!({"candidates": [{"finishReason": "SAFETY"}]})),
     ] {
-        let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
+        let server = CannedServer::start(vec![CannedAnswer::json(status, &body.to_string())]).await;
         let reply = connector(&server).complete(question("?")).await.unwrap();
         assert_eq!(reply.answer.text, "");
         assert_eq!(reply.answer.finish_reason, Some(FinishReason::ContentFilter), "{body}");
@@ -137,7 +138,27 @@ async fn what_a_filter_withholds_is_an_empty_answer() {
 }
 
 #[tokio::test]
-async fn refusals_keep_the_servers_delay_and_lose_the_key() {
+async fn counts_of_tokens_that_cannot_be_are_as_none() {
+    for (connector, body) in [
+        (
+            CONNECTORS[0],
+            json!({"content": [], "usage": {"input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX,
+                "output_tokens": u64::MAX}}),
+        ),
+        (
+            CONNECTORS[1],
+            json!({"candidates": [{}], "usageMetadata": {"promptTokenCount": u64::MAX,
+                "candidatesTokenCount": u64::MAX, "thoughtsTokenCount": u64::MAX}}),
+        ),
+    ] {
+        let server = CannedServer::start(vec![CannedAnswer::json(200, &body.to_string())]).await;
+        let reply = connector(&server).complete(question("?")).await.unwrap();
+        assert_eq!(reply.answer.usage, Usage::default(), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_keep_the_servers_delay() {
     for connector in CONNECTORS {
         let error = format!(r#"{{"error":{{"type":"overloaded_error","message":"{KEY} must wait"}}}}"#);
         let server =

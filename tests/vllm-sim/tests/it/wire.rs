@@ -1,13 +1,9 @@
 //! The interface is vLLM's: paths, statuses, headers, fields, wording. The expected lists were read off a vLLM 0.32.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{Sim, ask, ask_stream, echo_model, events, fixed, keys};
 use serde_json::{Value, json};
-use support::{Sim, ask, ask_stream, echo_model, events, fixed, keys};
 use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
 use vllm_sim::config::ChatTemplate;
 use vllm_sim::{ModelConfig, SimConfig};

@@ -17,7 +17,6 @@ pub fn request(messages: Vec<Message>) -> ChatRequest {
         key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
         round: 0,
         progress: Progress::default(),
-        traceparent: None,
     }
 }
 

@@ -1,12 +1,9 @@
 //! Simulated embedders and classifiers, asked by the project's own connectors over sockets: rules, dials, faults, time.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::support::{Sim, ask, echo_model, fixed, keys};
 use domain::{DialogueKey, FailureCause};
 use models::{
     CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
@@ -14,7 +11,6 @@ use models::{
     embed_with_retry,
 };
 use serde_json::{Value, json};
-use support::{Sim, ask, echo_model, fixed, keys};
 use vllm_sim::answers::AnswerConfig;
 use vllm_sim::{
     ClassifierDial, EmbedderDial, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimConfig,
@@ -174,7 +170,7 @@ async fn models_are_asked_what_they_were_made_for_and_no_more() {
 async fn replies_have_vllms_fields_and_words() {
     macro_rules! captured {
         ($name:literal) => {{
-            let text = include_str!(concat!("../../../shared/models/testdata/vllm-0.32/", $name, ".http"));
+            let text = include_str!(concat!("../../../../shared/models/testdata/vllm-0.32/", $name, ".http"));
             let (head, body) = text.split_once("\n\n").unwrap();
             let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
             (status, serde_json::from_str::<Value>(body).unwrap())

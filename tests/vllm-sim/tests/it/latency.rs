@@ -1,15 +1,11 @@
 //! The latency law holds, for the pure engine and at the socket.
 
-#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
-
-mod support;
-
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::support::{Sim, ask, ask_stream, echo_model, fixed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Sim, ask, ask_stream, echo_model, fixed};
 use vllm_sim::latency::{
     CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineSettings, JobId, Law, Profile,
 };
