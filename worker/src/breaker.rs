@@ -19,6 +19,7 @@
 use std::time::Duration;
 
 use domain::FailureCause;
+use models::blanked;
 use tokio::time::Instant;
 
 /// Dialogues in a row that must fail by the connection before the model counts as unreachable.
@@ -41,15 +42,18 @@ pub const FAULT_PARKINGS_MAX: u32 = 4;
 /// little time, and their records are dropped.
 pub const TURNED_AWAY_MAX: u32 = FAULTS_MAX;
 
-/// How long a breaker is in doubt at most: as long as a server may be silent before its first token
-/// ([`StallLimits`](models::deadline::StallLimits)).
+/// How long a breaker is in doubt at most.
 pub const DOUBT_MAX: Duration = Duration::from_secs(300);
 
 /// How long refusals and faults are held back after the last of them: until more units of the model can be granted.
 pub const HELD_FOR: Duration = Duration::from_secs(2);
 
-/// Parking of a model whose quota is used up. Quotas renew by the hour or the day, hence no shorter wait.
+/// Parking of a model whose quota is used up, where its server does not say when it is renewed. Quotas renew by the hour or the
+/// day, hence no shorter wait.
 pub const QUOTA_PARKED: Duration = Duration::from_secs(15 * 60);
+
+/// Longest parking until a quota is renewed: a server may say anything.
+pub const QUOTA_PARKED_MAX: Duration = Duration::from_secs(32 * 24 * 3600);
 
 /// First parking of an unreachable model; doubles up to [`PARKED_MAX`].
 pub const PARKED_FIRST: Duration = Duration::from_secs(60);
@@ -82,6 +86,10 @@ pub struct Failure<'a> {
     pub message: &'a str,
     /// When the call that failed was sent: the last of the dialogue.
     pub sent: Instant,
+    /// When the quota is renewed that it has met, if the server says so.
+    pub renewed_at: Option<Instant>,
+    /// Its server has not answered any question yet, and this cause [turns](crate::first::turns_away) the model away.
+    pub is_first: bool,
 }
 
 /// The calls that were sent to a model from some moment on and have not failed.
@@ -100,7 +108,7 @@ enum Manner {
     /// Nothing.
     #[default]
     Unknown,
-    /// It has refused every dialogue so far, in the same words.
+    /// It has refused every dialogue so far, in the same words but for numbers and what it quotes.
     Refuses { cause: FailureCause, message: String, times: u32 },
     /// It answers, or its refusals differ: a refusal concerns the dialogue.
     Answers,
@@ -155,15 +163,34 @@ impl<T> Breaker<T> {
         match failure {
             Some(failure)
                 if self.is_open(now)
-                    && (parks(failure.cause)
+                    && (failure.is_first
+                        || parks(failure.cause)
                         || self.is_fault(failure.cause)
+                        || self.is_of_another(failure.cause)
                         || self.is_known_refusal(failure)) =>
             {
                 BreakerDecision::Forget(record)
             }
             Some(failure) if failure.cause == FailureCause::QuotaExhausted => {
+                let until = failure.renewed_at.map(|at| at.saturating_duration_since(now));
+                let parked_for =
+                    until.map_or(QUOTA_PARKED, |until| until.clamp(PARKED_FIRST, QUOTA_PARKED_MAX));
                 self.keep_back(record, failure);
-                self.open(QUOTA_PARKED, now)
+                self.open(parked_for, now)
+            }
+            // Each further answer would be paid, and thrown away for the same name.
+            Some(failure) if self.is_of_another(failure.cause) => {
+                self.keep_back(record, failure);
+                self.open(self.next_parking(), now)
+            }
+            Some(failure) if failure.is_first && parks(failure.cause) => {
+                self.keep_back(record, failure);
+                self.open(self.next_parking(), now)
+            }
+            // A question may be what its server fails at; a few of them are not.
+            Some(failure) if failure.is_first && failure.cause != FailureCause::BadRequest => {
+                self.held_at = Some(now);
+                self.in_a_row(record, failure, STREAK_MAX, flight, now)
             }
             Some(failure) if parks(failure.cause) => {
                 let enough = self.enough_of(failure.cause);
@@ -281,18 +308,23 @@ impl<T> Breaker<T> {
         matches!(self.manner, Manner::Answers) && cause == FailureCause::Server
     }
 
+    /// Whether another model answers, and never has the right one.
+    fn is_of_another(&self, cause: FailureCause) -> bool {
+        cause == FailureCause::WrongModel && !matches!(self.manner, Manner::Answers)
+    }
+
     /// Counts a refusal: how many times the model has said nothing but this, or `None` if it has answered, or has
     /// refused in other words.
     fn refused(&mut self, failure: Failure<'_>) -> Option<u32> {
         match &mut self.manner {
             Manner::Answers => None,
             Manner::Unknown => {
-                let (cause, message) = (failure.cause, failure.message.to_owned());
+                let (cause, message) = (failure.cause, blanked(failure.message));
                 self.manner = Manner::Refuses { cause, message, times: 1 };
                 Some(1)
             }
             Manner::Refuses { cause, message, times }
-                if *cause == failure.cause && message == failure.message =>
+                if *cause == failure.cause && *message == blanked(failure.message) =>
             {
                 *times = times.saturating_add(1);
                 Some(*times)
@@ -306,7 +338,7 @@ impl<T> Breaker<T> {
 
     fn is_known_refusal(&self, failure: Failure<'_>) -> bool {
         let Manner::Refuses { cause, message, .. } = &self.manner else { return false };
-        failure.cause == *cause && failure.message == message
+        failure.cause == *cause && blanked(failure.message) == *message
     }
 
     /// Whether refusals or faults are held back that further dialogues may explain.
@@ -347,7 +379,7 @@ impl<T> Breaker<T> {
     }
 
     fn next_parking(&self) -> Duration {
-        PARKED_FIRST.saturating_mul(1 << self.openings.min(10)).min(PARKED_MAX)
+        parking_after(self.openings)
     }
 
     fn open(&mut self, parked_for: Duration, now: Instant) -> BreakerDecision<T> {
@@ -356,6 +388,11 @@ impl<T> Breaker<T> {
         self.parked_until = Some(now + parked_for);
         BreakerDecision::Open { forgotten: self.settle(), parked_for }
     }
+}
+
+/// The parking that follows so many in a row.
+pub(crate) fn parking_after(before: u32) -> Duration {
+    PARKED_FIRST.saturating_mul(1 << before.min(10)).min(PARKED_MAX)
 }
 
 /// Whether this cause concerns the path to the model rather than the model.

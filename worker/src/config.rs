@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use domain::exchange::{WorkerPhase, WorkerStatus};
 use domain::{Connector, MadeAt, WorkerId};
-use models::{Batches, RetryPolicy, Secret};
+use models::{RetryPolicy, Secret};
 
 use crate::connect::{Connect, Connectors};
-use crate::dialogue::Deadlines;
 use crate::discovery::Endpoints;
 use crate::keys::Keyring;
 use crate::readiness::Readiness;
 use crate::runs::EvaluationMode;
-use crate::tail::HedgeRules;
 use crate::until_done::EndRules;
 
 /// Number of expected models in the status.
@@ -54,18 +52,12 @@ pub struct WorkerConfig {
     pub spool: Option<SpoolConfig>,
     /// Grace period for dialogues in flight when the worker stops. Delivering their records may take up to 10 s more.
     pub grace: Duration,
+    /// Is told once what becomes of the dialogues when the worker stops.
+    pub on_drain: fn(Draining),
     /// Retries of calls that failed in transport.
     pub retry: RetryPolicy,
-    /// Time limits of calls and dialogues.
-    pub deadlines: Deadlines,
-    /// When a dialogue whose first token does not come is asked again at another of its servers; `None` if never.
-    pub hedge: Option<HedgeRules>,
-    /// Whether discovered servers are asked the [canary prompts](domain::canary) when they have loaded a model.
-    pub canaries: bool,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
-    /// The batches at providers. Must be those of [`connect`](Self::connect).
-    pub batches: Batches,
     /// Readiness of the worker.
     pub readiness: Readiness,
     /// When it ends by itself, because its models have no work left; `None` if never.
@@ -78,6 +70,15 @@ pub struct WorkerConfig {
     pub node: String,
     /// GPUs of its server, for people; 0 if unknown.
     pub gpus: u32,
+}
+
+/// What becomes of the dialogues in flight of a worker that takes no more work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draining {
+    /// Given back at once, because no server has accepted their calls.
+    pub given_up: usize,
+    /// Awaited within the grace period.
+    pub in_flight: usize,
 }
 
 /// Configuration of the spool.
@@ -97,7 +98,6 @@ impl SpoolConfig {
 impl WorkerConfig {
     /// Defaults, without servers.
     pub fn new(worker: WorkerId, evaluation: EvaluationMode) -> Self {
-        let batches = Batches::default();
         Self {
             worker,
             host: String::new(),
@@ -113,12 +113,9 @@ impl WorkerConfig {
             pack_dir: None,
             spool: None,
             grace: Duration::from_secs(25),
+            on_drain: |_| {},
             retry: RetryPolicy::default(),
-            deadlines: Deadlines::default(),
-            hedge: Some(HedgeRules::default()),
-            canaries: false,
-            connect: Arc::new(Connectors::default().asking_in(batches.clone())),
-            batches,
+            connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
             until_done: None,
             made_at: None,

@@ -1,19 +1,25 @@
 //! Creates connectors from model descriptions.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::model_name::is_listed_as;
 use domain::reach::Denied;
-use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RunId};
+use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RetryAdvice};
 use models::{
-    Batched, Batches, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted,
-    HostedConfig, HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig,
-    Secret, SetupError, TeiClassifier, VllmClassifier,
+    ApiSettings, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted,
+    HostedConfig, HttpClient, Learnt, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder,
+    PredictConfig, Secret, SetupError, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
 use crate::keys::Keyring;
 use crate::pairs::{PairClass, Similarity};
+use crate::renew::RenewedKey;
 use crate::vectors::KnownVectors;
+
+/// Models at servers of which is remembered what was learnt of them.
+const LEARNT_MAX: usize = 1_000;
 
 /// Maximum number of models in a message.
 const MODELS_LISTED_MAX: usize = 20;
@@ -53,65 +59,61 @@ pub struct Connected {
     pub listing: Option<Arc<OpenAiCompatible>>,
     /// The recorded prompts of a replayed model.
     pub script: Option<Script>,
-    /// The same model in batches, if it is asked so.
-    pub batched: Option<Batched>,
 }
 
 impl Connected {
     /// A connector without further checks.
     pub fn opaque(model: Arc<dyn ChatModel>) -> Self {
-        Self { model, listing: None, script: None, batched: None }
+        Self { model, listing: None, script: None }
     }
 
-    /// The connector for the dialogues of a run.
-    pub fn for_run(&self, run: &RunId) -> Arc<dyn ChatModel> {
-        match &self.batched {
-            Some(batched) => Arc::new(batched.of_run(run)),
-            None => Arc::clone(&self.model),
-        }
-    }
-
-    /// Checks that the server is reachable, accepts the key and serves the model, before thousands of dialogues find
-    /// out one by one. Connectors and servers without a model list pass.
+    /// What the server's list of models says. It is advice: the first question shows whether the server answers for the model.
     ///
     /// # Errors
-    /// [`ConnectError::Unreachable`] may be temporary; the others need a person.
-    pub async fn check(&self, spec: &ModelSpec) -> Result<Listed, ConnectError> {
+    /// [`ConnectError::Unreachable`]: nobody listens there. That may be temporary.
+    pub async fn listed(&self, spec: &ModelSpec) -> Result<Listed, ConnectError> {
         let Some(server) = &self.listing else { return Ok(Listed::Nothing) };
-        let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
         let served = match server.probe().await {
             Ok(served) => served,
-            // Not every compatible server has a model list.
-            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => return Ok(Listed::Refused),
-            Err(error) => {
-                return Err(ConnectError::Unreachable { model: spec.label.to_string(), endpoint, error });
+            Err(error) if error.retry == RetryAdvice::Unreachable => {
+                let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
+                let (model, error) = (spec.label.to_string(), Box::new(error));
+                return Err(ConnectError::Unreachable { model, endpoint, error });
             }
+            Err(error) => return Ok(Listed::Unusable(error.to_string())),
         };
-        let requested = spec.requested();
-        if served.is_empty() {
-            return Ok(Listed::Refused);
-        }
-        if served.iter().any(|model| model.id == requested) {
-            return Ok(Listed::Served);
-        }
-        Err(ConnectError::NotServed {
-            model: spec.label.to_string(),
-            endpoint,
-            requested: requested.to_owned(),
-            served: list(served.iter().map(|model| model.id.as_str())),
+        Ok(if served.is_empty() {
+            Listed::Unusable("it is empty".to_owned())
+        } else if served.iter().any(|model| is_listed_as(&model.id, spec.requested())) {
+            Listed::Served
+        } else {
+            Listed::Lacks(list(served.iter().map(|model| model.id.as_str())))
         })
     }
 }
 
-/// What a server's model list says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a server's model list says of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// Its API has no model list.
     Nothing,
-    /// It has no usable list, although its API has one.
-    Refused,
-    /// It lists the requested model.
+    /// The list is refused, or none; why.
+    Unusable(String),
+    /// It names other models, which are these.
+    Lacks(String),
+    /// It names the model.
     Served,
+}
+
+impl Listed {
+    /// What is unusual about the list, for people.
+    pub fn remark(&self, asked: &str) -> Option<String> {
+        match self {
+            Self::Nothing | Self::Served => None,
+            Self::Unusable(why) => Some(format!("its list of models cannot be used ({why})")),
+            Self::Lacks(others) => Some(format!("its list of models lacks `{asked}`; it names {others}")),
+        }
+    }
 }
 
 /// Why there is no connector.
@@ -151,29 +153,14 @@ pub enum ConnectError {
         /// The kind of question.
         ask: Ask,
     },
-    /// The server is unreachable, or does not answer properly.
+    /// Nobody listens at the address.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
     Unreachable {
         /// Label of the model.
         model: String,
         /// Address of the server.
         endpoint: String,
-        error: CallError,
-    },
-    /// The server serves other models.
-    #[error(
-        "model `{model}`: {endpoint} does not serve `{requested}`; it serves: {served}. Start the server with \
-         `--served-model-name {requested}`, or name in the configuration what it serves"
-    )]
-    NotServed {
-        /// Label of the model.
-        model: String,
-        /// Address of the server.
-        endpoint: String,
-        /// Requested name.
-        requested: String,
-        /// Names served.
-        served: String,
+        error: Box<CallError>,
     },
     /// The run needs files or variables of this machine that its user has not agreed to.
     #[error(
@@ -211,18 +198,13 @@ pub struct Connectors {
     keys: Option<Arc<Keyring>>,
     /// Vectors of texts, which the embedders of all runs share.
     known: Arc<KnownVectors>,
-    batches: Batches,
+    learnt: Arc<Mutex<BTreeMap<(String, String), Learnt>>>,
 }
 
 impl Connectors {
     /// Connectors of a worker in a fleet, whose configurations come from others.
     pub fn of_fleet(keys: Arc<Keyring>) -> Self {
         Self { keys: Some(keys), ..Self::default() }
-    }
-
-    /// The same, with these batches.
-    pub fn asking_in(self, batches: Batches) -> Self {
-        Self { batches, ..self }
     }
 
     /// The key for a model.
@@ -234,6 +216,124 @@ impl Connectors {
                 .map_err(|denied| ConnectError::Denied { model: model(), denied }),
             None => key_of(spec).map_err(|source| ConnectError::Setup { model: model(), source }),
         }
+    }
+
+    /// A model, made with its key. Where that is from a place where it may change, it is read again once it is refused.
+    fn renewing(
+        &self,
+        spec: &ModelSpec,
+        server: Option<&FoundServer>,
+        key: Option<Secret>,
+        make: impl Fn(Option<Secret>) -> Result<Arc<dyn ChatModel>, SetupError> + Send + Sync + 'static,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let model = make(key.clone())?;
+        let (spec, keys) = (spec.clone(), self.keys.clone());
+        let changes = match &keys {
+            Some(_) => true,
+            None => matches!(spec.key_place(), Some(KeyPlace::File(_) | KeyPlace::Command(_))),
+        };
+        let (Some(key), true) = (key, changes) else { return Ok(model) };
+        let server = server.map(|server| server.endpoint.clone());
+        let read = move || match &keys {
+            Some(keys) => keys.read_again(&spec, server.as_deref()),
+            None => key_of(&spec).ok().flatten(),
+        };
+        let make = move |key| make(Some(key));
+        Ok(Arc::new(RenewedKey::new(model, key, Box::new(read), Box::new(make))))
+    }
+
+    /// What was learnt of a model at a server, by all connectors together.
+    fn learnt(&self, endpoint: &str, model: &str) -> Learnt {
+        let mut known = self.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= LEARNT_MAX {
+            known.clear();
+        }
+        known.entry((endpoint.to_owned(), model.to_owned())).or_default().clone()
+    }
+
+    /// A model at a server with OpenAI's API, and its list of models.
+    fn at_server(
+        &self,
+        ask: Ask,
+        spec: &ModelSpec,
+        server: Option<&FoundServer>,
+        key: Option<Secret>,
+    ) -> Result<Connected, ConnectError> {
+        let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
+        let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
+        let key = key.or_else(|| server.and_then(|server| server.key.clone()));
+        let settings = ApiSettings {
+            headers: spec.headers.clone(),
+            query: spec.query.clone(),
+            answers_as: spec.answers_as.clone(),
+            time_limits: spec.time_limits,
+        };
+        let RequestSettings { dimensions, pair_layout: layout, classify_api, labels, extra_body } =
+            spec.request.clone();
+        let requested = spec.requested();
+        let chat = OpenAiConfig {
+            key: key.clone(),
+            context_tokens: server.and_then(|server| server.context_tokens),
+            send_seed: spec.send_seed.unwrap_or(true),
+            stream: spec.streams(),
+            extra_body: extra_body.clone(),
+            reasoning: spec.reasoning.clone(),
+            settings: settings.clone(),
+            learnt: self.learnt(&endpoint, requested),
+            ..OpenAiConfig::new(endpoint.clone(), requested)
+        };
+        let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
+        let listing = Arc::new(OpenAiCompatible::with_client(chat.clone(), &self.http).map_err(setup)?);
+        let (http, requested) = (self.http.clone(), requested.to_owned());
+        let model = match (ask, classify_api) {
+            (Ask::Chat, _) => self.renewing(spec, server, key, move |key| {
+                let config = OpenAiConfig { key, ..chat.clone() };
+                Ok(Arc::new(OpenAiCompatible::with_client(config, &http)?))
+            }),
+            (Ask::Embed, _) => {
+                let config =
+                    EmbedConfig { dimensions, extra_body, settings, ..EmbedConfig::new(endpoint, requested) };
+                let known = Arc::clone(&self.known);
+                self.renewing(spec, server, key, move |key| {
+                    let model = OpenAiEmbedder::new(EmbedConfig { key, ..config.clone() }, &http)?;
+                    Ok(Arc::new(Similarity { model, known: Arc::clone(&known) }))
+                })
+            }
+            (Ask::Classify, ClassifyApi::Vllm) => {
+                let config =
+                    ClassifyConfig { layout, labels, settings, ..ClassifyConfig::new(endpoint, requested) };
+                self.renewing(spec, server, key, move |key| {
+                    Ok(Arc::new(PairClass(VllmClassifier::new(
+                        ClassifyConfig { key, ..config.clone() },
+                        &http,
+                    )?)))
+                })
+            }
+            (Ask::Classify, ClassifyApi::TextEmbeddingsInference) => {
+                let config = PredictConfig { labels, settings, ..PredictConfig::new(endpoint, requested) };
+                self.renewing(spec, server, key, move |key| {
+                    Ok(Arc::new(PairClass(TeiClassifier::new(
+                        PredictConfig { key, ..config.clone() },
+                        &http,
+                    )?)))
+                })
+            }
+        };
+        Ok(Connected { model: model.map_err(setup)?, listing: Some(listing), script: None })
+    }
+
+    /// A hosted model.
+    fn hosted(
+        &self,
+        spec: &ModelSpec,
+        config: HostedConfig,
+        new: fn(HostedConfig, &HttpClient) -> Result<Hosted, SetupError>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let (http, known) = (self.http.clone(), config.key.clone());
+        self.renewing(spec, None, Some(known.clone()), move |key| {
+            let key = key.unwrap_or_else(|| known.clone());
+            Ok(Arc::new(new(HostedConfig { key, ..config.clone() }, &http)?))
+        })
     }
 }
 
@@ -249,66 +349,23 @@ impl Connect for Connectors {
             let (model, connector) = (spec.label.to_string(), spec.connector);
             return Err(ConnectError::NotOffered { model, connector, ask });
         }
-        let requested = spec.requested();
         let key = self.key(spec, server)?;
         let hosted = |key: Option<Secret>| {
             let key = key.ok_or_else(missing_key).map_err(setup)?;
-            Ok(HostedConfig { endpoint: spec.endpoint.clone(), model: requested.to_owned(), key })
+            let (endpoint, model) = (spec.endpoint.clone(), spec.requested().to_owned());
+            Ok(HostedConfig { endpoint, model, key, time_limits: spec.time_limits })
         };
-        let connected = match (spec.connector, server) {
-            (Connector::OpenaiCompatible | Connector::Simulated, _) => {
-                let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
-                let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
-                let mut config = OpenAiConfig::new(endpoint, requested);
-                config.key = key.or_else(|| server.and_then(|server| server.key.clone()));
-                config.context_tokens = server.and_then(|server| server.context_tokens);
-                config.send_seed = spec.send_seed.unwrap_or(true);
-                // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
-                config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
-                config.extra_body.clone_from(&spec.request.extra_body);
-                let in_batches = spec.is_batched() && ask == Ask::Chat;
-                let batched = in_batches.then(|| self.batches.openai(config.clone(), &self.http));
-                let batched = batched.transpose().map_err(setup)?;
-                let (endpoint, key) = (config.endpoint.clone(), config.key.clone());
-                let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
-                let model: Arc<dyn ChatModel> = match ask {
-                    Ask::Chat => Arc::clone(&server) as Arc<dyn ChatModel>,
-                    Ask::Embed => {
-                        let RequestSettings { dimensions, extra_body, .. } = spec.request.clone();
-                        let config = EmbedConfig::new(endpoint, requested);
-                        let config = EmbedConfig { key, dimensions, extra_body, ..config };
-                        let model = OpenAiEmbedder::new(config, &self.http).map_err(setup)?;
-                        Arc::new(Similarity { model, known: Arc::clone(&self.known) })
-                    }
-                    Ask::Classify => {
-                        let RequestSettings { pair_layout: layout, labels, .. } = spec.request.clone();
-                        match spec.request.classify_api {
-                            ClassifyApi::Vllm => {
-                                let config = ClassifyConfig::new(endpoint, requested);
-                                let config = ClassifyConfig { key, layout, labels, ..config };
-                                Arc::new(PairClass(VllmClassifier::new(config, &self.http).map_err(setup)?))
-                            }
-                            ClassifyApi::TextEmbeddingsInference => {
-                                let model = requested.to_owned();
-                                let config = PredictConfig { endpoint, model, key, labels };
-                                Arc::new(PairClass(TeiClassifier::new(config, &self.http).map_err(setup)?))
-                            }
-                        }
-                    }
-                };
-                return Ok(Connected { model, listing: Some(server), script: None, batched });
+        let connected = match spec.connector {
+            Connector::OpenaiCompatible | Connector::Simulated => {
+                return self.at_server(ask, spec, server, key);
             }
-            (Connector::Anthropic, _) => {
-                let config = hosted(key)?;
-                let batched = spec.is_batched().then(|| self.batches.anthropic(config.clone(), &self.http));
-                let batched = batched.transpose().map_err(setup)?;
-                let model = Hosted::anthropic(config, &self.http).map_err(setup)?;
-                Connected { batched, ..Connected::opaque(Arc::new(model)) }
+            Connector::Anthropic => {
+                Connected::opaque(self.hosted(spec, hosted(key)?, Hosted::anthropic).map_err(setup)?)
             }
-            (Connector::Gemini, _) => {
-                Connected::opaque(Arc::new(Hosted::gemini(hosted(key)?, &self.http).map_err(setup)?))
+            Connector::Gemini => {
+                Connected::opaque(self.hosted(spec, hosted(key)?, Hosted::gemini).map_err(setup)?)
             }
-            (Connector::Replay, _) => {
+            Connector::Replay => {
                 return Err(ConnectError::Unsupported {
                     model: spec.label.to_string(),
                     connector: spec.connector,
@@ -331,6 +388,7 @@ pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
     match spec.key_place() {
         Some(KeyPlace::Variable(name)) => Secret::from_env(name).map(Some),
         Some(KeyPlace::File(path)) => Secret::from_file(path).map(Some),
+        Some(KeyPlace::Command(words)) => Secret::from_command(words).map(Some),
         None => Ok(None),
     }
 }
@@ -340,14 +398,13 @@ fn missing_key() -> SetupError {
 }
 
 /// Identifies the key of a model, for people and rate budgets: the connector and the name, variable or file; never
-/// the key itself. For batches, accounts have limits of their own.
+/// the key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
     // Without a key, the calls are limited per server.
     let server = || spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned());
     let placed = || spec.key_place().map_or_else(server, |place| place.to_string());
     let key = spec.key.clone().unwrap_or_else(placed);
-    let batches = if spec.is_batched() { " in batches" } else { "" };
-    format!("{}/{key}{batches}", spec.connector)
+    format!("{}/{key}", spec.connector)
 }
 
 /// A model whose requests carry no seed.
@@ -365,139 +422,4 @@ impl ChatModel for WithoutSeed {
 }
 
 #[cfg(test)]
-mod tests {
-    use harness::canned_server::{CannedAnswer, CannedServer};
-
-    use super::*;
-
-    fn spec(json: serde_json::Value) -> ModelSpec {
-        serde_json::from_value(json).unwrap()
-    }
-
-    #[test]
-    fn a_found_server_comes_before_the_address_of_the_description() {
-        let spec = spec(
-            serde_json::json!({"label": "m", "connector": "openai-compatible", "endpoint": "http://b/v1"}),
-        );
-        let found =
-            FoundServer { endpoint: "http://a:1/v1".to_owned(), key: None, context_tokens: Some(4096) };
-        let connectors = Connectors::default();
-        let at = |server| {
-            let connected = connectors.connect(Ask::Chat, &spec, server).unwrap();
-            let context = connected.listing.unwrap().context_tokens();
-            (connected.model.identity().endpoint.clone().unwrap(), context)
-        };
-        assert_eq!(at(Some(&found)), ("http://a:1/v1".to_owned(), Some(4096)));
-        assert_eq!(at(None), ("http://b/v1".to_owned(), None));
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let error = |json| {
-            Connectors::default().connect(Ask::Chat, &spec(json), None).map(|_| ()).unwrap_err().to_string()
-        };
-        let no_endpoint = error(serde_json::json!({"label": "m", "connector": "openai-compatible"}));
-        assert!(no_endpoint.contains("model `m` has no `endpoint`"), "{no_endpoint}");
-        let no_key = error(
-            serde_json::json!({"label": "c", "connector": "anthropic", "key_env": "KGFLEET_TEST_NOT_SET"}),
-        );
-        assert!(no_key.contains("`c`") && no_key.contains("KGFLEET_TEST_NOT_SET"), "{no_key}");
-        let replay = error(serde_json::json!({"label": "r", "connector": "replay"}));
-        assert!(replay.contains("`replay`"), "{replay}");
-        let claude = spec(serde_json::json!({"label": "c", "connector": "anthropic", "key_env": "HOME"}));
-        let refused = Connectors::default().connect(Ask::Embed, &claude, None).map(|_| ()).unwrap_err();
-        assert!(refused.to_string().contains("`anthropic` cannot be asked to embed"), "{refused}");
-    }
-
-    #[test]
-    fn budgets_are_named_by_where_the_key_is() {
-        let name = |json| key_name(&spec(json));
-        assert_eq!(
-            name(serde_json::json!({"label": "c", "connector": "anthropic"})),
-            "anthropic/ANTHROPIC_API_KEY"
-        );
-        assert_eq!(
-            name(serde_json::json!({"label": "c", "connector": "gemini", "key_file": "/run/key"})),
-            "gemini//run/key"
-        );
-        assert_eq!(
-            name(serde_json::json!({"label": "c", "connector": "anthropic", "key": "k", "mode": "batch"})),
-            "anthropic/k in batches"
-        );
-    }
-
-    fn request(prompt: &str) -> ChatRequest {
-        ChatRequest {
-            messages: Arc::from([domain::Message::user(prompt)]),
-            sampling: domain::Sampling::default(),
-            seed: Some(7),
-            deadline: std::time::Duration::from_secs(10),
-            key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
-            round: 0,
-            progress: models::Progress::default(),
-            traceparent: None,
-        }
-    }
-
-    #[tokio::test]
-    async fn a_server_is_told_in_requests_what_the_configuration_says() {
-        let nothing = || CannedAnswer::json(400, r#"{"error": {"message": "no"}}"#);
-        let asked = async |ask, request_settings| {
-            let server = CannedServer::start(vec![nothing()]).await;
-            let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
-                "endpoint": format!("{}/v1", server.url), "request": request_settings}));
-            let connected = Connectors::default().connect(ask, &spec, None).unwrap();
-            let refused = connected.model.complete(request(r#"["a", "b"]"#)).await;
-            assert_eq!(refused.unwrap_err().status, Some(400));
-            server.asked()[0].body.clone()
-        };
-        let embedded =
-            asked(Ask::Embed, serde_json::json!({"dimensions": 256, "extra_body": {"normalize": true}}))
-                .await;
-        assert_eq!((&embedded["dimensions"], &embedded["normalize"]), (&256.into(), &true.into()));
-        let kwargs = serde_json::json!({"enable_thinking": false});
-        let chatted =
-            asked(Ask::Chat, serde_json::json!({"extra_body": {"chat_template_kwargs": kwargs}})).await;
-        assert_eq!(chatted["chat_template_kwargs"], kwargs);
-    }
-
-    #[tokio::test]
-    async fn a_classifier_is_asked_as_its_pairs_are_laid_out_and_with_its_labels() {
-        let tokens = |ids: &str| CannedAnswer::json(200, &format!(r#"{{"tokens": {ids}}}"#));
-        let classified = r#"{"model": "m", "data": [{"index": 0, "label": null, "probs": [0.9, 0.1]}]}"#;
-        let served = || CannedAnswer::json(200, classified);
-        let server =
-            CannedServer::start(vec![tokens("[101, 102]"), tokens("[7]"), tokens("[7]"), served()]).await;
-        let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
-            "endpoint": format!("{}/v1", server.url),
-            "request": {"pair_layout": "single-separator", "labels": ["entailment", "neutral"]}}));
-        let connected = Connectors::default().connect(Ask::Classify, &spec, None).unwrap();
-        let reply = connected.model.complete(request(r#"["a", "b"]"#)).await.unwrap();
-        let input = server.asked()[3].body["input"].clone();
-        assert_eq!(input, serde_json::json!([[101, 7, 102, 7, 102]]));
-        assert!(reply.answer.text.contains(r#""label":"entailment""#), "{}", reply.answer.text);
-    }
-
-    #[tokio::test]
-    async fn a_classifier_behind_another_server_is_asked_about_the_pair_as_it_is() {
-        let said = r#"[[{"score": 0.9, "label": "entailment"}, {"score": 0.1, "label": "neutral"}]]"#;
-        let server = CannedServer::start(vec![CannedAnswer::json(200, said)]).await;
-        let spec = spec(serde_json::json!({"label": "m", "connector": "openai-compatible",
-            "endpoint": server.url, "request": {"classify_api": "text-embeddings-inference"}}));
-        let connected = Connectors::default().connect(Ask::Classify, &spec, None).unwrap();
-        let reply = connected.model.complete(request(r#"["a", "b"]"#)).await.unwrap();
-        let asked = server.asked().remove(0);
-        assert_eq!(
-            (asked.path.as_str(), &asked.body["inputs"]),
-            ("/predict", &serde_json::json!([["a", "b"]]))
-        );
-        assert!(reply.answer.text.contains(r#""label":"entailment""#), "{}", reply.answer.text);
-    }
-
-    #[tokio::test]
-    async fn a_model_without_seed_is_sent_none() {
-        let echo = models::Scripted::function(|request| Ok(ChatReply::text(format!("{:?}", request.seed))));
-        let reply = WithoutSeed(Arc::new(echo)).complete(request("?")).await.unwrap();
-        assert_eq!(reply.answer.text, "None");
-    }
-}
+mod tests;

@@ -6,12 +6,15 @@ use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::metrics;
 
-/// A model whose failed calls are counted.
-pub struct CountedModel(Arc<dyn ChatModel>);
+/// A model at a server whose failed calls are counted.
+pub struct CountedModel {
+    model: Arc<dyn ChatModel>,
+    server: Arc<str>,
+}
 
 impl CountedModel {
-    pub fn wrap(model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
-        Arc::new(Self(model))
+    pub fn wrap(model: Arc<dyn ChatModel>, server: Arc<str>) -> Arc<dyn ChatModel> {
+        Arc::new(Self { model, server })
     }
 }
 
@@ -19,14 +22,15 @@ impl CountedModel {
 impl ChatModel for CountedModel {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let model = request.key.model.clone();
-        let reply = self.0.complete(request).await;
+        metrics::call_began(model.as_str(), &self.server);
+        let reply = self.model.complete(request).await;
         if let Err(error) = &reply {
-            metrics::call_failed(model.as_str(), error.cause);
+            metrics::call_failed(model.as_str(), &self.server, error.cause);
         }
         reply
     }
 
     fn identity(&self) -> &ModelIdentity {
-        self.0.identity()
+        self.model.identity()
     }
 }

@@ -5,29 +5,32 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use domain::cut_text::ShortMessage;
 use domain::dialogue::FailedCall;
-use domain::record::{HedgeEnd, HedgedCall};
+use domain::odd_answer::note_oddities;
 use domain::seed::{dialogue_seed, question_seed, retry_seed};
 use domain::{
-    About, Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record,
-    Round, Sampling, TaskProvenance,
+    About, Attempt, DialogueKey, FailureCause, HumanDuration, MadeAt, Message, ModelProvenance, Outcome,
+    Prompt, Provenance, Record, Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
-use models::{ChatRequest, Progress, RetryPolicy, complete_with_retry};
+use models::{ChatModel, ChatRequest, ModelIdentity, Progress, RetryPolicy, complete_with_retry};
 use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
 use crate::metrics;
-use crate::second::{AskedServer, Asking, SecondServer};
-use crate::trace::{DialogueTrace, RoundAsked};
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
-    /// Who answers, and where.
-    pub at: Arc<AskedServer>,
+    /// Who answers.
+    pub model: Arc<dyn ChatModel>,
+    /// Name of its server in metrics.
+    pub server: Arc<str>,
+    /// Where its records are made; `None` to say nothing of it.
+    pub made_at: Option<MadeAt>,
     /// For replayed models: the recorded prompts, which are asked instead of those of the tasks, whatever the verdicts
     /// are. So a replay has the same rounds as the recording.
     pub script: Option<Script>,
@@ -41,8 +44,8 @@ pub struct DialogueContext {
     pub sampling: Sampling,
     /// Which failed calls are repeated, and how often.
     pub retry: RetryPolicy,
-    /// Time limits.
-    pub deadlines: Deadlines,
+    /// How long a dialogue may take.
+    pub time_max: Duration,
     pub run_seed: u64,
     /// Which model's answers the run judges; `None` if it is not a run of a judge.
     pub about: Option<About>,
@@ -64,23 +67,6 @@ pub struct PackProvenance {
     pub scorer: String,
 }
 
-/// How long a dialogue may take. Calls that are repeated share the time of their round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadlines {
-    /// One call of the model, from the request to the last token.
-    pub call: Duration,
-    /// A whole dialogue.
-    pub dialogue: Duration,
-}
-
-impl Default for Deadlines {
-    fn default() -> Self {
-        // Published dialogues took up to 7 130 s, nearly all of it waiting for providers; 99 of 100 took less
-        // than 1 342 s.
-        Self { call: Duration::from_secs(600), dialogue: Duration::from_secs(2 * 3600) }
-    }
-}
-
 /// A dialogue to hold.
 #[derive(Clone, Debug)]
 pub struct DialogueJob {
@@ -91,12 +77,8 @@ pub struct DialogueJob {
     pub attempt: Attempt,
     /// Number of the retry that it belongs to; `None` if it is none. No two retries of a run share a number.
     pub retry: Option<u64>,
-    /// Its trace, where attempts are traced.
-    pub trace: Option<DialogueTrace>,
     /// The state of its latest call, for other parts of the worker to read.
     pub progress: Progress,
-    /// Where it is told of a second server, if a call of it is late.
-    pub second: SecondServer,
 }
 
 /// Runs a dialogue from its first prompt. It never fails: every failure is a record with a cause.
@@ -110,9 +92,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         system: None,
         rounds: Vec::new(),
         failed_calls: Vec::new(),
-        hedged: Vec::new(),
-        model: unanswered(&context.at),
-        at: &context.at,
+        model: unanswered(context.model.identity()),
         context,
         task: &task,
         job: &job,
@@ -120,13 +100,16 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
     let started_at = (context.now)();
     let outcome = match held.run().await {
         Ok(Evaluation { infos, unscored: Some(message), .. }) => {
+            let message = ShortMessage::from(message.as_str()).0;
             Outcome::Unscored { cause: FailureCause::JudgeUnparseable, infos, message }
         }
         Ok(Evaluation { scores, infos, unscored: None }) => Outcome::Scored { scores, infos },
-        Err(Failure { cause, message }) => Outcome::Failed { cause, message },
+        Err(Failure { cause, message }) => {
+            let message = ShortMessage::from(message.as_str()).0;
+            Outcome::Failed { cause, message }
+        }
     };
-    let Held { seed, system, rounds, failed_calls, hedged, model, at, .. } = held;
-    let made_at = at.made_at.clone();
+    let Held { seed, system, rounds, failed_calls, model, .. } = held;
     Record {
         attempt: job.attempt,
         started_at,
@@ -135,7 +118,6 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         rounds,
         outcome,
         failed_calls,
-        hedged,
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {
@@ -150,21 +132,22 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
             sampling: context.sampling.clone(),
             seed,
             about: context.about.clone(),
-            made_at,
+            made_at: context.made_at.clone(),
         },
         key: job.key,
     }
 }
 
 /// The model as far as it is known before it answers.
-fn unanswered(at: &AskedServer) -> ModelProvenance {
-    let identity = at.model.identity();
+fn unanswered(identity: &ModelIdentity) -> ModelProvenance {
     ModelProvenance {
         connector: identity.connector.to_owned(),
         requested: identity.requested.clone(),
         reported: None,
         system_fingerprint: None,
         endpoint: identity.endpoint.clone(),
+        adapted: Vec::new(),
+        max_tokens: None,
     }
 }
 
@@ -190,13 +173,10 @@ struct Held<'a> {
     system: Option<String>,
     rounds: Vec<Round>,
     failed_calls: Vec<FailedCall>,
-    hedged: Vec<HedgedCall>,
     model: ModelProvenance,
-    /// The server that is asked. Once a second one has answered, later rounds are asked there: it knows what was said.
-    at: &'a AskedServer,
 }
 
-impl<'a> Held<'a> {
+impl Held<'_> {
     async fn run(&mut self) -> Result<Evaluation, Failure> {
         let context = self.context;
         let key = &self.job.key;
@@ -222,57 +202,45 @@ impl<'a> Held<'a> {
         let answer = self.ask(prompt).await?;
         let case = self.task.case_index(self.job.key.iteration);
         let judgement = Judgement { task: self.job.task, case, answer };
-        let (answered, since, class) = (Instant::now(), SystemTime::now(), self.task.class.name());
-        let verdict = self.context.evaluator.judge(judgement).await;
-        if let Some(trace) = &self.job.trace {
-            trace.evaluated(self.rounds.len(), class, since, verdict.is_err());
-        }
-        let verdict = verdict.map_err(Failure::ours)?;
+        let (answered, class) = (Instant::now(), self.task.class.name());
+        let verdict = self.context.evaluator.judge(judgement).await.map_err(Failure::ours)?;
         metrics::evaluated(class, answered.elapsed(), &verdict);
         Ok(verdict)
     }
 
     /// Asks the model and keeps the round; the text of its answer.
     async fn ask(&mut self, prompt: Prompt) -> Result<Arc<str>, Failure> {
-        let late = |seconds: u64| Failure {
+        let late = || Failure {
             cause: FailureCause::Timeout,
-            message: format!("the dialogue took longer than its limit of {seconds} s"),
+            message: format!(
+                "the dialogue took longer than its limit of {}",
+                HumanDuration(self.context.time_max)
+            ),
         };
-        let limits = self.context.deadlines;
-        let left = limits
-            .dialogue
-            .checked_sub(self.started.elapsed())
-            .ok_or_else(|| late(limits.dialogue.as_secs()))?;
+        let time_max = self.context.time_max;
+        let left = time_max.checked_sub(self.started.elapsed()).ok_or_else(late)?;
         let Prompt { kind, text } = prompt;
         let messages = self.messages(text);
         let request = ChatRequest {
             messages: Arc::clone(&messages),
             sampling: self.context.sampling.clone(),
             seed: Some(self.seed),
-            deadline: limits.call.min(left),
+            deadline: left,
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
             progress: self.job.progress.clone(),
-            traceparent: self.job.trace.map(|trace| trace.parent_of_call(self.rounds.len() + 1)),
         };
-        let (prompted_at, prompted, since) = ((self.context.now)(), Instant::now(), SystemTime::now());
-        let asking = Asking::new(self.at, &self.job.second, self.context.now);
-        let call = complete_with_retry(&asking, request, &self.context.retry, self.context.now);
+        let (prompted_at, prompted) = ((self.context.now)(), Instant::now());
+        let model = &*self.context.model;
+        let call = complete_with_retry(model, request, &self.context.retry, self.context.now);
         let answered = tokio::time::timeout(left, call).await;
-        self.asked(asking);
-        let (reply, failed_calls) = answered.map_err(|_| late(limits.dialogue.as_secs()))?;
-        if let Some(trace) = &self.job.trace {
-            let model = self.at.model.identity();
-            let (round, retries) = (self.rounds.len() + 1, failed_calls.len());
-            let asked = RoundAsked { round, model, sampling: &self.context.sampling, since, retries };
-            trace.asked(&asked, reply.as_ref());
-        }
+        let (reply, failed_calls) = answered.map_err(|_| late())?;
         match reply {
-            Ok(reply) => {
-                self.model = self.at.model.identity().provenance(&reply);
-                let who = (self.job.key.model.as_str(), &*self.at.name);
-                let (usage, first_token) = (&reply.answer.usage, reply.first_token);
-                metrics::round_answered(who, kind, prompted.elapsed(), first_token, usage);
+            Ok(mut reply) => {
+                note_oddities(&mut reply.answer, messages.iter().map(|message| &*message.content));
+                self.answered_as(model.identity().provenance(&reply));
+                let who = (self.job.key.model.as_str(), &*self.context.server);
+                metrics::round_answered(who, kind, prompted.elapsed(), reply.first_token, &reply.answer);
                 let text = Arc::from(reply.answer.text.as_str());
                 let answered_at = (self.context.now)();
                 // Copied only now: while thousands of dialogues wait for their answers, each holds its prompt once.
@@ -293,14 +261,12 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Notes where a round was asked.
-    fn asked(&mut self, asking: Asking<'a>) {
-        let (at, calls) = asking.ended();
-        for call in &calls {
-            metrics::hedged_call(self.job.key.model.as_str(), &call.server, call.end == HedgeEnd::Answered);
-        }
-        self.hedged.extend(calls);
-        self.at = at;
+    /// Keeps who has answered, and how requests were changed, of all rounds.
+    fn answered_as(&mut self, mut by: ModelProvenance) {
+        let before = std::mem::take(&mut self.model.adapted);
+        by.adapted
+            .extend(before.into_iter().filter(|change| !by.adapted.contains(change)).collect::<Vec<_>>());
+        self.model = by;
     }
 
     /// The conversation so far with `prompt` at its end: the whole history is sent each round.

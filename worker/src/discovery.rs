@@ -6,19 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use models::http::api_base;
-use models::{OpenAiCompatible, OpenAiConfig, Secret};
+use models::{CallError, OpenAiCompatible, OpenAiConfig, Secret};
 use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::canary::CanaryAsker;
 use crate::limiter::LoadLook;
 use crate::looks::{self, ProbeWishes};
 use crate::own_server::ServerState;
 use crate::servers::News;
 use crate::vllm::{self, ServerLoad};
-use domain::Backoff;
+use domain::{Backoff, FailureCause};
 
 /// Interval between reads of a discovery file.
 const READ_EVERY: Duration = Duration::from_secs(2);
@@ -61,15 +60,9 @@ type Probes = Arc<Mutex<HashMap<String, Arc<ProbeWishes>>>>;
 
 impl Discovery {
     /// Starts discovery.
-    pub fn start(
-        endpoints: Endpoints,
-        key: Option<Secret>,
-        canaries: Option<CanaryAsker>,
-        news: mpsc::Sender<News>,
-    ) -> Self {
+    pub fn start(endpoints: Endpoints, key: Option<Secret>, news: mpsc::Sender<News>) -> Self {
         let known = Probes::default();
-        let search =
-            Search { key, canaries, news: news.clone(), known: Arc::clone(&known), probes: HashMap::new() };
+        let search = Search { key, news: news.clone(), known: Arc::clone(&known), probes: HashMap::new() };
         Self { probes: known, news, task: tokio::spawn(search.run(endpoints)), readers: Vec::new() }
     }
 
@@ -112,7 +105,6 @@ impl Drop for Discovery {
 
 struct Search {
     key: Option<Secret>,
-    canaries: Option<CanaryAsker>,
     news: mpsc::Sender<News>,
     known: Probes,
     probes: HashMap<String, AbortOnDrop>,
@@ -193,8 +185,7 @@ impl Search {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(endpoint.clone(), Arc::clone(&wishes));
-            let (key, canaries) = (self.key.clone(), self.canaries.clone());
-            let probe = probe(endpoint.clone(), key, canaries, self.news.clone(), wishes);
+            let probe = probe(endpoint.clone(), self.key.clone(), self.news.clone(), wishes);
             self.probes.insert(endpoint, AbortOnDrop(tokio::spawn(probe)));
         }
     }
@@ -206,15 +197,9 @@ impl Search {
 }
 
 /// Polls one address for its models, and in between for its load.
-async fn probe(
-    endpoint: String,
-    key: Option<Secret>,
-    mut canaries: Option<CanaryAsker>,
-    news: mpsc::Sender<News>,
-    wishes: Arc<ProbeWishes>,
-) {
+async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, wishes: Arc<ProbeWishes>) {
     let mut config = OpenAiConfig::new(endpoint.clone(), "");
-    config.key = key;
+    config.key.clone_from(&key);
     let server = match OpenAiCompatible::new(config) {
         Ok(server) => server,
         Err(error) => {
@@ -228,25 +213,31 @@ async fn probe(
     let mut asks_version = true;
     loop {
         let told = match server.probe().await {
-            Ok(models) => {
+            Ok(models) if !models.is_empty() => {
                 backoff.reset();
                 if std::mem::take(&mut asks_version)
                     && let Some(version) = vllm::version(&endpoint).await
                 {
+                    let version =
+                        key.as_ref().map_or(version.clone(), |key| key.scrub(&version).into_owned());
                     // Before the models, so that no record of them lacks it; without a receiver the next message ends this.
                     let _ = news.send(News::Version { endpoint: endpoint.clone(), version }).await;
                 }
-                if let Some(canaries) = &mut canaries {
-                    // Also before the models: a server without dialogues answers most evenly.
-                    for (model, print) in canaries.ask(&endpoint, &models).await {
-                        let _ = news.send(News::Canaries { endpoint: endpoint.clone(), model, print }).await;
-                    }
-                }
                 news.send(News::Listed { endpoint: endpoint.clone(), models }).await
+            }
+            // Whoever refuses the list may answer questions.
+            Ok(_) => {
+                backoff.reset();
+                let reason = "it is empty".to_owned();
+                news.send(News::Unlisted { endpoint: endpoint.clone(), reason }).await
+            }
+            Err(error) if refuses_list(&error) => {
+                backoff.reset();
+                let reason = error.to_string();
+                news.send(News::Unlisted { endpoint: endpoint.clone(), reason }).await
             }
             Err(error) => {
                 asks_version = true;
-                canaries.iter_mut().for_each(CanaryAsker::was_away);
                 let told = News::Unreachable { endpoint: endpoint.clone(), reason: error.to_string() };
                 let told = news.send(told).await;
                 tokio::time::sleep(backoff.next_delay()).await;
@@ -272,6 +263,15 @@ async fn probe(
                 break;
             }
         }
+    }
+}
+
+/// Whether a server that answers so is there, and only has no list for us: one that loads a model is full (503), and the
+/// gateway before one that is gone says so (502, 504).
+fn refuses_list(error: &CallError) -> bool {
+    match error.status {
+        Some(status) => !matches!(status, 429 | 502..=504 | 529),
+        None => error.cause == FailureCause::Server,
     }
 }
 
@@ -324,12 +324,6 @@ pub fn normal(endpoint: &str) -> Result<String, models::SetupError> {
 
 #[cfg(test)]
 mod tests {
-    use domain::CanaryPrint;
-    use domain::canary::DIFFERING_MAX;
-    use tokio::net::TcpListener;
-    use vllm_sim::answers::AnswerConfig;
-    use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
-
     use super::*;
 
     #[test]
@@ -354,7 +348,7 @@ mod tests {
         let (news, mut told) = mpsc::channel(16);
         // Nobody listens on port 9 of the loopback interface; what is looked at is who is asked.
         std::fs::write(&path, "http://127.0.0.1:9/v1\n").unwrap();
-        let _discovery = Discovery::start(Endpoints::File(path.clone()), None, None, news);
+        let _discovery = Discovery::start(Endpoints::File(path.clone()), None, news);
         let first = told.recv().await.unwrap();
         assert!(matches!(&first, News::Unreachable { endpoint, .. } if endpoint == "http://127.0.0.1:9/v1"));
         std::fs::write(&path, "").unwrap();
@@ -366,43 +360,5 @@ mod tests {
             }
         }
         assert!(matches!(told.recv().await.unwrap(), News::NoAddresses { .. }));
-    }
-
-    /// The canary answers of the next load.
-    async fn next_load(told: &mut mpsc::Receiver<News>) -> CanaryPrint {
-        let mut canaries = None;
-        loop {
-            match told.recv().await.unwrap() {
-                News::Canaries { print, .. } => canaries = print,
-                // No dialogue of a model begins before it is listed.
-                News::Listed { .. } => return canaries.take().unwrap(),
-                News::Version { .. } | News::Load { .. } | News::Unreachable { .. } => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    async fn simulator(address: &str, answers: AnswerConfig) -> SimHandle {
-        let listener = TcpListener::bind(address).await.unwrap();
-        let model = ModelConfig { answers, ..ModelConfig::new("m") };
-        Simulator::new(SimConfig::new(vec![model])).unwrap().serve(listener).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_server_is_asked_the_canary_prompts_before_it_is_listed_and_again_when_it_is_back() {
-        let server = simulator("127.0.0.1:0", AnswerConfig::Echo {}).await;
-        let (address, url) = (server.addr().to_string(), server.base_url());
-        let (news, mut told) = mpsc::channel(16);
-        let asker = CanaryAsker::new(Vec::new(), None);
-        let discovery = Discovery::start(Endpoints::Listed(vec![url.clone()]), None, Some(asker), news);
-        let before = next_load(&mut told).await;
-        server.shutdown().await;
-        discovery.suspect(&url);
-        while !matches!(told.recv().await.unwrap(), News::Unreachable { .. }) {}
-        // It is back with other weights.
-        let server = simulator(&address, AnswerConfig::Garbage { tokens: 50 }).await;
-        let after = next_load(&mut told).await;
-        assert!(before.differing(&after).len() > DIFFERING_MAX);
-        server.shutdown().await;
     }
 }

@@ -31,6 +31,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct Keyring {
     reach: Reach,
     secrets: BTreeMap<String, Secret>,
+    /// The files of those that are in files, which may change.
+    files: BTreeMap<String, PathBuf>,
     lacks: Vec<String>,
 }
 
@@ -129,7 +131,10 @@ impl Keyring {
                 _ => return Err(of_key(&"expected either `env` or `file`")),
             };
             match secret {
-                Ok(secret) => ring.add(KeyReach { name, connector: entry.connector, places }, secret),
+                Ok(secret) => {
+                    ring.files.extend(entry.file.map(|file| (name.clone(), file)));
+                    ring.add(KeyReach { name, connector: entry.connector, places }, secret);
+                }
                 Err(error) => ring.lacks.push(format!("{name}: {error}")),
             }
         }
@@ -158,6 +163,12 @@ impl Keyring {
     pub fn grant(&self, spec: &ModelSpec, found: Option<&str>) -> Result<Option<Secret>, Denied> {
         let key = self.reach.permits(spec, found)?;
         Ok(key.and_then(|key| self.secrets.get(&key.name)).cloned())
+    }
+
+    /// What is in the file of the key for a model now; `None` if it is in none. Blocks.
+    pub fn read_again(&self, spec: &ModelSpec, found: Option<&str>) -> Option<Secret> {
+        let key = self.reach.permits(spec, found).ok()??;
+        Secret::from_file(self.files.get(&key.name)?).ok()
     }
 }
 

@@ -2,28 +2,25 @@
 //!
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
 //! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
-//! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
-//! cannot be asked, [`warm`] for what starts next, [`tail`] for calls that are late and asked again ([`second`]),
-//! [`likeness`] for servers that answer canary prompts ([`canary`]) unlike the others,
+//! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`first`] for the first question of a
+//! model, [`breaker`] for models that cannot be asked, [`warm`] for what starts next,
 //! [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of records. [`worker`]
 //! starts the parts that do the IO: the work loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and
 //! [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators and models.
 
-mod batching;
 pub mod breaker;
-pub mod canary;
 pub mod config;
 pub mod connect;
 mod counted;
 pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;
+pub mod first;
 mod fitting;
 mod instance;
 pub mod keeper;
 pub mod keys;
 pub mod ledger;
-pub mod likeness;
 pub mod limiter;
 mod looks;
 pub mod material;
@@ -34,12 +31,11 @@ pub mod own_server;
 pub mod pairs;
 pub mod rate;
 pub mod readiness;
+mod renew;
 pub mod runs;
-pub mod second;
 pub mod servers;
 pub mod slots;
-pub mod tail;
-mod trace;
+mod unrecorded;
 pub mod until_done;
 pub mod vectors;
 mod vllm;
@@ -47,9 +43,9 @@ pub mod warm;
 mod work;
 pub mod worker;
 
-pub use config::{SpoolConfig, WorkerConfig};
+pub use config::{Draining, SpoolConfig, WorkerConfig};
 pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
-pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, run_dialogue};
+pub use dialogue::{DialogueContext, DialogueJob, PackProvenance, Script, run_dialogue};
 pub use discovery::Endpoints;
 pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
@@ -61,8 +57,6 @@ pub use material::EVALUATOR_COMMAND;
 pub use own_server::{OwnServer, ServerCommand, ServerState};
 pub use readiness::Readiness;
 pub use runs::{EvaluationMode, scorer};
-pub use second::{AskedServer, SecondServer};
 pub use service_kit::{Stop, StopReceiver};
-pub use tail::HedgeRules;
 pub use until_done::{EndRules, IdleAfter};
 pub use worker::{Worker, WorkerError, WorkerReport};

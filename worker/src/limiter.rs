@@ -28,11 +28,14 @@ pub enum LimitReason {
     /// It is not used up, so nothing shows that it is too low.
     Unused,
     Growing,
+    /// No question was answered yet: the first one is asked alone.
+    FirstQuestion,
 }
 
 impl LimitReason {
     /// Every reason, in the words of metrics.
-    pub const WORDS: [&'static str; 6] = ["fixed", "server-queue", "refused", "maximum", "unused", "growing"];
+    pub const WORDS: [&'static str; 7] =
+        ["fixed", "server-queue", "refused", "maximum", "unused", "growing", "first-question"];
 
     /// The word in metrics.
     pub fn as_str(self) -> &'static str {
@@ -73,6 +76,10 @@ const OWN_WAITING_TO: f64 = 2.5;
 /// [`BELOW_START`]: a small server is not flooded by what a large one takes at once.
 const FIRST_GROWTH: f64 = 0.25;
 const BELOW_START: u32 = 8;
+
+/// The limit to start with at a server that tells nothing: it may be a small one, or one whose first answers show that
+/// it should not be asked.
+const START_UNTOLD: u32 = 4;
 
 /// Looks at a server that does not show new dialogues yet, before they are taken to be elsewhere, such as in judgement.
 const DELAYS_MAX: u32 = 8;
@@ -143,9 +150,10 @@ struct Growth {
 impl Limiter {
     /// A limiter with its initial limit.
     pub fn new(bounds: InFlightBounds) -> Self {
+        let start = if bounds.is_fixed() { bounds.start } else { bounds.start.min(START_UNTOLD) };
         Self {
             bounds,
-            limit: f64::from(bounds.start),
+            limit: f64::from(start),
             refused: false,
             cooling: 0,
             told: None,

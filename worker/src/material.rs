@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::TaskLabel;
-use packs::{Identity, Pack, PackError};
+use packs::{Pack, PackError, published_password};
 use serde::{Deserialize, Serialize};
 use tasks::{Compat, GraphLibrary, Task, TaskData, Wording};
 
@@ -65,9 +65,6 @@ pub enum MaterialError {
     /// The pack cannot be used.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// The identity that is part of the program cannot be used.
-    #[error("the built-in identity: {0}")]
-    Identity(#[from] packs::IdentityError),
     /// The pack lacks a task.
     #[error("the pack {pack} has no task `{task}`")]
     NoTask {
@@ -109,10 +106,10 @@ pub fn open_pack(name: &str) -> Result<Arc<Pack>, MaterialError> {
     if name == CORE {
         return Ok(Pack::shared_builtin()?);
     }
-    let identity = Identity::published()?;
+    let password = published_password();
     Ok(Arc::new(match packs::bundled(name) {
-        Some(sealed) => Pack::open_bytes(name, sealed, &identity)?,
-        None => Pack::open(Path::new(name), &identity)?,
+        Some(sealed) => Pack::open_bytes(name, sealed, &password)?,
+        None => Pack::open(Path::new(name), &password)?,
     }))
 }
 
@@ -169,7 +166,7 @@ pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
 /// The hash differs, or it cannot be opened.
 pub fn open_fetched(hash: &str, sealed: &[u8]) -> Result<Arc<Pack>, MaterialError> {
     let name = format!("pack {hash} as sent by the coordinator");
-    let pack = Pack::open_bytes(&name, sealed, &Identity::published()?)?;
+    let pack = Pack::open_bytes(&name, sealed, &published_password())?;
     if pack.hash().as_str() != hash {
         return Err(MaterialError::OtherPack {
             wanted: hash.to_owned(),
@@ -255,7 +252,7 @@ mod tests {
         let folder = PackFolder::new(dir.path().join("packs"));
         let builtin = Pack::shared_builtin().unwrap();
         let hash = builtin.hash().as_str();
-        let sealed = packs::seal(builtin.parts(), &Identity::published().unwrap()).unwrap();
+        let sealed = packs::seal(builtin.parts(), &published_password()).unwrap();
         assert!(folder.find(hash).is_none());
         let (name, pack) = folder.keep(hash, &sealed).unwrap();
         assert_eq!((pack.hash(), open_pack(&name).unwrap().hash()), (builtin.hash(), builtin.hash()));

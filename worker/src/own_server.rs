@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use domain::Backoff;
 use rustix::process::{Pid, Signal, kill_process_group};
+use service_kit::umask;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -151,14 +153,19 @@ impl Process {
     fn start(command: &ServerCommand) -> std::io::Result<(Self, u16)> {
         // Nothing reserves it: a server whose port was taken meanwhile ends, and is started again on another one.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        let mut child = Command::new(&command.program)
+        // A shell starts what runs in the background with SIGINT ignored, and children inherit that; a handled signal is back
+        // to its default in them.
+        drop(signal(SignalKind::interrupt())?);
+        let mut server = Command::new(&command.program);
+        server
             .args(command.filled_in(port))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
+            .kill_on_drop(true);
+        // What it keeps of models may be for others, too.
+        let mut child = umask::as_inherited(|| server.spawn())?;
         let lines = Arc::new(Mutex::new(LastLines::default()));
         let mut readers = Vec::new();
         let outputs = [
@@ -332,6 +339,16 @@ mod tests {
         let mut states = server.states();
         let lost = until(&mut states, |state| matches!(state, ServerState::Lost { .. })).await;
         assert!(format!("{lost:?}").contains("/no/such/program cannot be started"), "{lost:?}");
+    }
+
+    #[test]
+    fn the_second_signal_reaches_a_server_whose_worker_runs_in_the_background_of_a_shell() {
+        let test = "own_server::tests::one_that_does_not_see_the_first_signal_ends_by_the_second";
+        let script = format!("trap '' INT; exec \"$0\" --exact {test}");
+        let this = std::env::current_exe().unwrap();
+        let output = std::process::Command::new("sh").arg("-c").arg(script).arg(this).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
     }
 
     #[tokio::test]

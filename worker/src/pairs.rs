@@ -42,7 +42,7 @@ fn incomplete(what: &str) -> CallError {
 
 /// The tokens of both; unknown if they are of one.
 fn sum(left: &Usage, right: &Usage) -> Usage {
-    let of = |tokens: fn(&Usage) -> Option<u64>| Some(tokens(left)? + tokens(right)?);
+    let of = |tokens: fn(&Usage) -> Option<u64>| Some(tokens(left)?.saturating_add(tokens(right)?));
     Usage {
         prompt_tokens: of(|usage| usage.prompt_tokens),
         completion_tokens: of(|usage| usage.completion_tokens),
@@ -200,7 +200,6 @@ mod tests {
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
             progress: models::Progress::default(),
-            traceparent: None,
         }
     }
 

@@ -9,17 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use domain::exchange::UNIT_DIALOGUES_MAX;
-use domain::{CanaryPrint, Connector, InFlightBounds, MadeAt, ModelSpec, WorkerId};
+use domain::exchange::{ANY_MODEL, UNIT_DIALOGUES_MAX};
+use domain::model_name::is_listed_as;
+use domain::{Connector, InFlightBounds, MadeAt, ModelHome, ModelSpec, WorkerId};
+use jiff::Timestamp;
+use models::openai::named;
 use models::{Secret, ServedModel};
 use reqwest::Url;
 use tokio::time::Instant;
 
-use crate::connect::{FoundServer, key_name, list};
-use crate::likeness::Likeness;
+use crate::connect::{FoundServer, key_name};
+use crate::first::FirstQuestion;
 use crate::limiter::{LimitReason, Limiter, LoadLook};
 use crate::metrics::ServerSight;
 use crate::vllm::Loads;
+
+mod first_questions;
+mod news;
 
 /// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -83,6 +89,8 @@ pub enum News {
         endpoint: String,
         models: Vec<ServedModel>,
     },
+    /// It answers, and has no list of models that can be used.
+    Unlisted { endpoint: String, reason: String },
     /// It does not answer properly.
     Unreachable {
         /// The address.
@@ -108,24 +116,10 @@ pub enum News {
         endpoint: String,
         version: String,
     },
-    /// It has loaded a model, and answers the canary prompts so; `None` if it does not.
-    Canaries { endpoint: String, model: String, print: Option<CanaryPrint> },
     /// The server that the worker started itself has ended, and starts again.
     Restarting { reason: String },
     /// The server that the worker started itself has ended for good.
     Lost { reason: String },
-}
-
-/// A server serves none of the models that it is expected to serve.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{endpoint} serves {served}, and this worker was told to expect {expected}. Start the server with \
-     `--served-model-name` and that name, correct --model, or leave --model out to take whatever is served"
-)]
-pub struct WrongModel {
-    endpoint: String,
-    served: String,
-    expected: String,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +127,11 @@ struct Endpoint {
     /// `None` until its first answer.
     models: Option<Vec<ServedModel>>,
     silent_since: Option<Instant>,
+    /// The same by the time of day.
+    since: Option<Timestamp>,
     trouble: Option<String>,
+    /// What is unusual about its list of models.
+    remark: Option<String>,
     /// Whether it serves another model under the name of one that it served before.
     mistaken: bool,
     /// What it last said of its load.
@@ -141,13 +139,38 @@ struct Endpoint {
     version: Option<String>,
 }
 
+impl Endpoint {
+    /// Whether it answers, and has no list of models that can be used.
+    fn is_unlisted(&self) -> bool {
+        self.remark.is_some() && self.models.as_ref().is_some_and(Vec::is_empty)
+    }
+}
+
 #[derive(Debug)]
 struct Server {
     limiter: Limiter,
     in_flight: u32,
+    first: FirstQuestion,
+    /// What is unusual about its list of models, if a configuration names it.
+    remark: Option<String>,
 }
 
 impl Server {
+    fn is_first(&self) -> bool {
+        self.first.most().is_some()
+    }
+
+    /// Dialogues in flight at most.
+    fn limit(&self) -> u32 {
+        let limit = self.limiter.limit() as u32;
+        self.first.most().map_or(limit, |most| most.min(limit))
+    }
+
+    /// Why the limit has its present value.
+    fn reason(&self) -> LimitReason {
+        if self.is_first() { LimitReason::FirstQuestion } else { self.limiter.reason(self.in_flight) }
+    }
+
     /// Notes the look that its limit needs.
     fn want_look(&self, key: &ServerKey, looks: &mut BTreeMap<String, LoadLook>) {
         if let (Some(look), Some(address)) = (self.limiter.look(self.in_flight), key.load_address()) {
@@ -173,7 +196,6 @@ pub struct Servers {
     looks: BTreeMap<String, LoadLook>,
     /// The model behind each name when it was first seen.
     roots: BTreeMap<String, String>,
-    likeness: Likeness,
     no_addresses: Option<String>,
     /// Why the worker's own server ended, until it answers again.
     restarting: Option<String>,
@@ -217,158 +239,83 @@ impl Servers {
         }
     }
 
-    /// Processes news.
-    ///
-    /// # Errors
-    /// An address does not serve the expected models at its first answer. Later this is only a problem to report,
-    /// because the server was right before.
-    pub fn apply(&mut self, news: News, now: Instant) -> Result<(), WrongModel> {
-        match news {
-            News::Listed { endpoint, models } => {
-                (self.no_addresses, self.restarting) = (None, None);
-                self.listed(endpoint, models)?;
-            }
-            News::Unreachable { endpoint, reason } => {
-                self.no_addresses = None;
-                let state = self.endpoints.entry(endpoint.clone()).or_default();
-                state.silent_since.get_or_insert(now);
-                state.loads = None;
-                at_address(&mut self.servers, &endpoint).for_each(|(_, server)| server.limiter.untold());
-                state.trouble = Some(match state.models {
-                    None => format!("waiting for {endpoint}: {reason}"),
-                    Some(_) => format!("{endpoint} does not answer any more: {reason}"),
-                });
-            }
-            News::Removed { endpoint } => {
-                self.endpoints.remove(&endpoint);
-                self.likeness.removed(&endpoint);
-            }
-            News::Load { endpoint, loads } => {
-                for (key, server) in at_address(&mut self.servers, &endpoint) {
-                    server.limiter.told(loads.of(key.model()).occupancy(), server.in_flight);
-                    server.want_look(key, &mut self.looks);
-                }
-                if let Some(state) = self.endpoints.get_mut(&endpoint) {
-                    state.loads = Some(loads);
-                }
-            }
-            News::NoAddresses { reason } => self.no_addresses = Some(reason),
-            News::Version { endpoint, version } => {
-                self.endpoints.entry(endpoint).or_default().version = Some(version);
-            }
-            News::Canaries { endpoint, model, print } => {
-                self.endpoints.entry(endpoint.clone()).or_default();
-                let name = format!("{model} at {}", self.place(&endpoint));
-                for unlike in self.likeness.loaded(&model, &endpoint, name, print) {
-                    tracing::warn!("{unlike}");
-                }
-            }
-            News::Restarting { reason } => self.restarting = Some(reason),
-            News::Lost { reason } => self.lost = Some(reason),
-        }
-        self.servers.retain(|key, server| match key {
-            ServerKey::Found { endpoint, .. } => {
-                server.in_flight > 0 || self.endpoints.contains_key(endpoint)
-            }
-            ServerKey::Hosted { .. } => true,
-        });
-        Ok(())
-    }
-
-    fn listed(&mut self, endpoint: String, listed: Vec<ServedModel>) -> Result<(), WrongModel> {
-        let names = list(listed.iter().map(|model| model.id.as_str()));
-        let (mut models, mut trouble, mut mistaken) = (Vec::new(), None, false);
-        for model in listed {
-            if !self.expected.is_empty() && !self.expected.contains(&model.id) {
-                continue;
-            }
-            // Servers that do not report the model behind a name are trusted.
-            let root = model.root.clone().unwrap_or_else(|| model.id.clone());
-            let first = self.roots.entry(model.id.clone()).or_insert_with(|| root.clone());
-            if *first == root {
-                models.push(model);
-            } else {
-                let name = &model.id;
-                mistaken = true;
-                trouble = Some(format!(
-                    "{endpoint} serves {root} under the name {name}, which stood for {first} before: it is not \
-                     asked. Serve it under another name, or restart this worker if {root} is meant"
-                ));
-            }
-        }
-        let state = self.endpoints.entry(endpoint.clone()).or_default();
-        if models.is_empty() && trouble.is_none() {
-            let wrong = WrongModel { endpoint, served: names, expected: self.expected.join(", ") };
-            if !self.expected.is_empty() && state.models.is_none() {
-                return Err(wrong);
-            }
-            trouble = Some(if self.expected.is_empty() {
-                format!("{} serves no model", wrong.endpoint)
-            } else {
-                wrong.to_string()
-            });
-        } else if let Some(before) = &state.models
-            && trouble.is_none()
-            && let Some(gone) = before.iter().find(|old| models.iter().all(|model| model.id != old.id))
-        {
-            tracing::warn!(
-                endpoint,
-                model = gone.id,
-                serves = names,
-                "the server serves another model; units of the old one are given back"
-            );
-        }
-        let (loads, version) = (state.loads.take(), state.version.take());
-        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, loads, version };
-        Ok(())
-    }
-
-    /// Names of the models served now.
+    /// Names of the models served now; [`ANY_MODEL`] for those that no list names.
     pub fn models(&self, now: Instant) -> BTreeSet<String> {
-        let endpoints = self.endpoints.values().filter(|endpoint| !given_up(endpoint, now));
-        endpoints
-            .flat_map(|endpoint| endpoint.models.iter().flatten())
-            .map(|model| model.id.clone())
-            .collect()
+        let there = || self.endpoints.values().filter(|endpoint| !given_up(endpoint, now));
+        let listed = there().flat_map(|endpoint| endpoint.models.iter().flatten());
+        let mut models: BTreeSet<String> = listed.map(|model| model.id.clone()).collect();
+        if self.expected.is_empty() {
+            models.extend(there().any(Endpoint::is_unlisted).then(|| ANY_MODEL.to_owned()));
+        } else if there().any(|endpoint| endpoint.models.is_some() && !endpoint.mistaken) {
+            let unlisted = self.expected.iter().filter(|name| !self.was_listed(name));
+            models.extend(unlisted.cloned().collect::<Vec<_>>());
+        }
+        models
     }
 
-    /// The available servers of a model.
-    pub fn of_model(&self, model: &str, now: Instant) -> Vec<ServerKey> {
-        let serve = |endpoint: &&Endpoint| {
-            !given_up(endpoint, now) && endpoint.models.iter().flatten().any(|served| served.id == model)
+    /// Whether a server's list has ever named this model.
+    fn was_listed(&self, asked: &str) -> bool {
+        self.roots.keys().any(|known| is_listed_as(known, asked))
+    }
+
+    /// The available servers of a model: those whose lists name it, otherwise those that may answer for it all the same.
+    pub fn of_model(&self, asked: &str, now: Instant) -> Vec<ServerKey> {
+        let there = || self.endpoints.iter().filter(|(_, endpoint)| !given_up(endpoint, now));
+        let key = |endpoint: &String, model: &str| ServerKey::Found {
+            endpoint: endpoint.clone(),
+            model: model.to_owned(),
         };
-        let found = self.endpoints.iter().filter(|(_, endpoint)| serve(endpoint));
-        let key =
-            |endpoint: &String| ServerKey::Found { endpoint: endpoint.clone(), model: model.to_owned() };
-        found.map(|(endpoint, _)| key(endpoint)).collect()
+        let listed = there().filter_map(|(address, endpoint)| {
+            let served = named(endpoint.models.as_ref()?, asked)?;
+            Some((served.id == asked, key(address, &served.id)))
+        });
+        let listed: Vec<(bool, ServerKey)> = listed.collect();
+        let is_exact = listed.iter().any(|(is_exact, _)| *is_exact);
+        let mut found: Vec<ServerKey> =
+            listed.into_iter().filter(|(exact, _)| *exact || !is_exact).map(|(_, key)| key).collect();
+        if found.is_empty() && !self.was_listed(asked) {
+            let may_answer = |endpoint: &Endpoint| match self.expected.is_empty() {
+                true => endpoint.is_unlisted(),
+                false => endpoint.models.is_some() && !endpoint.mistaken,
+            };
+            let is_expected =
+                self.expected.is_empty() || self.expected.iter().any(|name| is_listed_as(name, asked));
+            let others = there().filter(|(_, endpoint)| is_expected && may_answer(endpoint));
+            found.extend(others.map(|(address, _)| key(address, asked)));
+        }
+        found.retain(|key| self.servers.get(key).is_none_or(|server| !server.first.is_left_alone(now)));
+        found
+    }
+
+    /// Whether questions about this model go to servers whose lists do not name it.
+    pub fn is_unlisted(&self, asked: &str) -> bool {
+        self.expected.is_empty() && !self.was_listed(asked)
     }
 
     /// How to connect to a discovered server.
     pub fn found(&self, key: &ServerKey) -> Option<FoundServer> {
         let ServerKey::Found { endpoint, model } = key else { return None };
-        let models = self.endpoints.get(endpoint)?.models.as_ref()?;
-        let served = models.iter().find(|served| served.id == *model)?;
+        let mut models = self.endpoints.get(endpoint)?.models.as_ref()?.iter();
         Some(FoundServer {
             endpoint: endpoint.clone(),
             key: self.key.clone(),
-            context_tokens: served.max_model_len,
+            context_tokens: models.find(|served| served.id == *model).and_then(|served| served.max_model_len),
         })
     }
 
     /// Where records of a server are made, with what it says of itself.
     pub fn made_at(&self, key: &ServerKey, made_at: MadeAt) -> MadeAt {
         let ServerKey::Found { endpoint, model } = key else { return made_at.bounded() };
-        let canary = self.likeness.print(model, endpoint).map(ToString::to_string);
         let Some(endpoint) = self.endpoints.get(endpoint) else { return made_at.bounded() };
         let served = endpoint.models.iter().flatten().find(|served| served.id == *model);
         let weights = served.and_then(|served| served.root.clone());
         let revision =
             made_at.revision.or_else(|| weights.as_deref().and_then(revision_of).map(str::to_owned));
         let server_version = endpoint.version.clone();
-        MadeAt { server_version, weights, revision, canary, ..made_at }.bounded()
+        MadeAt { server_version, weights, revision, ..made_at }.bounded()
     }
 
-    /// Starts tracking a server; `concurrency` is the model's setting.
+    /// Starts tracking a server; `concurrency` is the model's setting. What answers in this process is asked all at once.
     pub fn open(&mut self, key: &ServerKey, concurrency: Option<u32>) {
         let fixed = self.concurrency.or(concurrency);
         let bounds = match (fixed, key) {
@@ -386,7 +333,9 @@ impl Servers {
                 if let Some(loads) = loads {
                     limiter.told(loads.of(key.model()).occupancy(), 0);
                 }
-                self.servers.insert(key.clone(), Server { limiter, in_flight: 0 });
+                let is_here = matches!(key, ServerKey::Hosted { connector, .. } if connector.provider().home == ModelHome::Process);
+                let first = if is_here { FirstQuestion::skipped() } else { FirstQuestion::default() };
+                self.servers.insert(key.clone(), Server { limiter, in_flight: 0, first, remark: None });
             }
         }
     }
@@ -395,20 +344,17 @@ impl Servers {
     pub fn free(&self, key: &ServerKey) -> u32 {
         let answers = match key {
             ServerKey::Hosted { .. } => true,
-            ServerKey::Found { endpoint, model } => self.endpoints.get(endpoint).is_some_and(|endpoint| {
-                endpoint.silent_since.is_none()
-                    && endpoint.models.iter().flatten().any(|served| served.id == *model)
-            }),
+            ServerKey::Found { endpoint, .. } => self
+                .endpoints
+                .get(endpoint)
+                .is_some_and(|endpoint| endpoint.silent_since.is_none() && endpoint.models.is_some()),
         };
         if answers { self.limit(key).saturating_sub(self.in_flight(key)) } else { 0 }
     }
 
-    /// Maximum number of concurrent dialogues of a server; before it is tracked, the initial limit.
+    /// Maximum number of concurrent dialogues of a server: until one was answered, that of first questions.
     pub fn limit(&self, key: &ServerKey) -> u32 {
-        match self.servers.get(key) {
-            Some(server) => server.limiter.limit() as u32,
-            None => self.concurrency.unwrap_or(InFlightBounds::OWN_SERVER.start),
-        }
+        self.servers.get(key).map_or(1, Server::limit)
     }
 
     /// Dialogues in flight at a server.
@@ -419,7 +365,10 @@ impl Servers {
     /// Dialogues to lease ahead, so that a slot never waits for a lease: one unit, or a quarter of the limit if
     /// dialogues end faster than units arrive, and at most the limit.
     pub fn prefetch(&self, key: &ServerKey) -> u32 {
-        let limit = self.limit(key);
+        let limit = self.servers.get(key).map_or_else(
+            || self.concurrency.unwrap_or(InFlightBounds::OWN_SERVER.start),
+            |server| server.limiter.limit() as u32,
+        );
         (limit / 4).max(UNIT_DIALOGUES_MAX).min(limit)
     }
 
@@ -465,10 +414,7 @@ impl Servers {
 
     /// Every server with its limit, and why the limit has its present value.
     pub fn limits(&self) -> impl Iterator<Item = (&ServerKey, u32, LimitReason)> {
-        self.servers.iter().map(|(key, server)| {
-            let Server { limiter, in_flight } = server;
-            (key, limiter.limit() as u32, limiter.reason(*in_flight))
-        })
+        self.servers.iter().map(|(key, server)| (key, server.limit(), server.reason()))
     }
 
     /// Every known server, for metrics.
@@ -486,11 +432,28 @@ impl Servers {
                     is_mistaken: endpoint.mistaken,
                     limit: self.limit(&key),
                     in_flight: self.in_flight(&key),
-                    reason: server.map(|server| server.limiter.reason(server.in_flight)),
+                    reason: server.map(Server::reason),
                     load: endpoint.loads.as_ref().map(|loads| loads.of(&model.id)),
                 });
             }
-            if endpoint.models.as_ref().is_none_or(Vec::is_empty) {
+            let unlisted = self.servers.iter().filter(|(key, _)| match key {
+                ServerKey::Found { endpoint: at, model } => {
+                    at == address && endpoint.models.iter().flatten().all(|listed| listed.id != *model)
+                }
+                ServerKey::Hosted { .. } => false,
+            });
+            let before = sights.len();
+            sights.extend(unlisted.map(|(key, server)| ServerSight {
+                name: self.label(key),
+                serves: key.model(),
+                is_up: Some(endpoint.silent_since.is_none()),
+                is_mistaken: endpoint.mistaken,
+                limit: server.limit(),
+                in_flight: server.in_flight,
+                reason: Some(server.reason()),
+                load: endpoint.loads.as_ref().map(|loads| loads.of(key.model())),
+            }));
+            if sights.len() == before && endpoint.models.as_ref().is_none_or(Vec::is_empty) {
                 // One that loads has the name that it will have.
                 let serves = match &self.expected[..] {
                     [only] if !endpoint.mistaken => only.as_str(),
@@ -515,17 +478,12 @@ impl Servers {
             serves: key.model(),
             is_up: None,
             is_mistaken: false,
-            limit: server.limiter.limit() as u32,
+            limit: server.limit(),
             in_flight: server.in_flight,
-            reason: Some(server.limiter.reason(server.in_flight)),
+            reason: Some(server.reason()),
             load: None,
         }));
         sights
-    }
-
-    /// Which servers of a model answer alike.
-    pub fn likeness(&self) -> &Likeness {
-        &self.likeness
     }
 
     /// Whether no server has answered yet, so that all of them may be loading.
@@ -560,7 +518,9 @@ impl Servers {
             return Some(trouble);
         }
         let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
-        endpoints.or_else(|| self.no_addresses.clone())
+        let mut turned_away = self.servers.values().filter_map(|server| server.first.trouble());
+        let turned_away = || turned_away.next().map(str::to_owned);
+        endpoints.or_else(turned_away).or_else(|| self.no_addresses.clone())
     }
 }
 

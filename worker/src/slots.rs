@@ -175,6 +175,11 @@ impl Slots {
         Some(NextDialogue { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
+    /// Whether a dialogue is in flight.
+    pub fn is_running(&self, tag: &Tag) -> bool {
+        self.leases.get(&tag.lease).is_some_and(|lease| lease.running.contains(&tag.iteration))
+    }
+
     /// Records the end of a dialogue with a record. False if its lease is not held any more.
     pub fn ended(&mut self, tag: &Tag) -> bool {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };

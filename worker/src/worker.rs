@@ -8,7 +8,6 @@ use domain::{ErrorCode, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::canary::CanaryAsker;
 use crate::config::{SpoolConfig, WorkerConfig};
 use crate::discovery::{Discovery, Endpoints, normal};
 use crate::instance::Instance;
@@ -18,7 +17,6 @@ use crate::material::PackFolder;
 use crate::outbox::spool::{Spool, SpoolError};
 use crate::outbox::{OpenSpool, Outbox};
 use crate::runs::HeldRuns;
-use crate::servers::WrongModel;
 use crate::slots::SlotCounts;
 use crate::until_done::{COORDINATOR_WAIT_MAX, WorkerEnding};
 use crate::work::{LoopInputs, Work};
@@ -56,9 +54,6 @@ pub enum WorkerError {
     /// The spool is unusable.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// A server serves other models than expected.
-    #[error(transparent)]
-    WrongModel(#[from] WrongModel),
     /// Another process has this worker's name.
     #[error("worker {worker}: {by}; give each worker its own --name")]
     NameTaken {
@@ -126,40 +121,33 @@ impl Worker {
         let (keeper, renewals) =
             Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;
         let (tell, news) = mpsc::channel(NEWS_WAITING_MAX);
-        let (key, expected) = (config.server_key.clone(), config.expected_models.clone());
-        let canaries = config.canaries.then(|| CanaryAsker::new(expected, key.clone()));
-        let discovery = Discovery::start(config.endpoints.clone(), key, canaries, tell);
+        let discovery = Discovery::start(config.endpoints.clone(), config.server_key.clone(), tell);
         let runs = Arc::new(HeldRuns::new(
             Arc::clone(&exchange),
             config.evaluation.clone(),
             config.evaluators,
             config.pack_dir.clone().map(PackFolder::new),
         ));
-        let (worker, batches) = (config.worker.clone(), config.batches.clone());
+        let worker = config.worker.clone();
         let mut work = Work::new(config, Arc::clone(&exchange), ledger.clone(), outbox, discovery, runs);
         let mut inputs = LoopInputs { stop, acknowledged, renewals, news };
-        let ended = work.run(&mut inputs).await;
+        let dialogues = work.run(&mut inputs).await;
         drop(keeper);
         let unacknowledged = work.unacknowledged();
         let superseded = work.superseded();
         let because = work.ended_because();
-        batches.close().await;
         work.close().await;
         if let Some(by) = superseded {
             return Err(WorkerError::NameTaken { worker, by });
         }
-        let why = match (&ended, &because) {
-            (Err(_), _) => Departure::Failed,
-            (Ok(_), Some(ending)) => ending.why,
-            (Ok(_), None) => Departure::Drained,
-        };
+        let why = because.as_ref().map_or(Departure::Drained, |ending| ending.why);
         match tokio::time::timeout(ANSWER_MAX, exchange.deregister(&worker, &instance.id, Some(why))).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the coordinator was not told of the end"),
             Err(_) => tracing::warn!("the coordinator was not told of the end in time"),
         }
         let tally = ledger.lock().slots.tally();
-        Ok(WorkerReport { dialogues: ended?, tally, unacknowledged, ended: because })
+        Ok(WorkerReport { dialogues, tally, unacknowledged, ended: because })
     }
 }
 

@@ -23,7 +23,13 @@ impl Bench {
         record: u32,
         failure: Option<FailureCause>,
     ) -> BreakerDecision<u32> {
-        let failure = failure.map(|cause| Failure { cause, message: "words", sent: self.now });
+        let failure = failure.map(|cause| Failure {
+            cause,
+            message: "words",
+            sent: self.now,
+            renewed_at: None,
+            is_first: false,
+        });
         self.breaker.ended(record, failure, |_, _| flight, self.now)
     }
 
@@ -63,6 +69,48 @@ fn a_server_that_refuses_its_first_dialogues_alike_is_not_asked_for_more() {
 }
 
 #[test]
+fn refusals_that_differ_in_what_they_quote_are_alike() {
+    let mut bench = Bench::new();
+    let mut refuse = |record: u32| {
+        let message =
+            format!("HTTP 422: [{{'loc': 'seed', 'input': {}}}] of `req-{record}`", 7_u64.pow(record % 20));
+        let (cause, sent) = (FailureCause::BadRequest, bench.now);
+        let failure = Failure { cause, message: &message, sent, renewed_at: None, is_first: false };
+        bench.breaker.ended(record, Some(failure), |_, _| Flight::default(), bench.now)
+    };
+    for record in 1..REFUSALS_MAX {
+        assert_eq!(refuse(record), BreakerDecision::Hold);
+    }
+    assert!(matches!(refuse(REFUSALS_MAX), BreakerDecision::Open { .. }));
+}
+
+#[test]
+fn the_first_answer_of_another_model_is_the_last_that_is_bought() {
+    const OTHER: Option<FailureCause> = Some(FailureCause::WrongModel);
+    let mut bench = Bench::new();
+    let opened = BreakerDecision::Open { forgotten: vec![0], parked_for: PARKED_FIRST };
+    assert_eq!(bench.ended(0, OTHER), opened);
+    assert_eq!(bench.ended(1, OTHER), BreakerDecision::Forget(1), "it was under way");
+    bench.now += PARKED_FIRST;
+    assert_eq!(bench.ended(2, None), BreakerDecision::Deliver(vec![2]));
+    assert_eq!(bench.ended(3, OTHER), BreakerDecision::Deliver(vec![3]), "one of several servers");
+}
+
+#[test]
+fn a_model_without_quota_is_parked_until_it_is_renewed() {
+    for (seconds, parked) in
+        [(7_200, Duration::from_secs(7_200)), (1, PARKED_FIRST), (u64::from(u32::MAX), QUOTA_PARKED_MAX)]
+    {
+        let mut bench = Bench::new();
+        let renewed_at = Some(bench.now + Duration::from_secs(seconds));
+        let (cause, sent) = (FailureCause::QuotaExhausted, bench.now);
+        let failure = Failure { cause, message: "per day", sent, renewed_at, is_first: false };
+        let decision = bench.breaker.ended(0, Some(failure), |_, _| Flight::default(), bench.now);
+        assert_eq!(decision, BreakerDecision::Open { forgotten: vec![0], parked_for: parked });
+    }
+}
+
+#[test]
 fn refusals_that_differ_are_those_of_dialogues() {
     let mut bench = Bench::new();
     assert_eq!(bench.ended(0, REFUSED), BreakerDecision::Hold);
@@ -71,7 +119,13 @@ fn refusals_that_differ_are_those_of_dialogues() {
         BreakerDecision::Deliver(vec![1]),
         "a long prompt says nothing about the others"
     );
-    let other = Failure { cause: FailureCause::BadRequest, message: "other words", sent: bench.now };
+    let other = Failure {
+        cause: FailureCause::BadRequest,
+        message: "other words",
+        sent: bench.now,
+        renewed_at: None,
+        is_first: false,
+    };
     let decision = bench.breaker.ended(2, Some(other), |_, _| Flight::default(), bench.now);
     assert_eq!(decision, BreakerDecision::Deliver(vec![0, 2]));
     assert_eq!(bench.ended(3, REFUSED), BreakerDecision::Deliver(vec![3]));
@@ -192,7 +246,13 @@ fn failures_beside_an_answer_that_was_begun_with_them_are_those_of_their_dialogu
         let enough = if cause == FailureCause::BadRequest { REFUSALS_MAX } else { STREAK_MAX };
         bench.now = begin;
         bench.held(1..enough, cause);
-        let failure = Failure { cause, message: "words", sent: begin + Duration::from_secs(1) };
+        let failure = Failure {
+            cause,
+            message: "words",
+            sent: begin + Duration::from_secs(1),
+            renewed_at: None,
+            is_first: false,
+        };
         let mut asked = None;
         let flight = |since, until| {
             asked = Some((since, until));
@@ -302,7 +362,13 @@ impl Course {
         let now = self.bench.now;
         let due: Vec<_> = self.flying.extract_if(.., |(_, until, _)| *until <= now).collect();
         for (sent, _, end) in &due {
-            let failure = end.map(|cause| Failure { cause, message: "words", sent: *sent });
+            let failure = end.map(|cause| Failure {
+                cause,
+                message: "words",
+                sent: *sent,
+                renewed_at: None,
+                is_first: false,
+            });
             let (record, flight) = (u32::from(end.is_some()), self.flight());
             let decision = self.bench.breaker.ended(record, failure, flight, now);
             self.carry_out(decision);

@@ -234,7 +234,7 @@ fn a_limit_says_why_it_stands_where_it_does() {
 fn other_bounds_move_the_limit_as_far_as_they_must() {
     let mut limiter = Limiter::new(InFlightBounds::OWN_SERVER);
     limiter.set_bounds(InFlightBounds { start: 8, max: 64, ..InFlightBounds::OWN_SERVER });
-    assert_eq!(limiter.limit(), 32);
+    assert_eq!(limiter.limit(), 4);
     limiter.set_bounds(InFlightBounds::fixed(128));
     assert_eq!(limiter.limit(), 128);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::chat::Usage;
 use domain::exchange::WorkerPhase;
-use domain::{ErrorCode, FailureCause, PromptKind};
+use domain::{Answer, ErrorCode, FailureCause, Oddity, PromptKind};
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::Metrics;
 use service_kit::metrics::frame::{self, Frame};
@@ -59,10 +59,9 @@ pub fn begin(metrics: &Metrics) {
 /// What killed an evaluation process, where no answer can have done it.
 const EXTERNAL: &str = "external";
 
-/// When a dialogue begins, sets its model's counter of answers by another model to 0, so that its first increase is seen.
-pub(crate) fn dialogue_began(model: &str) {
-    let cause = FailureCause::WrongModel.as_str();
-    counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause).increment(0);
+/// When a call begins, sets the counter of answers by another model to 0, so that its first increase is seen.
+pub(crate) fn call_began(model: &str, server: &str) {
+    failed_calls(model, server, FailureCause::WrongModel, 0);
 }
 
 pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Duration) {
@@ -71,15 +70,13 @@ pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Dur
     histogram!(DIALOGUE_SECONDS, "model" => model.to_owned()).record(took.as_secs_f64());
 }
 
-pub(crate) fn call_failed(model: &str, cause: FailureCause) {
-    counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause.as_str()).increment(1);
+pub(crate) fn call_failed(model: &str, server: &str, cause: FailureCause) {
+    failed_calls(model, server, cause, 1);
 }
 
-/// One of two calls for one answer is over.
-pub(crate) fn hedged_call(model: &str, server: &str, has_won: bool) {
-    let outcome = if has_won { "won" } else { "lost" };
+fn failed_calls(model: &str, server: &str, cause: FailureCause, calls: u64) {
     let (model, server) = (model.to_owned(), server.to_owned());
-    counter!(HEDGED_CALLS, "model" => model, "server" => server, "outcome" => outcome).increment(1);
+    counter!(FAILED_CALLS, "model" => model, "server" => server, "cause" => cause.as_str()).increment(calls);
 }
 
 /// A prompt was answered.
@@ -88,14 +85,19 @@ pub(crate) fn round_answered(
     kind: PromptKind,
     took: Duration,
     first_token: Option<Duration>,
-    usage: &Usage,
+    answer: &Answer,
 ) {
     counter!(ROUNDS, "model" => model.to_owned(), "kind" => kind.as_str()).increment(1);
     histogram!(ROUND_SECONDS, "server" => server.to_owned()).record(took.as_secs_f64());
     if let Some(first_token) = first_token {
         histogram!(FIRST_TOKEN_SECONDS, "server" => server.to_owned()).record(first_token.as_secs_f64());
     }
-    let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = *usage;
+    for oddity in Oddity::ALL {
+        let is_odd = answer.oddities.contains(&oddity);
+        let model = model.to_owned();
+        counter!(ODD_ANSWERS, "model" => model, "oddity" => oddity.as_str()).increment(u64::from(is_odd));
+    }
+    let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = answer.usage;
     for (kind, tokens) in [
         ("prompt", prompt_tokens),
         ("completion", completion_tokens),
@@ -170,15 +172,6 @@ pub(crate) fn servers(sights: &[ServerSight<'_>]) {
         }
     }
     frame::state("servers", frame);
-}
-
-/// Replaces the series of all servers that answered the canary prompts: model, name, and prompts answered differently.
-pub(crate) fn canaries<'a>(sights: impl Iterator<Item = (&'a str, &'a str, usize)>) {
-    let mut frame = Frame::default();
-    for (serves, name, differing) in sights {
-        frame.set(SERVER_CANARIES, &[("server", name), ("serves", serves)], differing as f64);
-    }
-    frame::state("canaries", frame);
 }
 
 /// What the worker does, for how long, how long loading took, and the GPUs of its server.

@@ -16,10 +16,10 @@ service_kit::metric_table! {
         "Time from the request to the first token of an answer that came in a stream.";
     TOKENS = counter "kgfleet_worker_tokens_total" Count ["model", "server", "kind"]
         "Tokens of answered calls as the servers count them: prompt, of these cached, completion, of these reasoning.";
-    FAILED_CALLS = counter "kgfleet_worker_failed_calls_total" Count ["model", "cause"]
+    ODD_ANSWERS = counter "kgfleet_worker_odd_answers_total" Count ["model", "oddity"]
+        "Answers that were cut by the limit of tokens, are empty, were refused by a filter, are to a prompt that the server cut, came without a finish reason, or hold markers of reasoning.";
+    FAILED_CALLS = counter "kgfleet_worker_failed_calls_total" Count ["model", "server", "cause"]
         "Model calls that failed, counted when they fail; most are repeated.";
-    HEDGED_CALLS = counter "kgfleet_worker_hedged_calls_total" Count ["model", "server", "outcome"]
-        "Calls of rounds that were asked at two servers, because the first token was late: won if their answer counts, else lost. A server that loses most of its calls is a straggler.";
     EVALUATION_SECONDS = histogram "kgfleet_worker_evaluation_duration_seconds" ["class"]
         "Time from an answer to its verdict, waiting included, by task class.";
     EVALUATION_WAIT_SECONDS = histogram "kgfleet_worker_evaluation_wait_seconds" []
@@ -39,7 +39,7 @@ service_kit::metric_table! {
     LIMIT = gauge "kgfleet_worker_concurrency_limit" Count ["server", "serves"]
         "Limit of dialogues in flight per server.";
     LIMIT_REASON = gauge "kgfleet_worker_concurrency_limit_reason" Count ["server", "serves", "reason"]
-        "1 for the reason why the limit stands where it does: fixed by hand, requests wait at the server, it refused a call, the maximum is reached, the limit is not used up, or it is growing.";
+        "1 for the reason why the limit stands where it does: fixed by hand, requests wait at the server, it refused a call, the maximum is reached, the limit is not used up, it is growing, or the first question is asked alone.";
     LEASES = gauge "kgfleet_worker_leases" Count []
         "Leases held.";
     PENDING = gauge "kgfleet_worker_pending_dialogues" Count []
@@ -78,8 +78,6 @@ service_kit::metric_table! {
         "Whether a discovered model server answers.";
     SERVER_MISTAKEN = gauge "kgfleet_server_model_mismatch" Count ["server", "serves"]
         "1 while a server serves another model under the name of one that it served before.";
-    SERVER_CANARIES = gauge "kgfleet_server_canaries_differing" Count ["server", "serves"]
-        "Canary prompts, of eight, that the server answers unlike most of the worker's other servers of its model, or unlike it did before it was loaded last; more than four are a reason to look.";
     SERVER_RUNNING = gauge "kgfleet_server_running_requests" Count ["server", "serves"]
         "Requests that the server works on, of all its clients; vLLM's own number.";
     SERVER_WAITING = gauge "kgfleet_server_waiting_requests" Count ["server", "serves"]

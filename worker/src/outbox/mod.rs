@@ -24,6 +24,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+#[cfg(debug_assertions)]
+mod noted;
 mod outgoing;
 pub mod queue;
 mod segment;
@@ -409,13 +411,19 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
     let readable: Vec<bool> = bodies.iter().map(Option::is_some).collect();
     let deliveries: Vec<Delivery> = bodies.into_iter().flatten().collect();
     let sent = deliveries.len();
+    #[cfg(debug_assertions)]
+    let sending = deliveries.clone();
     if sent == 0 {
         let receipts = readable.iter().map(|_| None).collect();
         return (batch, Ok(receipts));
     }
     let began = Instant::now();
     let receipts = match tokio::time::timeout(DELIVER_MAX, exchange.deliver(deliveries)).await {
-        Ok(Ok(receipts)) if receipts.len() == sent => Ok(receipts),
+        Ok(Ok(receipts)) if receipts.len() == sent => {
+            #[cfg(debug_assertions)]
+            noted::acknowledged(&sending, &receipts);
+            Ok(receipts)
+        }
         Ok(Ok(receipts)) => {
             let message = format!("{} receipts came for {sent} records", receipts.len());
             Err(ServiceError::new(ErrorCode::Internal, message))

@@ -6,6 +6,7 @@ use domain::{FailureCause, Outcome, Record};
 
 use crate::fitting;
 use crate::slots::Tag;
+use crate::unrecorded::Used;
 
 /// The record of an ended dialogue, until the outbox takes it. A breaker may hold it back before.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Outgoing {
     pub failure: Option<(FailureCause, String)>,
     /// Whether the server reported overload during the dialogue.
     pub was_refused: bool,
+    /// What the dialogue used: kept where the record is dropped.
+    pub(crate) used: Used,
 }
 
 impl Outgoing {
@@ -29,12 +32,13 @@ impl Outgoing {
             record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
         let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
         let was_refused = calls.any(|call| too_much(call.cause));
+        let used = Used::of(&record);
         let delivery = fitting::delivery(tag.lease.run.clone(), &record, RECORD_BYTES_MAX)?;
         let failure = match record.outcome {
             // What the model answered is no trouble of its server's.
             Outcome::Scored { .. } | Outcome::Unscored { .. } => None,
             Outcome::Failed { cause, message } => Some((cause, message)),
         };
-        Ok(Self { tag, delivery, spooled, failure, was_refused })
+        Ok(Self { tag, delivery, spooled, failure, was_refused, used })
     }
 }

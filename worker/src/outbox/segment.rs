@@ -16,7 +16,7 @@ pub(super) const PRIVATE: u32 = 0o600;
 /// Bytes of a frame before its record.
 pub(super) const FRAME_HEAD_BYTES: u64 = 8;
 
-/// Maximum frame size in bytes; a larger length means damage. Earlier versions wrote records of any length.
+/// Maximum frame size in bytes; a larger length means damage.
 const FRAME_BYTES_MAX: u64 = 512 << 20;
 const _: () = assert!((domain::record::RECORD_BYTES_MAX as u64) < FRAME_BYTES_MAX);
 

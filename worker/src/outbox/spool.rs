@@ -8,9 +8,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,7 @@ fn private_folder(dir: &Path) -> io::Result<()> {
     if let Some(around) = dir.parent().and_then(Path::parent) {
         std::fs::create_dir_all(around)?;
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    // Earlier versions let others look into it.
-    std::fs::set_permissions(dir, Permissions::from_mode(0o700))
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Position of a record.
@@ -276,6 +274,8 @@ impl Drop for Spool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use domain::{DialogueKey, FailureCause};
     use proptest::prelude::*;
 
@@ -323,10 +323,6 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&dir), mode(dir.parent().unwrap())), (0o700, 0o700));
         assert_eq!((mode(&spool.path(1)), mode(&dir.join("lock"))), (0o600, 0o600));
-        drop(spool);
-        std::fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
-        Spool::open(&dir, 0).unwrap();
-        assert_eq!(mode(&dir), 0o700, "one of an earlier version");
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use domain::exchange::{LeaseId, NameTaken};
 use tokio::time::Instant;
 
-use super::Work;
-use crate::slots::{LaneKey, Tag};
+use super::{Running, Work};
+use crate::config::Draining;
+use crate::slots::Tag;
 use crate::until_done::UntilDone;
 use service_kit::Stop;
 
@@ -74,10 +75,15 @@ impl Work {
             return;
         }
         self.phase = DrainPhase::Finishing { until: now + self.config.grace };
-        let mut ledger = self.ledger.lock();
-        ledger.draining = true;
-        ledger.slots.give_back_all();
-        tracing::info!(dialogues = ledger.slots.total().running, "draining");
+        let given_up = self.stop_unaccepted();
+        let in_flight = {
+            let mut ledger = self.ledger.lock();
+            ledger.draining = true;
+            ledger.slots.give_back_all();
+            ledger.slots.total().running as usize
+        };
+        tracing::info!(given_up, in_flight, "draining");
+        (self.config.on_drain)(Draining { given_up, in_flight });
     }
 
     /// Another process has taken over this worker's name and leases: deliver the records and end.
@@ -106,17 +112,27 @@ impl Work {
     }
 
     fn stop_all(&mut self) {
-        let tags: Vec<Tag> = self.running.keys().cloned().collect();
-        tags.iter().for_each(|tag| self.stop_dialogue(tag));
+        self.stop_those(|_| true);
     }
 
-    /// Stops the dialogues that wait for batches, which may take a day: whoever holds them next finds the batches.
-    fn stop_batched(&mut self) {
-        let is_batched =
-            |tag: &Tag| self.lanes.get(&LaneKey::of(&tag.lease)).is_some_and(|lane| lane.spec.is_batched());
-        let waiting = self.running.iter().filter(|(tag, running)| !running.is_answered() && is_batched(tag));
-        let tags: Vec<Tag> = waiting.map(|(tag, _)| tag.clone()).collect();
-        tags.iter().for_each(|tag| self.stop_dialogue(tag));
+    /// Stops the dialogues whose calls no server has accepted, which would wait for another attempt; how many.
+    fn stop_unaccepted(&mut self) -> usize {
+        self.stop_those(Running::is_unaccepted)
+    }
+
+    /// Stops these dialogues that are in flight; how many.
+    fn stop_those(&mut self, stops: impl Fn(&Running) -> bool) -> usize {
+        let tag_of = |(tag, running): (&Tag, &Running)| stops(running).then(|| tag.clone());
+        let tags: Vec<Tag> = self.running.iter().filter_map(tag_of).collect();
+        let mut ledger = self.ledger.lock();
+        let tags: Vec<Tag> = tags.into_iter().filter(|tag| ledger.slots.is_running(tag)).collect();
+        for tag in &tags {
+            if let Some(running) = self.running.get(tag) {
+                running.task.abort();
+            }
+            ledger.slots.dropped(tag);
+        }
+        tags.len()
     }
 
     /// Advances the shutdown as far as possible; returns when it may advance further.
@@ -125,7 +141,7 @@ impl Work {
             match self.phase {
                 DrainPhase::Working | DrainPhase::Over => return None,
                 DrainPhase::Finishing { until } => {
-                    self.stop_batched();
+                    self.stop_unaccepted();
                     if self.ledger.lock().slots.total().running > 0 {
                         if now < until {
                             return Some(until);

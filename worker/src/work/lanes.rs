@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::exchange::Serves;
+use domain::exchange::{ANY_MODEL, Serves};
 use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId, machine};
 use models::Progress;
 use tokio::task::{AbortHandle, JoinError};
@@ -16,20 +16,15 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
-use crate::batching;
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
 use crate::counted::CountedModel;
 use crate::dialogue::{DialogueContext, DialogueJob, run_dialogue};
-use crate::metrics;
 use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
-use crate::second::{AskedServer, SecondServer};
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, NextDialogue, Slots, Tag};
-use crate::tail::Tail;
-use crate::trace::DialogueTrace;
 use crate::warm::{NextStart, ServerRoom, WAITING_SEEN_MAX, WaitingCase, Warmth};
 
 /// A run, ready or in preparation.
@@ -62,8 +57,6 @@ pub(super) struct ModelLane {
     /// The dialogue context per server; `None` while it is being prepared.
     pub(super) contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
     pub(super) in_flight: u32,
-    /// Which of its calls are late; `None` if none is to be asked again.
-    pub(super) tail: Option<Tail>,
     /// Which of its dialogues starts next, and where.
     warmth: Warmth,
 }
@@ -85,6 +78,8 @@ pub(super) struct Prepared {
     lane: LaneKey,
     server: ServerKey,
     outcome: Result<Connected, ConnectError>,
+    /// What is unusual about the list of models of a configured address.
+    remark: Option<String>,
 }
 
 impl Work {
@@ -105,12 +100,10 @@ impl Work {
                 };
                 let serves = self.offered_as(&spec, now);
                 let (servers, contexts) = (Vec::new(), BTreeMap::new());
-                // A budget of calls is for first calls.
-                let tail = self.config.hedge.filter(|_| spec.calls_per_minute.is_none()).map(Tail::new);
                 let warmth = Warmth::default();
                 self.lanes.insert(
                     key.clone(),
-                    ModelLane { run, spec, serves, servers, contexts, in_flight: 0, tail, warmth },
+                    ModelLane { run, spec, serves, servers, contexts, in_flight: 0, warmth },
                 );
             }
             self.settle_lane(&key, now);
@@ -144,7 +137,7 @@ impl Work {
                 continue;
             }
             lane.contexts.insert(server.clone(), None);
-            self.servers.open(&server, batching::dialogues(&spec));
+            self.servers.open(&server, spec.concurrency);
             let found = self.servers.found(&server);
             let connect = Arc::clone(&self.config.connect);
             self.preparing.spawn(prepare(connect, ask, key.clone(), spec.clone(), server, found));
@@ -154,16 +147,17 @@ impl Work {
     /// The servers of a model: the discovered ones that serve it, otherwise the one in its configuration.
     fn servers_of(&self, spec: &ModelSpec, now: Instant) -> Vec<ServerKey> {
         let by_name = matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated);
-        if by_name && !spec.is_batched() {
+        if by_name {
             let found = self.servers.of_model(spec.requested(), now);
-            if !found.is_empty() {
+            // A server that tells no names is not asked in place of the one that a configuration names.
+            let is_named = spec.endpoint.is_none() || !self.servers.is_unlisted(spec.requested());
+            if !found.is_empty() && is_named {
                 return found;
             }
         }
         let offered = self.config.connectors.contains(&spec.connector);
         let reachable = spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some();
-        // A coordinator that knows this worker's reach grants only what it permits. One of an older version grants other
-        // models too, and gets their units back.
+        // A coordinator grants only what this worker's reach permits. Units of other models are given back.
         let permitted = self.config.keys.as_ref().is_none_or(|keys| keys.reach().permits(spec, None).is_ok());
         if offered && reachable && permitted { vec![ServerKey::hosted(spec)] } else { Vec::new() }
     }
@@ -171,7 +165,11 @@ impl Work {
     fn offered_as(&self, spec: &ModelSpec, now: Instant) -> Serves {
         match self.servers_of(spec, now).first() {
             Some(ServerKey::Hosted { connector, .. }) => Serves::Connector(*connector),
-            _ => Serves::Model(spec.requested().to_owned()),
+            Some(ServerKey::Found { .. }) if self.servers.is_unlisted(spec.requested()) => {
+                Serves::Model(ANY_MODEL.to_owned())
+            }
+            Some(ServerKey::Found { model, .. }) => Serves::Model(model.clone()),
+            None => Serves::Model(spec.requested().to_owned()),
         }
     }
 
@@ -220,31 +218,40 @@ impl Work {
     }
 
     pub(super) fn prepared(&mut self, prepared: Result<Prepared, JoinError>, now: Instant) {
-        let Prepared { lane: key, server, outcome } = match prepared {
+        let Prepared { lane: key, server, outcome, remark } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return tracing::error!(%error, "connecting to a model ended by a panic"),
         };
+        if let Some(remark) = &remark {
+            let model = key.model.as_str();
+            tracing::warn!(
+                model,
+                remark,
+                "the first question will show whether the server answers for the model"
+            );
+        }
+        self.servers.remarked(&server, remark);
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         match outcome {
             Ok(connected) => {
-                let (run, model) = (&lane.run, connected.for_run(&key.run));
+                let (run, model) = (&lane.run, connected.model);
                 let script = connected.script;
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
-                let at = AskedServer {
-                    model: CountedModel::wrap(WithinBudget::wrap(model, &lane.spec, &self.exchange)),
-                    name: self.servers.label(&server).into(),
-                    made_at,
-                };
+                let label: Arc<str> = self.servers.label(&server).into();
+                let model = WithinBudget::wrap(model, &lane.spec, &self.exchange);
+                let model = CountedModel::wrap(model, Arc::clone(&label));
                 let context = DialogueContext {
-                    at: Arc::new(at),
+                    model,
+                    server: label,
+                    made_at,
                     script,
                     evaluator: Arc::clone(&run.evaluator),
                     tasks: Arc::clone(&run.tasks),
                     pack: run.pack.clone(),
                     sampling: lane.spec.sampling.clone(),
-                    retry: batching::retries(&lane.spec, &self.config.retry),
-                    deadlines: batching::deadlines(&lane.spec, self.config.deadlines),
+                    retry: self.config.retry.clone(),
+                    time_max: lane.spec.time_limits.dialogue(),
                     run_seed: run.material.seed,
                     about: run.material.about.clone(),
                     now: machine::now,
@@ -334,42 +341,37 @@ impl Work {
         lane.in_flight += 1;
         self.servers.begin(&server);
         let lease = &tag.lease;
-        let id = RecordId::random();
-        let trace = DialogueTrace::begin(&key.run, &id, self.granted.get(lease).copied());
         let job = DialogueJob {
             key: DialogueKey { model: key.model.clone(), task, iteration: tag.iteration },
             task: index,
             attempt: Attempt {
-                id,
+                id: RecordId::random(),
                 generation: lease.generation,
                 number: lease.attempt,
                 worker: self.config.worker.clone(),
             },
             retry,
-            trace,
             progress: Progress::default(),
-            second: SecondServer::default(),
         };
-        let (progress, second) = (job.progress.clone(), job.second.clone());
+        let progress = job.progress.clone();
         if let Some(case) = lane.run.case(&job.key.task, tag.iteration) {
             lane.warmth.sent(&server, case, &progress, now);
         }
         let (dialogue, spooled) = (tag.clone(), !lane.run.material.protected);
         // What is logged meanwhile carries these ids.
-        let trace_id = trace.map(|trace| tracing::field::display(trace.id()));
-        let ids = tracing::info_span!("dialogue", run = %key.run, unit = lease.unit, dialogue = %job.key, trace = trace_id);
+        let ids = tracing::info_span!("dialogue", run = %key.run, unit = lease.unit, dialogue = %job.key);
+        let (unrecorded, of_lane) = (self.unrecorded.clone(), key.clone());
         let holding = async move {
-            let outgoing = Outgoing::of(dialogue, run_dialogue(&context, job).await, spooled);
+            let mut record = run_dialogue(&context, job).await;
+            record.failed_calls.extend(unrecorded.take(&of_lane, machine::now()));
+            let outgoing = Outgoing::of(dialogue, record, spooled);
             tracing::debug!("the dialogue ended");
             outgoing
         }
         .instrument(ids);
-        metrics::dialogue_began(tag.lease.model.as_str());
         let task = self.dialogues.spawn(holding);
         self.tags.insert(task.id(), tag.clone());
-        let asked_again_at = None;
-        self.running
-            .insert(tag, Running { server, task, began: now, trace, progress, second, asked_again_at });
+        self.running.insert(tag, Running { server, task, began: now, progress });
         self.last_begun = Some(key.clone());
         true
     }
@@ -404,11 +406,12 @@ impl Work {
             self.contexts.remove(&run);
             self.lanes.retain(|lane, _| lane.run != run);
             self.unjudged.forget(&run);
+            self.unrecorded.forget(&run);
         }
     }
 }
 
-/// Connects, off the async threads, and checks with a server named in a configuration whether it serves the model.
+/// Connects, off the async threads, and reads the list of models of a server named in a configuration.
 async fn prepare(
     connect: Arc<dyn Connect>,
     ask: Ask,
@@ -420,17 +423,16 @@ async fn prepare(
     let (of, label) = (spec.clone(), spec.label.to_string());
     let is_found = found.is_some();
     let connected = aside::run(move || connect.connect(ask, &of, found.as_ref())).await;
-    let connected = connected.unwrap_or_else(|error| {
+    let outcome = connected.unwrap_or_else(|error| {
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });
-    let outcome = match connected {
-        // Discovery has checked a discovered server already.
-        Ok(connected) if !is_found => match connected.check(&spec).await {
-            // An unreachable server may be starting; calls are retried for longer than this check.
-            Ok(_) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
-            Err(error) => Err(error),
-        },
-        connected => connected,
-    };
-    Prepared { lane, server, outcome }
+    let mut remark = None;
+    // Discovery reads the list of a discovered server. One that nobody listens at may be starting: its calls are repeated.
+    if let Ok(connected) = &outcome
+        && !is_found
+        && let Ok(listed) = connected.listed(&spec).await
+    {
+        remark = listed.remark(spec.requested());
+    }
+    Prepared { lane, server, outcome, remark }
 }

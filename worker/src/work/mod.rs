@@ -2,24 +2,24 @@
 //!
 //! The state machines decide and the loop carries out: [`crate::slots`] for leases, [`crate::servers`] for servers,
 //! [`crate::breaker`] for models that cannot be asked. [`lanes`] prepares and starts the dialogues of a run,
-//! [`records`] handles their results, [`late`] asks again where no answer begins, [`poll`] talks to the coordinator,
+//! [`records`] handles their results, [`poll`] talks to the coordinator,
 //! [`leaving`] sees whether the worker ends by itself, [`ending`] shuts down.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use domain::exchange::{
-    LeaseId, ModelLimit, NameTaken, NotAsked, Parking, Until, WorkExchange, WorkerPhase, WorkerStatus,
+    ModelCalls, ModelLimit, NameTaken, NotAsked, Parking, Retries, Until, WorkExchange, WorkerPhase,
+    WorkerStatus,
 };
-use models::{CallStage, Progress};
+use models::{CallStage, FailingCall, Progress};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 mod ending;
 mod lanes;
-mod late;
 mod leaving;
 mod poll;
 mod records;
@@ -32,14 +32,12 @@ use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Acknowledged, Outbox, Outgoing};
 use crate::runs::HeldRuns;
-use crate::second::SecondServer;
-use crate::servers::{News, ServerKey, Servers, WrongModel};
+use crate::servers::{News, ServerKey, Servers};
 use crate::slots::{LaneKey, Tag};
-use crate::trace::{Delivering, DialogueTrace};
+use crate::unrecorded::Unrecorded;
 use crate::until_done::{UntilDone, WorkerEnding};
 use ending::DrainPhase;
 use lanes::{Loaded, ModelLane, Prepared, RunLoading};
-use late::LateCall;
 use leaving::WorkerDoing;
 use poll::{Poll, ReportAnswer};
 use records::{EndedDialogue, Unjudged};
@@ -56,6 +54,12 @@ const NOT_ASKED_TOLD_MAX: usize = 64;
 
 /// Number of models with a limit in the status.
 const LIMITS_TOLD_MAX: usize = 64;
+
+/// Failed calls of a first question from which the status tells of them: one alone says little.
+const FAILED_CALLS_TOLD: u32 = 3;
+
+/// Number of models with calls in the status.
+const CALLS_TOLD_MAX: usize = 64;
 
 /// Characters of a reason in the status.
 const REASON_CHARS_MAX: usize = 160;
@@ -85,14 +89,15 @@ struct Running {
     server: ServerKey,
     task: AbortHandle,
     began: Instant,
-    trace: Option<DialogueTrace>,
     progress: Progress,
-    second: SecondServer,
-    /// The second server, if a call was late.
-    asked_again_at: Option<ServerKey>,
 }
 
 impl Running {
+    /// Whether no server has accepted its call: it failed, or waits for its rate budget.
+    fn is_unaccepted(&self) -> bool {
+        self.progress.failing().is_some() || self.progress.latest().is_none()
+    }
+
     /// Whether its server answers it, or has answered its latest call.
     fn is_answered(&self) -> bool {
         matches!(self.progress.latest(), Some((_, CallStage::Answered)))
@@ -113,17 +118,12 @@ pub(crate) struct Work {
     last_begun: Option<LaneKey>,
     breakers: BTreeMap<LaneKey, Breaker<Outgoing>>,
     unjudged: Unjudged,
+    unrecorded: Unrecorded,
     loading: JoinSet<Loaded>,
     preparing: JoinSet<Prepared>,
     dialogues: JoinSet<EndedDialogue>,
     running: BTreeMap<Tag, Running>,
-    /// Late calls that wait for room at another server, the oldest first.
-    late: Vec<LateCall>,
     tags: HashMap<Id, Tag>,
-    /// When leases were granted, where dialogues are traced.
-    granted: HashMap<LeaseId, SystemTime>,
-    /// Records on their way whose dialogues are traced.
-    delivering: HashMap<Tag, Delivering>,
     poll: Poll,
     phase: DrainPhase,
     doing: WorkerDoing,
@@ -174,14 +174,12 @@ impl Work {
             last_begun: None,
             breakers: BTreeMap::new(),
             unjudged: Unjudged::default(),
+            unrecorded: Unrecorded::default(),
             loading: JoinSet::new(),
             preparing: JoinSet::new(),
             dialogues: JoinSet::new(),
             running: BTreeMap::new(),
-            late: Vec::new(),
             tags: HashMap::new(),
-            granted: HashMap::new(),
-            delivering: HashMap::new(),
             poll: Poll::default(),
             phase: DrainPhase::Working,
             doing: WorkerDoing::loading(now),
@@ -197,14 +195,14 @@ impl Work {
     }
 
     /// Runs until a shutdown is complete: everything is delivered or given back. Returns the number of dialogues.
-    pub(crate) async fn run(&mut self, inputs: &mut LoopInputs) -> Result<u64, WrongModel> {
+    pub(crate) async fn run(&mut self, inputs: &mut LoopInputs) -> u64 {
         let stop = *inputs.stop.borrow_and_update();
         self.stop(stop, Instant::now());
         loop {
             let now = Instant::now();
             let next = self.advance(now);
             if self.phase == DrainPhase::Over {
-                return Ok(self.ended);
+                return self.ended;
             }
             let event = self.next_event(inputs, next).await;
             if !matches!(event, Event::Time) {
@@ -224,10 +222,10 @@ impl Work {
                 Event::News(news) => {
                     // Loads move limits and no lanes, and come often.
                     self.unsettled |= !matches!(news, News::Load { .. });
-                    if let News::Version { endpoint, .. } | News::Canaries { endpoint, .. } = &news {
+                    if let News::Version { endpoint, .. } = &news {
                         self.connect_again(endpoint);
                     }
-                    self.servers.apply(news, Instant::now())?;
+                    self.servers.apply(news, Instant::now());
                 }
                 Event::Loaded(loaded) => self.loaded(loaded, Instant::now()),
                 Event::Prepared(prepared) => self.prepared(prepared, Instant::now()),
@@ -247,7 +245,7 @@ impl Work {
             self.settle_lanes(now);
         }
         self.review_doubts(now);
-        self.ask_late_again(now);
+        self.note_first_answers();
         self.begin_dialogues(now);
         self.look_at_servers();
         self.release_held_back(false, now);
@@ -289,20 +287,17 @@ impl Work {
         self.poll.stir();
         self.servers.look_at_hosted();
         metrics::servers(&self.servers.sights());
-        metrics::canaries(self.servers.likeness().sights());
         metrics::doing(self.doing.phase, self.doing.time(now), self.doing.loaded_in, self.config.gpus);
         {
             let mut ledger = self.ledger.lock();
             ledger.slots.forget_idle_lanes();
-            if !self.granted.is_empty() {
-                let held: HashSet<&LeaseId> = ledger.slots.held().collect();
-                self.granted.retain(|lease, _| held.contains(lease));
-            }
             let (leases, pending) = (ledger.slots.held().count(), ledger.slots.total().pending);
             metrics::holdings(leases, pending, self.outbox.unacknowledged());
         }
         self.evict_runs();
-        self.find_late(now);
+        // A report that waits for work has an old one; renewals bring this.
+        let status = self.status(now);
+        self.ledger.lock().status = status;
         let held = self.ledger.lock().slots.held_lanes();
         self.breakers.retain(|lane, breaker| held.contains(lane) || breaker.is_worth_keeping(now));
         self.parked.retain(|lane, _| self.breakers.get(lane).is_some_and(|breaker| breaker.is_open(now)));
@@ -318,10 +313,11 @@ impl Work {
             in_flight: self.running.len() as u32,
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             limits: limits_by_model(&self.servers),
+            calls: self.calls(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.stranded(),
-            not_asked: self.parked.iter().take(NOT_ASKED_TOLD_MAX).map(not_asked).collect(),
+            not_asked: self.not_asked(),
             phase: Some(self.doing.phase),
             phase_s: self.doing.time(now).as_secs(),
             loaded_s: self.doing.loaded_in.map(|time| time.as_secs()),
@@ -333,9 +329,79 @@ impl Work {
         // A server that loads is no trouble for a worker that gives it a time.
         let awaited = self.until.is_some() && self.doing.phase == WorkerPhase::Loading;
         let servers = if awaited { self.servers.own_trouble() } else { self.servers.trouble() };
-        let troubles = [self.outbox.trouble(), self.poll.trouble(), servers, parked];
+        let waiting = self.waiting_first().pop_first().map(|(LaneKey { model, .. }, why)| {
+            format!("the first question of model {model} is not answered: {why}")
+        });
+        let troubles = [self.outbox.trouble(), self.poll.trouble(), servers, parked, waiting];
         status.trouble = troubles.into_iter().flatten().next();
         status
+    }
+
+    /// The models that are not asked further, and why.
+    fn not_asked(&self) -> Vec<NotAsked> {
+        let told = |(LaneKey { run, model }, reason): (&LaneKey, &str), waits| {
+            let reason = reason.chars().take(REASON_CHARS_MAX).collect();
+            NotAsked { run: run.clone(), model: model.clone(), reason, waits }
+        };
+        let parked = self.parked.iter().map(|(lane, reason)| told((lane, reason), false));
+        let waiting = self.waiting_first().into_iter().filter(|(lane, _)| !self.parked.contains_key(lane));
+        let waiting = waiting.map(|(lane, why)| told((&lane, &why), true));
+        parked.chain(waiting).take(NOT_ASKED_TOLD_MAX).collect()
+    }
+
+    /// The models whose first questions are under way at all their servers, and what these have met so far.
+    fn waiting_first(&self) -> BTreeMap<LaneKey, String> {
+        if !self.servers.are_first_asked() {
+            return BTreeMap::new();
+        }
+        let firsts = self.running.iter().filter(|(_, running)| self.servers.is_first(&running.server));
+        let waiting = firsts.filter_map(|(tag, running)| {
+            let failing =
+                running.progress.failing().filter(|failing| failing.attempts >= FAILED_CALLS_TOLD)?;
+            let lane = LaneKey::of(&tag.lease);
+            let servers = &self.lanes.get(&lane)?.servers;
+            let why = self.servers.with_remark(&running.server, &failing.to_string());
+            servers.iter().all(|server| self.servers.is_first(server)).then_some((lane, why))
+        });
+        waiting.collect()
+    }
+
+    /// Takes note of first questions that are answered while their dialogues go on.
+    fn note_first_answers(&mut self) {
+        if !self.servers.are_first_asked() {
+            return;
+        }
+        let answered = self
+            .running
+            .values()
+            .filter(|running| self.servers.is_first(&running.server) && running.progress.was_answered());
+        let answered: Vec<ServerKey> = answered.map(|running| running.server.clone()).collect();
+        answered.iter().for_each(|server| self.servers.answered(server));
+    }
+
+    /// What is under way of each model of each run.
+    fn calls(&self) -> Vec<ModelCalls> {
+        let mut found = BTreeMap::<LaneKey, ModelCalls>::new();
+        for (tag, running) in &self.running {
+            let lane = LaneKey::of(&tag.lease);
+            let told = found.entry(lane).or_insert_with_key(|LaneKey { run, model }| ModelCalls {
+                run: run.clone(),
+                model: model.clone(),
+                ..ModelCalls::default()
+            });
+            match (running.progress.failing(), running.progress.latest()) {
+                (Some(FailingCall { why, since, attempts, .. }), _) => {
+                    told.calls.add_retries(Retries { why, calls: 1, since, attempt: attempts + 1 });
+                }
+                (None, None) => told.calls.waiting += 1,
+                (None, Some(_)) => told.calls.in_flight += 1,
+            }
+        }
+        let told = found.into_values().map(|mut told| {
+            told.calls.keep_most_frequent();
+            told
+        });
+        told.take(CALLS_TOLD_MAX).collect()
     }
 
     /// Stops the running dialogues of a lane, and gives back those that have not started. Answers that have begun are
@@ -374,11 +440,11 @@ impl Work {
         let LaneKey { run, model } = lane.clone();
         tracing::warn!(%run, %model, seconds = parked_for.as_secs(), reason, "the model is not asked for a while");
         self.parked.insert(lane.clone(), reason.clone());
-        for held_back in forgotten {
-            self.undelivered(&held_back.tag);
-            self.ledger.lock().slots.dropped(&held_back.tag);
-        }
+        forgotten.iter().for_each(|held_back| self.drop_record(held_back));
         self.stop_lane(lane);
+        if let Some(lane) = self.lanes.get(lane) {
+            self.servers.begin_again(&lane.servers);
+        }
         if everywhere {
             self.ledger.lock().park(Parking { run, model, parked_for, reason });
         }
@@ -395,12 +461,6 @@ impl Work {
         dialogues.shutdown().await;
         outbox.close().await;
     }
-}
-
-/// What the status says of a parked model.
-fn not_asked((LaneKey { run, model }, reason): (&LaneKey, &String)) -> NotAsked {
-    let reason = reason.chars().take(REASON_CHARS_MAX).collect();
-    NotAsked { run: run.clone(), model: model.clone(), reason }
 }
 
 /// What the status says of limits. A model may have several servers.

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use domain::exchange::{Offer, Orders, Report, Serves, UNIT_DIALOGUES_MAX};
+use domain::exchange::{ANY_MODEL, Offer, Orders, Report, Serves, UNIT_DIALOGUES_MAX};
 use domain::{ErrorCode, ServiceError};
-use service_kit::traces;
 use tokio::time::Instant;
 
 use super::Work;
@@ -220,10 +219,13 @@ impl Work {
         let mut offers = Vec::new();
         for model in self.servers.models(now) {
             let servers = self.servers.of_model(&model, now);
+            // Where no names are told, the coordinator leaves out the models whose breakers are open.
+            let is_any = model == ANY_MODEL;
             let serves = Serves::Model(model);
-            let wanted =
-                servers.iter().map(|server| self.wanted(server)).fold(Wanted::default(), Wanted::add);
-            let wanted = if closed.contains(&serves) { Wanted::default() } else { wanted };
+            let of_lanes = hosted.get(&serves).filter(|_| is_any).into_iter().flatten().copied();
+            let servers = servers.iter().chain(of_lanes);
+            let wanted = servers.map(|server| self.wanted(server)).fold(Wanted::default(), Wanted::add);
+            let wanted = if closed.contains(&serves) && !is_any { Wanted::default() } else { wanted };
             offers.push(Offer { room: room(&serves, wanted), serves });
         }
         for connector in &self.config.connectors {
@@ -272,7 +274,7 @@ impl Work {
 
     /// Carries out the coordinator's orders; returns the number of new units.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
-        let Orders { grants, lost, over, noted, drain, superseded, outlook: _ } = orders;
+        let Orders { grants, lost, noted, drain, superseded, outlook: _ } = orders;
         let mut stopped: Vec<Tag> = Vec::new();
         let mut new = 0;
         {
@@ -286,9 +288,6 @@ impl Work {
             }
             for grant in grants {
                 self.outbox.offer(&grant.lease.run);
-                if traces::is_on() {
-                    self.granted.entry(grant.lease.clone()).or_insert_with(SystemTime::now);
-                }
                 new += usize::from(ledger.slots.grant(grant) == Granted::New);
             }
             if self.phase != DrainPhase::Working {
@@ -301,7 +300,6 @@ impl Work {
                 running.task.abort();
             }
         }
-        over.iter().for_each(|run| self.config.batches.over(run));
         self.unsettled |= new > 0;
         if drain {
             self.drain(now);

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{Running, Work, is_of};
 use crate::breaker::{Breaker, BreakerDecision, Failure, Flight};
+use crate::first::turns_away;
 use crate::metrics;
 use crate::outbox::{Acknowledged, Outgoing};
 use crate::servers::ServerKey;
@@ -63,16 +64,10 @@ impl Work {
             Ok(Err(_)) | Err(_) => None,
         };
         self.servers.ended(&running.server, refused);
-        self.leave_second(&lane, &running);
         let ended = match ended {
             Ok(ended) => ended,
             // The code that stopped it has updated the ledger.
-            Err(error) if error.is_cancelled() => {
-                if let Some(trace) = running.trace {
-                    trace.stopped();
-                }
-                return;
-            }
+            Err(error) if error.is_cancelled() => return,
             Err(error) => {
                 tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
                 self.ledger.lock().slots.dropped(&tag);
@@ -87,7 +82,7 @@ impl Work {
                 return self.trip(&lane, format!("a record cannot be written: {error}"), true, now);
             }
         };
-        let failure = outgoing.failure.take();
+        let mut failure = outgoing.failure.take();
         let cause = failure.as_ref().map(|(cause, _)| *cause);
         metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
         if let (Some(FailureCause::Connection), ServerKey::Found { endpoint, .. }) = (cause, &running.server)
@@ -98,20 +93,49 @@ impl Work {
             && self.unjudged.give_back(&lane.run, outgoing.delivery.key.clone())
         {
             tracing::warn!(dialogue = %outgoing.delivery.key, "an answer could not be judged here; its dialogue is given back");
-            self.ledger.lock().slots.dropped(&tag);
-            return;
+            return self.drop_record(&outgoing);
         }
-        if let Some(trace) = running.trace {
-            self.delivering.insert(tag.clone(), trace.recorded(cause));
+        if running.progress.was_answered() {
+            self.servers.answered(&running.server);
+        }
+        let is_first = self.servers.is_first(&running.server) && cause.is_some_and(turns_away);
+        if is_first {
+            self.servers.failed_first(&running.server);
+        }
+        if let Some((_, message)) = failure.as_mut().filter(|_| is_first) {
+            *message = self.servers.with_remark(&running.server, message);
+        }
+        if let Some((cause, message)) = failure.as_ref().filter(|_| is_first)
+            && self.lanes.get(&lane).is_some_and(|lane| lane.servers.iter().any(|one| *one != running.server))
+        {
+            // Another server of the model is asked instead.
+            self.servers.leave_alone(&running.server, &format!("{cause}: {message}"), now);
+            self.unsettled = true;
+            return self.drop_record(&outgoing);
         }
         // A record is delivered even if its lease was lost meanwhile: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let sent = running.progress.latest().map_or(running.began, |(sent, _)| sent);
-        let failure = failure.as_ref().map(|(cause, message)| Failure { cause: *cause, message, sent });
+        let failure = failure.as_ref().map(|(cause, message)| Failure {
+            cause: *cause,
+            message,
+            sent,
+            renewed_at: running.progress.renewed_at(),
+            is_first,
+        });
         let breaker = self.breakers.entry(lane.clone()).or_default();
         let flight = |since, until| flight(&self.running, &lane, since, until);
         let decision = breaker.ended(outgoing, failure, flight, now);
         self.carry_out(&lane, decision);
+    }
+
+    /// Drops a record: its dialogue is asked again.
+    pub(super) fn drop_record(&mut self, dropped: &Outgoing) {
+        let Outgoing { tag, delivery, used, .. } = dropped;
+        if let Some(cause) = delivery.failure {
+            self.unrecorded.add(LaneKey::of(&tag.lease), *used, cause);
+        }
+        self.ledger.lock().slots.dropped(tag);
     }
 
     /// Reviews the breakers in doubt: their models' other calls may have been answered or have failed by now.
@@ -130,10 +154,7 @@ impl Work {
         match decision {
             BreakerDecision::Deliver(records) => self.submit(records),
             BreakerDecision::Hold => {}
-            BreakerDecision::Forget(Outgoing { tag, .. }) => {
-                self.undelivered(&tag);
-                self.ledger.lock().slots.dropped(&tag);
-            }
+            BreakerDecision::Forget(record) => self.drop_record(&record),
             BreakerDecision::Open { forgotten, parked_for } => {
                 let last = self.breakers.get(lane).and_then(Breaker::last_failure);
                 let (cause, message) = last.unwrap_or((FailureCause::Connection, ""));
@@ -170,21 +191,11 @@ impl Work {
         }
     }
 
-    /// The record of this dialogue is dropped.
-    pub(super) fn undelivered(&mut self, tag: &Tag) {
-        if let Some(delivering) = self.delivering.remove(tag) {
-            delivering.received(false);
-        }
-    }
-
     pub(super) fn acknowledged(&mut self, acknowledged: Vec<Acknowledged>, now: Instant) {
         let mut refused = BTreeSet::new();
         {
             let mut ledger = self.ledger.lock();
             for Acknowledged { tag, refused: reason } in acknowledged {
-                if let Some(delivering) = tag.as_ref().and_then(|tag| self.delivering.remove(tag)) {
-                    delivering.received(reason.is_none());
-                }
                 match (tag, reason) {
                     (Some(tag), None) => ledger.slots.acknowledged(&tag),
                     (Some(tag), Some(reason)) => {

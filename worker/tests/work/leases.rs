@@ -1,9 +1,10 @@
 //! Units from grant to end.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use domain::FailureCause;
+use domain::{FailureCause, ModelUsage, Record, Usage};
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::{GatedModel, failure};
 use models::ChatReply;
@@ -25,7 +26,7 @@ async fn units_are_held_delivered_and_finished() {
     let state = coordinator.until("the end of all units", FailingState::complete).await;
     assert_eq!(state.by_key().into_iter().collect::<Vec<_>>(), (0..35).map(|i| (i, 1)).collect::<Vec<_>>());
     assert_eq!((state.finished.len(), state.released.len(), state.parked.len()), (3, 0, 0));
-    let record: domain::Record = serde_json::from_str(&state.stored[0].json).unwrap();
+    let record: Record = serde_json::from_str(&state.stored[0].json).unwrap();
     assert_eq!((record.attempt.number, record.attempt.generation), (1, 1));
     assert_eq!((record.attempt.worker.as_str(), &record.key), ("worker", &state.stored[0].key));
     worker.stop(Stop::Drain);
@@ -102,6 +103,39 @@ async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
     assert_eq!(coordinator.state().stored.len(), 10);
 }
 
+#[tokio::test]
+async fn what_dropped_records_have_used_is_in_the_next_record_of_the_model() {
+    /// How many answers come from another model. Each is paid, and the first one parks the model.
+    const WRONG: usize = 1;
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..3);
+    let asked = AtomicUsize::new(0);
+    let gate = GatedModel::new(move |_| {
+        if asked.fetch_add(1, Ordering::Relaxed) >= WRONG {
+            return Ok(ChatReply::text("here"));
+        }
+        let usage = Usage { prompt_tokens: Some(100), completion_tokens: Some(7), ..Usage::default() };
+        Err(failure(FailureCause::WrongModel).in_vain(usage))
+    });
+    let worker = AtWork::start(config(gate.open(), 1), &coordinator);
+    coordinator.until("the unit is back", |state| !state.released.is_empty()).await;
+    // The model is asked again after a minute.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    coordinator.change(|state| state.parked.clear());
+    let state = coordinator.until("the end", FailingState::complete).await;
+    let tokens = state.stored.iter().map(|stored| {
+        let record: Record = serde_json::from_str(&stored.json).unwrap();
+        let used = ModelUsage::of_dialogue(&record.rounds, &record.failed_calls);
+        used.prompt_tokens + used.completion_tokens
+    });
+    let tokens: Vec<u64> = tokens.collect();
+    assert_eq!((tokens.len(), tokens.iter().sum::<u64>()), (3, 107), "{tokens:?}");
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
     let coordinator = FailingCoordinator::new(vec![model("m")]);
@@ -138,17 +172,30 @@ async fn calls_within_a_budget_ask_for_their_permits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_within_a_budget_of_tokens_ask_for_what_they_will_take() {
+    let mut limited = model("m");
+    limited.tokens_per_minute = Some(1_000_000);
+    let coordinator = FailingCoordinator::new(vec![limited]);
+    coordinator.unit("m", 0..5);
+    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the end", FailingState::complete).await;
+    assert!(state.permits > 5 * 500, "prompts and answers: {}", state.permits);
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_cannot_keep_a_pack_parks_the_model_for_itself_alone() {
     let coordinator = FailingCoordinator::new(vec![model("m")]);
-    let identity = packs::Identity::published().unwrap();
+    let password = packs::published_password();
     let mut parts = packs::Parts::new("another");
     let builtin = packs::Pack::shared_builtin().unwrap();
     for (path, content) in builtin.parts().iter().filter(|(path, _)| *path != packs::manifest::HEADER_PATH) {
         parts.insert(path, content.to_vec()).unwrap();
     }
     parts.insert_header(&packs::Header { name: "another".into(), ..builtin.header().clone() }).unwrap();
-    let sealed: Arc<[u8]> = packs::seal_quickly(&parts, &identity).unwrap().into();
-    let hash = packs::Pack::open_bytes("another", &sealed, &identity).unwrap().hash().as_str().to_owned();
+    let sealed: Arc<[u8]> = packs::seal_quickly(&parts, &password).unwrap().into();
+    let hash = packs::Pack::open_bytes("another", &sealed, &password).unwrap().hash().as_str().to_owned();
     coordinator.change(|state| state.pack = Some((hash, sealed)));
     coordinator.unit("m", 0..5);
     // A folder that cannot be written, whoever the test runs as.

@@ -3,11 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
 
 mod at_work;
-mod batches;
-mod canaries;
 mod delivery;
 mod ending;
-mod late;
 mod leases;
 mod outages;
 mod servers;

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use domain::ModelSpec;
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use tokio::net::TcpListener;
-use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
-use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig, WorkerError};
+use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimConfig, SimHandle, Simulator};
+use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig};
 
 use crate::at_work::AtWork;
 
@@ -89,18 +89,46 @@ async fn the_dialogues_of_a_case_go_to_the_server_that_was_asked_it_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_of_another_model_than_expected_ends_the_worker_with_what_to_do() {
+async fn a_server_of_another_model_than_expected_is_asked_once_and_the_status_says_why_no_more() {
     let server = simulator("org/other").await;
     let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
+    coordinator.unit("m", 0..10);
     let mut config = config(vec![server.base_url()]);
     config.expected_models = vec!["org/model".to_owned()];
-    let error = AtWork::start(config, &coordinator).ended().await.unwrap_err();
-    assert!(matches!(error, WorkerError::WrongModel(_)), "{error}");
-    let message = error.to_string();
-    for part in ["org/other", "org/model", "--served-model-name"] {
-        assert!(message.contains(part), "{message}");
+    let readiness = config.readiness.clone();
+    let worker = AtWork::start(config, &coordinator);
+    let says = |state: &FailingState| {
+        let status = state.last_report.as_ref().map(|report| report.status.clone());
+        status.is_some_and(|status| status.not_asked.iter().any(|one| one.reason.contains("lacks org/model")))
+    };
+    let state = coordinator.until("it says why", says).await;
+    let not_asked = &state.last_report.as_ref().unwrap().status.not_asked[0];
+    assert!(not_asked.reason.starts_with("model-not-found: HTTP 404") && !not_asked.waits, "{not_asked:?}");
+    assert!(readiness.get().unwrap_err().contains("model-not-found"));
+    assert_eq!((state.stored.len(), server.stats().requests), (0, 1));
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_servers_that_list_a_model_the_one_that_does_not_chat_is_left_alone() {
+    let fault = FaultKind::Status { code: 404, retry_after_s: None };
+    let faults = FaultPlan { rules: vec![FaultRule::new(FaultWhen::Always, fault)], ..FaultPlan::default() };
+    let mute = SimConfig { faults, ..SimConfig::new(vec![ModelConfig::new("org/model")]) };
+    let mute = Simulator::new(mute).unwrap().serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+    let server = simulator("org/model").await;
+    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
+    for unit in 0..4 {
+        coordinator.unit("m", unit * 10..unit * 10 + 10);
     }
-    assert_eq!(coordinator.state().deregistered.len(), 1);
+    let worker = AtWork::start(config(vec![mute.base_url(), server.base_url()]), &coordinator);
+    let state = coordinator.until("the end", |state| state.stored.len() == 40).await;
+    assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
+    assert_eq!(mute.stats().requests, 1, "its first question was its last");
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+    mute.shutdown().await;
     server.shutdown().await;
 }
 
