@@ -117,7 +117,7 @@ impl Security {
     /// # Errors
     /// The certificates cannot be used.
     pub fn tls(tls: &ServerTls, identities: Identities) -> Result<Self, ServeError> {
-        let tls = Tls::new(tls, !identities.is_anyone())?;
+        let tls = Tls::new(tls)?;
         Ok(Self { identities, tls: Some(tls) })
     }
 }

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 use crate::status::to_status;
 
 /// The wire version of this code.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 1;
 
 /// The metadata key that carries it, as a decimal number.
 pub const WIRE_VERSION_KEY: &str = "kgfleet-wire-version";

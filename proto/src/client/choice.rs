@@ -185,7 +185,7 @@ impl Service<Request<Body>> for Choice {
                 request.headers_mut().insert(AUTHORIZATION, authorization.clone());
             }
             let config = &current.credentials.config;
-            let has_certificates = config.ca.is_some() || config.identity.is_some();
+            let has_certificates = config.ca.is_some();
             (current.moves, current.channel.clone(), current.credentials.number, has_certificates)
         };
         Box::pin(async move {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::reach::is_loopback_host;
 use domain::{ErrorCode, ServiceError};
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 
@@ -21,8 +21,6 @@ pub struct ClientConfig {
     pub connect_timeout: Duration,
     /// Certificates of the authorities that sign the coordinator's, PEM. Default: those that this machine trusts.
     pub ca: Option<Vec<u8>>,
-    /// Client certificate and private key, PEM. For `https` only.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// The caller's token. Without TLS it is sent to this machine only, unless [`insecure`](Self::insecure).
     pub token: Option<String>,
     /// Whether a token may be sent over a network without TLS, because something else encrypts the connection.
@@ -43,7 +41,6 @@ impl ClientConfig {
             addresses,
             connect_timeout: Duration::from_secs(5),
             ca: None,
-            identity: None,
             token: None,
             insecure: false,
             reread: None,
@@ -51,14 +48,13 @@ impl ClientConfig {
     }
 }
 
-/// Hides private key and token.
+/// Hides the token.
 impl std::fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientConfig")
             .field("addresses", &self.addresses)
             .field("connect_timeout", &self.connect_timeout)
             .field("ca", &self.ca.is_some())
-            .field("identity", &self.identity.is_some())
             .field("token", &self.token.is_some())
             .field("insecure", &self.insecure)
             .field("reread", &self.reread.is_some())
@@ -83,7 +79,7 @@ fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceErr
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true);
     match endpoint.uri().scheme_str() {
-        Some("http") if config.ca.is_some() || config.identity.is_some() => {
+        Some("http") if config.ca.is_some() => {
             return Err(invalid(format!("certificates are given, but `{address}` is not an https address")));
         }
         Some("http")
@@ -98,13 +94,10 @@ fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceErr
         }
         Some("http") => {}
         Some("https") => {
-            let mut tls = match &config.ca {
+            let tls = match &config.ca {
                 Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca)),
                 None => ClientTlsConfig::new().with_native_roots(),
             };
-            if let Some((certificate, key)) = &config.identity {
-                tls = tls.identity(Identity::from_pem(certificate, key));
-            }
             endpoint = endpoint
                 .tls_config(tls)
                 .map_err(|e| invalid(format!("the certificates for `{address}` cannot be used: {e}")))?;
@@ -121,10 +114,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_not_printed() {
-        let identity = Some((b"c".to_vec(), b"secret".to_vec()));
+    fn the_token_is_not_printed() {
         let token = Some("secret".to_owned());
-        let text = format!("{:?}", ClientConfig { identity, token, ..ClientConfig::new("https://a:1") });
-        assert!(text.contains("identity: true") && !text.contains("secret"), "{text}");
+        let text = format!("{:?}", ClientConfig { token, ..ClientConfig::new("https://a:1") });
+        assert!(text.contains("token: true") && !text.contains("secret"), "{text}");
     }
 }

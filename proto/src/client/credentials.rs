@@ -54,7 +54,7 @@ impl Credentials {
     /// The configuration that was read, if its credentials differ from these.
     pub(super) fn differing(&self, read: ClientConfig) -> Result<Option<Renewed>, ServiceError> {
         let (old, reread) = (&self.config, self.config.reread.clone());
-        if (&old.ca, &old.identity, &old.token) == (&read.ca, &read.identity, &read.token) {
+        if (&old.ca, &old.token) == (&read.ca, &read.token) {
             return Ok(None);
         }
         let config = ClientConfig { addresses: old.addresses.clone(), reread, ..read };

@@ -121,7 +121,7 @@ impl OpenStream {
         let (call, answer) = oneshot::channel();
         let sequence =
             self.waiting.enter(Call { records: deliveries.len(), answer: call, _permit: permit })?;
-        place.send(wire::DeliveryBatch { sequence, deliveries, takes_later: true });
+        place.send(wire::DeliveryBatch { sequence, deliveries });
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 }
@@ -274,7 +274,6 @@ mod tests {
             let batch = wire::DeliveryBatch {
                 sequence: u64::MAX,
                 deliveries: vec![delivery.into()],
-                takes_later: true,
             };
             prop_assert!(batch.encoded_len() <= estimate);
         }

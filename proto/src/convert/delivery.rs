@@ -27,11 +27,10 @@ impl From<wire::Receipt> for Receipt {
 
 /// Encodes the receipts of a batch.
 pub(crate) fn receipts_to_wire(receipts: Vec<Receipt>) -> wire::Receipts {
-    wire::Receipts { receipts: super::every(receipts), refusals_are_final: true }
+    wire::Receipts { receipts: super::every(receipts) }
 }
 
-/// Decodes the receipts of a batch of `expected` records. A coordinator from before [`Receipt::Later`] refused
-/// records of unknown runs, so records that it refuses are kept.
+/// Decodes the receipts of a batch of `expected` records.
 ///
 /// # Errors
 /// Their number differs, so they cannot be assigned.
@@ -40,13 +39,8 @@ pub(crate) fn receipts_from_wire(
     expected: usize,
 ) -> Result<Vec<Receipt>, ConversionError> {
     let found = receipts.receipts.len();
-    let is_final = receipts.refusals_are_final;
-    let kept = |receipt: Receipt| match receipt {
-        Receipt::Refused { reason } if !is_final => Receipt::Later { reason },
-        receipt => receipt,
-    };
     if found == expected {
-        Ok(receipts.receipts.into_iter().map(|receipt| kept(receipt.into())).collect())
+        Ok(receipts.receipts.into_iter().map(Receipt::from).collect())
     } else {
         Err(ConversionError::OutOfRange {
             field: "Receipts.receipts",

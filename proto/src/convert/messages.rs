@@ -7,14 +7,16 @@ use domain::control::{
     ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking, Registered,
-    Registration, TaskUse, Until, WorkerPhase, WorkerStatus,
+    Calls, Delivery, Grant, LeaseId, ModelCalls, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking,
+    Registered, Registration, Retries, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
 use domain::pools::{
     PoolState, PoolStates, PoolWait, ServerEnd, ServerFault, ServerStage, ServerUsage, ServersDoing,
     UsageHours, WaitReason,
 };
-use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, RunId, ServiceError};
+use domain::{
+    About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelUsage, Oddity, RunId, ServiceError,
+};
 
 use super::on_wire::{OnWire, given, present};
 use super::{ConversionError, required};
@@ -47,6 +49,8 @@ numbered! {
 
     ErrorCode => ErrorCode { Invalid, NotFound, Conflict, Incompatible, Denied, Full, Unavailable, Internal }
 
+    Oddity => Oddity { Cut, Empty, Filtered, PromptCut, NoFinishReason, ReasoningMarkers }
+
     FailureCause => FailureCause {
         Connection, Timeout, Overloaded, RateLimited, QuotaExhausted, Server, Aborted, Unauthorized, ModelNotFound,
         WrongModel, BadRequest, ContextExceeded, EvaluatorFailed, Poisoned, Cancelled, JudgeUnparseable,
@@ -64,16 +68,22 @@ mirrored! {
     WorkerStatus => WorkerStatus {
         kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
         sandbox, not_asked, pool, node, gpus, phase, phase_s, loaded_s,
-        limits, expects,
+        limits, expects, calls,
     }
+
+    ModelCalls => ModelCalls { run, model, calls }
+
+    Calls => Calls { in_flight, waiting, retries }
+
+    Retries => Retries { why, calls, since, attempt }
 
     ModelLimit => ModelLimit { model: given, limit, reasons }
 
-    NotAsked => NotAsked { run, model, reason }
+    NotAsked => NotAsked { run, model, reason, waits }
 
     Parking => Parking { run, model, parked_for, reason }
 
-    Orders => Orders { grants, lost, over, noted, drain, superseded, outlook }
+    Orders => Orders { grants, lost, noted, drain, superseded, outlook }
 
     Until => Until { expects }
 
@@ -106,7 +116,7 @@ mirrored! {
 
     ModelView => ModelView {
         model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
-        blocked, mean, billed_as, usage, limit, limit_reasons, loading,
+        blocked, mean, billed_as, usage, limit, limit_reasons, loading, calls,
     }
 
     ModelUsage => ModelUsage {
@@ -123,7 +133,7 @@ mirrored! {
 
     RunLine => RunLine { name, stage, model, asks, phase, planned, scored, failed }
 
-    CellView => CellView { task, model, scored, failed, mean, planned, missing }
+    CellView => CellView { task, model, scored, failed, mean, planned, missing, odd }
 
     RefusalView => Refusal { model, cause, message, dialogues }
 
@@ -148,7 +158,7 @@ mirrored! {
 
     PoolState => PoolState {
         pool: given, model: given, gpus, servers, wait, is_given_up, failures, last_failure, left, gpu_hours,
-        load_s, loading_s,
+        load_s, loading_s, not_starting,
     }
 
     PoolWait => PoolWait { why, since, until }
@@ -178,7 +188,7 @@ macro_rules! zero_where_absent {
     )+};
 }
 
-zero_where_absent!(Pace => Pace, Mean => Mean, HeadlineView => Headline, ModelUsage => ModelUsage);
+zero_where_absent!(Pace => Pace, Mean => Mean, HeadlineView => Headline, ModelUsage => ModelUsage, Calls => Calls);
 
 /// How many dialogues failed for a cause.
 impl OnWire<wire::FailureCount> for (FailureCause, u64) {
@@ -188,6 +198,17 @@ impl OnWire<wire::FailureCount> for (FailureCause, u64) {
 
     fn from_wire(_: &'static str, count: wire::FailureCount) -> Result<Self, ConversionError> {
         Ok((OnWire::from_wire("FailureCount.cause", count.cause)?, count.dialogues))
+    }
+}
+
+/// How many dialogues have answers that are odd in one way.
+impl OnWire<wire::OddCount> for (Oddity, u64) {
+    fn to_wire(self) -> wire::OddCount {
+        wire::OddCount { oddity: self.0.to_wire(), dialogues: self.1 }
+    }
+
+    fn from_wire(_: &'static str, count: wire::OddCount) -> Result<Self, ConversionError> {
+        Ok((OnWire::from_wire("OddCount.oddity", count.oddity)?, count.dialogues))
     }
 }
 

@@ -70,8 +70,7 @@ impl<S> Guard<S> {
         let CallRoles::Of(roles) = access else { return Ok((sends, None)) };
         let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
-        let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
-        let caller = self.identities.who(token, certificates).map_err(|why| {
+        let caller = self.identities.who(token).map_err(|why| {
             let message = format!("this coordinator requires authentication: {why}");
             Refused { status: denied(tonic::Code::Unauthenticated, message), who: None }
         })?;

@@ -1,4 +1,4 @@
-//! Identities of callers: bearer tokens and client certificates, from a file.
+//! Identities of callers by their bearer tokens, from a file.
 //!
 //! ```toml
 //! [[identity]]
@@ -11,7 +11,7 @@
 //! name = "pool"
 //! roles = ["worker"]
 //! workers = "gpu-*"             # the worker names that it may act under; default: all
-//! san = "pool.example.org"      # a DNS name or URI of its client certificate
+//! sha256 = "…"
 //! expires = "2027-01-01T00:00:00Z"
 //!
 //! [[revoked]]                   # `kgfleet token revoke` appends this; the name is not used again
@@ -24,11 +24,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::caller::{Caller, CallerRole};
 use domain::glob::Glob;
-use domain::text::hex;
+use domain::text::{hex, unhex};
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tokio_rustls::rustls::pki_types::CertificateDer;
 
 /// Identities of one file.
 pub const IDENTITIES_MAX: usize = 10_000;
@@ -58,7 +57,6 @@ struct Table {
     /// By the hash of the token. The time of a lookup reveals nothing about the token, because it depends on the hash
     /// only.
     tokens: HashMap<[u8; 32], Caller>,
-    names: HashMap<String, Caller>,
     callers: Vec<(Entry, Caller)>,
     /// When the rights of a name were revoked.
     revoked: BTreeMap<String, Timestamp>,
@@ -80,8 +78,6 @@ pub struct ListedIdentity {
     pub roles: Vec<CallerRole>,
     /// Pattern of its worker names.
     pub workers: Option<String>,
-    /// The name in its client certificate.
-    pub san: Option<String>,
     pub expires: Option<Timestamp>,
     pub revoked: Option<Timestamp>,
     /// Dialogues that its benchmarks may have without a record.
@@ -120,8 +116,7 @@ struct RevokedName {
 struct Entry {
     name: String,
     roles: Vec<CallerRole>,
-    sha256: Option<String>,
-    san: Option<String>,
+    sha256: String,
     workers: Option<String>,
     expires: Option<Timestamp>,
     open_dialogues: Option<u64>,
@@ -143,14 +138,7 @@ fn digest(token: &str) -> [u8; 32] {
 }
 
 fn read_digest(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+    unhex(text)?.try_into().ok()
 }
 
 impl Identities {
@@ -207,7 +195,6 @@ impl Identities {
             name: entry.name,
             roles: entry.roles,
             workers: entry.workers,
-            san: entry.san,
             expires: entry.expires,
             open_dialogues: entry.open_dialogues,
         };
@@ -224,21 +211,17 @@ impl Identities {
     /// # Errors
     /// Why nobody is let in with it.
     pub fn of_token(&self, token: &str) -> Result<Caller, String> {
-        self.who(Some(token), &[])
+        self.who(Some(token))
     }
 
-    /// The identity with this token or, without a token, with one of these certificates.
+    /// The identity with this token.
     ///
     /// # Errors
-    /// Why nobody is let in with them.
-    pub(super) fn who(
-        &self,
-        token: Option<&str>,
-        certificates: &[CertificateDer<'static>],
-    ) -> Result<Caller, String> {
+    /// Why nobody is let in with it.
+    pub(super) fn who(&self, token: Option<&str>) -> Result<Caller, String> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             Known::Anyone(caller) => Ok(caller.clone()),
-            Known::Table(table) => table.who(token, certificates, Timestamp::now()),
+            Known::Table(table) => table.who(token, Timestamp::now()),
         }
     }
 }
@@ -282,23 +265,13 @@ impl Table {
             if entry.open_dialogues.is_some() && !entry.roles.contains(&CallerRole::Operator) {
                 return wrong("`open_dialogues` is for the role operator only");
             }
-            if entry.sha256.is_none() && entry.san.is_none() {
-                return wrong("expected `sha256` of its token or `san` of its certificate");
-            }
             let workers = entry.workers.as_deref().map(Glob::new);
             let caller = Caller::bounded(&*entry.name, &*entry.roles, workers, entry.open_dialogues);
-            if let Some(hash) = &entry.sha256 {
-                let Some(hash) = read_digest(hash) else {
-                    return wrong("`sha256` is not 64 hexadecimal digits");
-                };
-                if table.tokens.insert(hash, caller.clone()).is_some() {
-                    return wrong("another identity has the same token");
-                }
-            }
-            if let Some(san) = &entry.san
-                && table.names.insert(san.clone(), caller.clone()).is_some()
-            {
-                return wrong("another identity has the same `san`");
+            let Some(hash) = read_digest(&entry.sha256) else {
+                return wrong("`sha256` is not 64 hexadecimal digits");
+            };
+            if table.tokens.insert(hash, caller.clone()).is_some() {
+                return wrong("another identity has the same token");
             }
             table.callers.push((entry, caller));
         }
@@ -321,22 +294,10 @@ impl Table {
         revoked.for_each(|(_, caller)| caller.revoke());
     }
 
-    /// Who has this token or certificate.
-    fn who(
-        &self,
-        token: Option<&str>,
-        certificates: &[CertificateDer<'static>],
-        now: Timestamp,
-    ) -> Result<Caller, String> {
-        let found = match (token, certificates.first()) {
-            // A wrong token is refused, whatever else the caller has.
-            (Some(token), _) => self.tokens.get(&digest(token)).ok_or("the token is unknown"),
-            (None, None) => Err("the caller has no token (--token-file) and no certificate (--cert)"),
-            (None, Some(certificate)) => {
-                self.of_certificate(certificate).ok_or("no identity has the name in the caller's certificate")
-            }
-        };
-        let caller = found.map_err(str::to_owned)?;
+    /// Who has this token.
+    fn who(&self, token: Option<&str>, now: Timestamp) -> Result<Caller, String> {
+        let token = token.ok_or("the caller has no token (--token-file)")?;
+        let caller = self.tokens.get(&digest(token)).ok_or("the token is unknown")?;
         let entry =
             self.callers.iter().find(|(_, known)| known.name() == caller.name()).map(|(entry, _)| entry);
         if entry.is_some_and(|entry| entry.is_over(now)) {
@@ -379,21 +340,11 @@ impl Table {
         changes.extend(added.map(|(entry, _)| change(&entry.name, "added")));
         self.revoke();
         for (entry, caller) in &self.callers {
-            if let Some(hash) = entry.sha256.as_deref().and_then(read_digest) {
+            if let Some(hash) = read_digest(&entry.sha256) {
                 self.tokens.insert(hash, caller.clone());
-            }
-            if let Some(san) = &entry.san {
-                self.names.insert(san.clone(), caller.clone());
             }
         }
         changes
-    }
-
-    /// The identity with a certificate, whose chain was verified by the TLS handshake.
-    fn of_certificate(&self, certificate: &CertificateDer<'static>) -> Option<&Caller> {
-        let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
-        let mut names = certificate.valid_dns_names().chain(certificate.valid_uri_names());
-        names.find_map(|name| self.names.get(name))
     }
 }
 
@@ -415,24 +366,24 @@ mod tests {
             hash_of_token("b")
         );
         let identities = Identities::parse(&file("a", &bob)).unwrap();
-        let alice = identities.who(Some("a"), &[]).unwrap();
+        let alice = identities.who(Some("a")).unwrap();
         assert_eq!(
             (alice.name(), alice.has(CallerRole::Operator), alice.has(CallerRole::Worker)),
             ("alice", true, false)
         );
-        let bob = identities.who(Some("b"), &[]).unwrap();
+        let bob = identities.who(Some("b")).unwrap();
         assert!(bob.may_be(&"gpu-1".into()) && !bob.may_be(&"cpu-1".into()));
         for nobody in [Some(""), Some("A"), Some("a "), None] {
-            assert!(identities.who(nobody, &[]).is_err(), "{nobody:?}");
+            assert!(identities.who(nobody).is_err(), "{nobody:?}");
         }
         assert!(identities.replace("identity = 7").is_err());
-        assert!(identities.who(Some("a"), &[]).is_ok(), "a file that cannot be read changes nothing");
+        assert!(identities.who(Some("a")).is_ok(), "a file that cannot be read changes nothing");
         identities.replace(&file("a", "")).unwrap();
         assert!(bob.is_revoked() && !alice.is_revoked());
-        assert!(identities.who(Some("b"), &[]).is_err());
+        assert!(identities.who(Some("b")).is_err());
         identities.replace(&file("new", "")).unwrap();
         assert!(alice.is_revoked(), "another token is another proof");
-        assert!(!identities.who(Some("new"), &[]).unwrap().is_revoked());
+        assert!(!identities.who(Some("new")).unwrap().is_revoked());
     }
 
     #[test]
@@ -444,7 +395,7 @@ mod tests {
             ("name = ''\nroles = ['reader']\nsha256 = 'HASH'", "unique name"),
             ("name = 'anyone'\nroles = ['reader']\nsha256 = 'HASH'", "unique name"),
             ("name = 'a'\nroles = ['reader']\nsha256 = 'secret'", "64 hexadecimal"),
-            ("name = 'a'\nroles = ['reader']", "expected `sha256`"),
+            ("name = 'a'\nroles = ['reader']", "sha256"),
             ("name = 'a'\nroles = ['reader']\nworkers = 'x'\nsha256 = 'HASH'", "role worker"),
             ("name = 'a'\nroles = ['reader']\ntoken = 'x'", "token"),
         ] {

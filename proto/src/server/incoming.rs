@@ -12,7 +12,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, Sleep, sleep};
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::either::Either;
@@ -135,7 +134,6 @@ pub(super) struct Connection {
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
     pub(super) line: Arc<ClientConnection>,
-    pub(super) certificates: Arc<[CertificateDer<'static>]>,
 }
 
 impl Connection {
@@ -174,15 +172,7 @@ impl Connected for Connection {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
-        let certificates = match &self.stream {
-            Either::Left(_) => None,
-            Either::Right(stream) => stream.get_ref().1.peer_certificates(),
-        };
-        Peer {
-            address: self.peer,
-            line: Arc::clone(&self.line),
-            certificates: certificates.unwrap_or_default().into(),
-        }
+        Peer { address: self.peer, line: Arc::clone(&self.line) }
     }
 }
 

@@ -64,7 +64,7 @@ async fn store(
     exchange: Arc<dyn WorkExchange>,
     batch: wire::DeliveryBatch,
 ) -> Result<Vec<Receipt>, ServiceError> {
-    let wire::DeliveryBatch { deliveries, takes_later, .. } = batch;
+    let deliveries = batch.deliveries;
     let mut refusals = Vec::with_capacity(deliveries.len());
     let mut readable = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
@@ -81,14 +81,6 @@ async fn store(
     if receipts.len() != expected {
         let message = format!("{} receipts were given for {expected} records", receipts.len());
         return Err(ServiceError::new(ErrorCode::Internal, message));
-    }
-    let later = receipts.iter().find_map(|receipt| match receipt {
-        Receipt::Later { reason } => Some(reason),
-        _ => None,
-    });
-    if let Some(reason) = later.filter(|_| !takes_later) {
-        // An older worker would mistake the receipt for that of a stored record.
-        return Err(ServiceError::new(ErrorCode::Unavailable, reason.clone()));
     }
     let mut receipts = receipts.into_iter();
     Ok(refusals.into_iter().filter_map(|refusal| refusal.or_else(|| receipts.next())).collect())

@@ -4,11 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::text::with_causes;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use super::ServeError;
 
@@ -19,25 +18,17 @@ pub struct ServerTls {
     pub certificate: Vec<u8>,
     /// Private key.
     pub key: Vec<u8>,
-    /// Certificates of the authorities that sign client certificates. Without [`Identities`](super::Identities), a
-    /// client without a certificate is refused; otherwise it may use a token.
-    pub client_ca: Option<Vec<u8>>,
 }
 
 /// The TLS configuration of new connections. Clones share it, including changes by [`replace`](Self::replace).
 #[derive(Clone)]
-pub struct Tls {
-    current: Arc<RwLock<Arc<ServerConfig>>>,
-    tokens: bool,
-}
+pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
 impl Tls {
-    /// `tokens` says whether clients may use tokens instead of certificates.
-    ///
     /// # Errors
     /// The certificates cannot be used.
-    pub fn new(tls: &ServerTls, tokens: bool) -> Result<Self, ServeError> {
-        Ok(Self { current: Arc::new(RwLock::new(config(tls, tokens)?)), tokens })
+    pub fn new(tls: &ServerTls) -> Result<Self, ServeError> {
+        Ok(Self(Arc::new(RwLock::new(config(tls)?))))
     }
 
     /// Replaces the certificates for new connections.
@@ -45,37 +36,27 @@ impl Tls {
     /// # Errors
     /// They are invalid; then nothing changes.
     pub fn replace(&self, tls: &ServerTls) -> Result<(), ServeError> {
-        let config = config(tls, self.tokens)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let config = config(tls)?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+        TlsAcceptor::from(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-fn config(tls: &ServerTls, tokens: bool) -> Result<Arc<ServerConfig>, ServeError> {
+fn config(tls: &ServerTls) -> Result<Arc<ServerConfig>, ServeError> {
     let wrong = |error: &dyn std::error::Error| ServeError::Tls(with_causes(error));
     let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&error))?;
-    let builder = match &tls.client_ca {
-        None => builder.with_no_client_auth(),
-        Some(authorities) => {
-            let mut roots = RootCertStore::empty();
-            for authority in certificates(authorities)? {
-                roots.add(authority).map_err(|error| wrong(&error))?;
-            }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            let verifier = if tokens { verifier.allow_unauthenticated() } else { verifier };
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| wrong(&error))?)
-        }
-    };
     let key = PrivateKeyDer::from_pem_slice(&tls.key).map_err(|error| wrong(&error))?;
-    let mut config =
-        builder.with_single_cert(certificates(&tls.certificate)?, key).map_err(|error| wrong(&error))?;
+    let mut config = builder
+        .with_no_client_auth()
+        .with_single_cert(certificates(&tls.certificate)?, key)
+        .map_err(|error| wrong(&error))?;
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(Arc::new(config))
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the certificates of the TLS tests anew: an authority, a server for 127.0.0.1 and localhost, and a client.
+# Makes the certificates of the TLS tests anew: an authority, and a server for 127.0.0.1 and localhost.
 # They protect nothing, and hold for a hundred years so that no test breaks on a date.
 set -eu
 cd "$(dirname "$0")"
@@ -15,5 +15,4 @@ sign() {
   rm "$1.ext"
 }
 sign server "IP:127.0.0.1,DNS:localhost" serverAuth
-sign client "DNS:worker" clientAuth
 rm -f ca.key ca.srl
