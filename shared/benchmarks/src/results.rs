@@ -6,7 +6,7 @@ use present::table::{Cell, Table};
 use crate::judging::Judging;
 use crate::reading::BenchmarkReader;
 use crate::report::{JudgedDialogue, JudgedOutcome, ModelReport};
-use crate::showing::{Extras, KindNumbers, Show, Showing, ShowingError, of_kind};
+use crate::showing::{Extras, KindNumbers, PageRows, Show, Showing, ShowingError, of_kind};
 
 /// See the text of the module.
 pub static SHOWING: Showing = Showing {
@@ -19,14 +19,14 @@ pub static SHOWING: Showing = Showing {
             name: "results",
             about: "Judged answers: the results of every model, with how many of its dialogues they cover",
             is_folded: false,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| results(&of_kind(numbers)),
         },
         Show {
             name: "not-judged",
             about: "Judged answers: dialogues that have no scores, by stage and cause",
             is_folded: true,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| not_judged(&of_kind(numbers)),
         },
     ],

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use domain::ServiceError;
-use present::figure::Svg;
+use present::figure::{Breadth, Drawn, Svg};
 use present::table::Table;
 
 use crate::reading::BenchmarkReader;
@@ -38,18 +38,31 @@ pub struct Show {
     pub about: &'static str,
     /// Whether a page shows it only to those who open it.
     pub is_folded: bool,
-    /// Whether it has too many rows for a page: it is only printed, exported and bundled.
-    pub is_long: bool,
+    /// Which of its rows a page shows; all are printed, exported and bundled.
+    pub on_page: PageRows,
     /// Makes it of the numbers of some benchmarks of the kind.
     pub table: fn(&[&KindNumbers]) -> Table,
 }
+
+/// The rows of a table that a page shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageRows {
+    All,
+    /// Those with the lowest numbers in this column, at most [`PAGE_ROWS_MAX`].
+    Lowest(&'static str),
+    /// None: the table is not on the page.
+    None,
+}
+
+/// Maximum number of rows of a long table on a page.
+pub const PAGE_ROWS_MAX: usize = 1_000;
 
 /// A figure of a kind.
 pub struct Figure {
     /// Its file's name without what comes after the dot.
     pub file: &'static str,
     /// Draws it of the numbers of one benchmark.
-    pub draw: fn(&KindNumbers) -> Svg,
+    pub draw: fn(&KindNumbers, Breadth) -> Svg,
 }
 
 /// A file that the numbers of a kind can take into account.
@@ -119,7 +132,7 @@ pub struct KindPage {
     /// In the order of [`Showing::shows`].
     pub tables: Vec<PageTable>,
     /// For each benchmark its name, and its figures in the order of [`Showing::figures`].
-    pub figures: Vec<(String, Vec<Svg>)>,
+    pub figures: Vec<(String, Vec<Drawn>)>,
 }
 
 /// A table of a page.
@@ -144,14 +157,33 @@ impl Showing {
 
     /// All that it shows of some benchmarks of this kind.
     pub fn page(&self, shown: &[ShownBenchmark]) -> KindPage {
-        let table = |show: &Show| PageTable { table: Self::table(show, shown), is_folded: show.is_folded };
+        let table = |show: &Show| {
+            let mut table = Self::table(show, shown);
+            match show.on_page {
+                PageRows::None => return None,
+                PageRows::All => {}
+                PageRows::Lowest(column) => {
+                    let rows = table.rows().len();
+                    // A table without the column keeps its order.
+                    let _ = table.sort_by(column, true);
+                    table.truncate(PAGE_ROWS_MAX);
+                    if rows > PAGE_ROWS_MAX {
+                        table.notes.push(format!(
+                            "The {PAGE_ROWS_MAX} of {rows} rows with the lowest {column}; kgfleet table --show {} has all.",
+                            show.name
+                        ));
+                    }
+                }
+            }
+            Some(PageTable { table, is_folded: show.is_folded })
+        };
         let figures = |shown: &ShownBenchmark| {
-            let drawn = self.figures.iter().map(|figure| (figure.draw)(&*shown.numbers));
-            (shown.name.clone(), drawn.collect())
+            let drawn = |figure: &Figure| Drawn::of(|breadth| (figure.draw)(&*shown.numbers, breadth));
+            (shown.name.clone(), self.figures.iter().map(drawn).collect())
         };
         KindPage {
             heading: self.heading,
-            tables: self.shows.iter().filter(|show| !show.is_long).map(table).collect(),
+            tables: self.shows.iter().filter_map(table).collect(),
             figures: shown.iter().map(figures).collect(),
         }
     }

@@ -15,7 +15,7 @@ use crate::kind::Kind;
 use crate::questions;
 use crate::reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
 use crate::report::{Metric, NotJudged};
-use crate::showing::{Figure, Input, Show, Showing, of_kind};
+use crate::showing::{Figure, Input, PageRows, Show, Showing, of_kind};
 
 /// See the text of the module. One judge calls each answer GOOD or BAD.
 pub static FIXTURE: Kind = Kind {
@@ -63,7 +63,7 @@ pub static FIXTURE: Kind = Kind {
             name: "fixture-answers",
             about: "Fixture: how many answers there are",
             is_folded: false,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| {
                 let mut table = Table::default().right(["answers"]).titled("Answers of the fixture");
                 of_kind::<Answers>(numbers)
@@ -72,7 +72,7 @@ pub static FIXTURE: Kind = Kind {
                 table
             },
         }],
-        figures: &[Figure { file: "fixture", draw: |_| Svg::new(100.0, 40.0, "Figure of the fixture") }],
+        figures: &[Figure { file: "fixture", draw: |_, _| Svg::new(100.0, 40.0, "Figure of the fixture") }],
         inputs: &[MORE],
     }),
 };

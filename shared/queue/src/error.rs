@@ -57,10 +57,10 @@ pub enum Error {
         /// The limit, and the given value.
         why: String,
     },
-    /// The store has no room left.
-    #[error("the queue is full: {message}")]
-    Full {
-        /// What to do about it.
+    /// The store can be read and takes no writes: it is full, a replica, or cannot save. Nothing is taken over meanwhile.
+    #[error("the queue takes no writes: {message}")]
+    Unwritable {
+        /// Why, and what to do about it.
         message: String,
     },
     /// As many workers are registered as may be, or as one identity may have. There is room when some end.
@@ -94,7 +94,9 @@ impl Error {
     /// Whether a retry of the same call may succeed.
     pub fn retry(&self) -> RetryAdvice {
         match self {
-            Self::Unavailable { .. } | Self::Full { .. } | Self::WorkersFull { .. } => RetryAdvice::Transient,
+            Self::Unavailable { .. } | Self::Unwritable { .. } | Self::WorkersFull { .. } => {
+                RetryAdvice::Transient
+            }
             _ => RetryAdvice::No,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::limits::{RATE_BUCKETS_MAX, WORKERS_MAX};
 use crate::memory::{MemoryQueue, MemoryRun, UnitPlace};
-use crate::unit::UnitId;
+use crate::unit::{FREE_DEATHS, UnitId};
 
 /// A violated rule.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub const RULES: [(&str, &str); 8] = [
     ("Q1", "every unit that was added and is not done is in exactly one place: pending, leased or dead"),
     ("Q2", "added = pending + leased + dead + done for every model, and ids are dense"),
     ("Q3", "a leased unit has been leased at least once, and more often than workers died with it"),
-    ("Q4", "a unit is dead if and only if it has one death more than the strikes that its run allows"),
+    ("Q4", "a unit is dead if and only if it has two deaths more than the strikes that its run allows"),
     ("Q5", "the counts of scored and failed dialogues are those of the records that count"),
     (
         "Q6",
@@ -79,7 +79,7 @@ fn check_units(run: &MemoryRun) -> Result<(), Broken> {
                 return Err(broken(7, format!("{worker} holds unit {id}, and alone {alone:?}")));
             }
         }
-        if (unit.place == UnitPlace::Dead) != (deaths > run.status.max_strikes as usize) {
+        if (unit.place == UnitPlace::Dead) != (deaths > FREE_DEATHS + run.status.max_strikes as usize) {
             return Err(broken(3, format!("unit {id} is {:?} with {deaths} deaths", unit.place)));
         }
     }

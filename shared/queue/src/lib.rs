@@ -27,7 +27,6 @@ mod owner;
 mod redis;
 pub mod run;
 mod run_state;
-mod safeguards;
 pub mod store;
 #[cfg(feature = "test-support")]
 pub mod testing;
@@ -45,7 +44,6 @@ pub use owner::QueueOwner;
 pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 pub use run_state::RunState;
-pub use safeguards::Safeguards;
 pub use store::QueueStore;
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use domain::text::label_problem;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::Commit;
@@ -11,7 +12,7 @@ use crate::run::RunSpec;
 use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
 use crate::worker::{Claim, RateLimit};
 
-/// Bytes of a run's, model's or worker's name, or of a rate bucket's.
+/// Bytes of a run's or worker's name, or of a rate bucket's. Labels have [their own limit](domain::text::LABEL_BYTES_MAX).
 pub const NAME_BYTES_MAX: usize = 256;
 /// Bytes of one unit's payload. Payloads name dialogues; they do not contain prompts.
 pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
@@ -42,7 +43,7 @@ pub const WORKERS_PER_IDENTITY_MAX: usize = 4_000;
 /// Earlier processes that a worker may name as its predecessors.
 pub const PREDECESSORS_MAX: usize = 16;
 /// Bytes of a worker's status.
-pub const WORKER_INFO_BYTES_MAX: usize = 4 * 1024;
+pub const WORKER_INFO_BYTES_MAX: usize = 16 * 1024;
 /// Releases of which something is known of their pools at a time.
 pub const RELEASES_MAX: usize = 16;
 /// Bytes that are kept of the pools of one release.
@@ -98,7 +99,12 @@ pub(crate) fn check_worker(worker: &WorkerId) -> Result<()> {
 }
 
 pub(crate) fn check_model(model: &ModelLabel) -> Result<()> {
-    check_name("model label", model.as_str())
+    check_label("model label", model.as_str())
+}
+
+/// A label that can be planned can be queued.
+fn check_label(what: &'static str, label: &str) -> Result<()> {
+    label_problem(label).map_or(Ok(()), |why| Err(Error::Invalid { what, why }))
 }
 
 pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
@@ -178,7 +184,7 @@ pub(crate) fn check_keys(keys: &[DialogueKey]) -> Result<()> {
 
 fn check_key(key: &DialogueKey) -> Result<()> {
     check_model(&key.model)?;
-    check_name("task label", key.task.as_str())
+    check_label("task label", key.task.as_str())
 }
 
 pub(crate) fn check_page(limit: u32) -> Result<()> {

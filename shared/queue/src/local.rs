@@ -65,14 +65,6 @@ impl MemoryStore {
         )
     }
 
-    /// The same as [`new`](Self::new) without one of its safeguards.
-    #[cfg(feature = "test-support")]
-    pub fn without(clock: Arc<dyn Clock>, safeguards: crate::Safeguards) -> Self {
-        let store = Self::with(clock, None);
-        store.lock().queue.safeguards = safeguards;
-        store
-    }
-
     /// The same with the address of a server.
     #[cfg(feature = "test-support")]
     pub fn at(self, address: &str) -> Self {

@@ -23,7 +23,6 @@ use crate::limits::{
 };
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 use crate::run_state::RunState;
-use crate::safeguards::Safeguards;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
@@ -41,7 +40,6 @@ pub struct MemoryQueue {
     pub(crate) pools: BTreeMap<String, MemoryPools>,
     /// When each bucket will be full again, in microseconds since the Unix epoch.
     pub(crate) rates: BTreeMap<String, u64>,
-    pub(crate) safeguards: Safeguards,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +99,6 @@ impl MemoryQueue {
             units: BTreeMap::new(),
             alone: BTreeMap::new(),
             committed: CommittedWinners::default(),
-            safeguards: self.safeguards,
         };
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
@@ -267,7 +264,7 @@ impl MemoryQueue {
     pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
-            let before = run.committed.get(key).filter(|_| run.safeguards.dedup());
+            let before = run.committed.get(key);
             let verdict = CommitEffect::over(before, *record);
             let model = run.models.entry(key.model.clone()).or_default();
             if let CommitEffect::Supersedes(loser) = verdict {

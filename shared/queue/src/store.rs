@@ -33,12 +33,15 @@ use crate::worker::{Claim, Heartbeat, PoolsEntry, RateLimit, RateReply, WorkerEn
 ///   outside the store, because the store may lose its data or return in an older state.
 /// - **Commits are idempotent** and independent of their order (see [`crate::commit`]). A late record is accepted
 ///   regardless of who holds the unit now; a failure never replaces a scored record.
-/// - **Suspects.** When a worker dies, or its leases expire, the units it held become suspects; releasing has no such
-///   effect. A suspect runs alone: only a worker that holds nothing gets one, and then nothing else. If that worker
-///   dies, the suspect gets a strike; at [`RunSpec::max_strikes`] it becomes a dead letter with all its causes. A
-///   suspect that finishes is cleared.
+/// - **Suspects.** When a worker dies, or its leases expire, the units it held are pending again. One such death says
+///   nothing about a unit, because a node or a whole fleet may have died; releasing never does. By the second one, a
+///   unit becomes a suspect and runs alone: only a worker that holds nothing gets one, and then nothing else. If that
+///   worker dies, the suspect gets a strike; at [`RunSpec::max_strikes`] it becomes a dead letter with all its causes. A
+///   unit that finishes is cleared.
 /// - **Order.** Of a model's pending units the one with the lowest id is leased first, returned or new; suspects come
 ///   after all others, those with the fewest deaths first.
+/// - **Nothing expires unnoticed.** While the store takes no writes, which fail with
+///   [`Error::Unwritable`](crate::Error::Unwritable), nobody can renew: no lease is taken over, and no registration ends.
 /// - **Bounded.** Calls above the limits of [`crate::limits`] are refused before they reach the store; lists are
 ///   paged; no call blocks until something happens.
 ///
@@ -106,7 +109,7 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Marks units as done. All their dialogues must be committed before. Repetition: stale.
     async fn finish(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>>;
 
-    /// Ends the leases of dead workers: their units become suspects, and suspects get a strike. Every coordinator
+    /// Ends the leases of dead workers: their units are pending again or become suspects, and suspects get a strike. Every coordinator
     /// calls this about once a second. Repetition: ends those that expired since.
     async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped>;
 
@@ -179,7 +182,8 @@ pub trait QueueStore: Send + Sync + 'static {
     /// this way make calls slower, never faster.
     async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply>;
 
-    /// The store's clock, milliseconds since the Unix epoch.
+    /// The store's clock, milliseconds since the Unix epoch. It is noted in the store, so that this fails where the store takes
+    /// no writes.
     async fn now_ms(&self) -> Result<u64>;
 
     /// Whether the store is reachable and usable. The warnings say what it will do badly and how to fix it.

@@ -123,10 +123,16 @@ impl Reap {
     }
 }
 
+/// Deaths of workers that say nothing about a unit which they held: many workers may die at once, and not because of it.
+/// `lib.lua` has the same.
+pub(crate) const FREE_DEATHS: usize = 1;
+
 /// Result of `reap`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reaped {
-    /// Units that became suspects, by model, then by id.
+    /// Units with which a worker died for the first time, pending as before; by model, then by id.
+    pub returned: Vec<UnitId>,
+    /// Units that became suspects, in the same order.
     pub suspected: Vec<UnitId>,
     /// Suspects that got a strike and are pending again, in the same order.
     pub struck: Vec<UnitId>,
@@ -139,12 +145,15 @@ pub struct Reaped {
 impl Reaped {
     /// Whether no lease was ended.
     pub fn is_empty(&self) -> bool {
-        self.suspected.is_empty() && self.struck.is_empty() && self.dead.is_empty()
+        self.returned.is_empty()
+            && self.suspected.is_empty()
+            && self.struck.is_empty()
+            && self.dead.is_empty()
     }
 }
 
-/// A worker's death counted against a unit. The first one makes the unit a suspect; each later one is a strike,
-/// because the unit ran alone.
+/// A worker's death counted against a unit. The first one is free, the second one makes the unit a suspect; each later one is
+/// a strike, because the unit ran alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
     /// The worker that died.

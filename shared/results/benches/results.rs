@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use harness::timing::timed;
 use results::llmkgbench::discover;
-use results::log::{CommitPolicy, CommitQueue, LogCipher, LogEntry, LogOptions, LogReader, LogWriter};
+use results::log::{CommitQueue, LogCipher, LogEntry, LogOptions, LogReader, LogWriter};
 use serde_json::json;
 
 /// Entries of one measurement.
@@ -63,39 +63,37 @@ async fn commit_all(entries: &[LogEntry], queue: &CommitQueue) {
     }
 }
 
-fn commit(criterion: &mut Criterion) {
+fn main() {
+    commit();
+    result_files();
+}
+
+fn commit() {
     let entries: Vec<LogEntry> = (0..ENTRIES).map(entry).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let mut group = criterion.benchmark_group("log");
-    group.throughput(Throughput::Elements(ENTRIES)).sample_size(10);
     let kinds = [("", None), (", encrypted", Some(LogCipher::generate()))];
     for (kind, cipher) in kinds {
         let options = || LogOptions { cipher: cipher.clone(), ..LogOptions::default() };
-        group.bench_function(format!("durable commits, 256 callers{kind}"), |bencher| {
-            bencher.iter(|| {
-                let folder = tempfile::tempdir().unwrap();
-                let (writer, _) = LogWriter::open(folder.path(), options()).unwrap();
-                let (queue, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
-                runtime.block_on(commit_all(&entries, &queue));
-                drop(queue);
-                thread.join();
-            });
+        timed(&format!("{ENTRIES} durable commits, {CALLERS} callers{kind}"), None, || {
+            let folder = tempfile::tempdir().unwrap();
+            let (writer, _) = LogWriter::open(folder.path(), options()).unwrap();
+            let (queue, thread) = CommitQueue::start(writer).unwrap();
+            runtime.block_on(commit_all(&entries, &queue));
+            drop(queue);
+            thread.join();
         });
         let folder = tempfile::tempdir().unwrap();
         let (mut writer, _) = LogWriter::open(folder.path(), options()).unwrap();
         entries.iter().for_each(|entry| writer.append(entry).unwrap());
         writer.commit().unwrap();
-        group.bench_function(format!("replay{kind}"), |bencher| {
-            bencher.iter(|| {
-                let reader = LogReader::open(folder.path(), cipher.as_ref()).unwrap();
-                reader.for_each(|item| drop(black_box(item.unwrap())));
-            });
+        timed(&format!("replay of {ENTRIES} entries{kind}"), None, || {
+            let reader = LogReader::open(folder.path(), cipher.as_ref()).unwrap();
+            reader.for_each(|item| drop(black_box(item.unwrap())));
         });
     }
-    group.finish();
 }
 
-fn result_files(criterion: &mut Criterion) {
+fn result_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x_result.json");
     let record = json!({
@@ -106,18 +104,10 @@ fn result_files(criterion: &mut Criterion) {
     });
     std::fs::write(&path, serde_json::to_vec_pretty(&vec![record; 520]).unwrap()).unwrap();
     let document = discover(std::slice::from_ref(&path), None).remove(0).unwrap();
-    let mut group = criterion.benchmark_group("result file");
-    group.throughput(Throughput::Bytes(std::fs::metadata(&path).unwrap().len()));
-    group.bench_function("read 520 records", |bencher| {
-        bencher.iter(|| {
-            document.read(|item| {
-                black_box(item.unwrap());
-                ControlFlow::Continue(())
-            })
-        });
+    timed("read a result file of 520 records", None, || {
+        document.read(|item| {
+            black_box(item.unwrap());
+            ControlFlow::Continue(())
+        })
     });
-    group.finish();
 }
-
-criterion_group!(benches, commit, result_files);
-criterion_main!(benches);

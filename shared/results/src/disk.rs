@@ -69,6 +69,18 @@ impl DiskFile {
         fs::File::create(path).map(Place::System).map(Self)
     }
 
+    /// Creates a file for writing that is not there.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists).
+    pub(crate) fn create_new(path: &Path) -> io::Result<Self> {
+        simulated!(|disk| match disk.open(path) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => disk.create(path, true).map(|file| Self(Place::Memory(file))),
+        });
+        fs::File::create_new(path).map(Place::System).map(Self)
+    }
+
     /// Opens a file for reading and writing, or creates it.
     pub(crate) fn open_or_create(path: &Path) -> io::Result<Self> {
         simulated!(|disk| disk.create(path, false).map(|file| Self(Place::Memory(file))));
@@ -142,7 +154,7 @@ impl DiskFile {
         match &self.0 {
             Place::System(file) => locked(file.try_lock()),
             #[cfg(feature = "test-support")]
-            Place::Memory(file) => Ok(file.lock(true)),
+            Place::Memory(file) => file.lock(true),
         }
     }
 
@@ -154,7 +166,7 @@ impl DiskFile {
         match &self.0 {
             Place::System(file) => locked(file.try_lock_shared()),
             #[cfg(feature = "test-support")]
-            Place::Memory(file) => Ok(file.lock(false)),
+            Place::Memory(file) => file.lock(false),
         }
     }
 }

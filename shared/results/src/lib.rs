@@ -1,11 +1,11 @@
 //! Reads and writes the results of benchmarks.
 //!
 //! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench. [`log`] is the record log of a run, [`manifest`]
-//! its plan, [`run_key`] the key of a protected run's log, [`run_dir`] its folder, and [`sink`] stores runs in
-//! folders or object stores for coordinators, and copies them between these. [`bundle`] is a run as one file.
+//! its plan, [`run_key`] the key of a protected run's log, [`run_dir`] its folder, [`run_lock`] the right to write it, and
+//! [`sink`] stores runs in a folder for coordinators. [`archive`] is a run as one file.
 //! [`export`] writes the winners to files for people and tools.
 
-pub mod bundle;
+pub mod archive;
 pub mod disk;
 pub mod export;
 pub mod files;
@@ -13,8 +13,10 @@ pub mod llmkgbench;
 pub mod log;
 pub mod manifest;
 pub mod names;
+pub mod password;
 pub mod run_dir;
 pub mod run_key;
+pub mod run_lock;
 pub mod sink;
 #[cfg(test)]
 mod testing;

@@ -7,7 +7,9 @@
 //! DATA/runs/RUN/state-N.json     the same after the N-th change, from 2; the newest counts
 //! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that creates the run, or that writes its log without a
-//!                                cluster; shared by the coordinators of a cluster
+//!                                cluster; shared by the coordinators of a cluster. Where the file system has no
+//!                                locks, `lock.*` with a heartbeat
+//! DATA/runs/RUN/live.json        what is under way in that process, while it works
 //! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file for each retry
 //! DATA/runs/RUN/generations/*.json  the generations of its queue, one empty file each
 //! DATA/runs/RUN/log/*.kglog      the record log
@@ -20,9 +22,11 @@ use std::path::{Path, PathBuf};
 
 use domain::{RunId, machine};
 
-use crate::disk::{self, DiskFile, Locked};
+use crate::disk;
 use crate::files::{self, Doing, IoError, if_there};
 use crate::manifest::{ManifestError, RunManifest};
+use crate::run_lock::LOCK;
+pub use crate::run_lock::{Holder, RunLock};
 
 /// The longest step from a generation that is known, or from the time of day in milliseconds, to the next one. Short enough
 /// that a run may be built anew as often as it likes, long enough that a number which is forgotten is not hit again.
@@ -41,7 +45,7 @@ pub(crate) fn removed_mark(generations: &[String], before: u64) -> Vec<u8> {
     format!("removed\nthe next generation is above {last}\n").into_bytes()
 }
 
-/// The last generation of the runs of a name that were removed, by their mark; 0 in a mark of an earlier version.
+/// The last generation of the runs of a name that were removed, by their mark; 0 if the mark names none.
 pub(crate) fn removed_generation(mark: &[u8]) -> u64 {
     let last = String::from_utf8_lossy(mark).split_whitespace().next_back().map(str::parse);
     last.and_then(Result::ok).unwrap_or_default()
@@ -73,28 +77,6 @@ pub struct FoundRun {
     pub dir: RunDir,
     /// Its manifest, or why it cannot be used.
     pub manifest: Result<RunManifest, ManifestError>,
-}
-
-/// The right to write a run, held until dropped or until the process dies.
-#[derive(Debug)]
-pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] DiskFile);
-
-/// The holder of the right to write a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
-    /// One process, without a cluster.
-    Process,
-    /// Coordinators of a cluster.
-    Fleet,
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Process => "another process",
-            Self::Fleet => "a coordinator (ask it instead, with --coordinator URL, or stop it first)",
-        })
-    }
 }
 
 /// Why a run folder cannot be used.
@@ -149,6 +131,16 @@ impl RunDir {
         Ok(dir)
     }
 
+    /// Moves the run to the runs of a data folder on the same file system, where it appears whole or not at all.
+    pub fn move_to(&self, data: &Path) -> Result<Self, RunDirError> {
+        let moved = Self::of(data, &self.run())?;
+        let runs = data.join("runs");
+        disk::create_folders(&runs).doing("create", &runs)?;
+        disk::rename(&self.path, &moved.path).doing("move the run to", &moved.path)?;
+        files::sync_folder(&runs).doing("sync", runs)?;
+        Ok(moved)
+    }
+
     /// Opens the folder of an existing run.
     pub fn open(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
         let dir = Self::of(data, run)?;
@@ -159,6 +151,7 @@ impl RunDir {
     /// Opens the folder of an existing run although its manifest may have been altered: to say so, or to remove it.
     pub fn open_altered(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
         let dir = Self::of(data, run)?;
+        dir.expect_manifest()?;
         let path = dir.revision_path(dir.revision());
         let text = disk::read(&path).doing("read", &path)?;
         let manifest = RunManifest::parse(&path, &text)?;
@@ -173,12 +166,12 @@ impl RunDir {
     }
 
     /// The runs in a data folder, ordered by name, which is by time for names that begin with their time. Folders
-    /// without a manifest are left out. No data folder means no runs.
+    /// without a manifest are left out, unless they [lost it](Self::has_lost_manifest). No data folder means no runs.
     pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
         let runs = data.join("runs");
         let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
         let mut dirs: Vec<Self> =
-            names.into_iter().map(|name| Self { path: runs.join(name) }).filter(Self::is_there).collect();
+            names.into_iter().map(|name| Self { path: runs.join(name) }).filter(Self::is_run).collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(dirs.into_iter().map(|dir| FoundRun { manifest: dir.newest_manifest(), dir }).collect())
     }
@@ -188,31 +181,23 @@ impl RunDir {
         let runs = data.join("runs");
         let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
         let dirs = names.into_iter().take(names_max).map(|name| Self { path: runs.join(name) });
-        Ok(dirs.filter(Self::is_there).map(|dir| dir.run()).collect())
+        Ok(dirs.filter(Self::is_run).map(|dir| dir.run()).collect())
     }
 
     /// Takes the exclusive right to write the run. Readers need no lock.
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
-        self.take_lock(DiskFile::lock)
+        self.take_lock(Holder::Process)
     }
 
     /// Takes the shared right to write the run, for the coordinators of a fleet.
     pub fn lock_shared(&self) -> Result<RunLock, RunDirError> {
-        self.take_lock(DiskFile::lock_shared)
+        self.take_lock(Holder::Fleet)
     }
 
-    fn take_lock(&self, take: fn(&DiskFile) -> std::io::Result<Locked>) -> Result<RunLock, RunDirError> {
-        let path = self.path.join("lock");
-        let file = DiskFile::open_or_create(&path).doing("open", &path)?;
-        match take(&file).doing("lock", &path)? {
-            Locked::Ours => Ok(RunLock(file)),
-            Locked::ByAnother => {
-                // A lock that can be shared is held by coordinators.
-                let is_shared = file.lock_shared().is_ok_and(|locked| locked == Locked::Ours);
-                let by = if is_shared { Holder::Fleet } else { Holder::Process };
-                Err(RunDirError::Busy { path: self.path.clone(), by })
-            }
-        }
+    fn take_lock(&self, holder: Holder) -> Result<RunLock, RunDirError> {
+        let path = self.path.join(LOCK);
+        let taken = RunLock::take(&path, holder).doing("lock", path)?;
+        taken.map_err(|by| RunDirError::Busy { path: self.path.clone(), by })
     }
 
     /// Removes the run and everything in it, and leaves a mark, so that late records of a removed run can be
@@ -270,6 +255,13 @@ impl RunDir {
         self.path.join("exports")
     }
 
+    /// The folder of exports, which the folder of a run out of an archive lacks until now.
+    pub fn make_exports(&self) -> Result<PathBuf, RunDirError> {
+        let folder = self.exports();
+        disk::create_folders(&folder).doing("create", &folder)?;
+        Ok(folder)
+    }
+
     /// The folder of retries.
     pub fn retries(&self) -> PathBuf {
         self.path.join("retries")
@@ -283,6 +275,26 @@ impl RunDir {
     /// Whether there is a run.
     pub fn is_there(&self) -> bool {
         disk::is_file(&self.manifest_path())
+    }
+
+    /// Whether records are there whose manifest is gone. Those of a run that is being removed lie beside its mark.
+    pub fn has_lost_manifest(&self) -> bool {
+        let has_records = || disk::names(&self.log()).is_ok_and(|names| !names.is_empty());
+        let is_removed = || self.removed_path().is_some_and(|mark| disk::is_file(&mark));
+        !self.is_there() && has_records() && !is_removed()
+    }
+
+    fn is_run(&self) -> bool {
+        self.is_there() || self.has_lost_manifest()
+    }
+
+    /// # Errors
+    /// The manifest of a run with records is gone.
+    pub(crate) fn expect_manifest(&self) -> Result<(), ManifestError> {
+        if self.has_lost_manifest() {
+            return Err(ManifestError::Missing { path: self.manifest_path() });
+        }
+        Ok(())
     }
 
     /// The file of a revision of the manifest.
@@ -301,6 +313,7 @@ impl RunDir {
     }
 
     pub(crate) fn newest_manifest(&self) -> Result<RunManifest, ManifestError> {
+        self.expect_manifest()?;
         RunManifest::read(&self.revision_path(self.revision()))
     }
 
@@ -368,6 +381,20 @@ mod tests {
         names.sort();
         assert_eq!(names, [RunId::new("a"), RunId::new("b")]);
         assert!(RunDir::names(data.path(), 1).unwrap().len() <= 1);
+
+        // With records, a folder without a manifest is a run that lost it.
+        let log = dir.log().join("0.kglog");
+        fs::write(&log, "records").unwrap();
+        let manifest = fs::read(dir.manifest_path()).unwrap();
+        fs::remove_file(dir.manifest_path()).unwrap();
+        let found = RunDir::list(data.path()).unwrap();
+        assert!(matches!(found[1].manifest, Err(ManifestError::Missing { .. })), "{found:?}");
+        for opened in [RunDir::open(data.path(), &dir.run()), RunDir::open_altered(data.path(), &dir.run())] {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, RunDirError::Manifest(ManifestError::Missing { .. })), "{error}");
+        }
+        fs::write(dir.manifest_path(), manifest).unwrap();
+        fs::remove_file(log).unwrap();
 
         let lock = dir.lock().unwrap();
         assert!(matches!(dir.lock(), Err(RunDirError::Busy { by: Holder::Process, .. })));

@@ -114,7 +114,7 @@ mod tests {
             (page.heading, page.tables[0].table.rows()),
             ("Fixture of tests", &[vec![Cell::Count(5)]][..])
         );
-        assert_eq!(page.figures[0].1[0].title(), "Figure of the fixture");
+        assert_eq!(page.figures[0].1[0].wide.title(), "Figure of the fixture");
         extras.insert(&showing.inputs[0], "many".to_owned());
         let error = (showing.numbers)(&mut EmptyReader::default(), &extras).err().unwrap();
         assert!(error.to_string().starts_with("--fixture-more: "), "{error}");

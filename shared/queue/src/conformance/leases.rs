@@ -95,14 +95,14 @@ pub async fn renewal_keeps_leases_and_tells_what_was_lost(bench: Bench) {
     assert!(renewal.deadline_ms > held[0].deadline_ms);
     bench.time.advance(STEP).await;
     // 80 minutes after the lease, 40 after its renewal.
-    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().suspected, []);
+    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().returned, []);
     bench.store.renew(&at, &"a".into(), &[], &reported[..1]).await.unwrap();
     // The models of the fences count as well: all three were renewed.
     bench.time.advance(STEP).await;
-    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().suspected, []);
+    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().returned, []);
     bench.time.advance(STEP).await;
     let reaped = bench.store.reap(&at, &Reap::Expired).await.unwrap();
-    assert_eq!(reaped.suspected, [UnitId(0), UnitId(1), UnitId(2)]);
+    assert_eq!(reaped.returned, [UnitId(0), UnitId(1), UnitId(2)]);
     let renewal = bench.store.renew(&at, &"a".into(), &["m".into()], &reported).await.unwrap();
     assert_eq!((renewal.lost, renewal.unreported.len()), (reported, 0));
 }
@@ -113,10 +113,10 @@ pub async fn a_late_worker_keeps_its_lease_until_somebody_takes_over(bench: Benc
     bench.time.advance(LEASE + STEP).await;
     let renewal = bench.store.renew(&at, &"a".into(), &[], &fences(&held[..1])).await.unwrap();
     assert_eq!(renewal.lost, []);
-    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().suspected, []);
+    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().returned, []);
     bench.time.advance(LEASE + STEP).await;
     assert_eq!(bench.store.finish(&at, &fences(&held[1..])).await.unwrap(), [Transition::Applied]);
-    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().suspected, [UnitId(0)]);
+    assert_eq!(bench.store.reap(&at, &Reap::Expired).await.unwrap().returned, [UnitId(0)]);
     assert_eq!(bench.store.finish(&at, &fences(&held[..1])).await.unwrap(), [Transition::Stale]);
 }
 
@@ -184,6 +184,8 @@ pub async fn counts_add_up(bench: Bench) {
     let held = lease(&bench, &at, "a", 3).await;
     bench.store.finish(&at, &fences(&held[..1])).await.unwrap();
     bench.store.release(&at, &fences(&held[2..])).await.unwrap();
+    assert_eq!(die(&bench, &at, "a").await.returned, [UnitId(1)]);
+    lease(&bench, &at, "a", 1).await;
     assert_eq!(die(&bench, &at, "a").await.suspected, [UnitId(1)]);
     let rest = lease(&bench, &at, "b", 9).await;
     lease(&bench, &at, "c", 1).await;

@@ -41,6 +41,8 @@ macro_rules! conformance_suite {
             renewal_keeps_leases_and_tells_what_was_lost,
             a_late_worker_keeps_its_lease_until_somebody_takes_over,
             a_unit_that_kills_alone_is_set_aside_with_its_causes,
+            a_death_of_all_workers_at_once_suspects_no_unit,
+            a_lone_worker_finds_the_unit_that_kills_it,
             the_innocent_that_died_with_a_killer_are_cleared,
             a_suspect_runs_alone_behind_all_others,
             releasing_is_free,

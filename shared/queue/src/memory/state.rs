@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{ModelLabel, WorkerId};
 
 use crate::run::{Parked, RunStatus};
-use crate::safeguards::Safeguards;
-use crate::unit::{Death, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
+use crate::unit::{Death, FREE_DEATHS, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
 use crate::winners::CommittedWinners;
 
 #[derive(Clone, Debug)]
@@ -19,7 +18,6 @@ pub(crate) struct MemoryRun {
     /// Suspects that are leased, by the worker that holds nothing else.
     pub(crate) alone: BTreeMap<WorkerId, UnitId>,
     pub(crate) committed: CommittedWinners,
-    pub(crate) safeguards: Safeguards,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,7 +66,7 @@ impl MemoryRun {
         fence.generation == self.status.at.generation
             && self.units.get(&fence.unit).is_some_and(|unit| {
                 unit.content.model == fence.model
-                    && (unit.attempt == fence.attempt || !self.safeguards.fence())
+                    && unit.attempt == fence.attempt
                     && matches!(unit.place, UnitPlace::Leased { .. })
             })
     }
@@ -139,12 +137,14 @@ impl MemoryRun {
         let UnitPlace::Leased { worker, .. } = &unit.place else { return };
         let death =
             Death { worker: worker.clone(), attempt: unit.attempt, cause: cause.to_owned(), at_ms: now_ms };
-        // The first death makes it a suspect and is not a strike.
-        let strikes = unit.deaths.len();
-        let (place, list) = match strikes {
-            0 => (UnitPlace::Pending, &mut reaped.suspected),
-            strikes if strikes < self.status.max_strikes as usize => (UnitPlace::Pending, &mut reaped.struck),
-            _ => (UnitPlace::Dead, &mut reaped.dead),
+        // The death that makes it a suspect is not a strike.
+        let (place, list) = match unit.deaths.len().checked_sub(FREE_DEATHS) {
+            None => (UnitPlace::Pending, &mut reaped.returned),
+            Some(0) => (UnitPlace::Pending, &mut reaped.suspected),
+            Some(strikes) if strikes < self.status.max_strikes as usize => {
+                (UnitPlace::Pending, &mut reaped.struck)
+            }
+            Some(_) => (UnitPlace::Dead, &mut reaped.dead),
         };
         list.push(id);
         self.place(id, place, |unit| unit.deaths.push(death));
@@ -166,7 +166,7 @@ impl MemoryRun {
 impl MemoryUnit {
     /// Whether it is a suspect or a dead letter.
     pub(crate) fn is_suspect(&self) -> bool {
-        !self.deaths.is_empty()
+        self.deaths.len() > FREE_DEATHS
     }
 }
 

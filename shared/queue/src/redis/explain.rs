@@ -24,9 +24,12 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
         (Some("WORKERSFULL"), _) => limits::workers_full(),
         (Some("IDENTITYFULL"), _) => limits::identity_full(),
         (Some("OOM"), _) => {
-            let message = "Redis has reached its `maxmemory`: raise it, or forget runs that are done".into();
-            Error::Full { message }
+            let message =
+                "Redis has reached its `maxmemory`: raise it, or remove runs that are over (`kgfleet rm`)"
+                    .into();
+            Error::Unwritable { message }
         }
+        (Some("READONLY" | "MISCONF" | "NOREPLICAS"), _) => Error::Unwritable { message: error.to_string() },
         (Some("NOAUTH" | "WRONGPASS" | "NOPERM"), _) => unfit(&error),
         (Some("WRONGTYPE"), _) => {
             Error::Corrupt { message: format!("a key of the queue was overwritten: {error}") }
@@ -35,7 +38,7 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
             ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => unfit(&error),
             ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::CrossSlot)
             | ErrorKind::UnexpectedReturnType => corrupt(&error.to_string()),
-            // Loading, failing over, read-only after a failover, resharding, network: all are temporary.
+            // Loading, failing over, resharding, network: all are temporary.
             _ => Error::Unavailable { message: error.to_string() },
         },
     }

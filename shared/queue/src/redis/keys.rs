@@ -13,6 +13,9 @@ pub(super) const RUNS: &str = "kgf:runs";
 /// Which record store the queue belongs to.
 pub(super) const OWNER: &str = "kgf:store";
 
+/// The time at which a coordinator last asked for it.
+pub(super) const CLOCK: &str = "kgf-clock";
+
 /// The keys of `scripts/workers_lib.lua`, in its order.
 pub(super) const WORKERS: [&str; 6] = [
     "kgf-workers:{all}:expiry",

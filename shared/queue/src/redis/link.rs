@@ -187,10 +187,10 @@ impl Sentinel {
         Ok(open.insert(connection).clone())
     }
 
-    /// Any failure except a script's own may mean that the primary has moved.
+    /// Any failure except a script's own, or that of a server which has no room or cannot save, may mean that the primary has moved.
     async fn judge<T>(&self, answer: RedisResult<T>) -> Tried<T> {
         if let Err(error) = &answer
-            && !matches!(error.code(), Some("RUNGONE" | "STALEGEN" | "WORKERSFULL"))
+            && !matches!(error.code(), Some("RUNGONE" | "STALEGEN" | "WORKERSFULL" | "OOM" | "MISCONF"))
         {
             *self.open.lock().await = None;
         }

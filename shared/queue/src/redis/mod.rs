@@ -263,8 +263,9 @@ impl QueueStore for RedisStore {
         let mut reaped = Reaped { more, ..Reaped::default() };
         for (_, unit, fate) in fates {
             let list = match fate {
-                0 => &mut reaped.suspected,
-                1 => &mut reaped.struck,
+                0 => &mut reaped.returned,
+                1 => &mut reaped.suspected,
+                2 => &mut reaped.struck,
                 _ => &mut reaped.dead,
             };
             list.push(unit);
@@ -478,7 +479,7 @@ impl QueueStore for RedisStore {
     }
 
     async fn now_ms(&self) -> Result<u64> {
-        let call = scripts::NOW.key(&keys::WORKERS);
+        let call = scripts::NOW.key(keys::CLOCK);
         self.invoke("now", &call, None).await?.read()
     }
 

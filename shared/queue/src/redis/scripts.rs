@@ -41,7 +41,7 @@ scripts! {
     WORKERS = "workers_lib.lua" "workers.lua";
     DRAIN_WORKER = "workers_lib.lua" "drain_worker.lua";
     DEREGISTER = "workers_lib.lua" "deregister.lua";
-    NOW = "workers_lib.lua" "now.lua";
+    NOW = "now.lua";
     NOTE_POOLS = "pools_lib.lua" "note_pools.lua";
     POOLS = "pools_lib.lua" "pools.lua";
     TAKE_RATE = "take_rate.lua";

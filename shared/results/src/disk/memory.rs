@@ -29,6 +29,11 @@ impl SimulatedDisk {
         DISK.with_borrow_mut(|disk| *disk = Some(MemoryDisk::default()));
         Self { _of_thread: PhantomData }
     }
+
+    /// Locks fail with this error of the operating system from now on.
+    pub fn fail_locks(&self, error: i32) {
+        DISK.with_borrow(|disk| disk.iter().for_each(|disk| lock(&disk.0).lock_error = Some(error)));
+    }
 }
 
 impl Drop for SimulatedDisk {
@@ -51,6 +56,8 @@ struct Names {
     files: BTreeMap<PathBuf, Arc<Mutex<Content>>>,
     /// Counts files that were opened.
     opened: u64,
+    /// The error of every lock.
+    lock_error: Option<i32>,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +82,7 @@ impl MemoryDisk {
         let mut names = lock(&self.0);
         let Some(content) = names.files.get(path).cloned() else { return missing() };
         names.opened += 1;
-        Ok(MemoryFile { content, offset: 0, number: names.opened })
+        Ok(MemoryFile { content, offset: 0, number: names.opened, lock_error: names.lock_error })
     }
 
     pub(super) fn create(&self, path: &Path, empty: bool) -> io::Result<MemoryFile> {
@@ -159,6 +166,7 @@ pub(super) struct MemoryFile {
     content: Arc<Mutex<Content>>,
     offset: u64,
     number: u64,
+    lock_error: Option<i32>,
 }
 
 impl MemoryFile {
@@ -187,7 +195,10 @@ impl MemoryFile {
         content[begin..end].copy_from_slice(bytes);
     }
 
-    pub(super) fn lock(&self, alone: bool) -> Locked {
+    pub(super) fn lock(&self, alone: bool) -> io::Result<Locked> {
+        if let Some(error) = self.lock_error {
+            return Err(io::Error::from_raw_os_error(error));
+        }
         let mut content = lock(&self.content);
         let others = content.shared.iter().chain(&content.exclusive).filter(|holder| **holder != self.number);
         let is_taken = if alone {
@@ -196,7 +207,7 @@ impl MemoryFile {
             content.exclusive.is_some_and(|holder| holder != self.number)
         };
         if is_taken {
-            return Locked::ByAnother;
+            return Ok(Locked::ByAnother);
         }
         content.shared.remove(&self.number);
         if alone {
@@ -205,7 +216,7 @@ impl MemoryFile {
             content.exclusive = None;
             content.shared.insert(self.number);
         }
-        Locked::Ours
+        Ok(Locked::Ours)
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use domain::{
     Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
+    tokens_of_all,
 };
 use jiff::Timestamp;
 use present::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
@@ -284,7 +285,7 @@ fn of_dialogue<'r>(
 ) -> [RowCell<'r>; WIDE.len()] {
     // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
     let tokens = |count: fn(&Usage) -> Option<u64>| {
-        let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
+        let sum = tokens_of_all(record.rounds.iter().map(|round| count(&round.answer.usage)));
         sum.filter(|_| !record.rounds.is_empty()).map_or(RowCell::Empty, RowCell::Count)
     };
     let answered = record.rounds.iter().map(|round| round.answered_at);

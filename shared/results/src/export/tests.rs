@@ -144,19 +144,6 @@ fn tables_hold_no_text_of_a_dialogue() {
 }
 
 #[test]
-fn jsonl_shows_both_calls_of_a_round_that_was_asked_at_two_servers() {
-    let mut entry = testing::entry(1, "m", 3, true);
-    let at = "2025-01-01T00:00:00Z";
-    let call = |server, end| serde_json::json!({"round": 0, "server": server, "sent_at": at, "ended_at": at, "end": end});
-    let calls = serde_json::json!([call("m at a", "dropped"), call("m at b", "answered")]);
-    entry.record.hedged = serde_json::from_value(calls.clone()).unwrap();
-    let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), jsonl::Texts::Redact, &headline, [Ok(entry)].into_iter()).unwrap();
-    let line: Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!(line["record"]["hedged"], calls);
-}
-
-#[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
     jsonl::write(&mut bytes, &run(), jsonl::Texts::Keep, &headline, entries()).unwrap();

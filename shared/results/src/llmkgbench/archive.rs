@@ -2,7 +2,7 @@
 //! memory while reading; nothing decrypted is written to disk.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,29 +11,52 @@ use zip::read::ZipReadOptions;
 use zip::result::ZipError;
 
 use super::error::FileProblem;
+use crate::password::Password;
 
-/// A password that debug output does not show.
+/// A zip archive whose directory was read. A clone shares the directory, which an archive of many files would otherwise
+/// have read again for each of them.
 #[derive(Clone)]
-pub struct Password(Arc<str>);
+pub struct ArchiveReader(ZipArchive<ReopenedFile>);
 
-impl Password {
-    pub fn new(text: &str) -> Self {
-        Self(text.into())
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Password {
+impl std::fmt::Debug for ArchiveReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Password(…)")
+        f.debug_struct("ArchiveReader").field("files", &self.0.len()).finish_non_exhaustive()
     }
 }
 
-/// A zip archive opened for reading.
-pub struct ArchiveReader(ZipArchive<BufReader<File>>);
+/// A file that is opened by its first use and, in a clone, by its first use there: who keeps thousands of clones keeps no
+/// file open, and each reads at its own place.
+struct ReopenedFile {
+    path: Arc<Path>,
+    file: Option<BufReader<File>>,
+}
+
+impl ReopenedFile {
+    fn file(&mut self) -> io::Result<&mut BufReader<File>> {
+        if self.file.is_none() {
+            self.file = Some(BufReader::new(named_files::open(&self.path)?));
+        }
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Clone for ReopenedFile {
+    fn clone(&self) -> Self {
+        Self { path: Arc::clone(&self.path), file: None }
+    }
+}
+
+impl Read for ReopenedFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.file()?.read(into)
+    }
+}
+
+impl Seek for ReopenedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file()?.seek(to)
+    }
+}
 
 /// The first bytes of every zip archive: a local file header, or the end record of an empty one.
 const SIGNATURES: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
@@ -48,11 +71,12 @@ pub fn is_archive(path: &Path) -> io::Result<bool> {
 impl ArchiveReader {
     /// Reads the directory of an archive.
     pub fn open(path: &Path) -> Result<Self, FileProblem> {
-        let file = named_files::open(path).map_err(FileProblem::Io)?;
         if !is_archive(path).map_err(FileProblem::Io)? {
             return Err(FileProblem::NotAnArchive);
         }
-        ZipArchive::new(BufReader::new(file)).map(Self).map_err(problem)
+        let archive = ZipArchive::new(ReopenedFile { path: path.into(), file: None }).map_err(problem)?;
+        // The clone has closed the file.
+        Ok(Self(archive.clone()))
     }
 
     /// The names of the files in it, in stored order. Names that are not valid text are left out.
@@ -79,9 +103,9 @@ impl ArchiveReader {
     }
 
     /// Whether reading a file of the archive needs a password.
-    pub fn is_encrypted(&mut self, name: &str) -> Result<bool, FileProblem> {
+    pub fn is_encrypted(&self, name: &str) -> Result<bool, FileProblem> {
         let index = self.0.index_for_name(name).ok_or(FileProblem::NoResultFile)?;
-        Ok(self.0.by_index_raw(index).map_err(problem)?.encrypted())
+        Ok(self.0.by_index_data(index).map_err(problem)?.encrypted())
     }
 }
 

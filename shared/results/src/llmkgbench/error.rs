@@ -59,6 +59,9 @@ pub enum FileProblem {
         /// Complete elements.
         records: usize,
     },
+    /// More records than this cannot be read. What came before was read.
+    #[error("has more than {limit} unreadable records; the rest of it was not read")]
+    TooManyUnreadable { limit: usize },
     /// Text follows the end of the list. The records of the list were read.
     #[error("has text after the end of the list, at byte {offset}")]
     TrailingText {

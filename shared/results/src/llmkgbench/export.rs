@@ -135,21 +135,6 @@ mod tests {
     }
 
     #[test]
-    fn that_a_round_was_asked_at_two_servers_changes_nothing() {
-        let asked_once = record(&Outcome::Scored { scores: Scores::new(), infos: Infos::new() });
-        let mut asked_twice = serde_json::to_value(&asked_once).unwrap();
-        let call = |server, end| {
-            let (sent_at, ended_at) = ("2025-01-01T00:00:00Z", "2025-01-01T00:00:02Z");
-            json!({"round": 0, "server": server, "sent_at": sent_at, "ended_at": ended_at, "end": end})
-        };
-        asked_twice["hedged"] = json!([call("tiny at a", "dropped"), call("tiny at b", "answered")]);
-        let asked_twice: Record = serde_json::from_value(asked_twice).unwrap();
-        assert_eq!(asked_twice.hedged.len(), 2);
-        let exported = |record| from_record(record, &TaskMeta::default(), &TimeZone::UTC).unwrap();
-        assert_eq!(exported(&asked_twice).fields(), exported(&asked_once).fields());
-    }
-
-    #[test]
     fn a_dialogue_without_scores_is_left_out() {
         let failed = record(&Outcome::Failed { cause: FailureCause::Timeout, message: "late".into() });
         assert_eq!(from_record(&failed, &TaskMeta::default(), &TimeZone::UTC), None);

@@ -8,15 +8,20 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::archive::{self, ArchiveReader, Password};
+use super::archive::{self, ArchiveReader};
 use super::elements::{Element, Elements};
 use super::error::{FileError, FileProblem, RecordError, RecordProblem};
 use super::record::ResultRecord;
 use super::repair::{self, FileRepair};
+use crate::password::Password;
 
 /// Maximum size of a record, in bytes of its JSON text: enough for an answer of 50 MB in which every character is written
 /// as an escape of twice its size. Larger records are skipped and reported.
 pub const RECORD_BYTES_MAX: usize = 128 << 20;
+
+/// Maximum number of unreadable records of a document: it is not read on after them. A small archive may hold hundreds of
+/// millions, and whoever reads it keeps an error for each.
+pub const UNREADABLE_RECORDS_MAX: usize = 1_000;
 
 /// Maximum size of a file that [`read_single`] reads into memory, in bytes.
 pub const SINGLE_BYTES_MAX: u64 = 1 << 30;
@@ -34,8 +39,15 @@ const READ_BUFFER_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct Document {
     path: PathBuf,
-    member: Option<String>,
+    member: Option<Member>,
     password: Option<Password>,
+}
+
+/// A file in an archive.
+#[derive(Clone, Debug)]
+struct Member {
+    archive: ArchiveReader,
+    name: String,
 }
 
 /// A readable record.
@@ -119,7 +131,7 @@ impl Document {
     /// Its name in messages: its path, or `archive.zip!member.json`.
     pub fn name(&self) -> String {
         match &self.member {
-            Some(member) => format!("{}!{member}", self.path.display()),
+            Some(member) => format!("{}!{}", self.path.display(), member.name),
             None => self.path.display().to_string(),
         }
     }
@@ -131,21 +143,22 @@ impl Document {
 
     /// The file name alone, without folders and archive; a file written for it gets the same name.
     pub fn file_name(&self) -> String {
-        let name = self.member.as_ref().map_or_else(|| self.path.to_string_lossy(), Into::into);
+        let name =
+            self.member.as_ref().map_or_else(|| self.path.to_string_lossy(), |member| (&member.name).into());
         base_name(&name).to_owned()
     }
 
     /// Whether it is encrypted, to keep its content from crawlers; copies should be encrypted too.
     pub fn is_protected(&self) -> bool {
-        let Some(member) = &self.member else { return false };
-        ArchiveReader::open(&self.path).and_then(|mut archive| archive.is_encrypted(member)).unwrap_or(false)
+        self.member.as_ref().is_some_and(|member| member.archive.is_encrypted(&member.name).unwrap_or(false))
     }
 
     /// Passes every record to `each`, in order; for an unreadable record, `each` gets an error in its place. Stops early,
     /// without an error, if `each` breaks.
     ///
     /// # Errors
-    /// The file cannot be read further. The records before that place were passed.
+    /// The file cannot be read further, or has more than [`UNREADABLE_RECORDS_MAX`] unreadable records. The records before that
+    /// place were passed.
     pub fn read(
         &self,
         mut each: impl FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
@@ -158,8 +171,8 @@ impl Document {
                 self.read_list(reader, FileProblem::Io, &mut each)
             }
             Some(member) => {
-                let mut archive = ArchiveReader::open(&self.path).map_err(in_file)?;
-                let reader = archive.member(member, self.password.as_ref()).map_err(in_file)?;
+                let mut archive = member.archive.clone();
+                let reader = archive.member(&member.name, self.password.as_ref()).map_err(in_file)?;
                 self.read_list(BufReader::with_capacity(READ_BUFFER_BYTES, reader), member_problem, &mut each)
             }
         }
@@ -194,6 +207,10 @@ impl Document {
             });
             match &read {
                 Ok(_) => summary.records += 1,
+                Err(_) if summary.errors == UNREADABLE_RECORDS_MAX => {
+                    let problem = FileProblem::TooManyUnreadable { limit: UNREADABLE_RECORDS_MAX };
+                    return Err(FileError { file, problem });
+                }
                 Err(_) => summary.errors += 1,
             }
             if buffer.capacity() > RETAINED_BUFFER_BYTES {
@@ -305,10 +322,11 @@ impl Search {
     }
 
     fn archive(&mut self, path: &Path, named: bool) {
-        let members = match ArchiveReader::open(path) {
-            Ok(archive) => archive.members(),
+        let archive = match ArchiveReader::open(path) {
+            Ok(archive) => archive,
             Err(problem) => return self.fail(path, problem),
         };
+        let members = archive.members();
         let mut results: Vec<&String> =
             members.iter().filter(|member| is_result_name(base_name(member))).collect();
         if results.is_empty() && named {
@@ -319,13 +337,14 @@ impl Search {
         }
         results.sort();
         for member in results {
-            self.add(path, Some(member.clone()));
+            self.add(path, Some(Member { archive: archive.clone(), name: member.clone() }));
         }
     }
 
-    fn add(&mut self, path: &Path, member: Option<String>) {
+    fn add(&mut self, path: &Path, member: Option<Member>) {
         let identity = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if self.seen.insert(identity.join(member.as_deref().unwrap_or_default())) {
+        let name = member.as_ref().map_or("", |member| &member.name);
+        if self.seen.insert(identity.join(name)) {
             self.found.push(Ok(Document { path: path.to_owned(), member, password: self.password.clone() }));
         }
     }

@@ -52,7 +52,7 @@ impl LogCipher {
     }
 
     /// Encrypts `text`, which becomes [`OVERHEAD_BYTES`] longer. `None` if it exceeds the cipher's limit (256 GiB).
-    pub(super) fn encrypt(&self, text: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn encrypt(&self, text: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
         let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let mut sealed = Vec::with_capacity(text.len() + OVERHEAD_BYTES);
         sealed.extend_from_slice(&nonce);
@@ -64,7 +64,7 @@ impl LogCipher {
     }
 
     /// Decrypts. `None` if the key, `associated` or any byte differs.
-    pub(super) fn decrypt(&self, sealed: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn decrypt(&self, sealed: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_BYTES>()?;
         let (body, tag) = rest.split_last_chunk::<TAG_BYTES>()?;
         let mut text = body.to_vec();

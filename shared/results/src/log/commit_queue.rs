@@ -20,22 +20,10 @@ use super::writer::{LogWriter, SegmentFile};
 /// Maximum number of batches waiting for the writer; further callers wait. Callers bound the bytes.
 pub const QUEUE_BATCHES: usize = 1024;
 
-/// How entries are grouped; each group is synced once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommitPolicy {
-    /// Minimum time from the end of one sync to the next group. The first entry after a pause does not wait.
-    pub pause: Duration,
-}
-
-impl CommitPolicy {
-    /// For a disk. Without the pause, groups on a fast disk would have one or two entries, and the syncs, each with a
-    /// system call and a frame of its own, would cost more than everything else.
-    pub const DISK: Self = Self { pause: Duration::from_millis(5) };
-
-    /// For a store where every sync creates an object and takes a round trip. Objects cost money each, and readers
-    /// time: a few per minute and writer are enough.
-    pub const OBJECTS: Self = Self { pause: Duration::from_secs(2) };
-}
+/// Minimum time from the end of one sync to the next group. Without it, groups on a fast disk would have one or two entries, and
+/// the syncs, each with a system call and a frame of its own, would cost more than everything else. The first entry after a
+/// pause does not wait.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Why an entry is not durable. Every caller of a group gets the same error, hence the [`Arc`].
 #[derive(Clone, Debug, thiserror::Error)]
@@ -49,14 +37,9 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Whether the disk was full. The same entry may be committed later.
+    /// Whether the disk was full. The same entry may be committed later, to the same log; after any other error it may not.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. }))
-    }
-
-    /// Whether the same entry may be committed later, to the same log.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. } | LogError::Unavailable { .. }))
     }
 }
 
@@ -90,14 +73,13 @@ impl CommitQueue {
     /// Starts the writer's thread.
     pub fn start<F: SegmentFile + Send + 'static>(
         writer: LogWriter<F>,
-        policy: CommitPolicy,
     ) -> std::io::Result<(Self, CommitThread)> {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
         let thread = if machine::simulated().is_some() {
-            tokio::spawn(write_in_turn(writer, receiver, policy));
+            tokio::spawn(write_in_turn(writer, receiver));
             None
         } else {
-            let write = move || write(writer, receiver, policy);
+            let write = move || write(writer, receiver);
             Some(std::thread::Builder::new().name("record-log".into()).spawn(write)?)
         };
         Ok((Self { waiting: sender }, CommitThread(thread)))
@@ -129,14 +111,10 @@ impl CommitQueue {
     }
 }
 
-fn write<F: SegmentFile>(
-    mut writer: LogWriter<F>,
-    mut waiting: mpsc::Receiver<QueuedEntries>,
-    policy: CommitPolicy,
-) {
+fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedEntries>) {
     let mut synced: Option<Instant> = None;
     while let Some(first) = waiting.blocking_recv() {
-        if let Some(pause) = synced.and_then(|synced| policy.pause.checked_sub(synced.elapsed())) {
+        if let Some(pause) = synced.and_then(|synced| PAUSE.checked_sub(synced.elapsed())) {
             std::thread::sleep(pause);
         }
         commit_waiting(&mut writer, first, &mut waiting);
@@ -145,16 +123,12 @@ fn write<F: SegmentFile>(
 }
 
 /// The same as a task of a simulation.
-async fn write_in_turn<F: SegmentFile>(
-    mut writer: LogWriter<F>,
-    mut waiting: mpsc::Receiver<QueuedEntries>,
-    policy: CommitPolicy,
-) {
+async fn write_in_turn<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedEntries>) {
     let mut next = Instant::now();
     while let Some(first) = waiting.recv().await {
         tokio::time::sleep_until(next).await;
         commit_waiting(&mut writer, first, &mut waiting);
-        next = Instant::now() + policy.pause;
+        next = Instant::now() + PAUSE;
     }
 }
 

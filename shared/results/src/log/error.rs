@@ -41,15 +41,6 @@ pub enum LogError {
         /// The dialogue.
         key: String,
     },
-    /// The store is unreachable. Entries appended since the last acknowledgement may or may not be stored; they are
-    /// kept and retried before anything else, and may be appended again.
-    #[error("{}: cannot be stored now: {message}", path.display())]
-    Unavailable {
-        /// The segment.
-        path: PathBuf,
-        /// What the store said.
-        message: String,
-    },
     /// Another writer has segments with this writer's number: draw another one.
     #[error("{}: the segment exists already", path.display())]
     Taken {

@@ -1,8 +1,11 @@
 //! The part of a record needed for counting and scoring. Parsing it costs a fraction of parsing the texts as well.
 
-use domain::{DialogueKey, FailureCause, ModelUsage, Outcome, Record, RecordId, Scores, Usage};
+use domain::cut_text::{ShortMessage, ShortName};
+use domain::record::bounded::{self, BoundedScores};
+use domain::{
+    DialogueKey, FailureCause, ModelUsage, Oddities, Oddity, Outcome, Record, RecordId, Scores, Usage,
+};
 use jiff::Timestamp;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 /// The summary of a record.
@@ -18,8 +21,8 @@ pub struct RecordHead {
     #[serde(default)]
     rounds: RoundsHead,
     /// Failed calls of a round that never got its answer.
-    #[serde(default)]
-    failed_calls: Vec<IgnoredAny>,
+    #[serde(default, deserialize_with = "bounded::failed_calls")]
+    failed_calls: Vec<FailedCallHead>,
     /// The scorer version; empty if the record has none.
     #[serde(rename = "provenance", default, deserialize_with = "scorer")]
     pub scorer: String,
@@ -29,6 +32,7 @@ pub struct RecordHead {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AttemptHead {
     /// Unique per record.
+    #[serde(deserialize_with = "bounded::id")]
     pub id: RecordId,
     /// Generation of the run's queue.
     pub generation: u64,
@@ -59,10 +63,9 @@ pub enum OutcomeHead {
 #[derive(Deserialize)]
 struct OutcomeFields {
     state: State,
-    scores: Option<Scores>,
+    scores: Option<BoundedScores>,
     cause: Option<FailureCause>,
-    #[serde(default)]
-    message: String,
+    message: Option<ShortMessage>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +82,15 @@ struct RoundsHead {
     used: ModelUsage,
     /// Generated tokens as far as servers reported them.
     completion_tokens: u64,
+    /// What is odd about its answers.
+    oddities: Oddities,
+}
+
+/// The summary of a failed call.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct FailedCallHead {
+    usage: Usage,
 }
 
 impl<'de> Deserialize<'de> for RoundsHead {
@@ -88,23 +100,30 @@ impl<'de> Deserialize<'de> for RoundsHead {
             prompted_at: Timestamp,
             answered_at: Timestamp,
             answer: AnswerHead,
-            #[serde(default)]
-            failed_calls: Vec<IgnoredAny>,
+            #[serde(default, deserialize_with = "bounded::failed_calls")]
+            failed_calls: Vec<FailedCallHead>,
         }
         #[derive(Deserialize)]
         struct AnswerHead {
             #[serde(default)]
             usage: Usage,
+            #[serde(default)]
+            oddities: Vec<Oddity>,
         }
-        let rounds = Vec::<RoundHead>::deserialize(rounds)?;
+        let rounds = bounded::rounds::<_, RoundHead>(rounds)?;
         let (mut used, mut counts_all, mut completion_tokens) = (ModelUsage::default(), true, 0);
+        let (mut thrown_away, mut oddities) = (ModelUsage::default(), Vec::new());
         for RoundHead { prompted_at, answered_at, answer, failed_calls } in rounds {
             let took_ms = answered_at.duration_since(prompted_at).as_millis();
             counts_all &= used.answered(&answer.usage, took_ms, failed_calls.len());
-            completion_tokens += answer.usage.completion_tokens.unwrap_or_default();
+            let tokens = answer.usage.completion_tokens.unwrap_or_default();
+            completion_tokens = u64::saturating_add(completion_tokens, tokens);
+            failed_calls.iter().for_each(|call| thrown_away.discarded(&call.usage));
+            oddities.extend(answer.oddities);
         }
         used.end(counts_all);
-        Ok(Self { used, completion_tokens })
+        used += &thrown_away;
+        Ok(Self { used, completion_tokens, oddities: oddities.into_iter().collect() })
     }
 }
 
@@ -116,10 +135,10 @@ fn scorer<'de, D: Deserializer<'de>>(provenance: D) -> Result<String, D::Error> 
     }
     #[derive(Deserialize)]
     struct TaskHead {
-        #[serde(default)]
-        scorer: String,
+        scorer: Option<ShortName>,
     }
-    Ok(ProvenanceHead::deserialize(provenance)?.task.scorer)
+    let scorer = ProvenanceHead::deserialize(provenance)?.task.scorer;
+    Ok(scorer.map(|text| text.0).unwrap_or_default())
 }
 
 impl RecordHead {
@@ -133,21 +152,16 @@ impl RecordHead {
 
     pub fn of(record: &Record) -> Self {
         let attempt = AttemptHead { id: record.attempt.id.clone(), generation: record.attempt.generation };
-        let outcome = match &record.outcome {
-            Outcome::Scored { scores, .. } => OutcomeHead::Scored(scores.clone()),
-            Outcome::Unscored { cause, message, .. } => {
-                OutcomeHead::Unscored { cause: *cause, message: message.clone() }
-            }
-            Outcome::Failed { cause, message } => {
-                OutcomeHead::Failed { cause: *cause, message: message.clone() }
-            }
-        };
+        let outcome = OutcomeHead::of(&record.outcome);
         let tokens = record.rounds.iter().filter_map(|round| round.answer.usage.completion_tokens);
-        let rounds =
-            RoundsHead { used: ModelUsage::of_dialogue(&record.rounds, 0), completion_tokens: tokens.sum() };
-        let failed_calls = vec![IgnoredAny; record.failed_calls.len()];
+        let completion_tokens = tokens.fold(0, u64::saturating_add);
+        let oddities = record.rounds.iter().flat_map(|round| round.answer.oddities.iter().copied()).collect();
+        let used = ModelUsage::of_dialogue(&record.rounds, []);
+        let rounds = RoundsHead { used, completion_tokens, oddities };
+        let failed_calls =
+            record.failed_calls.iter().map(|call| FailedCallHead { usage: call.usage }).collect();
         let (key, ended_at) = (record.key.clone(), record.ended_at);
-        let scorer = record.provenance.task.scorer.clone();
+        let scorer = ShortName::from(record.provenance.task.scorer.as_str()).0;
         Self { key, attempt, outcome, ended_at, rounds, failed_calls, scorer }
     }
 
@@ -158,12 +172,31 @@ impl RecordHead {
 
     /// What its dialogue used.
     pub fn usage(&self) -> ModelUsage {
-        let ModelUsage { failed_calls, .. } = self.rounds.used;
-        ModelUsage { failed_calls: failed_calls + self.failed_calls.len() as u64, ..self.rounds.used }
+        let mut used = self.rounds.used;
+        used.failed_calls += self.failed_calls.len() as u64;
+        self.failed_calls.iter().for_each(|call| used.discarded(&call.usage));
+        used
+    }
+
+    /// What is odd about its answers.
+    pub fn oddities(&self) -> Oddities {
+        self.rounds.oddities
     }
 }
 
 impl OutcomeHead {
+    /// As it is read from the JSON of the outcome.
+    pub fn of(outcome: &Outcome) -> Self {
+        let read = |message: &str| ShortMessage::from(message).0;
+        match outcome {
+            Outcome::Scored { scores, .. } => Self::Scored(scores.clone()),
+            Outcome::Unscored { cause, message, .. } => {
+                Self::Unscored { cause: *cause, message: read(message) }
+            }
+            Outcome::Failed { cause, message } => Self::Failed { cause: *cause, message: read(message) },
+        }
+    }
+
     /// Whether there are scores.
     pub fn is_scored(&self) -> bool {
         matches!(self, Self::Scored(_))
@@ -182,15 +215,18 @@ impl TryFrom<OutcomeFields> for OutcomeHead {
     type Error = &'static str;
 
     fn try_from(fields: OutcomeFields) -> Result<Self, Self::Error> {
+        let message = fields.message.map(|text| text.0).unwrap_or_default();
         match fields.state {
-            State::Scored => fields.scores.map(Self::Scored).ok_or("a scored record without `scores`"),
+            State::Scored => {
+                fields.scores.map(|scores| Self::Scored(scores.0)).ok_or("a scored record without `scores`")
+            }
             State::Unscored => {
                 let cause = fields.cause.ok_or("an unscored record without `cause`")?;
-                Ok(Self::Unscored { cause, message: fields.message })
+                Ok(Self::Unscored { cause, message })
             }
             State::Failed => {
                 let cause = fields.cause.ok_or("a failed record without `cause`")?;
-                Ok(Self::Failed { cause, message: fields.message })
+                Ok(Self::Failed { cause, message })
             }
         }
     }
@@ -198,6 +234,8 @@ impl TryFrom<OutcomeFields> for OutcomeHead {
 
 #[cfg(test)]
 mod tests {
+    use domain::record::limits::{ID_BYTES_MAX, ROUNDS_MAX, SCORES_MAX};
+
     use super::*;
     use crate::testing;
 
@@ -229,6 +267,34 @@ mod tests {
                 )
                 .is_err()
             );
+        }
+    }
+
+    #[test]
+    fn what_no_dialogue_has_is_not_read() {
+        let json = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut json = serde_json::to_value(testing::entry(3, "m", 1, true).record).unwrap();
+            change(&mut json);
+            json.to_string()
+        };
+        let scores: serde_json::Value =
+            (0..=SCORES_MAX).map(|n| (n.to_string(), serde_json::json!(0))).collect();
+        for (what, broken) in [
+            ("scores", json(&|json| json["outcome"]["scores"] = scores.clone())),
+            (
+                "scores",
+                json(&|json| json["outcome"]["scores"] = serde_json::json!({ "x".repeat(1 << 21): 0 })),
+            ),
+            ("rounds", json(&|json| json["rounds"] = vec![json["rounds"][0].clone(); ROUNDS_MAX + 1].into())),
+            ("id", json(&|json| json["attempt"]["id"] = "i".repeat(ID_BYTES_MAX + 1).into())),
+        ] {
+            for read in [serde_json::from_str::<Record>(&broken).err(), RecordHead::parse(&broken).err()] {
+                let error = read.expect(what).to_string();
+                assert!(
+                    error.contains(what) && error.contains("at most") && error.len() < 200,
+                    "{what}: {error}"
+                );
+            }
         }
     }
 }

@@ -14,9 +14,8 @@
 //! behind these positions was never acknowledged; it is reported and left in place, and a continuing writer begins a
 //! new segment.
 //!
-//! **Compatibility.** Version 1 is the first. A reader takes entries of its own and older major versions, ignores
-//! unknown fields, and refuses a newer major version instead of guessing. `testdata/` has a frozen log of every
-//! released version, which the tests read. Frames of runs on protected exercises are encrypted ([`cipher`]);
+//! **Versions.** Version 1 is the first. A reader ignores unknown fields, and refuses a newer major version instead of
+//! guessing. Frames of runs on protected exercises are encrypted ([`cipher`]);
 //! checksums can be checked without the key, everything else needs it.
 //!
 //! **Readers.** [`reader`] reads everything, [`tail`] everything since the last read, both as whole records;
@@ -50,7 +49,7 @@ pub mod winner;
 pub mod writer;
 
 pub use cipher::LogCipher;
-pub use commit_queue::{CommitError, CommitPolicy, CommitQueue, CommitThread};
+pub use commit_queue::{CommitError, CommitQueue, CommitThread};
 pub use damage::{Damage, DamageKind};
 pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;

@@ -14,8 +14,6 @@
 //! | 8..16 | length of the segment up to its last synced frame |
 //! | 16..20 | [`FrameHeader::crc`](super::frame::FrameHeader::crc) of that frame |
 //! | 20..24 | CRC-32 of bytes 0..20 |
-//!
-//! Segments of older versions, and those fetched from an object store, have no such file.
 
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};

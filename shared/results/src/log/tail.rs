@@ -16,9 +16,8 @@ use crate::files::Doing;
 
 /// Follows all writers of a log except one. Memory is bounded by the largest frame and the number of segments.
 ///
-/// Of a living writer, only synced entries are returned. Writers of older versions did not store how far they had
-/// synced; of their segments, and on file systems without locks, more may be returned, and entries may appear twice
-/// if such a writer took back a part of a group. Callers that merge entries by ticket are not affected.
+/// Of a living writer, only synced entries are returned. On file systems without locks, more may be returned, and entries may
+/// appear twice if a writer took back a part of a group. Callers that merge entries by ticket are not affected.
 pub struct LogTail {
     folder: PathBuf,
     cipher: Option<LogCipher>,

@@ -38,10 +38,6 @@ pub struct LogOptions {
     pub frame_entries: u32,
     /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
-    /// Whether commits return without a sync. For tests that must detect this; exists only with the feature
-    /// `test-support`.
-    #[cfg(feature = "test-support")]
-    pub forgets_to_sync: bool,
 }
 
 impl Default for LogOptions {
@@ -52,8 +48,6 @@ impl Default for LogOptions {
             frame_bytes: 4 << 20,
             frame_entries: FRAME_ENTRIES_MAX,
             cipher: None,
-            #[cfg(feature = "test-support")]
-            forgets_to_sync: false,
         }
     }
 }
@@ -71,26 +65,9 @@ pub trait SegmentFile {
     /// Appends.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Returns when everything appended, up to this end of the segment, would survive a power cut.
-    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError>;
+    fn sync(&mut self, end: SegmentEnd) -> io::Result<()>;
     /// Truncates the file; the next append goes there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
-}
-
-/// A sync that failed.
-#[derive(Debug)]
-pub enum SyncError {
-    /// The stored content is permanently unknown.
-    Lost(io::Error),
-    /// Everything appended is still in memory, and another sync is meaningful.
-    Again(io::Error),
-}
-
-impl From<SyncError> for io::Error {
-    fn from(error: SyncError) -> Self {
-        match error {
-            SyncError::Lost(error) | SyncError::Again(error) => error,
-        }
-    }
 }
 
 impl SegmentFile for DiskFile {
@@ -101,13 +78,10 @@ impl SegmentFile for DiskFile {
     /// Never retry: after a failure the kernel may have dropped the pages and would report success (Rebello et al.,
     /// "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A removed file keeps its content only as
     /// long as it is open, so it is not durable.
-    fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
-        self.sync_data().map_err(SyncError::Lost)?;
-        match self.is_removed().map_err(SyncError::Lost)? {
-            true => Err(SyncError::Lost(io::Error::new(
-                io::ErrorKind::NotFound,
-                "the file was removed while it was written",
-            ))),
+    fn sync(&mut self, _end: SegmentEnd) -> io::Result<()> {
+        self.sync_data()?;
+        match self.is_removed()? {
+            true => Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed while it was written")),
             false => Ok(()),
         }
     }
@@ -130,7 +104,7 @@ impl SegmentFile for MarkedFile {
         SegmentFile::write_all(&mut self.file, bytes)
     }
 
-    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
+    fn sync(&mut self, end: SegmentEnd) -> io::Result<()> {
         self.file.sync(end)?;
         // The records are durable. If this update fails once, readers that follow the log wait for the next one.
         let _ = self.mark.set(end);
@@ -166,8 +140,6 @@ pub struct LogWriter<F = MarkedFile> {
     entries: usize,
     /// Message of the failed sync, after which nothing more is written.
     stopped: Option<String>,
-    /// Whether written data must be synced again before anything else is written.
-    unsettled: bool,
 }
 
 impl LogWriter<MarkedFile> {
@@ -237,7 +209,6 @@ impl<F: SegmentFile> LogWriter<F> {
             line_count: 0,
             entries: 0,
             stopped: None,
-            unsettled: false,
         };
         Ok((writer, recovery))
     }
@@ -294,19 +265,13 @@ impl<F: SegmentFile> LogWriter<F> {
     /// # Errors
     /// [`LogError::DiskFull`] and other write errors: the group is gone from the log, as if never appended;
     /// its entries may be appended again. [`LogError::Stopped`]: a sync failed; whether the group is on disk is
-    /// unknown, and this writer does nothing more. [`LogError::Unavailable`]: the sync failed and will be tried again
-    /// before the next group is written; this group may have become durable or will be, and its entries may be appended
-    /// again all the same, as readers take the first of equal records.
+    /// unknown, and this writer does nothing more.
     pub fn commit(&mut self) -> Result<usize, LogError> {
         self.check_running()?;
         if !self.lines.is_empty() {
             self.write_frame()?;
         }
         let entries = std::mem::take(&mut self.entries);
-        #[cfg(feature = "test-support")]
-        if self.options.forgets_to_sync {
-            return Ok(entries);
-        }
         self.sync()?;
         Ok(entries)
     }
@@ -328,12 +293,6 @@ impl<F: SegmentFile> LogWriter<F> {
     }
 
     fn write_frame(&mut self) -> Result<(), LogError> {
-        if self.unsettled
-            && let Err(error) = self.sync()
-        {
-            self.drop_lines();
-            return Err(error);
-        }
         // Only between groups, so that a failed group is cut off a single file.
         let full = self.written == self.synced && self.synced.bytes >= self.options.segment_bytes.max(1);
         if (full || self.file.is_none())
@@ -368,16 +327,8 @@ impl<F: SegmentFile> LogWriter<F> {
             && self.written != self.synced
         {
             match file.sync(self.written) {
-                Ok(()) => {
-                    self.synced = self.written;
-                    self.unsettled = false;
-                }
-                Err(SyncError::Lost(error)) => return Err(self.stop(&error)),
-                Err(SyncError::Again(error)) => {
-                    self.unsettled = true;
-                    let (path, message) = (self.segment_path(), error.to_string());
-                    return Err(LogError::Unavailable { path, message });
-                }
+                Ok(()) => self.synced = self.written,
+                Err(error) => return Err(self.stop(&error)),
             }
         }
         Ok(())

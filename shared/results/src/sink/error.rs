@@ -27,44 +27,13 @@ pub enum SinkError {
     /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// An error of the object store.
-    #[error("{place}: cannot {doing}: {source}")]
-    Store {
-        /// The object, or the prefix.
-        place: String,
-        doing: &'static str,
-        #[source]
-        source: object_store::Error,
-    },
     /// A JSON file with unexpected content.
     #[error("{place}: {source}")]
     Json {
-        /// The file or object.
+        /// The file.
         place: String,
         #[source]
         source: serde_json::Error,
-    },
-    /// An invalid address of an object store.
-    #[error(
-        "`{url}` is not an object store: expected `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:///FOLDER`"
-    )]
-    Url {
-        /// The address.
-        url: String,
-    },
-    /// The object store overwrites objects that should be created only if they do not exist.
-    #[error(
-        "{place}: the store ignores `If-None-Match: *` on writing, without which two coordinators could create the same run"
-    )]
-    NoConditions {
-        /// The store.
-        place: String,
-    },
-    /// In an object store, segments cannot be continued and are not locked.
-    #[error("{place}: the log of an object store needs writers with random numbers")]
-    NoLock {
-        /// The run.
-        place: String,
     },
     /// A pack is named by the hash of its manifest.
     #[error("`{0}` is not the hash of a pack: expected 64 hexadecimal digits")]
@@ -83,18 +52,13 @@ impl SinkError {
             Self::Run(RunDirError::Busy { .. } | RunDirError::Manifest(ManifestError::Altered { .. })) => {
                 ErrorCode::Conflict
             }
-            Self::Run(RunDirError::Name(_)) | Self::PackHash(_) | Self::Url { .. } => ErrorCode::Invalid,
+            Self::Run(RunDirError::Name(_)) | Self::PackHash(_) => ErrorCode::Invalid,
             Self::Run(RunDirError::Io(error) | RunDirError::Manifest(ManifestError::Io(error)))
             | Self::Log(LogError::Io(error))
             | Self::Io(error) => io_code(&error.source),
             Self::Log(LogError::DiskFull { .. }) => ErrorCode::Full,
-            Self::Log(LogError::Unavailable { .. }) | Self::Ended => ErrorCode::Unavailable,
-            Self::Store { source, .. } => store_code(source),
-            Self::Run(_)
-            | Self::Log(_)
-            | Self::Json { .. }
-            | Self::NoConditions { .. }
-            | Self::NoLock { .. } => ErrorCode::Internal,
+            Self::Ended => ErrorCode::Unavailable,
+            Self::Run(_) | Self::Log(_) | Self::Json { .. } => ErrorCode::Internal,
         }
     }
 }
@@ -102,20 +66,6 @@ impl SinkError {
 fn io_code(error: &io::Error) -> ErrorCode {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::Full,
-        _ => ErrorCode::Unavailable,
-    }
-}
-
-fn store_code(error: &object_store::Error) -> ErrorCode {
-    match error {
-        object_store::Error::AlreadyExists { .. } => ErrorCode::Conflict,
-        object_store::Error::InvalidPath { .. } | object_store::Error::UnknownConfigurationKey { .. } => {
-            ErrorCode::Invalid
-        }
-        object_store::Error::NotSupported { .. } | object_store::Error::NotImplemented { .. } => {
-            ErrorCode::Internal
-        }
-        // Also if the bucket is missing or access denied: a user can correct that, and retrying loses nothing.
         _ => ErrorCode::Unavailable,
     }
 }

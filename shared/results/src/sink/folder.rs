@@ -12,8 +12,8 @@ use domain::{RunId, machine};
 use super::{OpenLog, Sink, SinkError, SinkReply, SinkReport, blocking};
 use crate::disk::{self, DiskFile};
 use crate::files::{self, Doing, IoError, if_there};
-use crate::log::{CommitPolicy, LogOptions, LogWriter, SegmentId};
-use crate::run_dir::FoundRun;
+use crate::log::{LogOptions, LogWriter, SegmentId};
+use crate::run_dir::{FoundRun, RunDirError};
 use crate::{RunDir, RunManifest};
 
 /// A data folder.
@@ -42,6 +42,7 @@ impl Folder {
 
     fn find(&self, run: &RunId) -> Result<RunDir, SinkError> {
         let dir = self.run_dir(run)?;
+        dir.expect_manifest().map_err(RunDirError::from)?;
         if dir.is_there() {
             Ok(dir)
         } else {
@@ -86,14 +87,6 @@ impl Display for Folder {
 impl Sink for Folder {
     fn folder(&self) -> &Path {
         &self.data
-    }
-
-    fn has_locks(&self) -> bool {
-        true
-    }
-
-    fn commit_policy(&self) -> CommitPolicy {
-        CommitPolicy::DISK
     }
 
     fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
@@ -163,20 +156,9 @@ impl Sink for Folder {
         })
     }
 
-    fn open_log<'a>(
-        &'a self,
-        run: &'a RunId,
-        options: LogOptions,
-        policy: CommitPolicy,
-    ) -> SinkReply<'a, OpenLog> {
+    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog> {
         let run = run.clone();
-        self.blocking(move |folder| {
-            OpenLog::start(LogWriter::open(&folder.find(&run)?.log(), options)?, policy)
-        })
-    }
-
-    fn refresh<'a>(&'a self, _run: &'a RunId) -> SinkReply<'a, usize> {
-        Box::pin(std::future::ready(Ok(0)))
+        self.blocking(move |folder| OpenLog::start(LogWriter::open(&folder.find(&run)?.log(), options)?))
     }
 
     fn check(&self) -> SinkReply<'_, SinkReport> {

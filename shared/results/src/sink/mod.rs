@@ -1,33 +1,27 @@
-//! The common storage of coordinators: a [folder](folder()) or an [object store](objects()).
+//! The common storage of coordinators: a [folder](folder()).
 //!
 //! **What is kept.** Of each run: its manifest and its state, in revisions that are written once; its record log; its
 //! retries; the generations of its queue; and its history, which only grows. Of judged benchmarks: their documents and
 //! histories. Packs, by their hash. The identity of this sink, a random name made once. The names of runs that were
 //! removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir) has the names of
-//! the files; objects have the same names.
+//! the files.
 //!
-//! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name, or a
-//! complete object.
+//! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name.
 //!
 //! **Concurrency.** Any number of coordinators may write at once. If several create a run of the same name, one succeeds;
 //! each appends to [segments of its own](crate::log::WriterId); if several seal a run, or write the same revision of a
 //! document, one succeeds.
 //!
-//! **Structure.** The trait [`Sink`] has the operations in which folders and object stores differ. What they share,
-//! content and format, is implemented once, as methods of `dyn Sink`. A further kind of store implements the trait, and
-//! is tested by `tests.rs` beside this file.
+//! **Structure.** The trait [`Sink`] has the operations at which a disk can fail, so that tests put failures in their place. Content
+//! and format are methods of `dyn Sink`.
 //!
 //! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect.
 
 mod contents;
 mod error;
 mod folder;
-mod object_segment;
-mod objects;
-mod store;
 #[cfg(test)]
 mod tests;
-pub mod transfer;
 
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
@@ -36,16 +30,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::RunId;
 use futures::future::BoxFuture;
-use object_store::ObjectStore;
 
 pub use contents::{ENTRIES_READ_MAX, history_file, random_name};
 pub use error::SinkError;
 
 use self::folder::Folder;
-use self::objects::Objects;
 use crate::files::Doing;
 use crate::log::writer::SegmentFile;
-use crate::log::{CommitPolicy, CommitQueue, CommitThread, LogOptions, LogWriter, Recovery};
+use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter, Recovery};
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
 
@@ -54,15 +46,8 @@ pub type SinkReply<'a, T> = BoxFuture<'a, Result<T, SinkError>>;
 
 /// The place of all runs. Names of files are relative to it, with `/` between their parts.
 pub trait Sink: Debug + Display + Send + Sync + 'static {
-    /// The folder in which logs are read: the place itself, or the mirror of what was written here and
-    /// [fetched](Self::refresh).
+    /// The folder in which logs are read.
     fn folder(&self) -> &Path;
-
-    /// Whether writers hold locks here.
-    fn has_locks(&self) -> bool;
-
-    /// How records are grouped for a sync here.
-    fn commit_policy(&self) -> CommitPolicy;
 
     /// Creates a run.
     ///
@@ -108,18 +93,8 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
     ///
     /// # Errors
-    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)); the lock holder
-    /// in an object store.
-    fn open_log<'a>(
-        &'a self,
-        run: &'a RunId,
-        options: LogOptions,
-        policy: CommitPolicy,
-    ) -> SinkReply<'a, OpenLog>;
-
-    /// Fetches what others have written into the log of a run; returns how many segments that was. In a folder there is
-    /// nothing to fetch.
-    fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize>;
+    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)).
+    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog>;
 
     /// Checks that the sink can be written and read, with a small file or object that is removed again.
     fn check(&self) -> SinkReply<'_, SinkReport>;
@@ -130,8 +105,7 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
 pub struct OpenLog {
     /// Takes records.
     pub queue: CommitQueue,
-    /// The writer's thread, which ends after the last clone of the queue. With an object store the async runtime must
-    /// live until then.
+    /// The writer's thread, which ends after the last clone of the queue.
     pub thread: CommitThread,
     /// What an earlier process of this writer had left unfinished.
     pub recovery: Recovery,
@@ -140,10 +114,9 @@ pub struct OpenLog {
 impl OpenLog {
     fn start<F: SegmentFile + Send + 'static>(
         (writer, recovery): (LogWriter<F>, Recovery),
-        policy: CommitPolicy,
     ) -> Result<Self, SinkError> {
         let path = writer.segment_path();
-        let (queue, thread) = CommitQueue::start(writer, policy).doing("start a thread for writing", path)?;
+        let (queue, thread) = CommitQueue::start(writer).doing("start a thread for writing", path)?;
         Ok(Self { queue, thread, recovery })
     }
 }
@@ -151,9 +124,9 @@ impl OpenLog {
 /// What a [check](Sink::check) found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkReport {
-    /// The folder, or the store and the prefix.
+    /// The folder.
     pub place: String,
-    /// Bytes that are free on the disk of the folder or of the mirror.
+    /// Bytes that are free on its disk.
     pub free_bytes: u64,
 }
 
@@ -161,26 +134,6 @@ pub struct SinkReport {
 /// [`run_dir`](crate::run_dir).
 pub fn folder(data: impl Into<PathBuf>) -> Arc<dyn Sink> {
     Arc::new(Folder::new(data.into()))
-}
-
-/// A prefix of an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:///FOLDER`, with a folder for the
-/// mirror that no other process uses. Credentials and settings come from the environment, under the names that
-/// the `object_store` library gives them (`AWS_…`, `GOOGLE_…`). Nothing is asked of the store yet.
-///
-/// # Errors
-/// The address or the settings cannot be used.
-pub fn objects(url: &str, mirror: impl Into<PathBuf>) -> Result<Arc<dyn Sink>, SinkError> {
-    let (store, prefix) = store::open(url)?;
-    Ok(self::store(store, prefix, mirror))
-}
-
-/// Like [`objects()`], in an open store.
-pub fn store(
-    store: Arc<dyn ObjectStore>,
-    prefix: object_store::path::Path,
-    mirror: impl Into<PathBuf>,
-) -> Arc<dyn Sink> {
-    Arc::new(Objects::new(store, prefix, Folder::new(mirror.into())))
 }
 
 /// Runs blocking work on a thread that may block.

@@ -1,72 +1,29 @@
-//! One suite for a folder and an object store.
+//! What several coordinators see of one folder.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use chacha20poly1305::aead::OsRng;
-use chacha20poly1305::aead::rand_core::RngCore;
 use domain::control::HistoryEntry;
 use domain::{ErrorCode, ServiceError};
-use object_store::memory::InMemory;
-use object_store::path::Path;
 use serde_json::{Value, json};
 
-use super::{CommitPolicy, LogOptions, ObjectStore, RunDir, RunId, RunManifest, Sink, SinkError};
+use super::{LogOptions, RunDir, RunId, RunManifest, Sink, SinkError};
 use crate::log::{
     LogError, LogItem, LogReader, LogTail, RecordHead, TailPart, WinnerIndex, WriterId, verify,
 };
 use crate::{sink, testing};
 
-mod transfer;
-
-/// An object store to test on, such as `s3://BUCKET/PREFIX`; its settings come from the environment, as always. The tests
-/// remove what they make there, except for packs.
-const REAL_STORE: &str = "KGFLEET_TEST_OBJECTS";
-
-/// What several coordinators share, and a folder for each that is removed in the end.
-struct Shared {
-    folder: tempfile::TempDir,
-    store: TestSink,
-    mirrors: AtomicU64,
-}
-
-enum TestSink {
-    Folder,
-    Memory(Arc<InMemory>),
-    /// With a prefix of its own for each test.
-    Real(String),
-}
-
-/// Whether it was said that there is no object store.
-static SAID: Once = Once::new();
+/// What several coordinators share: a folder that is removed in the end.
+struct Shared(tempfile::TempDir);
 
 impl Shared {
-    fn all() -> Vec<Self> {
-        let new = |store| Self { folder: tempfile::tempdir().unwrap(), store, mirrors: AtomicU64::new(0) };
-        let mut all = vec![new(TestSink::Folder), new(TestSink::Memory(Arc::new(InMemory::new())))];
-        match std::env::var(REAL_STORE) {
-            Ok(url) => all.push(new(TestSink::Real(format!("{url}/{:016x}", OsRng.next_u64())))),
-            Err(_) => SAID.call_once(|| {
-                harness::skip_where_nothing_helps(&format!(
-                    "{REAL_STORE} names no object store: sinks are tested in a folder and in memory only"
-                ));
-            }),
-        }
-        all
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     /// The sink of one more coordinator.
     fn sink(&self) -> Arc<dyn Sink> {
-        let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
-        let mirror = self.folder.path().join(format!("mirror {number}"));
-        match &self.store {
-            TestSink::Folder => sink::folder(self.folder.path().join("data")),
-            TestSink::Memory(store) => {
-                sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
-            }
-            TestSink::Real(url) => sink::objects(url, mirror).unwrap(),
-        }
+        sink::folder(self.0.path().join("data"))
     }
 }
 
@@ -85,7 +42,7 @@ fn of(writer: WriterId) -> LogOptions {
 
 /// Commits records of these tickets as a new writer, and ends it.
 async fn write(sink: &Arc<dyn Sink>, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
-    let log = sink.open_log(&run(name), of(writer), CommitPolicy::DISK).await.unwrap();
+    let log = sink.open_log(&run(name), of(writer)).await.unwrap();
     for ticket in tickets {
         log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
     }
@@ -117,63 +74,60 @@ fn poll(tail: &mut LogTail) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_run_is_made_once_and_seen_by_all() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        assert!(one.runs().await.unwrap().is_empty());
-        one.create_run(&testing::manifest("b")).await.unwrap();
-        two.create_run(&testing::manifest("a")).await.unwrap();
-        for sink in [&one, &two] {
-            let error = sink.create_run(&testing::manifest("b")).await.unwrap_err();
-            assert!(matches!(error, SinkError::Exists { .. }), "{error}");
-            let runs = sink.runs().await.unwrap().into_iter().map(|found| found.manifest.unwrap());
-            assert_eq!(runs.collect::<Vec<_>>(), [testing::manifest("a"), testing::manifest("b")]);
-            assert_eq!(sink.manifest(&run("a")).await.unwrap(), testing::manifest("a"));
-            assert!(matches!(sink.manifest(&run("c")).await, Err(SinkError::NoRun { .. })));
-        }
-        two.remove_run(&run("b")).await.unwrap();
-        let error = one.remove_run(&run("b")).await.unwrap_err();
-        assert_eq!(code(error), ErrorCode::NotFound);
-        for sink in [&one, &two] {
-            assert_eq!(sink.runs().await.unwrap().len(), 1);
-            assert!(sink.is_removed(&run("b")).await.unwrap());
-            assert!(!sink.is_removed(&run("a")).await.unwrap());
-        }
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    assert!(one.runs().await.unwrap().is_empty());
+    one.create_run(&testing::manifest("b")).await.unwrap();
+    two.create_run(&testing::manifest("a")).await.unwrap();
+    for sink in [&one, &two] {
+        let error = sink.create_run(&testing::manifest("b")).await.unwrap_err();
+        assert!(matches!(error, SinkError::Exists { .. }), "{error}");
+        let runs = sink.runs().await.unwrap().into_iter().map(|found| found.manifest.unwrap());
+        assert_eq!(runs.collect::<Vec<_>>(), [testing::manifest("a"), testing::manifest("b")]);
+        assert_eq!(sink.manifest(&run("a")).await.unwrap(), testing::manifest("a"));
+        assert!(matches!(sink.manifest(&run("c")).await, Err(SinkError::NoRun { .. })));
+    }
+    two.remove_run(&run("b")).await.unwrap();
+    let error = one.remove_run(&run("b")).await.unwrap_err();
+    assert_eq!(code(error), ErrorCode::NotFound);
+    for sink in [&one, &two] {
+        assert_eq!(sink.runs().await.unwrap().len(), 1);
+        assert!(sink.is_removed(&run("b")).await.unwrap());
+        assert!(!sink.is_removed(&run("a")).await.unwrap());
     }
 }
 
 #[tokio::test]
 async fn of_many_who_revise_a_manifest_one_does_and_all_see_it() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        one.create_run(&testing::manifest("r")).await.unwrap();
-        assert_eq!(two.manifest(&run("r")).await.unwrap().revision, 1);
-        let revised = |seed| RunManifest { revision: 2, seed, ..testing::manifest("r") };
-        let (first, second) = tokio::join!(async { one.revise_run(&revised(10)).await.unwrap() }, async {
-            two.revise_run(&revised(20)).await.unwrap()
-        });
-        assert_ne!(first, second);
-        let seed = if first { 10 } else { 20 };
-        for sink in [&one, &two, &shared.sink()] {
-            let newest = sink.manifest(&run("r")).await.unwrap();
-            assert_eq!((newest.revision, newest.seed), (2, seed));
-            let listed = sink.runs().await.unwrap().remove(0).manifest.unwrap();
-            assert_eq!(listed.revision, 2, "what was read once is in the list");
-        }
-        let missing = RunManifest { revision: 2, ..testing::manifest("none") };
-        assert_eq!(code(one.revise_run(&missing).await.unwrap_err()), ErrorCode::NotFound);
-        one.remove_run(&run("r")).await.unwrap();
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    assert_eq!(two.manifest(&run("r")).await.unwrap().revision, 1);
+    let revised = |seed| RunManifest { revision: 2, seed, ..testing::manifest("r") };
+    let (first, second) = tokio::join!(async { one.revise_run(&revised(10)).await.unwrap() }, async {
+        two.revise_run(&revised(20)).await.unwrap()
+    });
+    assert_ne!(first, second);
+    let seed = if first { 10 } else { 20 };
+    for sink in [&one, &two, &shared.sink()] {
+        let newest = sink.manifest(&run("r")).await.unwrap();
+        assert_eq!((newest.revision, newest.seed), (2, seed));
+        let listed = sink.runs().await.unwrap().remove(0).manifest.unwrap();
+        assert_eq!(listed.revision, 2, "what was read once is in the list");
     }
+    let missing = RunManifest { revision: 2, ..testing::manifest("none") };
+    assert_eq!(code(one.revise_run(&missing).await.unwrap_err()), ErrorCode::NotFound);
+    one.remove_run(&run("r")).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_place_of_records_has_one_identity_whoever_gives_it() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        assert_eq!(one.identity().await.unwrap(), None);
-        let (first, second) = tokio::join!(one.identify(), two.identify());
-        assert_eq!(first.unwrap(), second.unwrap());
-        assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
-    }
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    assert_eq!(one.identity().await.unwrap(), None);
+    let (first, second) = tokio::join!(one.identify(), two.identify());
+    assert_eq!(first.unwrap(), second.unwrap());
+    assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
 }
 
 /// What a caller over the wire gets.
@@ -183,72 +137,59 @@ fn code(error: SinkError) -> ErrorCode {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_who_make_a_run_one_does() {
-    for shared in Shared::all() {
-        let calls = (0..16).map(|seed| {
-            let sink = shared.sink();
-            let manifest = RunManifest { seed, ..testing::manifest("contested") };
-            tokio::spawn(async move { sink.create_run(&manifest).await.map(|_| seed) })
-        });
-        let results = futures::future::join_all(calls).await.into_iter().map(Result::unwrap);
-        let (mut made, mut refused) = (Vec::new(), 0);
-        for result in results {
-            match result {
-                Ok(seed) => made.push(seed),
-                Err(SinkError::Exists { .. }) => refused += 1,
-                Err(error) => panic!("{error}"),
-            }
+    let shared = Shared::new();
+    let calls = (0..16).map(|seed| {
+        let sink = shared.sink();
+        let manifest = RunManifest { seed, ..testing::manifest("contested") };
+        tokio::spawn(async move { sink.create_run(&manifest).await.map(|_| seed) })
+    });
+    let results = futures::future::join_all(calls).await.into_iter().map(Result::unwrap);
+    let (mut made, mut refused) = (Vec::new(), 0);
+    for result in results {
+        match result {
+            Ok(seed) => made.push(seed),
+            Err(SinkError::Exists { .. }) => refused += 1,
+            Err(error) => panic!("{error}"),
         }
-        assert_eq!((made.len(), refused), (1, 15));
-        assert_eq!(shared.sink().manifest(&run("contested")).await.unwrap().seed, made[0]);
     }
+    assert_eq!((made.len(), refused), (1, 15));
+    assert_eq!(shared.sink().manifest(&run("contested")).await.unwrap().seed, made[0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn coordinators_write_one_log_together() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        one.create_run(&testing::manifest("r")).await.unwrap();
-        let (mine, other) = (WriterId::random(), WriterId::random());
-        one.refresh(&run("r")).await.unwrap();
-        let mut tail = one.tail(&run("r"), None, Some(mine)).unwrap();
-        futures::future::join(write(&one, "r", mine, 0..20), write(&two, "r", other, 20..40)).await;
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    let (mine, other) = (WriterId::random(), WriterId::random());
+    let mut tail = one.tail(&run("r"), None, Some(mine)).unwrap();
+    futures::future::join(write(&one, "r", mine, 0..20), write(&two, "r", other, 20..40)).await;
 
-        one.refresh(&run("r")).await.unwrap();
-        assert_eq!(poll(&mut tail), (20..40).collect::<Vec<_>>(), "those of the others");
-        assert_eq!(one.refresh(&run("r")).await.unwrap(), 0, "nothing is fetched twice");
-        two.refresh(&run("r")).await.unwrap();
-        let third = shared.sink();
-        third.refresh(&run("r")).await.unwrap();
-        for sink in [&one, &two, &third] {
-            let dir = sink.run_dir(&run("r")).unwrap();
-            assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
-            let report = verify(&dir.log(), None, Some(40)).unwrap();
-            assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
-            assert_eq!(
-                WinnerIndex::build(&dir.log(), None, 0, |damage| panic!("{damage}")).unwrap().len(),
-                40
-            );
-        }
-        write(&two, "r", WriterId::random(), 40..45).await;
-        one.refresh(&run("r")).await.unwrap();
-        assert_eq!(poll(&mut tail), (40..45).collect::<Vec<_>>());
-        let taken = third.open_log(&run("r"), of(other), CommitPolicy::DISK).await.unwrap_err();
-        assert!(matches!(taken, SinkError::Log(LogError::Taken { .. })));
+    assert_eq!(poll(&mut tail), (20..40).collect::<Vec<_>>(), "those of the others");
+    let third = shared.sink();
+    for sink in [&one, &two, &third] {
+        let dir = sink.run_dir(&run("r")).unwrap();
+        assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
+        let report = verify(&dir.log(), None, Some(40)).unwrap();
+        assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
+        assert_eq!(WinnerIndex::build(&dir.log(), None, 0, |damage| panic!("{damage}")).unwrap().len(), 40);
     }
+    write(&two, "r", WriterId::random(), 40..45).await;
+    assert_eq!(poll(&mut tail), (40..45).collect::<Vec<_>>());
+    let taken = third.open_log(&run("r"), of(other)).await.unwrap_err();
+    assert!(matches!(taken, SinkError::Log(LogError::Taken { .. })));
 }
 
 #[tokio::test]
 async fn a_log_that_was_opened_for_nothing_is_empty() {
-    for shared in Shared::all() {
-        let sink = shared.sink();
-        sink.create_run(&testing::manifest("r")).await.unwrap();
-        write(&sink, "r", WriterId::random(), 0..0).await;
-        let log = sink.run_dir(&run("r")).unwrap().log();
-        assert_eq!(std::fs::read_dir(log).unwrap().count(), 0);
-        assert_eq!(shared.sink().refresh(&run("r")).await.unwrap(), 0);
-        let missing = sink.open_log(&run("none"), of(WriterId::random()), CommitPolicy::DISK).await;
-        assert_eq!(code(missing.unwrap_err()), ErrorCode::NotFound);
-    }
+    let shared = Shared::new();
+    let sink = shared.sink();
+    sink.create_run(&testing::manifest("r")).await.unwrap();
+    write(&sink, "r", WriterId::random(), 0..0).await;
+    let log = sink.run_dir(&run("r")).unwrap().log();
+    assert_eq!(std::fs::read_dir(log).unwrap().count(), 0);
+    let missing = sink.open_log(&run("none"), of(WriterId::random())).await;
+    assert_eq!(code(missing.unwrap_err()), ErrorCode::NotFound);
 }
 
 /// The newest state of a run, for somebody who knows this revision.
@@ -258,167 +199,124 @@ async fn state(sink: &Arc<dyn Sink>, name: &str, known: u32) -> Option<(u32, Val
 
 #[tokio::test]
 async fn a_state_is_the_newest_of_its_revisions_each_of_which_one_writes() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        one.create_run(&testing::manifest("r")).await.unwrap();
-        assert_eq!(state(&two, "r", 0).await, None);
-        for revision in 1..=30 {
-            let (r, content) = (run("r"), |by: &str| json!({ "phase": format!("{revision} by {by}") }));
-            let (ones, twos) = (content("one"), content("two"));
-            let (first, second) =
-                tokio::join!(one.revise_state(&r, revision, &ones), two.revise_state(&r, revision, &twos));
-            let (first, second) = (first.unwrap(), second.unwrap());
-            assert!(first != second, "one of two writes revision {revision}");
-            let newest = Some((revision, if first { ones } else { twos }));
-            for known in 0..=revision {
-                assert_eq!(state(&two, "r", known).await, newest, "for who knows {known}");
-            }
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    assert_eq!(state(&two, "r", 0).await, None);
+    for revision in 1..=30 {
+        let (r, content) = (run("r"), |by: &str| json!({ "phase": format!("{revision} by {by}") }));
+        let (ones, twos) = (content("one"), content("two"));
+        let (first, second) =
+            tokio::join!(one.revise_state(&r, revision, &ones), two.revise_state(&r, revision, &twos));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        assert!(first != second, "one of two writes revision {revision}");
+        let newest = Some((revision, if first { ones } else { twos }));
+        for known in 0..=revision {
+            assert_eq!(state(&two, "r", known).await, newest, "for who knows {known}");
         }
-        // A run of the same name begins from the first one, also for who knows of later ones.
-        one.remove_run(&run("r")).await.unwrap();
-        assert_eq!(state(&two, "r", 30).await, None);
-        assert!(matches!(one.revise_state(&run("r"), 31, &1).await, Err(SinkError::NoRun { .. })));
-        one.create_run(&testing::manifest("r")).await.unwrap();
-        one.revise_state(&run("r"), 1, &json!("anew")).await.unwrap();
-        assert_eq!(state(&two, "r", 30).await, Some((1, json!("anew"))));
-        let document = two.state_of(&run("r")).unwrap();
-        let other_shape = two.newest_json::<Vec<u8>>(&document, 0).await.unwrap_err().to_string();
-        assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
-        for bad in ["../x", "a/b", ""] {
-            assert_eq!(code(one.state_of(&run(bad)).unwrap_err()), ErrorCode::Invalid);
-        }
+    }
+    // A run of the same name begins from the first one, also for who knows of later ones.
+    one.remove_run(&run("r")).await.unwrap();
+    assert_eq!(state(&two, "r", 30).await, None);
+    assert!(matches!(one.revise_state(&run("r"), 31, &1).await, Err(SinkError::NoRun { .. })));
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    one.revise_state(&run("r"), 1, &json!("anew")).await.unwrap();
+    assert_eq!(state(&two, "r", 30).await, Some((1, json!("anew"))));
+    let document = two.state_of(&run("r")).unwrap();
+    let other_shape = two.newest_json::<Vec<u8>>(&document, 0).await.unwrap_err().to_string();
+    assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
+    for bad in ["../x", "a/b", ""] {
+        assert_eq!(code(one.state_of(&run(bad)).unwrap_err()), ErrorCode::Invalid);
     }
 }
 
 #[tokio::test]
 async fn packs_are_what_was_written_last() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        let hash = "0123456789abcdef".repeat(4);
-        assert_eq!(two.pack(&hash).await.unwrap(), None);
-        one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
-        one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
-        for _ in 0..2 {
-            assert_eq!(two.pack(&hash).await.unwrap().as_deref(), Some(b"sealed".as_slice()));
-        }
-        for bad in ["../../etc/passwd", "", "ab"] {
-            assert!(matches!(one.pack(bad).await, Err(SinkError::PackHash(_))), "{bad}");
-        }
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    let hash = "0123456789abcdef".repeat(4);
+    assert_eq!(two.pack(&hash).await.unwrap(), None);
+    one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
+    one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(two.pack(&hash).await.unwrap().as_deref(), Some(b"sealed".as_slice()));
+    }
+    for bad in ["../../etc/passwd", "", "ab"] {
+        assert!(matches!(one.pack(bad).await, Err(SinkError::PackHash(_))), "{bad}");
     }
 }
 
 #[tokio::test]
 async fn a_check_leaves_nothing_behind() {
-    for shared in Shared::all() {
-        let sink = shared.sink();
-        let report = sink.check().await.unwrap();
-        assert!(report.free_bytes > 0 && report.place == sink.to_string(), "{report:?}");
-        let folder = sink.run_dir(&run("r")).unwrap();
-        let data = folder.path().ancestors().nth(2).unwrap();
-        assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
-        if let TestSink::Memory(store) = &shared.store {
-            assert_eq!(store.list_with_delimiter(None).await.unwrap().common_prefixes.len(), 0);
-        }
-    }
+    let shared = Shared::new();
+    let sink = shared.sink();
+    let report = sink.check().await.unwrap();
+    assert!(report.free_bytes > 0 && report.place == sink.to_string(), "{report:?}");
+    let folder = sink.run_dir(&run("r")).unwrap();
+    let data = folder.path().ancestors().nth(2).unwrap();
+    assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(sink.folder()).unwrap().count(), 0);
     // A file stands where the folder should be.
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = sink::folder(file.path()).check().await.unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_the_store_is_away_records_are_refused_and_come_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let share = folder.path().join("share");
-    let url = format!("file://{}", share.display());
-    let sink = sink::objects(&url, folder.path().join("mirror")).unwrap();
-    sink.create_run(&testing::manifest("r")).await.unwrap();
-    let log = sink.open_log(&run("r"), of(WriterId::random()), CommitPolicy::DISK).await.unwrap();
-    log.queue.commit_batch(vec![record(0)]).await.unwrap();
-    // A file stands where the folder of the log was.
-    let objects = share.join("runs/r/log");
-    std::fs::rename(&objects, folder.path().join("aside")).unwrap();
-    std::fs::write(&objects, "in the way").unwrap();
-    for ticket in 1..3 {
-        let error = log.queue.commit_batch(vec![record(ticket)]).await.unwrap_err();
-        assert!(error.is_transient() && !error.is_disk_full(), "{error}");
-    }
-    std::fs::remove_file(&objects).unwrap();
-    std::fs::rename(folder.path().join("aside"), &objects).unwrap();
-    for ticket in 1..3 {
-        log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
-    }
-    drop(log.queue);
-    tokio::task::spawn_blocking(|| log.thread.join()).await.unwrap();
-    let other = sink::objects(&url, folder.path().join("other mirror")).unwrap();
-    other.refresh(&run("r")).await.unwrap();
-    for sink in [&sink, &other] {
-        // The first one that was refused was kept and stored after all, and then came again.
-        assert_eq!(tickets(&sink.run_dir(&run("r")).unwrap()), [0, 1, 1, 2]);
-    }
-    let lock_holder = sink.open_log(&run("r"), of(WriterId::LOCK_HOLDER), CommitPolicy::DISK).await;
-    assert!(matches!(lock_holder, Err(SinkError::NoLock { .. })));
-}
-
 #[tokio::test]
 async fn what_was_asked_again_is_kept_in_order_for_all() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        one.create_run(&testing::manifest("a")).await.unwrap();
-        assert!(two.retries(&run("a")).await.unwrap().is_empty());
-        for (sink, name) in [(&one, "2"), (&two, "1")] {
-            sink.put_retry(&run("a"), name, Bytes::from(name.to_owned())).await.unwrap();
-        }
-        for sink in [&one, &two] {
-            assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
-        }
-        assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    one.create_run(&testing::manifest("a")).await.unwrap();
+    assert!(two.retries(&run("a")).await.unwrap().is_empty());
+    for (sink, name) in [(&one, "2"), (&two, "1")] {
+        sink.put_retry(&run("a"), name, Bytes::from(name.to_owned())).await.unwrap();
     }
+    for sink in [&one, &two] {
+        assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
+    }
+    assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
 }
 
 #[tokio::test]
 async fn a_generation_is_claimed_once_and_the_highest_is_known_to_all() {
-    for shared in Shared::all() {
-        let (one, two) = (shared.sink(), shared.sink());
-        let a = run("a");
-        assert!(matches!(one.claim_generation(&a, 1).await, Err(SinkError::NoRun { .. })));
-        assert_eq!(one.generation(&a).await.unwrap(), None);
-        one.create_run(&testing::manifest("a")).await.unwrap();
-        assert_eq!(two.generation(&a).await.unwrap(), None);
-        // The order of the names is that of the numbers, and nothing depends on it.
-        for generation in [9, 1_780_000_000_000, 10] {
-            let (first, second) =
-                tokio::join!(one.claim_generation(&a, generation), two.claim_generation(&a, generation));
-            assert!(first.unwrap() != second.unwrap(), "one of two claims {generation}");
-            assert!(!two.claim_generation(&a, generation).await.unwrap());
-        }
-        for sink in [&one, &two] {
-            assert_eq!(sink.generation(&a).await.unwrap(), Some(1_780_000_000_000));
-        }
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    let a = run("a");
+    assert!(matches!(one.claim_generation(&a, 1).await, Err(SinkError::NoRun { .. })));
+    assert_eq!(one.generation(&a).await.unwrap(), None);
+    one.create_run(&testing::manifest("a")).await.unwrap();
+    assert_eq!(two.generation(&a).await.unwrap(), None);
+    // The order of the names is that of the numbers, and nothing depends on it.
+    for generation in [9, 1_780_000_000_000, 10] {
+        let (first, second) =
+            tokio::join!(one.claim_generation(&a, generation), two.claim_generation(&a, generation));
+        assert!(first.unwrap() != second.unwrap(), "one of two claims {generation}");
+        assert!(!two.claim_generation(&a, generation).await.unwrap());
+    }
+    for sink in [&one, &two] {
+        assert_eq!(sink.generation(&a).await.unwrap(), Some(1_780_000_000_000));
     }
 }
 
 #[tokio::test]
 async fn what_was_noted_stays_in_its_order_wherever_it_is_kept() {
-    for shared in Shared::all() {
-        let sink = shared.sink();
-        let run = RunId::new("a");
-        let entry = |second: i64, what: &str| HistoryEntry {
-            at: jiff::Timestamp::from_second(second).unwrap(),
-            who: "alice".to_owned(),
-            what: what.to_owned(),
-        };
-        assert!(sink.append_history(&run, &entry(1, "submitted")).await.is_err(), "no such run");
-        sink.create_run(&testing::manifest("a")).await.unwrap();
-        assert_eq!(sink.history(&run).await.unwrap(), []);
-        let entries =
-            [entry(1, "submitted"), entry(2, "paused"), entry(2, "cancelled"), entry(10, "resumed")];
-        for entry in [&entries[3], &entries[0], &entries[1], &entries[2]] {
-            sink.append_history(&run, entry).await.unwrap();
-        }
-        let mut found = sink.history(&run).await.unwrap();
-        assert_eq!((&found[0], &found[3]), (&entries[0], &entries[3]));
-        found.retain(|entry| entry.at == entries[1].at);
-        assert_eq!(found.len(), 2, "two of the same moment are both there");
+    let shared = Shared::new();
+    let sink = shared.sink();
+    let run = RunId::new("a");
+    let entry = |second: i64, what: &str| HistoryEntry {
+        at: jiff::Timestamp::from_second(second).unwrap(),
+        who: "alice".to_owned(),
+        what: what.to_owned(),
+    };
+    assert!(sink.append_history(&run, &entry(1, "submitted")).await.is_err(), "no such run");
+    sink.create_run(&testing::manifest("a")).await.unwrap();
+    assert_eq!(sink.history(&run).await.unwrap(), []);
+    let entries = [entry(1, "submitted"), entry(2, "paused"), entry(2, "cancelled"), entry(10, "resumed")];
+    for entry in [&entries[3], &entries[0], &entries[1], &entries[2]] {
+        sink.append_history(&run, entry).await.unwrap();
     }
+    let mut found = sink.history(&run).await.unwrap();
+    assert_eq!((&found[0], &found[3]), (&entries[0], &entries[3]));
+    found.retain(|entry| entry.at == entries[1].at);
+    assert_eq!(found.len(), 2, "two of the same moment are both there");
 }

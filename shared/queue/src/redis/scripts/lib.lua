@@ -10,8 +10,8 @@
 --                          nothing else: owner = worker, idle time = age of the lease, delivery count = attempt.
 -- kgf:{RUN}:free:MODEL     sorted set of the pending units that were given back, by id
 -- kgf:{RUN}:attempts       hash: unit -> attempts so far, for units that were given back
--- kgf:{RUN}:deaths         hash: unit -> one JSON object a line; a unit with deaths is a suspect, or dead
--- kgf:{RUN}:accused        hash: unit -> model, for the same units
+-- kgf:{RUN}:deaths         hash: unit -> one JSON object a line; a unit with more than FREE_DEATHS is a suspect, or dead
+-- kgf:{RUN}:accused        hash: unit -> model, for suspects and dead letters
 -- kgf:{RUN}:suspects       sorted set of the suspects, by id
 -- kgf:{RUN}:waiting:MODEL  sorted set of the pending suspects, by number of deaths; members are ids of 16 digits,
 --                          so that equal ones are in the order of ids
@@ -20,6 +20,9 @@
 -- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the winner
 -- kgf:{RUN}:cells          set of the names of those hashes
 local prefix = string.match(KEYS[1], '^.-}:')
+
+-- Deaths of workers that say nothing about a unit, as in unit.rs.
+local FREE_DEATHS = 1
 
 -- Lua prints large numbers as 1.7e+15; Redis wants all digits.
 local function digits(number) return string.format('%.0f', number) end
@@ -99,7 +102,7 @@ end
 -- Makes a unit pending.
 local function queue_up(model, unit)
   local deaths = deaths_of(unit)
-  if deaths == 0 then
+  if deaths <= FREE_DEATHS then
     redis.call('ZADD', prefix .. 'free:' .. model, unit, unit)
   else
     redis.call('ZADD', prefix .. 'waiting:' .. model, deaths, string.format('%016.0f', tonumber(unit)))
@@ -113,26 +116,31 @@ local function give_back(model, unit, attempt, worker)
   queue_up(model, unit)
 end
 
--- Ends a lease by the death of its worker. Returns 0 if the unit is a suspect now, 1 if it was one and has another
--- strike, 2 if it is dead.
+-- Ends a lease by the death of its worker. Returns 0 if that was the first death with the unit, which is free, 1 if it is a
+-- suspect now, 2 if it was one and has another strike, 3 if it is dead.
 local function take_over(model, unit, attempt, worker, cause)
   end_lease(model, unit, worker)
   redis.call('HSET', prefix .. 'attempts', unit, digits(tonumber(attempt)))
   local line = cjson.encode({worker = worker, attempt = tonumber(attempt), cause = cause, at_ms = now_ms()})
-  -- The first death makes it a suspect, and is no strike.
-  local strikes, lines = deaths_of(unit)
+  local before, lines = deaths_of(unit)
   redis.call('HSET', prefix .. 'deaths', unit, lines and (lines .. '\n' .. line) or line)
+  if before < FREE_DEATHS then
+    queue_up(model, unit)
+    return 0
+  end
+  -- The death that makes it a suspect is no strike.
+  local strikes = before - FREE_DEATHS
   redis.call('HSET', prefix .. 'accused', unit, model)
   if strikes >= tonumber(of_run('max_strikes')) then
     redis.call('ZREM', prefix .. 'suspects', unit)
     redis.call('ZADD', prefix .. 'dead', unit, unit)
     redis.call('HINCRBY', counts(model), 'dead', 1)
     add_backlog(model, unit, -1)
-    return 2
+    return 3
   end
   redis.call('ZADD', prefix .. 'suspects', unit, unit)
   queue_up(model, unit)
-  return strikes == 0 and 0 or 1
+  return strikes == 0 and 1 or 2
 end
 
 -- Removes everything of the run.

@@ -1,6 +1,9 @@
 -- ARGV: generation, worker or nothing, most leases per model, cause. Returns 1 if more are left, then model, unit and
 -- what became of it (see `take_over`) for each. XAUTOCLAIM would find the same entries, but does not say whose they
 -- were, and a death names its worker.
+-- A server without memory lets scripts go on that have deleted something, so that leases would be taken over which nobody could
+-- renew. This write is refused there, and with it all that follows.
+redis.call('HSET', KEYS[1], 'state', of_run('state'))
 local worker, most, cause = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local reply = {0}
 for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do

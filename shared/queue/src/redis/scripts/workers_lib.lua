@@ -46,4 +46,12 @@ for _ = 1, redis.call('ZCARD', KEYS[1]) do
   redis.call('HSET', KEYS[3], worker, digits(now))
 end
 
-for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', digits(now))) do remove(worker) end
+-- Where nothing can be written, nobody can renew its registration, and none ends.
+local function is_writable(worker)
+  return type(redis.pcall('ZADD', KEYS[1], 'XX', redis.call('ZSCORE', KEYS[1], worker), worker)) == 'number'
+end
+
+local silent = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', digits(now))
+if silent[1] and is_writable(silent[1]) then
+  for _, worker in ipairs(silent) do remove(worker) end
+end

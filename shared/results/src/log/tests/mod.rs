@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
-use super::writer::{FRAME_ENTRIES_MAX, SegmentFile, SyncError};
+use super::writer::{FRAME_ENTRIES_MAX, SegmentFile};
 use super::*;
 use crate::disk::DiskFile;
 use crate::testing;
@@ -243,9 +243,9 @@ impl SegmentFile for Disk {
         if fits.len() < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
+    fn sync(&mut self, end: SegmentEnd) -> io::Result<()> {
         if *self.fail_sync.lock().unwrap() {
-            Err(SyncError::Lost(io::Error::other("lost page writes")))
+            Err(io::Error::other("lost page writes"))
         } else {
             self.file.sync(end)
         }
@@ -302,7 +302,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
 async fn what_the_queue_acknowledged_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, (room, _)) = on_disk(folder.path(), u64::MAX);
-    let (queue, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
+    let (queue, thread) = CommitQueue::start(writer).unwrap();
     let commit = |tickets: std::ops::Range<u64>| {
         let calls = tickets.map(|ticket| {
             let queue = queue.clone();
@@ -332,46 +332,6 @@ async fn what_the_queue_acknowledged_is_on_disk() {
     assert!(verify(folder.path(), None, None).unwrap().is_sound());
 }
 
-fn frozen(version: u32, kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/log-v{version}{kind}"))
-}
-
-/// What the frozen encrypted logs are encrypted with.
-fn frozen_cipher() -> LogCipher {
-    LogCipher::from_key(*b"a key that stands in these tests")
-}
-
-/// What the frozen logs hold: two segments, three groups, a failed record that a scored one supersedes.
-fn frozen_entries() -> Vec<LogEntry> {
-    vec![
-        testing::entry(1, "m", 0, false),
-        testing::entry(2, "m", 1, true),
-        testing::entry(3, "other model", 0, true),
-        testing::entry(4, "m", 0, true),
-    ]
-}
-
-#[test]
-fn the_frozen_logs_of_version_1_are_read_for_ever() {
-    let cipher = frozen_cipher();
-    for (kind, cipher) in [("", None), ("-encrypted", Some(&cipher))] {
-        let folder = frozen(1, kind);
-        let entries: Vec<LogEntry> = LogReader::open(&folder, cipher)
-            .unwrap()
-            .map(|item| match item.unwrap() {
-                LogItem::Entry { entry, .. } => *entry,
-                LogItem::Damage(damage) => panic!("{damage}"),
-            })
-            .collect();
-        assert_eq!(entries, frozen_entries());
-        let report = verify(&folder, cipher, Some(3)).unwrap();
-        assert_eq!(
-            (report.segments, report.dialogues, report.superseded, report.missing()),
-            (2, 3, 1, Some(0))
-        );
-    }
-}
-
 #[test]
 fn one_flipped_bit_costs_no_more_than_the_records_of_a_frame() {
     let folder = tempfile::tempdir().unwrap();
@@ -390,26 +350,6 @@ fn one_flipped_bit_costs_no_more_than_the_records_of_a_frame() {
             "{lost} records are lost by the bit at {at}"
         );
         fs::write(path(folder.path(), 1), whole).unwrap();
-    }
-}
-
-#[test]
-#[ignore = "writes testdata; run by hand once for a new format version, never for an old one"]
-fn freeze_the_logs() {
-    for (kind, cipher) in [("", None), ("-encrypted", Some(frozen_cipher()))] {
-        let folder = frozen(envelope::FORMAT_VERSION, kind);
-        if folder.exists() {
-            continue; // Frozen.
-        }
-        fs::create_dir_all(&folder).unwrap();
-        let options =
-            LogOptions { segment_bytes: 800, frame_bytes: 1 << 20, cipher, ..LogOptions::default() };
-        let (mut writer, _) = LogWriter::open(&folder, options).unwrap();
-        let entries = frozen_entries();
-        for group in [&entries[..2], &entries[2..3], &entries[3..]] {
-            group.iter().for_each(|entry| writer.append(entry).unwrap());
-            writer.commit().unwrap();
-        }
     }
 }
 

@@ -144,54 +144,11 @@ fn a_segment_that_was_renamed_for_another_writer_does_not_open() {
     assert_eq!((report.entries, report.losses), (1, 2));
 }
 
-/// A store that is away for some syncs, and keeps what it was given.
-struct Remote {
-    away: Arc<AtomicU64>,
-    file: DiskFile,
-}
-
-impl SegmentFile for Remote {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        SegmentFile::write_all(&mut self.file, bytes)
-    }
-
-    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
-        match self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |syncs| syncs.checked_sub(1)) {
-            Ok(_) => Err(SyncError::Again(io::Error::other("the store is away"))),
-            Err(_) => self.file.sync(end),
-        }
-    }
-
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.file.truncate(length)
-    }
-}
-
-#[test]
-fn a_group_that_could_not_be_stored_is_stored_before_the_next() {
-    let folder = tempfile::tempdir().unwrap();
-    let away = Arc::new(AtomicU64::new(2));
-    let store = Arc::clone(&away);
-    let open = move |path: &Path, _, _| Ok(Remote { away: store.clone(), file: DiskFile::create(path)? });
-    let each_its_segment = LogOptions { segment_bytes: 0, ..options(3, None) };
-    let (mut writer, _) = LogWriter::open_with(folder.path(), each_its_segment, Box::new(open)).unwrap();
-    let mut commit = |ticket: u64| {
-        writer.append(&testing::entry(ticket, "m", ticket as u32, true)).and_then(|()| writer.commit())
-    };
-    assert!(matches!(commit(0), Err(LogError::Unavailable { .. })));
-    assert!(matches!(commit(1), Err(LogError::Unavailable { .. })), "tried again first, without success");
-    assert_eq!(commit(2).unwrap(), 1);
-    assert_eq!(commit(3).unwrap(), 1);
-    // The second group was never written: its caller was told to come again.
-    assert_eq!(read(folder.path()), (vec![0, 2, 3], vec![]));
-    assert_eq!(SegmentId::list(folder.path()).unwrap().len(), 3, "no number is left out");
-}
-
 #[tokio::test]
 async fn a_batch_is_acknowledged_once_and_refused_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, _) = LogWriter::open(folder.path(), options(3, None)).unwrap();
-    let (queue, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
+    let (queue, thread) = CommitQueue::start(writer).unwrap();
     let json =
         |ticket| serde_json::to_string(&testing::entry(ticket, "m", ticket as u32, true).record).unwrap();
     queue.commit_batch((0..5).map(|ticket| (ticket, json(ticket).into())).collect()).await.unwrap();
@@ -199,7 +156,7 @@ async fn a_batch_is_acknowledged_once_and_refused_whole() {
     let broken = vec![(5, json(5).into()), (6, format!("{}\n", json(6)).into())];
     let refused = queue.commit_batch(broken).await.unwrap_err();
     assert!(matches!(&refused, CommitError::Log(error) if matches!(**error, LogError::NotALine { .. })));
-    assert!(!refused.is_transient());
+    assert!(!refused.is_disk_full());
     queue.commit(testing::entry(7, "m", 7, true)).await.unwrap();
     drop(queue);
     tokio::task::spawn_blocking(|| thread.join()).await.unwrap();

@@ -125,8 +125,7 @@ pub enum Unfillable {
     #[error(
         "the knowledge graph gives {filled} of {wanted} questions: {draws} draws in a row found no further entity \
          (passed over: {passed_over}). Ask for fewer questions, or add what is missing to the graph or its mapping: \
-         docs/kghalubench.md says what each key of a mapping is for, and `kgfleet halu fetch` reads texts and statistics of \
-         Wikidata's entities"
+         docs/kghalubench.md says what each key of a mapping is for"
     )]
     TooPoor {
         /// Questions that were found.

@@ -1,14 +1,13 @@
 //! Which questions are asked about a knowledge graph, and how they are worded.
 //!
 //! [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF, [`endpoint`] from a SPARQL endpoint,
-//! [`fetched`] makes one of what Wikimedia answers, [`assessment`] draws questions, [`question`] words them, [`exercise`] makes a task of them.
+//! [`assessment`] draws questions, [`question`] words them, [`exercise`] makes a task of them.
 
 pub mod assessment;
 mod date;
 pub mod dump;
 pub mod endpoint;
 pub mod exercise;
-pub mod fetched;
 pub mod frequency;
 pub mod graph;
 pub mod mapping;

@@ -105,7 +105,31 @@ pub fn context(entity: &Entity) -> String {
     }
 }
 
+/// Words from which on a description tells an entity from others: below it says little more than what kind of thing it is, such as
+/// `Austrian composer`, and answers about many others are as near to it.
+pub const TELLING_WORDS_MIN: usize = 12;
+
 impl Question {
+    /// Whether its description is too short to tell its entity from others.
+    pub fn is_hard_to_tell(&self) -> bool {
+        self.description.split_whitespace().nth(TELLING_WORDS_MIN - 1).is_none()
+    }
+
+    /// Says so of some questions; `None` if it is true of none.
+    pub fn hard_to_tell<'q>(questions: impl IntoIterator<Item = &'q Self>) -> Option<String> {
+        let (mut all, mut hard) = (0_u64, 0_u64);
+        for question in questions {
+            all += 1;
+            hard += u64::from(question.is_hard_to_tell());
+        }
+        (hard > 0).then(|| {
+            format!(
+                "{hard} of {all} questions have a description of fewer than {TELLING_WORDS_MIN} words, too short to tell their \
+                 entity from others: of these, outcomes `other entity` and Halu_BOK say little."
+            )
+        })
+    }
+
     /// The verb of sentences about the entity: past of a human who died, whose years the context shows.
     pub fn verb(&self) -> &'static str {
         let years = self.context.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));

@@ -1,12 +1,11 @@
 //! Which numbers come out of the verdicts.
 //!
 //! [`token_set`] is the part of the entity similarity that needs no model. [`difficulty`] says how hard a question is under
-//! given [`weights`], [`calibration`] learns them, [`metrics`] counts verdicts, [`people`] what people would have said instead.
+//! given [`weights`], [`calibration`] learns them, [`metrics`] counts verdicts.
 
 pub mod calibration;
 pub mod difficulty;
 pub mod metrics;
-pub mod people;
 pub mod rank;
 pub mod token_set;
 pub mod weights;

@@ -3,12 +3,12 @@
 use present::figure::PALETTE;
 use present::figure::bars::{Row, Stand, bars};
 use present::figure::scale::{Scale, short, ticks};
-use present::figure::svg::{Anchor, Svg};
+use present::figure::svg::{Anchor, Breadth, Svg};
 use present::figure::text::fitted;
 
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::numbers::metrics::Filter;
-use crate::kinds::kghalubench::show::study::{ModelStudy, Study, frequency_words};
+use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, frequency_words};
 
 /// Number of models in the bar chart of weighted accuracies, the best ones.
 pub const TOP_MODELS: usize = 10;
@@ -20,7 +20,7 @@ const BINS: usize = 10;
 const BIN_MIN: usize = 5;
 
 /// Weighted accuracy of the best models.
-pub fn weighted(study: &Study) -> Svg {
+pub fn weighted(study: &Study, breadth: Breadth) -> Svg {
     let mut models: Vec<&ModelStudy> = study.placed().into_iter().map(|(model, _)| model).collect();
     let value = |model: &ModelStudy| model.metrics.weighted_accuracy();
     models.truncate(TOP_MODELS);
@@ -33,15 +33,19 @@ pub fn weighted(study: &Study) -> Svg {
         }
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
+    let best_by = match study.ordered_by {
+        OrderedBy::Wa => "weighted accuracy",
+        OrderedBy::Accuracy => "accuracy, as the weights do not know the graph",
+    };
     let note = format!(
-        "the best models, under weights {}; line: standard deviation over assessments",
+        "the best models by {best_by}; under weights {}; line: standard deviation over assessments",
         study.weights
     );
-    bars("Weighted accuracy", &["Wa"], &rows, Stand::Beside, &note)
+    bars(("Weighted accuracy", breadth), &["Wa"], &rows, Stand::Beside, &note)
 }
 
 /// Both rates of hallucination, ordered by the size of the model.
-pub fn hallucinations(study: &Study) -> Svg {
+pub fn hallucinations(study: &Study, breadth: Breadth) -> Svg {
     let mut models: Vec<&ModelStudy> = study.models.iter().collect();
     let size = |model: &ModelStudy| model.size.unwrap_or(f64::INFINITY);
     models.sort_by(|a, b| size(a).total_cmp(&size(b)));
@@ -52,35 +56,47 @@ pub fn hallucinations(study: &Study) -> Svg {
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
     let note = "smaller models first, those of unknown size last";
-    bars("Hallucinations", &["Halu_BOK: other entity", "Halu_DOK: wrong facts"], &rows, Stand::Beside, note)
+    bars(
+        ("Hallucinations", breadth),
+        &["Halu_BOK: other entity", "Halu_DOK: wrong facts"],
+        &rows,
+        Stand::Beside,
+        note,
+    )
 }
 
 /// Outcomes of answers.
-pub fn fates(study: &Study) -> Svg {
+pub fn fates(study: &Study, breadth: Breadth) -> Svg {
     let rows = of_models(study, |model| {
         let counts = &model.metrics.counts;
         shares(&[counts.aligned, counts.hallucinated, counts.abstained], counts.scored)
     });
-    bars("Answers", &["aligned", "other entity", "abstained"], &rows, Stand::Stacked, "of scored questions")
+    bars(
+        ("Answers", breadth),
+        &["aligned", "other entity", "abstained"],
+        &rows,
+        Stand::Stacked,
+        "of scored questions",
+    )
 }
 
 /// Number of wrong facts in answers about the entity.
-pub fn wrong_facts(study: &Study) -> Svg {
+pub fn wrong_facts(study: &Study, breadth: Breadth) -> Svg {
     let rows = of_models(study, |model| {
         let counts = &model.metrics.counts;
         shares(&counts.by_wrong_facts, counts.aligned)
     });
     let names = ["0 wrong facts", "1", "2", "3"];
-    bars("Wrong facts", &names, &rows, Stand::Stacked, "of answers about the entity")
+    bars(("Wrong facts", breadth), &names, &rows, Stand::Stacked, "of answers about the entity")
 }
 
 /// Which filter decided about facts.
-pub fn filters(study: &Study) -> Svg {
+pub fn filters(study: &Study, breadth: Breadth) -> Svg {
     let rows = of_models(study, |model| {
         Filter::ALL.into_iter().map(|filter| model.metrics.counts.decided(filter)).collect()
     });
     bars(
-        "Deciding stages",
+        ("Deciding stages", breadth),
         &Filter::ALL.map(Filter::stage),
         &rows,
         Stand::Stacked,
@@ -89,7 +105,7 @@ pub fn filters(study: &Study) -> Svg {
 }
 
 /// The types of the questions' entities, by frequency in the graph.
-pub fn types(study: &Study) -> Svg {
+pub fn types(study: &Study, breadth: Breadth) -> Svg {
     let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
     let questions: u64 = study.types.iter().map(|of_type| of_type.questions).sum();
     let row = |of_type: &crate::kinds::kghalubench::show::study::TypeStudy| {
@@ -97,18 +113,31 @@ pub fn types(study: &Study) -> Svg {
         of_values(&of_type.name, groups.map(|group| (group == of_type.frequency).then_some(share)).to_vec())
     };
     let rows: Vec<Row> = study.types.iter().map(row).collect();
-    bars("Types of entities", &groups.map(frequency_words), &rows, Stand::Stacked, "share of the questions")
+    bars(
+        ("Types of entities", breadth),
+        &groups.map(frequency_words),
+        &rows,
+        Stand::Stacked,
+        "share of the questions",
+    )
 }
 
 /// Mean points of questions against their estimated difficulty, a line for each model.
-pub fn difficulty(study: &Study) -> Svg {
-    const WIDTH: f64 = 900.0;
-    const HEIGHT: f64 = 520.0;
+pub fn difficulty(study: &Study, breadth: Breadth) -> Svg {
     const LEFT: f64 = 60.0;
     const TOP: f64 = 44.0;
     const BOTTOM: f64 = 430.0;
-    let right = WIDTH - 190.0;
-    let mut svg = Svg::new(WIDTH, HEIGHT, "Difficulty and score");
+    const NAME_LINE: f64 = 16.0;
+    // Names stand beside the plot, or below it.
+    let (right, mut key) = match breadth {
+        Breadth::Wide => (breadth.width() - 190.0, (breadth.width() - 176.0, TOP)),
+        Breadth::Narrow => (breadth.width() - 16.0, (16.0, BOTTOM + 58.0)),
+    };
+    let below = match breadth {
+        Breadth::Wide => 44.0,
+        Breadth::Narrow => 52.0 + NAME_LINE * study.models.len() as f64,
+    };
+    let mut svg = Svg::new(breadth.width(), BOTTOM + below, "Difficulty and score");
     let (x, y) = (Scale::linear((0.0, 1.0), (LEFT, right)), Scale::linear((0.0, 1.0), (BOTTOM, TOP)));
     for tick in ticks((0.0, 1.0)) {
         svg.line((LEFT, y.at(tick)), (right, y.at(tick)), "faint");
@@ -126,7 +155,6 @@ pub fn difficulty(study: &Study) -> Svg {
         "soft",
         "mean share of points",
     );
-    let mut line = TOP;
     for (number, model) in study.models.iter().enumerate() {
         let colour = PALETTE[number % PALETTE.len()];
         let means = binned(&model.points);
@@ -141,11 +169,11 @@ pub fn difficulty(study: &Study) -> Svg {
                 format!("{}: difficulty {hard:.2}, points {score:.3}, {questions} questions", model.model);
             svg.circle(*place, 4.0, Some(colour), &tip);
         }
-        if line < BOTTOM {
-            svg.circle((right + 14.0, line), 4.0, Some(colour), "");
-            let name = fitted(&model.model, 11.0, WIDTH - right - 32.0);
-            svg.text((right + 22.0, line + 4.0), Anchor::Start, 11.0, "", &name);
-            line += 16.0;
+        if key.1 < BOTTOM || breadth == Breadth::Narrow {
+            svg.circle(key, 4.0, Some(colour), "");
+            let name = fitted(&model.model, 11.0, breadth.width() - key.0 - 18.0);
+            svg.text((key.0 + 8.0, key.1 + 4.0), Anchor::Start, 11.0, "", &name);
+            key.1 += NAME_LINE;
         }
     }
     let correlation = match study.correlation {
@@ -203,7 +231,7 @@ mod tests {
         let study = Study::of(&found, &weights, &about);
         let numbers = Numbers { found, weights, about, study: study.clone() };
         for figure in SHOWING.figures {
-            let (name, text) = (figure.file, (figure.draw)(&numbers).document());
+            let (name, text) = (figure.file, (figure.draw)(&numbers, Breadth::Wide).document());
             let of_models = name != "types";
             assert!(text.contains("&lt;b&gt;weak") == of_models, "{name}");
             let weighs = ["weighted-accuracy", "difficulty"].contains(&name);
@@ -226,7 +254,8 @@ mod tests {
         let (weights, about) = (Weights::default(), ModelFacts::default());
         let study = Study::of(&found, &weights, &about);
         let numbers = Numbers { found, weights, about, study };
-        let mut drawn = SHOWING.figures.iter().map(|figure| (figure.draw)(&numbers).document());
+        let mut drawn =
+            SHOWING.figures.iter().map(|figure| (figure.draw)(&numbers, Breadth::Wide).document());
         assert!(drawn.any(|text| text.contains("There are no values.")));
     }
 }

@@ -8,17 +8,17 @@ pub mod about;
 pub mod agreement;
 pub mod figures;
 pub mod found;
-#[cfg(test)]
-mod halves;
 pub mod rates;
 pub mod read;
 pub mod scale;
 pub mod sheet;
 pub mod study;
 pub mod tables;
+#[cfg(test)]
+mod tests;
 mod verdicts;
 
-use present::figure::Svg;
+use present::figure::{Breadth, Svg};
 
 use self::about::ModelFacts;
 use self::found::PipelineNumbers;
@@ -26,7 +26,7 @@ use self::scale::CommonScale;
 use self::study::Study;
 use crate::kinds::kghalubench::numbers::Weights;
 use crate::reading::BenchmarkReader;
-use crate::showing::{Extras, Figure, Input, KindNumbers, Show, Showing, ShowingError, of_kind};
+use crate::showing::{Extras, Figure, Input, KindNumbers, PageRows, Show, Showing, ShowingError, of_kind};
 
 /// See the text of the module.
 pub(super) static SHOWING: Showing = Showing {
@@ -39,74 +39,86 @@ pub(super) static SHOWING: Showing = Showing {
             name: "halu",
             about: "KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model",
             is_folded: false,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| tables::main(&studies(numbers)),
         },
         Show {
             name: "halu-answers",
             about: "KGHaluBench: what answers are made of, and how many facts were wrong",
             is_folded: false,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| tables::distributions(&studies(numbers)),
         },
         Show {
             name: "halu-stages",
             about: "KGHaluBench: which stage decided how many facts, and how long judges took",
             is_folded: false,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| tables::stages(&studies(numbers)),
         },
         Show {
             name: "halu-rates",
             about: "KGHaluBench: every number of every model over its assessments, with that of all answers pooled",
             is_folded: true,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| rates::of_models(&studies(numbers)),
         },
         Show {
             name: "halu-groups",
             about: "KGHaluBench: means over models and over groups of models, with the mean of their deviations",
             is_folded: true,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| rates::of_groups(&studies(numbers)),
         },
         Show {
             name: "halu-intervals",
             about: "KGHaluBench: within what the numbers of every model lie",
             is_folded: true,
-            is_long: true,
+            on_page: PageRows::None,
             table: |numbers| rates::intervals(&studies(numbers)),
         },
         Show {
             name: "halu-times",
             about: "KGHaluBench: how long facts took, of all models and of each, by the stage that decided",
             is_folded: true,
-            is_long: true,
+            on_page: PageRows::None,
             table: |numbers| tables::times(&studies(numbers)),
         },
         Show {
             name: "halu-verdicts",
             about: "KGHaluBench: what became of every answer and of each of its facts, from which all other tables follow",
             is_folded: true,
-            is_long: true,
+            on_page: PageRows::Lowest("points"),
             table: |numbers| verdicts::table(&of_kind(numbers)),
         },
         Show {
             name: "halu-types",
             about: "KGHaluBench: the types of entities that questions are about",
             is_folded: true,
-            is_long: false,
+            on_page: PageRows::All,
             table: |numbers| tables::types(&studies(numbers)),
         },
     ],
     figures: &[
-        Figure { file: "weighted-accuracy", draw: |numbers| drawn(numbers, figures::weighted) },
-        Figure { file: "hallucinations", draw: |numbers| drawn(numbers, figures::hallucinations) },
-        Figure { file: "answers", draw: |numbers| drawn(numbers, figures::fates) },
-        Figure { file: "wrong-facts", draw: |numbers| drawn(numbers, figures::wrong_facts) },
-        Figure { file: "deciding-stages", draw: |numbers| drawn(numbers, figures::filters) },
-        Figure { file: "difficulty", draw: |numbers| drawn(numbers, figures::difficulty) },
-        Figure { file: "types", draw: |numbers| drawn(numbers, figures::types) },
+        Figure {
+            file: "weighted-accuracy",
+            draw: |numbers, breadth| drawn(numbers, breadth, figures::weighted),
+        },
+        Figure {
+            file: "hallucinations",
+            draw: |numbers, breadth| drawn(numbers, breadth, figures::hallucinations),
+        },
+        Figure { file: "answers", draw: |numbers, breadth| drawn(numbers, breadth, figures::fates) },
+        Figure {
+            file: "wrong-facts",
+            draw: |numbers, breadth| drawn(numbers, breadth, figures::wrong_facts),
+        },
+        Figure {
+            file: "deciding-stages",
+            draw: |numbers, breadth| drawn(numbers, breadth, figures::filters),
+        },
+        Figure { file: "difficulty", draw: |numbers, breadth| drawn(numbers, breadth, figures::difficulty) },
+        Figure { file: "types", draw: |numbers, breadth| drawn(numbers, breadth, figures::types) },
     ],
     inputs: &[WEIGHTS, ABOUT],
 };
@@ -157,6 +169,7 @@ fn studies<'n>(numbers: &[&'n KindNumbers]) -> Vec<&'n Study> {
     of_kind::<Numbers>(numbers).into_iter().map(|numbers| &numbers.study).collect()
 }
 
-fn drawn(numbers: &KindNumbers, draw: fn(&Study) -> Svg) -> Svg {
-    numbers.downcast_ref().map_or_else(|| Svg::new(0.0, 0.0, ""), |numbers: &Numbers| draw(&numbers.study))
+fn drawn(numbers: &KindNumbers, breadth: Breadth, draw: fn(&Study, Breadth) -> Svg) -> Svg {
+    let none = || Svg::new(0.0, 0.0, "");
+    numbers.downcast_ref().map_or_else(none, |numbers: &Numbers| draw(&numbers.study, breadth))
 }

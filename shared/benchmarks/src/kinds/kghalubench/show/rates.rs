@@ -6,10 +6,7 @@ use present::table::{Cell, Table};
 use stats::Interval;
 
 use crate::kinds::kghalubench::numbers::ModelMetrics;
-use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate, RateIntervals, Spread};
-use crate::kinds::kghalubench::numbers::people::{AnswerKind, PeopleSay, Seen, SeenNumber, seen};
-use crate::kinds::kghalubench::show::found::PipelineNumbers;
-use crate::kinds::kghalubench::show::sheet::{Item, PersonVerdict};
+use crate::kinds::kghalubench::numbers::metrics::{Counts, RateIntervals, Spread};
 use crate::kinds::kghalubench::show::study::{ModelStudy, Study};
 
 /// A number that is a mean over assessments.
@@ -18,8 +15,6 @@ struct Rate {
     over_assessments: fn(&ModelMetrics) -> Option<Spread>,
     /// Within what it would lie with other questions.
     interval: fn(&RateIntervals) -> Option<Interval>,
-    /// What it would be by people.
-    by_people: fn(&Seen<Option<SeenNumber>>) -> Option<SeenNumber>,
     /// The same of all answers together; `None` for what is only defined for an assessment.
     pooled: Option<fn(&Counts) -> Option<f64>>,
 }
@@ -29,35 +24,30 @@ const RATES: [Rate; 5] = [
         name: "accuracy",
         over_assessments: ModelMetrics::accuracy,
         interval: |of| of.accuracy,
-        by_people: |of| of.accuracy,
         pooled: Some(Counts::accuracy),
     },
     Rate {
         name: "Wa",
         over_assessments: ModelMetrics::weighted_accuracy,
         interval: |of| of.weighted_accuracy,
-        by_people: |of| of.weighted_accuracy,
         pooled: None,
     },
     Rate {
         name: "abstained",
         over_assessments: ModelMetrics::abstention,
         interval: |of| of.abstention,
-        by_people: |of| of.abstention,
         pooled: Some(Counts::abstention),
     },
     Rate {
         name: "Halu_BOK",
         over_assessments: ModelMetrics::breadth_hallucination,
         interval: |of| of.breadth_hallucination,
-        by_people: |of| of.breadth_hallucination,
         pooled: Some(Counts::breadth_hallucination),
     },
     Rate {
         name: "Halu_DOK",
         over_assessments: ModelMetrics::depth_hallucination,
         interval: |of| of.depth_hallucination,
-        by_people: |of| of.depth_hallucination,
         pooled: Some(Counts::depth_hallucination),
     },
 ];
@@ -124,63 +114,6 @@ pub fn intervals(studies: &[&Study]) -> Table {
     table
 }
 
-/// Every number of every model as judges decided, and as people would have, with what both the choice of questions and the size of
-/// the sheet leave open.
-pub fn by_people(study: &Study, found: &PipelineNumbers, said: &[(Item, PersonVerdict)]) -> Table {
-    let mut people = PeopleSay::default();
-    for (item, verdict) in said {
-        add(&mut people, item, *verdict);
-    }
-    let shares = people.shares();
-    let mut table = Table::default()
-        .left(["model", "number"])
-        .right(["judges %", "people %", "low %", "high %"])
-        .titled("Numbers of models by people");
-    for (model, of_model) in study.models.iter().zip(&found.models) {
-        let numbers = seen(of_model.answers.iter().map(|answer| &answer.fate), &model.metrics, &shares);
-        for rate in &RATES {
-            let judged = (rate.over_assessments)(&model.metrics);
-            let by_people = (rate.by_people)(&numbers);
-            let interval = by_people.and_then(|number| number.interval);
-            table.row([
-                Cell::from(model.model.as_str()),
-                Cell::from(rate.name),
-                percent(judged.map(|spread| spread.mean)),
-                percent(by_people.map(|number| number.mean)),
-                percent(interval.map(|interval| interval.low)),
-                percent(interval.map(|interval| interval.high)),
-            ]);
-        }
-    }
-    table.notes.push(
-        "people: with what the people of the sheet say of each kind of verdict in its place, for all models alike. low and high: its \
-         95 % interval, for other questions of these assessments and another sheet. Empty where the sheet has no row of a kind of \
-         verdict that counts."
-            .to_owned(),
-    );
-    table
-}
-
-/// Adds a row of a sheet.
-fn add(people: &mut PeopleSay, item: &Item, verdict: PersonVerdict) {
-    let said = match verdict {
-        PersonVerdict::Abstained => AnswerKind::Abstention,
-        PersonVerdict::Other => AnswerKind::Other,
-        PersonVerdict::Same => AnswerKind::Same,
-        PersonVerdict::Stated | PersonVerdict::NotStated => {
-            if let (Fate::Aligned(facts), Some(fact)) = (&item.answer.fate, item.fact)
-                && let Some(decision) = facts.get(fact)
-            {
-                people.add_fact(*decision, verdict == PersonVerdict::Stated);
-            }
-            return;
-        }
-    };
-    if let Some(judged) = AnswerKind::of(&item.answer.fate) {
-        people.add_answer(judged, said);
-    }
-}
-
 /// Means over all models, and over the groups that are named for them: the paper's Table 4.
 pub fn of_groups(studies: &[&Study]) -> Table {
     let mut table = Table::default()
@@ -226,9 +159,7 @@ mod tests {
     use super::*;
     use crate::kinds::kghalubench::numbers::Weights;
     use crate::kinds::kghalubench::show::about::ModelFacts;
-    use crate::kinds::kghalubench::show::agreement::testing::as_judged;
     use crate::kinds::kghalubench::show::found::testing::found;
-    use crate::kinds::kghalubench::show::sheet::items;
 
     fn shown(table: &Table, row: usize) -> Vec<String> {
         table.rows()[row].iter().map(Cell::shown).collect()
@@ -245,32 +176,6 @@ mod tests {
         assert_eq!(accuracy[..3], ["weak-1B", "accuracy", "41.67"]);
         let bounds = [3, 4].map(|column: usize| accuracy[column].parse::<f64>().unwrap());
         assert!(bounds[0] < 41.0 && bounds[1] > 42.0 && bounds[1] < 100.0, "{bounds:?}");
-    }
-
-    #[test]
-    fn people_who_agree_with_the_judges_change_no_number_and_widen_its_interval() {
-        let found = found();
-        let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
-        let said: Vec<_> = items(&found).into_iter().map(|item| (item.clone(), as_judged(&item))).collect();
-        let (alone, beside) = (intervals(&[&study]), by_people(&study, &found, &said));
-        for row in 0..10 {
-            let (alone, beside) = (shown(&alone, row), shown(&beside, row));
-            assert_eq!((&beside[2], &beside[3]), (&alone[2], &alone[2]), "{beside:?}");
-            let number = |text: &String| text.parse::<f64>().unwrap();
-            assert!(number(&beside[4]) <= number(&alone[3]), "{alone:?} {beside:?}");
-            assert!(number(&beside[5]) >= number(&alone[4]), "{alone:?} {beside:?}");
-        }
-    }
-
-    #[test]
-    fn what_no_row_says_anything_of_has_no_number_by_people() {
-        let found = found();
-        let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
-        let answers = items(&found).into_iter().filter(|item| item.fact.is_none());
-        let said: Vec<_> = answers.map(|item| (item.clone(), as_judged(&item))).collect();
-        let table = by_people(&study, &found, &said);
-        assert_eq!(shown(&table, 0)[3], "-", "accuracy needs facts");
-        assert_eq!(shown(&table, 2)[3], shown(&table, 2)[2], "abstention does not");
     }
 
     #[test]

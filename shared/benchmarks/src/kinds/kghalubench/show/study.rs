@@ -11,7 +11,7 @@ use super::found::{JudgedQuestion, ModelFound, PipelineNumbers, Replies};
 use super::scale::{AnsweredModel, CommonScale, knows, unknown};
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::draw::frequency::Frequency;
-use crate::kinds::kghalubench::draw::question::FACTS;
+use crate::kinds::kghalubench::draw::question::{FACTS, Question};
 use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate, Filter};
 use crate::kinds::kghalubench::numbers::{ModelMetrics, Weights, rank};
 
@@ -163,6 +163,8 @@ impl Study {
             weights.source,
             scale.words()
         ));
+        let questions = found.assessments.iter().flat_map(|assessment| &assessment.questions);
+        notes.extend(Question::hard_to_tell(questions));
         let unknown = unknown(weights, found);
         if unknown > 0 {
             notes.push(format!(
@@ -289,6 +291,18 @@ mod tests {
         assert!(study.notes.iter().all(|note| !note.contains("do not know")), "{:?}", study.notes);
         let unknown = Study::of(&testing::found(), &Weights::default(), &ModelFacts::default());
         assert!(unknown.notes.iter().any(|note| note.contains("do not know")));
+    }
+
+    #[test]
+    fn descriptions_that_are_too_short_to_tell_entities_apart_are_counted() {
+        let mut found = testing::found();
+        let note = |found: &PipelineNumbers| {
+            let study = Study::of(found, &Weights::simulated().unwrap(), &ModelFacts::default());
+            study.notes.iter().find(|note| note.contains("too short")).cloned()
+        };
+        assert_eq!(note(&found), None);
+        found.assessments[0].questions[0].description = "Austrian composer".to_owned();
+        assert!(note(&found).unwrap().starts_with("1 of 8 questions"), "{:?}", note(&found));
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //! `classic/`, and `KGFLEET_CONFORMANCE_PASSWORD`, unless a README beside the data names the password that the
 //! publishers print. Nothing of their content is in this repository.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;

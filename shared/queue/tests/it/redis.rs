@@ -1,7 +1,5 @@
 //! Redis under the conformance suite, against the memory model, and through what only a server can go through.
 
-#![expect(clippy::unwrap_used, reason = "the helpers below are test code as well")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,12 +98,12 @@ fn a_lease_expires_by_the_servers_clock() {
         // However long this takes: the lease does expire, and is taken over once.
         let reaped = loop {
             let reaped = store.reap(&at, &Reap::Expired).await.unwrap();
-            if !reaped.suspected.is_empty() {
+            if !reaped.returned.is_empty() {
                 break reaped;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
-        assert_eq!(reaped.suspected, [UnitId(0)]);
+        assert_eq!(reaped.returned, [UnitId(0)]);
         assert_eq!(store.finish(&at, &[held[0].fence.clone()]).await.unwrap(), [Transition::Stale]);
         let again = store.lease(&at, &ask("b")).await.unwrap();
         assert_eq!((again[0].fence.attempt, again[0].payload.as_slice()), (2, [0].as_slice()));
@@ -159,44 +157,6 @@ fn a_killed_redis_comes_back_with_what_it_kept() {
     });
 }
 
-/// What `testdata/queue-v1.txt` says was written by the first version of the keys: of four units the first is done, `a`
-/// holds the second, `b` gave the third back, and the fourth was never leased. The file never changes; a version that needs
-/// other keys has to say so in docs/versions.md.
-#[test]
-fn a_queue_in_the_keys_of_version_1_is_served() {
-    let Some(server) = RedisServer::start() else { return };
-    for command in include_str!("../testdata/queue-v1.txt").lines() {
-        server.say::<redis::Value>(command);
-    }
-    block_on(async {
-        let store = store(server.url());
-        let status = store.run(&"r".into()).await.unwrap().unwrap();
-        assert_eq!((status.at.generation, status.next_unit, status.lease_for), (3, UnitId(4), LONG));
-        let at = status.at;
-        let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
-        let winner = Committed { scored: true, ticket: 17 };
-        assert_eq!(store.committed(&at, std::slice::from_ref(&key)).await.unwrap(), [Some(winner)]);
-        let held = queue::Fence { generation: 3, model: "m".into(), unit: UnitId(1), attempt: 1 };
-        let renewal = store.renew(&at, &"a".into(), &[], std::slice::from_ref(&held)).await.unwrap();
-        assert_eq!((renewal.lost, renewal.unreported), (vec![], vec![]));
-        let given_back = queue::Fence { unit: UnitId(2), ..held.clone() };
-        assert_eq!(
-            store.finish(&at, &[held, given_back]).await.unwrap(),
-            [Transition::Applied, Transition::Stale]
-        );
-        for (unit, attempt, payload) in [(2, 2, &b"two"[..]), (3, 1, b"three")] {
-            let lease = store.lease(&at, &ask("c")).await.unwrap().remove(0);
-            assert_eq!((lease.fence.unit, lease.fence.attempt), (UnitId(unit), attempt));
-            assert_eq!((lease.dialogues, &lease.payload[..]), (10, payload));
-        }
-        let counts = store.counts(&at).await.unwrap().remove(0);
-        assert_eq!((counts.added, counts.done, counts.leased, counts.backlog_dialogues), (4, 2, 2, 20));
-        assert!(store.tickets(&at, 1).await.unwrap().start > 17);
-        assert!(store.forget_run(&at.run).await.unwrap());
-        assert_eq!(server.say::<Vec<String>>("KEYS kgf:{r}:*"), [""; 0], "no key is left behind");
-    });
-}
-
 #[test]
 fn scripts_are_loaded_again_where_the_server_forgot_them() {
     let Some(server) = RedisServer::start() else { return };
@@ -224,10 +184,52 @@ fn an_unfit_server_is_refused_with_what_to_do() {
         server.say::<()>("CONFIG SET maxmemory 1");
         let unit = NewUnit { model: "m".into(), dialogues: 1, payload: vec![0; 1_000] };
         let full = store.add_units(&at, UnitId(1), &[unit]).await.unwrap_err();
-        assert!(matches!(full, Error::Full { .. }), "{full}");
+        assert!(matches!(full, Error::Unwritable { .. }), "{full}");
         server.say::<()>("CONFIG SET maxmemory 0");
         assert_eq!(store.run(&at.run).await.unwrap().unwrap().next_unit, UnitId(1));
     });
+}
+
+#[test]
+fn nothing_is_taken_over_while_a_server_takes_no_writes() {
+    let away = format!("REPLICAOF 127.0.0.1 {}", free_port());
+    for (refuse, allow) in [
+        ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+        (&away, "REPLICAOF NO ONE"),
+        ("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"),
+    ] {
+        let Some(bench) = bench() else { return };
+        let server = bench.guard.downcast_ref::<RedisServer>().unwrap();
+        let queue = &bench.store;
+        block_on(async {
+            let at = queue.create_run(&spec(LONG)).await.unwrap().at;
+            let unit = NewUnit { model: "m".into(), dialogues: 1, payload: vec![0] };
+            queue.add_units(&at, UnitId(0), &[unit]).await.unwrap();
+            let worker = "a".into();
+            queue.heartbeat(&worker, &Claim::default(), b"", LONG).await.unwrap();
+            let fence = queue.lease(&at, &ask("a")).await.unwrap().remove(0).fence;
+            bench.time.advance(LONG * 2).await;
+            server.say::<()>(refuse);
+            let refused = [
+                queue.now_ms().await.map(drop),
+                queue.heartbeat(&worker, &Claim::default(), b"", LONG).await.map(drop),
+                queue.tickets(&at, 1).await.map(drop),
+                queue.reap(&at, &Reap::Expired).await.map(drop),
+                queue.reap(&at, &Reap::Worker(worker.clone())).await.map(drop),
+            ];
+            for (call, refused) in refused.iter().enumerate() {
+                assert!(matches!(refused, Err(Error::Unwritable { .. })), "{refuse}: {call}: {refused:?}");
+            }
+            assert_eq!(queue.workers().await.unwrap().len(), 1, "{refuse}: nobody could renew");
+            assert_eq!(queue.counts(&at).await.unwrap()[0].leased, 1, "{refuse}");
+
+            server.say::<()>(allow);
+            let held = std::slice::from_ref(&fence);
+            assert_eq!(queue.renew(&at, &worker, &[], held).await.unwrap().lost, []);
+            assert!(queue.reap(&at, &Reap::Expired).await.unwrap().is_empty());
+            assert_eq!(queue.finish(&at, held).await.unwrap(), [Transition::Applied]);
+        });
+    }
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Result files of every kind and condition, found, read and written back.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use results::llmkgbench::source::UNREADABLE_RECORDS_MAX;
 use results::llmkgbench::{
-    Archive, FileProblem, FileRepair, ReadCounts, ReadRecord, RecordError, ResultFile, ResultRecord,
-    WriteError, discover, source, writer,
+    Archive, Document, FileProblem, FileRepair, ReadCounts, ReadRecord, RecordError, ResultFile,
+    ResultRecord, WriteError, discover, source, writer,
 };
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
@@ -109,6 +108,44 @@ fn an_encrypted_archive_opens_with_its_password_only() {
     assert!(matches!(error.problem, FileProblem::WrongPassword));
     assert!(error.to_string().contains("secret.zip!m_result.json"), "{error}");
     assert_eq!(problem(Some(PASSWORD)).unwrap(), ReadCounts { records: 50, errors: 0 });
+}
+
+#[test]
+fn the_directory_of_an_archive_is_read_once_for_all_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.zip");
+    let names: Vec<String> = (0..100).map(|n| format!("{n:03}_result.json")).collect();
+    let content = list(0..1);
+    let members: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), content.as_bytes())).collect();
+    zip(&path, &members, Some(PASSWORD));
+    let documents: Vec<Document> =
+        discover(std::slice::from_ref(&path), Some(PASSWORD)).into_iter().map(Result::unwrap).collect();
+    assert_eq!(documents.len(), names.len());
+    // The directory is at the end of the file. Without it nothing can be found any more that is not known by now.
+    let bytes = fs::read(&path).unwrap();
+    let directory = bytes.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(directory as u64).unwrap();
+    for document in &documents {
+        assert!(document.is_protected());
+        let counts = document.read(|_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(counts, ReadCounts { records: 1, errors: 0 });
+    }
+}
+
+#[test]
+fn a_file_of_nothing_but_broken_records_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bomb.zip");
+    let broken = |count: usize| format!("[{}{}]", "[],".repeat(count), record(1));
+    let (most, more) = (broken(UNREADABLE_RECORDS_MAX), broken(UNREADABLE_RECORDS_MAX + 1));
+    zip(&path, &[("a_result.json", most.as_bytes()), ("b_result.json", more.as_bytes())], None);
+    let (records, errors) = read_all(&path, None);
+    assert_eq!(records.len(), 1, "the record behind the broken ones, where they are few enough");
+    assert_eq!(errors.len(), 2 * UNREADABLE_RECORDS_MAX + 1);
+    assert!(
+        errors[2 * UNREADABLE_RECORDS_MAX].contains("b_result.json: has more than 1000 unreadable"),
+        "{errors:?}"
+    );
 }
 
 #[test]
