@@ -61,7 +61,7 @@ const FORWARDED: [HeaderName; 6] = [
 
 /// Paths that need no login.
 fn is_open(path: &str) -> bool {
-    path == "/login" || path == "/runbooks" || path.starts_with("/assets/")
+    path == "/login" || path.starts_with("/assets/")
 }
 
 /// Passes an allowed request on, and answers any other one itself.

@@ -9,7 +9,6 @@ pub(crate) mod dialogues;
 pub(crate) mod frame;
 pub(crate) mod login;
 pub(crate) mod paths;
-pub(crate) mod runbooks;
 pub(crate) mod shown;
 mod speed;
 pub(crate) mod workers;

@@ -34,11 +34,12 @@ pub(crate) fn sections(workers: &[WorkerView], steers: bool) -> Vec<Section> {
 }
 
 fn list(workers: &[WorkerView]) -> Markup {
+    let there = workers.iter().filter(|worker| !is_lost(worker)).count();
     html! {
         @if workers.is_empty() {
             p { "There are no workers. " code { "kgfleet worker" } " starts one." }
         } @else {
-            p.note { (workers.len()) @if workers.len() == 1 { " worker, " } @else { " workers, " }
+            p.note { (there) @if there == 1 { " worker, " } @else { " workers, " }
                 (sum(workers, |status| status.in_flight.into())) " dialogues in flight, "
                 (sum(workers, |status| status.unacknowledged)) " records not acknowledged." }
             (live(&fleet::workers(workers).titled("Workers"), |_, _| None, |at| LiveRow {
@@ -49,22 +50,52 @@ fn list(workers: &[WorkerView]) -> Markup {
     }
 }
 
+/// Whether it is shown only because it died.
+fn is_lost(worker: &WorkerView) -> bool {
+    worker.status.trouble.as_deref().is_some_and(|why| why.starts_with(coordinator::LOST))
+}
+
 fn sum(workers: &[WorkerView], of: fn(&WorkerStatus) -> u64) -> u64 {
     workers.iter().map(|worker| of(&worker.status)).sum()
 }
 
 /// The workers that can be drained.
 fn choice(workers: &[WorkerView]) -> Markup {
+    let can_be = |worker: &&WorkerView| !worker.draining && !is_lost(worker);
     html! {
-        @if workers.iter().any(|worker| !worker.draining) {
+        @if workers.iter().any(|worker| can_be(&worker)) {
             details { summary { "Drain a worker" }
                 p { label { "Worker " select name="worker" {
-                    @for worker in workers.iter().filter(|worker| !worker.draining) {
+                    @for worker in workers.iter().filter(can_be) {
                         option value=(worker.worker.as_str()) { (printable(worker.worker.as_str())) }
                     }
                 } } " " button type="submit" { "Drain" } }
                 p.note { "It finishes what it holds, takes nothing new, and ends." }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_died_is_shown_and_neither_counted_nor_drained() {
+        let worker = |name: &str, trouble: Option<String>| WorkerView {
+            worker: name.into(),
+            status: WorkerStatus { trouble, ..WorkerStatus::default() }.into(),
+            seen_ms_ago: 1,
+            draining: false,
+        };
+        let why = format!("{} it went away without a word", coordinator::LOST);
+        let workers =
+            [worker("well", None), worker("ill", Some("its disk is full".into())), worker("dead", Some(why))];
+        let shown = list(&workers).into_string();
+        for part in ["2 workers, ", ">dead<", "it went away without a word"] {
+            assert!(shown.contains(part), "`{part}` is not in {shown}");
+        }
+        let choice = choice(&workers).into_string();
+        assert!(choice.contains("\"ill\"") && !choice.contains("dead"), "{choice}");
     }
 }

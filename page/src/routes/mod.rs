@@ -17,7 +17,7 @@ use axum::{Extension, Router, middleware};
 use domain::{ErrorCode, ServiceError};
 use serde::Deserialize;
 
-use crate::render::{frame, runbooks};
+use crate::render::frame;
 use crate::site::Site;
 use crate::visitor::Visitor;
 use crate::{admission, assets};
@@ -29,7 +29,7 @@ const FORM_BYTES_MAX: usize = 16 << 10;
 type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<Site>>);
 
 /// All paths. The suite of adversaries has a row for each of them.
-fn table() -> [Route; 16] {
+fn table() -> [Route; 15] {
     const GET: &[&str] = &["GET"];
     const POST: &[&str] = &["POST"];
     [
@@ -47,7 +47,6 @@ fn table() -> [Route; 16] {
         ("/workers/drain", POST, post(commands::drain)),
         ("/login", &["GET", "POST"], get(logins::form).post(logins::login)),
         ("/logout", POST, post(logins::logout)),
-        ("/runbooks", GET, get(|| async { runbooks::page() })),
         ("/assets/{name}", GET, get(assets::serve)),
     ]
 }

@@ -34,7 +34,6 @@ async fn a_browser_is_told_to_run_nothing_else_and_to_keep_nothing() {
     let answers = [
         world.visit().get("/").await.expect(401),
         world.visit().get("/login").await.expect(200),
-        world.visit().get("/runbooks").await.expect(200),
         world.visit().host("evil.example").get("/").await.expect(403),
         world.visit().post("/login", &[("token", "wrong")]).await.expect(401),
     ];

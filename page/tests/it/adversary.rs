@@ -47,7 +47,6 @@ const ROWS: &[(&str, &str, &[&str])] = &[
     ("/login", "GET", ANYBODY),
     ("/login", "POST", ANYBODY),
     ("/logout", "POST", VISITORS),
-    ("/runbooks", "GET", ANYBODY),
     ("/assets/{name}", "GET", ANYBODY),
     ("/healthz", "GET", ANYBODY),
     ("/readyz", "GET", ANYBODY),

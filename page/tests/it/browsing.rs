@@ -117,7 +117,6 @@ async fn every_page_can_be_used_by_everybody() {
         format!("{}/dialogues?{cell}", path(&run)),
         format!("{}/dialogue?{cell}&iteration=1", path(&run)),
         "/runs/none".to_owned(),
-        "/runbooks".to_owned(),
     ];
     browser.open(&format!("{base}/login"));
     for (number, page) in pages.iter().enumerate() {

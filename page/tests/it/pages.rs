@@ -71,6 +71,17 @@ async fn a_run_shows_its_progress_its_means_and_its_failures() {
 }
 
 #[tokio::test]
+async fn a_judged_benchmark_that_cannot_be_read_is_listed_with_its_trouble_beside_the_others() {
+    let world = World::open();
+    let run = world.submit(1).await.run;
+    world.write("pipelines/bad-0a1b2c.manifest-1.json", b"{\xff");
+    let page = world.visit().get("/").await.expect(200);
+    page.shows(&[&format!("href=\"{}\"", path(&run)), "bad-0a1b2c", "manifest-1.json cannot be read"]);
+    let page = world.visit().get("/runs/bad-0a1b2c").await.expect(200);
+    page.shows(&["manifest-1.json cannot be read"]);
+}
+
+#[tokio::test]
 async fn hostile_texts_are_texts_and_long_ones_are_cut() {
     let world = World::open();
     let run = world.submit(1).await.run;

@@ -16,8 +16,7 @@ use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, InstanceId, RunId};
 use harness::played_worker::{PlayedWorker, keys, record};
-use history::EventLog;
-use packs::{Group, Header, Identity, Parts};
+use packs::{Group, Header, Parts, published_password};
 use page::{Links, Login, Page, PageOptions, PublicUrl};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -177,7 +176,7 @@ impl World {
         let queue = queue::open("memory", None).unwrap();
         let sink = results::sink::folder(data.path().join("runs"));
         let audit = AuditLog::open(&data.path().join("audit")).unwrap();
-        let coordinator = Coordinator::start_noting(config(), queue, sink, EventLog::none(), audit);
+        let coordinator = Coordinator::start_noting(config(), queue, sink, audit);
         let links = Links {
             prices: costs::Prices::shipped(),
             dashboards: Some("https://grafana.example".parse().unwrap()),
@@ -186,6 +185,13 @@ impl World {
         let page = Page::new(Arc::clone(&coordinator), options).unwrap();
         let access = coordinator.unnamed();
         Self { router: page.router(), page, coordinator, access, data }
+    }
+
+    /// Writes a file into the folder of its records.
+    pub fn write(&self, name: &str, content: &[u8]) {
+        let path = self.data.path().join("runs").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
     }
 
     /// The lines of the audit log: who, from where, and what.
@@ -283,7 +289,7 @@ fn protected_pack() -> Vec<u8> {
         "wording": {"first": "{{question}}\n{{graph}}"}, "cases": [case],
     });
     parts.insert_task(&serde_json::from_value(task).unwrap()).unwrap();
-    packs::seal_quickly(&parts, &Identity::published().unwrap()).unwrap()
+    packs::seal_quickly(&parts, &published_password()).unwrap()
 }
 
 /// A worker that speaks to the coordinator of a [`World`].

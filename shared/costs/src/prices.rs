@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::ModelUsage;
-use domain::model::billed_in_batches;
+use domain::glob::Glob;
+use domain::model::BILLED_AT;
 use jiff::civil::Date;
 use serde::Deserialize;
 
@@ -12,9 +13,6 @@ use crate::money::Money;
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../deploy/costs/prices.toml");
 
-/// What batches cost of the price of the same tokens one by one: OpenAI's and Anthropic's discount.
-const OF_BATCHES: f64 = 0.5;
-
 /// Tokens to which a price belongs.
 const MILLION: f64 = 1e6;
 
@@ -22,8 +20,16 @@ const MILLION: f64 = 1e6;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
     currency: String,
-    tokens: BTreeMap<String, TokenPrice>,
+    tokens: BTreeMap<String, Vec<PriceAt>>,
     gpus: BTreeMap<String, GpuPrice>,
+}
+
+/// A price, and where it holds.
+#[derive(Clone, Debug, PartialEq)]
+struct PriceAt {
+    /// The hosts of the provider whose price it is; `*` stands for any text. Empty: anywhere.
+    hosts: Vec<String>,
+    price: TokenPrice,
 }
 
 /// What a million tokens cost.
@@ -72,6 +78,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct TokenEntry {
     models: Vec<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
     input: f64,
     cached: Option<f64>,
     output: f64,
@@ -104,25 +112,20 @@ impl Prices {
         let mut prices = Self { currency: file.currency, ..Self::default() };
         let invalid = |name: &str, problem| InvalidPrices::Entry { name: name.to_owned(), problem };
         let is_price = |amount: f64| amount.is_finite() && amount >= 0.0;
-        for TokenEntry { models, input, cached, output, as_of, source } in file.tokens {
+        for TokenEntry { models, hosts, input, cached, output, as_of, source } in file.tokens {
             let price = TokenPrice { input, cached: cached.unwrap_or(input), output, as_of, source };
             for name in models {
                 if ![price.input, price.cached, price.output].into_iter().all(is_price) {
                     return Err(invalid(&name, "a price must be a number from 0"));
                 }
-                if prices.tokens.insert(name.clone(), price.clone()).is_some() {
+                let known = prices.tokens.entry(name.clone()).or_default();
+                let is_same =
+                    |at: &PriceAt| at.hosts == hosts || at.hosts.iter().any(|host| hosts.contains(host));
+                if known.iter().any(is_same) {
                     return Err(invalid(&name, "it has two prices"));
                 }
+                known.push(PriceAt { hosts: hosts.clone(), price: price.clone() });
             }
-        }
-        let batches: Vec<(String, TokenPrice)> = prices
-            .tokens
-            .iter()
-            .map(|(name, price)| (billed_in_batches(name), price.times(OF_BATCHES)))
-            .collect();
-        for (name, price) in batches {
-            // A table may name a price of its own.
-            prices.tokens.entry(name).or_insert(price);
         }
         for GpuEntry { kind, per_hour, as_of, source } in file.gpus {
             if !is_price(per_hour) {
@@ -140,10 +143,19 @@ impl Prices {
         &self.currency
     }
 
-    /// What a model costs, by the name that is sent to its provider. Only whole names count: a model with a similar name may
-    /// have another price.
-    pub fn of_model(&self, name: &str) -> Option<&TokenPrice> {
-        self.tokens.get(name)
+    /// What a model costs, by how it is [billed](domain::ModelSpec::billed_as). Only whole names count: a model with a similar name may
+    /// have another price, and so may one of the same name at another address.
+    pub fn of_model(&self, billed_as: &str) -> Option<&TokenPrice> {
+        let (name, host) = match billed_as.rsplit_once(BILLED_AT) {
+            Some((name, host)) => (name, Some(host)),
+            None => (billed_as, None),
+        };
+        let known = self.tokens.get(name)?;
+        let is_there = |at: &&PriceAt| {
+            host.is_some_and(|host| at.hosts.iter().any(|pattern| Glob::new(pattern).matches(host)))
+        };
+        let of_host = known.iter().find(is_there);
+        of_host.or_else(|| known.iter().find(|at| at.hosts.is_empty())).map(|at| &at.price)
     }
 
     /// What an hour of a GPU of this kind costs.
@@ -172,12 +184,6 @@ impl Prices {
 }
 
 impl TokenPrice {
-    /// So many times this price.
-    fn times(&self, factor: f64) -> Self {
-        let Self { input, cached, output, .. } = self;
-        Self { input: input * factor, cached: cached * factor, output: output * factor, ..self.clone() }
-    }
-
     /// What dialogues have cost; `None` if no server counted the tokens of any.
     pub fn of(&self, usage: &ModelUsage) -> Option<Money> {
         if usage.dialogues > 0 && usage.counted() == 0 {
@@ -229,18 +235,6 @@ mod tests {
     }
 
     #[test]
-    fn batches_cost_half_unless_the_table_says_otherwise() {
-        let batched = |text: &str, name: &str| {
-            let prices = Prices::parse(text).unwrap();
-            prices.of_model(&billed_in_batches(name)).map(|price| (price.input, price.cached, price.output))
-        };
-        assert_eq!(batched(TABLE, "a"), Some((1.0, 0.25, 5.0)));
-        assert_eq!(batched(TABLE, "x"), None);
-        let own = TABLE.replace("'c'", "'a in batches'");
-        assert_eq!(batched(&own, "a"), Some((1.0, 1.0, 4.0)));
-    }
-
-    #[test]
     fn what_has_no_price_or_no_count_has_no_cost() {
         let prices = Prices::parse(TABLE).unwrap();
         assert_eq!(prices.spent(Some("A"), &used(1, 0, 1)), None, "only whole names count");
@@ -253,9 +247,34 @@ mod tests {
     }
 
     #[test]
+    fn a_price_holds_at_the_address_of_whose_it_is() {
+        let text =
+            TABLE.replace("models = ['c']", "models = ['c']\nhosts = ['api.c.example', '*.eu.example']");
+        let prices = Prices::parse(&text).unwrap();
+        let input = |billed: &str| prices.of_model(billed).map(|price| price.input);
+        for (billed, price) in [
+            ("c at api.c.example", Some(1.0)),
+            ("c at one.eu.example", Some(1.0)),
+            ("c at 127.0.0.1", None),
+            ("c at c.example", None),
+            ("c", None),
+            ("a at 127.0.0.1", Some(2.0)),
+            ("a", Some(2.0)),
+        ] {
+            assert_eq!(input(billed), price, "{billed}");
+        }
+        let own = text.replace("'a', 'b'", "'a', 'b', 'c'");
+        let prices = Prices::parse(&own).unwrap();
+        assert_eq!(prices.of_model("c at 127.0.0.1").unwrap().input, 2.0);
+        assert_eq!(prices.of_model("c at api.c.example").unwrap().input, 1.0);
+        let shipped = Prices::shipped();
+        assert!(shipped.tokens.values().flatten().all(|at| !at.hosts.is_empty()));
+    }
+
+    #[test]
     fn the_shipped_table_can_be_used_and_a_bad_one_says_where() {
         let shipped = Prices::shipped();
-        let price = shipped.of_model("gpt-4o-mini-2024-07-18").unwrap();
+        let price = shipped.of_model("gpt-4o-mini-2024-07-18 at api.openai.com").unwrap();
         assert!((price.of_tokens(1_000_000, 0, 1_000_000) - 0.75).abs() < 1e-12);
         assert!(price.source.starts_with("https://"));
         let problem = |text: &str| Prices::parse(text).unwrap_err().to_string();

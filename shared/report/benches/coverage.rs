@@ -261,6 +261,7 @@ fn ranks_held(random: &mut SplitMix64) -> (f64, f64) {
                     cached_tokens: 0,
                     completion_tokens: None,
                     seconds: None,
+                    odd: domain::Oddities::default(),
                     attempt: 1,
                 });
             }

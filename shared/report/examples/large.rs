@@ -73,6 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     cached_tokens: 0,
                     completion_tokens: Some(words % 400),
                     seconds: Some(random.unit() * 20.0),
+                    odd: domain::Oddities::default(),
                     attempt: 1,
                 });
             }

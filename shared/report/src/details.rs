@@ -1,9 +1,12 @@
 //! The texts of dialogues, compressed while they are read, so that a report holds tens of thousands of them.
 //!
-//! A block is a JSON list of dialogues, compressed by zlib and written as base64, which a browser's
-//! `DecompressionStream` reads. A browser opens a block when somebody selects a dialogue in it.
+//! A block is JSON: its texts, each once, and its dialogues, which name them by number: prompts, what is expected, and infos repeat
+//! each other. It is compressed by zlib and written as base64, which a browser's `DecompressionStream` reads. A browser opens a
+//! block when somebody selects a dialogue in it.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,9 +16,18 @@ use flate2::write::ZlibEncoder;
 use results::export::jsonl::{redact_text, redact_value};
 use results::llmkgbench::{ResultRecord, Speaker};
 use serde::Serialize;
+use serde_json::Value;
+use tasks::compared::LineSide;
+use tasks::{ComparedAnswer, ComparedPart};
 
 /// Bytes of JSON after which a block is closed. A longer dialogue has a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;
+
+/// Bytes from which on a text stands once in a block.
+const SHARED_BYTES: usize = 16;
+
+/// Stands before the number of such a text. A text that begins so is always one of them.
+const SHARED: char = '~';
 
 /// The texts of a dialogue that a report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -29,6 +41,70 @@ pub struct DialogueDetail {
     /// Why there are no scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
+    /// What was expected and extracted, or why that is not known; `None` if nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<DetailComparison>,
+}
+
+/// What was expected and extracted, as the script of a report shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum DetailComparison {
+    Known {
+        place: String,
+        parts: Vec<DetailPart>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+    },
+    Unknown(String),
+}
+
+/// One part of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DetailPart {
+    what: String,
+    expected: Option<String>,
+    extracted: Option<String>,
+    /// Whether both are the same.
+    met: bool,
+    /// The lines that differ, as in a unified difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+}
+
+/// Why texts are lengths.
+const PROTECTED: &str = "the exercises are protected; kgfleet report --plaintext shows them";
+
+impl DetailPart {
+    fn of(part: ComparedPart) -> Self {
+        let difference = part.difference().map(|difference| {
+            let sign = |side| match side {
+                LineSide::Both => ' ',
+                LineSide::Expected => '-',
+                LineSide::Extracted => '+',
+            };
+            let mut text: String =
+                difference.lines.iter().map(|(side, line)| format!("{}{line}\n", sign(*side))).collect();
+            if difference.left_out > 0 {
+                text.push_str(&format!("  and {} lines more\n", difference.left_out));
+            }
+            text
+        });
+        let met = part.is_met();
+        let ComparedPart { what, expected, extracted, .. } = part;
+        Self { what: what.into_owned(), expected, extracted, met, difference }
+    }
+}
+
+impl From<Result<ComparedAnswer, String>> for DetailComparison {
+    fn from(compared: Result<ComparedAnswer, String>) -> Self {
+        match compared {
+            Ok(ComparedAnswer { place, parts, reference }) => {
+                Self::Known { place, parts: parts.into_iter().map(DetailPart::of).collect(), reference }
+            }
+            Err(why) => Self::Unknown(why),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,7 +148,14 @@ impl DialogueDetail {
             scores,
             infos,
             message,
+            compared: None,
         }
+    }
+
+    /// The same with what was expected and extracted, or why that is not known.
+    #[must_use]
+    pub fn compared(self, compared: Result<ComparedAnswer, String>) -> Self {
+        Self { compared: Some(compared.into()), ..self }
     }
 
     /// The texts of a record of a result file.
@@ -92,7 +175,7 @@ impl DialogueDetail {
             }
         }
         let (scores, infos) = (record.scores().clone(), record.infos().clone());
-        Self { system: None, rounds, scores, infos, message: None }
+        Self { system: None, rounds, scores, infos, message: None, compared: None }
     }
 
     /// Replaces every text by its length.
@@ -105,6 +188,7 @@ impl DialogueDetail {
         }
         self.infos.values_mut().for_each(redact_value);
         self.message.iter_mut().for_each(redact_text);
+        self.compared = Some(DetailComparison::Unknown(PROTECTED.to_owned()));
     }
 }
 
@@ -116,8 +200,65 @@ pub struct Details {
     blocks: Vec<String>,
     /// Number of dialogues in each block.
     counts: Vec<u32>,
-    open: Vec<u8>,
-    open_count: u32,
+    open: OpenBlock,
+}
+
+/// The block that dialogues are added to.
+#[derive(Debug, Default)]
+struct OpenBlock {
+    /// The numbers of its texts.
+    known: HashMap<String, usize>,
+    /// The texts and the dialogues as items of JSON lists.
+    texts: Vec<u8>,
+    dialogues: Vec<u8>,
+    count: u32,
+}
+
+impl OpenBlock {
+    fn push(&mut self, detail: &DialogueDetail) -> io::Result<()> {
+        let mut value = serde_json::to_value(detail)?;
+        self.share(&mut value)?;
+        if self.count > 0 {
+            self.dialogues.push(b',');
+        }
+        serde_json::to_writer(&mut self.dialogues, &value)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Replaces texts by their numbers.
+    fn share(&mut self, value: &mut Value) -> io::Result<()> {
+        match value {
+            Value::String(text) if text.len() >= SHARED_BYTES || text.starts_with(SHARED) => {
+                let next = self.known.len();
+                let number = match self.known.get(text) {
+                    Some(number) => *number,
+                    None => {
+                        if next > 0 {
+                            self.texts.push(b',');
+                        }
+                        serde_json::to_writer(&mut self.texts, text)?;
+                        self.known.insert(take(text), next);
+                        next
+                    }
+                };
+                *text = format!("{SHARED}{number}");
+                Ok(())
+            }
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.share(item)),
+            Value::Object(fields) => fields.values_mut().try_for_each(|field| self.share(field)),
+            _ => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts.len() + self.dialogues.len()
+    }
+
+    fn json(self) -> Vec<u8> {
+        let parts: [&[u8]; 5] = [b"{\"texts\":[", &self.texts, b"],\"dialogues\":[", &self.dialogues, b"]}"];
+        parts.concat()
+    }
 }
 
 impl Details {
@@ -125,31 +266,29 @@ impl Details {
         Self { plaintext, ..Self::default() }
     }
 
+    /// Whether texts are kept as they are, of exercises that are `protected` or not.
+    pub fn is_clear(&self, protected: bool) -> bool {
+        !protected || self.plaintext
+    }
+
     /// Adds the next dialogue.
     pub fn push(&mut self, mut detail: DialogueDetail, protected: bool) -> io::Result<()> {
-        if protected && !self.plaintext {
+        if !self.is_clear(protected) {
             detail.redact();
         }
-        self.open.push(if self.open_count == 0 { b'[' } else { b',' });
-        serde_json::to_writer(&mut self.open, &detail)?;
-        self.open_count += 1;
-        if self.open.len() >= BLOCK_BYTES {
+        self.open.push(&detail)?;
+        if self.open.bytes() >= BLOCK_BYTES {
             self.close()?;
         }
         Ok(())
     }
 
     fn close(&mut self) -> io::Result<()> {
-        if self.open_count == 0 {
-            return Ok(());
+        let open = take(&mut self.open);
+        if open.count > 0 {
+            self.counts.push(open.count);
+            self.blocks.push(packed(&open.json())?);
         }
-        self.open.push(b']');
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(&self.open)?;
-        self.blocks.push(STANDARD.encode(encoder.finish()?));
-        self.counts.push(self.open_count);
-        self.open.clear();
-        self.open_count = 0;
         Ok(())
     }
 
@@ -160,12 +299,19 @@ impl Details {
     }
 }
 
+/// Bytes as the script of a page unpacks them: compressed, in base64, which needs no escape.
+pub(crate) fn packed(bytes: &[u8]) -> io::Result<String> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    Ok(STANDARD.encode(encoder.finish()?))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read;
 
     use flate2::read::ZlibDecoder;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -177,7 +323,38 @@ mod tests {
         let mut text = String::new();
         let bytes = STANDARD.decode(block).unwrap();
         ZlibDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-        serde_json::from_str(&text).unwrap()
+        let block: Value = serde_json::from_str(&text).unwrap();
+        restored(&block["dialogues"], &block["texts"])
+    }
+
+    /// As the script of the page does it.
+    fn restored(value: &Value, texts: &Value) -> Value {
+        match value {
+            Value::String(text) => match text.strip_prefix(SHARED) {
+                Some(number) => texts[number.parse::<usize>().unwrap()].clone(),
+                None => value.clone(),
+            },
+            Value::Array(items) => items.iter().map(|item| restored(item, texts)).collect(),
+            Value::Object(fields) => {
+                fields.iter().map(|(key, field)| (key.clone(), restored(field, texts))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    #[test]
+    fn a_text_stands_once_in_a_block_and_none_is_taken_for_the_number_of_another() {
+        let mut details = Details::new(false);
+        let answer = "an answer that is somewhat longer";
+        for text in [answer, "~0", answer, "~", "short"] {
+            details.push(detail(text), false).unwrap();
+        }
+        assert_eq!(String::from_utf8_lossy(&details.open.texts).matches(answer).count(), 1);
+        let (blocks, _) = details.finish().unwrap();
+        let found = opened(&blocks[0]);
+        let answers = [0, 1, 2, 3, 4].map(|at| found[at]["rounds"][0]["answer"].as_str().unwrap());
+        assert_eq!(answers, [answer, "~0", answer, "~", "short"]);
+        assert_eq!(found[1]["infos"]["quoted"][0], "~0");
     }
 
     #[test]
@@ -200,10 +377,16 @@ mod tests {
     fn protected_texts_are_lengths_unless_asked_for() {
         for (plaintext, expected) in [(false, "[6 characters]"), (true, "secret")] {
             let mut details = Details::new(plaintext);
-            details.push(detail("secret"), true).unwrap();
+            let compared = ComparedAnswer {
+                place: String::new(),
+                parts: Vec::new(),
+                reference: Some("secret".to_owned()),
+            };
+            details.push(detail("secret").compared(Ok(compared)), true).unwrap();
             let (blocks, _) = details.finish().unwrap();
             let found = opened(&blocks[0]);
             assert_eq!(found[0]["rounds"][0]["answer"], expected);
+            assert_eq!(found[0]["compared"].to_string().contains("secret"), plaintext);
             assert_eq!(found[0]["infos"]["quoted"][0], expected);
         }
     }

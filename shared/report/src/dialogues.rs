@@ -9,10 +9,10 @@ use std::iter::once;
 use std::sync::{Arc, OnceLock};
 
 use costs::Prices;
-use domain::Scores;
+use domain::{Oddities, Scores};
 use jiff::Timestamp;
 use results::names::Names;
-use tasks::{ScoreOutOfRange, TaskClass};
+use tasks::{Marks, ScoreOutOfRange, TaskClass};
 
 use crate::setups::{ModelSetup, SetupFact};
 use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
@@ -36,6 +36,11 @@ pub struct ReportedTask {
 }
 
 impl ReportedTask {
+    /// The value of its score that full marks have; 1 if the class is unknown.
+    pub fn full_marks(&self) -> f64 {
+        self.known.map_or(Marks::UNIT, |class| class.marks).full
+    }
+
     /// Checks that scores lie in the ranges of the class. Nothing is known about the scores of an unknown class.
     ///
     /// # Errors
@@ -73,6 +78,8 @@ pub struct ReportedDialogue {
     /// Tokens of all answers, if the server reported all of them.
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
+    /// What is odd about its answers.
+    pub odd: Oddities,
     /// Attempt of the unit, from 1.
     pub attempt: u32,
     /// Its position among all dialogues read, by which its texts are found.
@@ -96,6 +103,7 @@ pub struct NewDialogue<'a> {
     pub cached_tokens: u64,
     pub completion_tokens: Option<u64>,
     pub seconds: Option<f64>,
+    pub odd: Oddities,
     pub attempt: u32,
 }
 
@@ -150,6 +158,9 @@ pub(crate) struct Memo {
     pub(crate) totals: OnceLock<Vec<ColumnStatistics>>,
     pub(crate) ranks: OnceLock<Vec<Option<RankInterval>>>,
 }
+
+/// Maximum number of names in a title.
+const TITLED_MAX: usize = 3;
 
 /// The reason of a dialogue whose published evaluation raised an exception.
 pub const NO_SCORES_RECORDED: &str = "no-scores-recorded";
@@ -230,6 +241,7 @@ impl Dialogues {
             cached_tokens: entry.cached_tokens,
             completion_tokens: entry.completion_tokens,
             seconds: entry.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0),
+            odd: entry.odd,
             attempt: entry.attempt,
             place: self.list.len() as u32,
             shape: 0,
@@ -344,6 +356,28 @@ impl Dialogues {
             }
         };
         distinct(self.columns.iter().map(heading))
+    }
+
+    /// What a page of them and of further benchmarks is called: their names and days, such as `run mine, 2026-11-29`.
+    pub fn title<'a>(&'a self, further: impl Iterator<Item = &'a str>) -> String {
+        let names: Vec<&str> =
+            further.chain(self.sources.iter().map(|source| source.name.as_str())).collect();
+        let mut title = names.iter().take(TITLED_MAX).copied().collect::<Vec<_>>().join(", ");
+        if names.len() > TITLED_MAX {
+            title.push_str(&format!(" and {} more", names.len() - TITLED_MAX));
+        }
+        let mut days: Vec<String> = self
+            .sources
+            .iter()
+            .filter_map(|source| Some(source.started?.strftime("%Y-%m-%d").to_string()))
+            .collect();
+        days.sort_unstable();
+        match (days.first(), days.last()) {
+            (Some(first), Some(last)) if first != last => title.push_str(&format!(", {first} to {last}")),
+            (Some(day), _) => title.push_str(&format!(", {day}")),
+            _ => {}
+        }
+        if title.is_empty() { "Nothing was read".to_owned() } else { title }
     }
 
     /// The sets of exercises with their columns, in order. Comparisons stay within one set.
@@ -504,6 +538,29 @@ mod tests {
         all.column(Column { exercises: own, ..column("m", Origin::Run("r3".into())) });
         assert_eq!(all.headings()[3], "m (core)");
         assert_eq!(all.exercise_sets().iter().map(|(_, columns)| columns.len()).collect::<Vec<_>>(), [3, 1]);
+    }
+
+    #[test]
+    fn a_title_names_what_was_read_and_when_that_was_made() {
+        let mut all = Dialogues::default();
+        assert_eq!(all.title([].into_iter()), "Nothing was read");
+        let source = |name: &str, started: Option<&str>| SourceInfo {
+            name: name.to_owned(),
+            exercises: Exercises::Published,
+            dialogues: 1,
+            planned: None,
+            scorers: Vec::new(),
+            started: started.map(|time| time.parse().unwrap()),
+            configuration: None,
+            protected: false,
+        };
+        all.sources.push(source("run mine", Some("2026-11-29T10:00:00Z")));
+        assert_eq!(all.title([].into_iter()), "run mine, 2026-11-29");
+        all.sources.extend(["a.json", "b.json"].map(|name| source(name, Some("2024-11-02T10:00:00Z"))));
+        assert_eq!(
+            all.title(["halu"].into_iter()),
+            "halu, run mine, a.json and 1 more, 2024-11-02 to 2026-11-29"
+        );
     }
 
     #[test]

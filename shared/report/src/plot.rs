@@ -1,6 +1,6 @@
 //! What a plot of dialogues says of itself. [`figures`](crate::figures) has them.
 
-use present::figure::Svg;
+use present::figure::{Breadth, Svg};
 
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Dialogues, TaskId};
@@ -11,8 +11,8 @@ pub struct Plot {
     pub heading: &'static str,
     /// Where a page of these dialogues has it.
     pub place: fn(&Dialogues) -> PagePlace,
-    /// Draws it; `scheme` has the categories of compasses.
-    pub draw: fn(&Dialogues, &Scheme) -> Vec<DrawnPlot>,
+    /// Draws it; `scheme` has the categories of compasses. What would show nothing is left out.
+    pub draw: fn(&Dialogues, &Scheme, Breadth) -> Vec<DrawnPlot>,
 }
 
 /// Where a page has a plot.

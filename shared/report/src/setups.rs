@@ -1,6 +1,6 @@
 //! How a model was asked and who answered, as far as its records say.
 
-use domain::{ModelProvenance, Sampling};
+use domain::{ModelProvenance, ModelUsage, Sampling};
 
 /// Maximum number of values of a [`SetupFact`] that are kept; a fleet may have an address for every pod.
 const VALUES_MAX: usize = 3;
@@ -50,9 +50,11 @@ impl SetupFact {
 /// What is known of a model: different values of each fact, in the order in which they were met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSetup {
-    /// The name under which a provider may bill it, as the configuration says; `None` if it is not known, and of models that nobody
-    /// bills. Records cannot say it: simulated models are asked like others.
+    /// How a provider may [bill](domain::ModelSpec::billed_as) it, as the configuration says; `None` if it is not known, and of
+    /// models that nobody bills. Records cannot say it: simulated models are asked like others.
     pub billed_as: Option<String>,
+    /// Tokens of answers that were thrown away: they were paid, too.
+    pub thrown_away: ModelUsage,
     values: [Vec<String>; SetupFact::ALL.len()],
     /// How many values of each were left out.
     more: [u32; SetupFact::ALL.len()],

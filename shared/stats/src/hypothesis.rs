@@ -1,7 +1,6 @@
 //! Tests of two samples. P values are two-sided.
 
-use statrs::function::beta::beta_reg;
-use statrs::function::erf::erfc;
+use special::{Beta, Error};
 
 use super::describe::{mean, variance};
 
@@ -51,7 +50,8 @@ pub(super) fn t_p(t: f64, df: f64) -> f64 {
     if !t.is_finite() {
         return 0.0;
     }
-    beta_reg(df / 2.0, 0.5, df / (df + t * t)).clamp(0.0, 1.0)
+    let (half, x) = (df / 2.0, df / (df + t * t));
+    x.inc_beta(half, 0.5, half.ln_beta(0.5)).clamp(0.0, 1.0)
 }
 
 /// The t beyond which 5 % lie, by halving: p falls with t. At most 1 000, which few degrees of freedom exceed.
@@ -98,7 +98,7 @@ pub fn wilcoxon(differences: &[f64]) -> Option<Wilcoxon> {
     let error = ((count * (count + 1.0) * (2.0 * count + 1.0) - ties / 2.0) / 24.0).sqrt();
     let w = f64::min(plus, minus);
     let z = (w - expected) / error;
-    Some(Wilcoxon { n, w, p: erfc(z.abs() / std::f64::consts::SQRT_2).clamp(0.0, 1.0) })
+    Some(Wilcoxon { n, w, p: (z.abs() / std::f64::consts::SQRT_2).compl_error().clamp(0.0, 1.0) })
 }
 
 #[cfg(test)]

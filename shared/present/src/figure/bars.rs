@@ -1,17 +1,19 @@
 //! Bar charts with one row per name: several bars side by side, or the parts of one bar.
 
 use super::PALETTE;
+use super::rows::Rows;
 use super::scale::{Scale, short, ticks};
-use super::svg::{Anchor, SIZE, Svg};
-use super::text::{fitted, widest, width};
+use super::svg::{Anchor, Breadth, Svg};
+use super::text::width;
 
 const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
-const WIDTH: f64 = 900.0;
-const TOP: f64 = 78.0;
-const BELOW: f64 = 40.0;
-const NAMES_MAX: f64 = 260.0;
-const NUMBERS: f64 = 130.0;
+/// Room for the lines of the key, and for the marks of the axis below them.
+const KEY_TOP: f64 = 34.0;
+const KEY_LINE: f64 = 16.0;
+const AXIS: f64 = 28.0;
+/// Room for numbers beside bars.
+const NUMBERS: f64 = 118.0;
 
 /// How the values of a row are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,23 +32,41 @@ pub struct Row {
 }
 
 /// A bar chart of shares. `names` are the values of a row, `note` is printed below.
-pub fn bars(title: &str, names: &[&str], rows: &[Row], stand: Stand, note: &str) -> Svg {
+pub fn bars(
+    (title, breadth): (&str, Breadth),
+    names: &[&str],
+    rows: &[Row],
+    stand: Stand,
+    note: &str,
+) -> Svg {
     let lines = if stand == Stand::Stacked { 1 } else { names.len().max(1) };
+    let mut key: Vec<(f64, f64)> = Vec::new();
+    let mut end = (12.0, KEY_TOP);
+    for name in names {
+        let needs = 28.0 + width(name, 11.0);
+        if end.0 > 12.0 && end.0 + needs > breadth.width() {
+            end = (12.0, end.1 + KEY_LINE);
+        }
+        key.push(end);
+        end.0 += needs;
+    }
+    let top = end.1 + KEY_LINE + AXIS;
     let row_height = BAR * lines as f64 + GAP;
-    let bottom = TOP + row_height * rows.len() as f64;
-    let mut svg = Svg::new(WIDTH, bottom + BELOW, title);
-    let left = 24.0 + widest(rows.iter().map(|row| row.name.as_str()), SIZE, NAMES_MAX);
-    let x = Scale::linear((0.0, 1.0), (left, WIDTH - NUMBERS));
-    let mut key = 12.0;
-    for (name, colour) in names.iter().zip(PALETTE) {
-        svg.rect((key, 34.0), (10.0, 10.0), colour, 0.85, "");
-        svg.text((key + 14.0, 43.0), Anchor::Start, 11.0, "", name);
-        key += 28.0 + width(name, 11.0);
+    let mut places = Rows::new(breadth, (top, row_height, NUMBERS), rows.iter().map(|row| row.name.as_str()));
+    if stand == Stand::Beside && breadth == Breadth::Narrow {
+        places.ends.1 -= NUMBERS;
+    }
+    let bottom = places.bottom(rows.len());
+    let mut svg = Svg::new(breadth.width(), bottom, title);
+    let x = Scale::linear((0.0, 1.0), places.ends);
+    for ((name, colour), (at, y)) in names.iter().zip(PALETTE).zip(key) {
+        svg.rect((at, y), (10.0, 10.0), colour, 0.85, "");
+        svg.text((at + 14.0, y + 9.0), Anchor::Start, 11.0, "", name);
     }
     for tick in ticks((0.0, 1.0)) {
-        svg.line((x.at(tick), TOP - 6.0), (x.at(tick), bottom), "faint");
+        svg.line((x.at(tick), top - 6.0), (x.at(tick), bottom), "faint");
         svg.text(
-            (x.at(tick), TOP - 12.0),
+            (x.at(tick), top - 12.0),
             Anchor::Middle,
             11.0,
             "soft",
@@ -54,9 +74,8 @@ pub fn bars(title: &str, names: &[&str], rows: &[Row], stand: Stand, note: &str)
         );
     }
     for (number, row) in rows.iter().enumerate() {
-        let top = TOP + row_height * number as f64 + GAP / 2.0;
-        let middle = top + BAR * lines as f64 / 2.0;
-        svg.text((left - 10.0, middle + 4.0), Anchor::End, SIZE, "", &fitted(&row.name, SIZE, NAMES_MAX));
+        let top = places.top(number) + GAP / 2.0;
+        places.label(&mut svg, number, &row.name, "");
         let mut begin = 0.0;
         for (part, value) in row.values.iter().enumerate() {
             let Some(value) = value else { continue };
@@ -77,7 +96,7 @@ pub fn bars(title: &str, names: &[&str], rows: &[Row], stand: Stand, note: &str)
                     Some(deviation) => format!("{:.2} ± {:.2} %", 100.0 * value, 100.0 * deviation),
                     None => format!("{:.2} %", 100.0 * value),
                 };
-                svg.text((WIDTH - 12.0, y + BAR - 3.0), Anchor::End, 11.0, "", &text);
+                svg.text((breadth.width() - 12.0, y + BAR - 3.0), Anchor::End, 11.0, "", &text);
             }
         }
     }
@@ -97,11 +116,14 @@ mod tests {
             |values: Vec<Option<f64>>| Row { name: "m".to_owned(), values, deviations: vec![Some(0.1)] };
         let rows = [row(vec![Some(0.25), Some(0.75)]), row(vec![None, Some(0.5)])];
         for stand in [Stand::Beside, Stand::Stacked] {
-            let text = bars("T", &["a", "b"], &rows, stand, "note").document();
-            // The ground, two of the key, three values.
-            assert_eq!(text.matches("<rect").count(), 1 + 2 + 3, "{stand:?}");
-            assert!(text.contains("m: b 75.00 %") && !text.contains("no values"));
+            for breadth in [Breadth::Wide, Breadth::Narrow] {
+                let text = bars(("T", breadth), &["a", "b"], &rows, stand, "note").document();
+                // The ground, two of the key, three values.
+                assert_eq!(text.matches("<rect").count(), 1 + 2 + 3, "{stand:?}");
+                assert!(text.contains("m: b 75.00 %") && !text.contains("no values"));
+            }
         }
-        assert!(bars("T", &["a"], &[row(vec![None])], Stand::Beside, "").document().contains("no values"));
+        let none = bars(("T", Breadth::Wide), &["a"], &[row(vec![None])], Stand::Beside, "");
+        assert!(none.document().contains("no values"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::fitted;
+use super::text::{fitted, wrapped};
 use crate::table::printable;
 
 /// Size of ordinary text, in pixels.
@@ -27,6 +27,25 @@ pub fn style() -> String {
     format!(".kgf{{{LIGHT}}}@media screen and (prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
 }
 
+/// How much room a figure has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breadth {
+    /// A screen, or paper.
+    Wide,
+    /// A phone held upright.
+    Narrow,
+}
+
+impl Breadth {
+    /// The width of a figure, in pixels.
+    pub fn width(self) -> f64 {
+        match self {
+            Self::Wide => 900.0,
+            Self::Narrow => 360.0,
+        }
+    }
+}
+
 /// Which point of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
@@ -49,7 +68,8 @@ impl Svg {
     /// An empty drawing with its title above.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut svg = Self { width, height, title: title.to_owned(), body: String::new() };
-        svg.text((12.0, 22.0), Anchor::Start, 15.0, "bold", &fitted(title, 15.0, width - 24.0));
+        // Bold letters are wider by about a tenth.
+        svg.text((12.0, 22.0), Anchor::Start, 15.0, "bold", &fitted(title, 16.5, width - 24.0));
         svg
     }
 
@@ -127,16 +147,21 @@ impl Svg {
         }
     }
 
-    /// Small crosses in one path.
-    pub fn crosses(&mut self, places: &[(f64, f64)], reach: f64, colour: &str) {
+    /// Small crosses of this size in one path.
+    pub fn crosses(&mut self, places: &[(f64, f64)], reach: u8, colour: &str) {
         if places.is_empty() {
             return;
         }
         let mut path = String::new();
         for (x, y) in places {
-            let (l, r, t, b) = (x - reach, x + reach, y - reach, y + reach);
+            let reach = f64::from(reach);
             // Writing to a String cannot fail.
-            let _ = write!(path, "M{l:.1} {t:.1}L{r:.1} {b:.1}M{l:.1} {b:.1}L{r:.1} {t:.1}");
+            let _ = write!(
+                path,
+                "M{:.1} {:.0}l{reach} {reach}m0-{reach}l-{reach} {reach}",
+                x - reach / 2.0,
+                y - reach / 2.0
+            );
         }
         self.put(format_args!(
             "<path d=\"{path}\" stroke=\"{colour}\" stroke-opacity=\".7\" fill=\"none\"/>"
@@ -192,12 +217,15 @@ impl Svg {
         ));
     }
 
-    /// Text in the bottom corner that explains the marks.
+    /// Text that explains the marks, in room that is added below.
     pub fn legend(&mut self, lines: &[&str]) {
-        for (number, line) in lines.iter().rev().enumerate() {
-            let y = self.height - 10.0 - 15.0 * number as f64;
-            self.text((12.0, y), Anchor::Start, 11.0, "soft", line);
+        self.height += 6.0;
+        let most = self.width - 24.0;
+        for line in lines.iter().flat_map(|line| wrapped(line, 11.0, most)) {
+            self.height += 15.0;
+            self.text((12.0, self.height - 2.0), Anchor::Start, 11.0, "soft", &line);
         }
+        self.height += 8.0;
     }
 
     fn put(&mut self, part: std::fmt::Arguments<'_>) {

@@ -39,6 +39,21 @@ pub fn fitted(text: &str, size: f64, most: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// The text in lines, each cut if one word is wider than `most`.
+pub fn wrapped(text: &str, size: f64, most: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line} {word}"), size) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| fitted(line, size, most)).collect()
+}
+
 /// The width of the widest of some texts, at most `most`.
 pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, most: f64) -> f64 {
     texts.into_iter().map(|text| width(text, size)).fold(0.0, f64::max).min(most)
@@ -47,6 +62,15 @@ pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, most: f64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_have_several_lines_and_no_word_is_lost() {
+        let text = "box: quartiles, line: median, whiskers: furthest value";
+        let lines = wrapped(text, 11.0, 150.0);
+        assert!(lines.len() > 1 && lines.iter().all(|line| width(line, 11.0) <= 150.0), "{lines:?}");
+        assert_eq!(lines.join(" "), text);
+        assert_eq!(wrapped(text, 11.0, 900.0).len(), 1);
+    }
 
     #[test]
     fn what_is_cut_fits() {

@@ -12,13 +12,11 @@ mod markdown;
 pub mod parquet;
 mod sort;
 mod text;
-mod within;
 pub mod xlsx;
 
 pub use column::{ColumnKind, RowColumn};
 pub use delimited::{CsvRows, guard_formula};
-pub use text::{printable, steers};
-pub use within::write_wrapped;
+pub use text::{printable, write_wrapped};
 pub use xlsx::write_workbook;
 
 use std::borrow::Cow;
@@ -212,6 +210,12 @@ impl Table {
     /// Adds a row.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Keeps at most so many rows, the first ones.
+    pub fn truncate(&mut self, rows: usize) {
+        self.total &= rows >= self.rows.len();
+        self.rows.truncate(rows);
     }
 
     /// Adds the last row, which sums up the others.

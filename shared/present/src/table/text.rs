@@ -1,47 +1,74 @@
-//! Tables as text for terminals: columns as wide as their content, without characters that could steer the terminal.
+//! Tables as text: columns as wide as their content, without characters that could steer a terminal. On a screen of a given
+//! width nothing is broken into two lines by the terminal: first texts give way, the longest first; then columns move into further
+//! blocks below, each beginning with the first column. Remarks, the texts of a last column without a name, stand below as sentences.
 
 use std::io::{self, Write};
 
-use super::{Align, Table};
+use domain::text::steers;
+
+use super::{Align, Cell, Table};
 
 /// Maximum number of characters of a cell; longer texts are cut. Names are bounded elsewhere, but foreign runs may
 /// contain longer ones, and a formatter panics at widths beyond 65 535.
 const CELL_CHARS_MAX: usize = 1_000;
 
+/// Characters that a text keeps when others need its room.
+const TEXT_MIN: usize = 12;
+
+/// Characters between two columns.
+const GAP: usize = 2;
+
 impl Table {
-    /// Writes the table as text.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let heads: Vec<String> = self
-            .headings
-            .iter()
-            .map(|heading| cut(printable(heading.short.as_ref().unwrap_or(&heading.name))))
-            .collect();
+    /// Writes the table as text, with lines of at most `width` characters, if that can be done at all; of any length without it.
+    pub fn write(&self, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+        let has_remarks = width.is_some()
+            && self.headings.len() > 1
+            && self.headings.last().is_some_and(|last| last.name.is_empty() && last.align == Align::Left);
+        let columns = self.headings.len() - usize::from(has_remarks);
+        let heads =
+            self.headings.iter().take(columns).map(|heading| heading.short.as_ref().unwrap_or(&heading.name));
+        let heads: Vec<String> = heads.map(|head| cut(&printable(head), CELL_CHARS_MAX)).collect();
+        let shown = |cell: &Cell| cut(&flat(&cell.shown()), CELL_CHARS_MAX);
         let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| cut(flat(&cell.shown()))).collect()).collect();
-        let width = |column: usize| {
+            self.rows.iter().map(|row| row.iter().take(columns).map(shown).collect()).collect();
+        let natural = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             cells.chain([&heads[column]]).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-        let line = |cells: &[String], out: &mut dyn Write| -> io::Result<()> {
-            let mut text = String::new();
-            for ((cell, heading), width) in cells.iter().zip(&self.headings).zip(&widths) {
-                match heading.align {
-                    Align::Left => text.push_str(&format!("{cell:<width$}  ")),
-                    Align::Right => text.push_str(&format!("{cell:>width$}  ")),
-                }
-            }
-            writeln!(out, "{}", text.trim_end())
-        };
-        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        line(&heads, out)?;
-        writeln!(out, "{rule}")?;
-        for (index, row) in rows.iter().enumerate() {
-            if self.total && index + 1 == rows.len() {
-                writeln!(out, "{rule}")?;
-            }
-            line(row, out)?;
+        let mut widths: Vec<usize> = (0..columns).map(natural).collect();
+        if let Some(width) = width {
+            self.shrink(&mut widths, width);
         }
+        let width = width.unwrap_or(usize::MAX);
+        for (number, block) in blocks(&widths, width).iter().enumerate() {
+            if number > 0 {
+                writeln!(out)?;
+            }
+            let line = |cells: &[String]| {
+                let cell = |column: &usize| {
+                    let width = widths[*column];
+                    let text = cut(cells.get(*column).map_or("", String::as_str), width);
+                    match self.headings[*column].align {
+                        Align::Left => format!("{text:<width$}"),
+                        Align::Right => format!("{text:>width$}"),
+                    }
+                };
+                block.iter().map(cell).collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
+            };
+            let rule = "-".repeat(span(block.iter().map(|column| widths[*column])));
+            writeln!(out, "{}\n{rule}", line(&heads))?;
+            for (index, row) in rows.iter().enumerate() {
+                if self.total && index + 1 == rows.len() {
+                    writeln!(out, "{rule}")?;
+                }
+                writeln!(out, "{}", line(row))?;
+            }
+        }
+        let remarks = self.rows.iter().filter(|_| has_remarks).filter_map(|row| {
+            let (name, remark) = (row.first()?.shown(), row.last()?.shown());
+            (!remark.is_empty() && remark != "-").then(|| format!("{}: {}", flat(&name), flat(&remark)))
+        });
+        remarks.into_iter().try_for_each(|remark| write_wrapped(&remark, width, out))?;
         let legend: Vec<_> =
             self.headings.iter().filter_map(|h| Some((h.short.as_ref()?, &h.name))).collect();
         if !legend.is_empty() {
@@ -50,11 +77,66 @@ impl Table {
         for (short, name) in legend {
             writeln!(out, "{short:>4}  {}", flat(name))?;
         }
-        for note in &self.notes {
-            writeln!(out, "{}", printable(note))?;
-        }
-        Ok(())
+        self.notes.iter().try_for_each(|note| match width {
+            usize::MAX => writeln!(out, "{}", printable(note)),
+            width => write_wrapped(&printable(note), width, out),
+        })
     }
+
+    /// Takes from the longest texts what does not fit. The first column names its row, to be copied into the next command: it is
+    /// cut only as far as it leaves no room for any other one.
+    fn shrink(&self, widths: &mut [usize], width: usize) {
+        let Some((first, others)) = widths.split_first_mut() else { return };
+        while span(others.iter().copied().chain([*first])) > width {
+            let texts = others.iter_mut().zip(&self.headings[1..]);
+            let texts = texts.filter(|(width, heading)| heading.align == Align::Left && **width > TEXT_MIN);
+            match texts.map(|(width, _)| width).max_by_key(|width| **width) {
+                Some(longest) => *longest -= 1,
+                None => break,
+            }
+        }
+        let widest = others.iter().max().map_or(0, |widest| widest + GAP);
+        *first = (*first).min(width.saturating_sub(widest).max(TEXT_MIN));
+    }
+}
+
+/// The columns of each block.
+fn blocks(widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for column in 0..widths.len() {
+        let fits =
+            |block: &Vec<usize>| span(block.iter().chain([&column]).map(|column| widths[*column])) <= width;
+        match blocks.last_mut() {
+            Some(block) if fits(block) || block.len() == 1 => block.push(column),
+            Some(_) => blocks.push(vec![0, column]),
+            None => blocks.push(vec![column]),
+        }
+    }
+    blocks
+}
+
+/// The width of some columns beside each other.
+fn span(widths: impl Iterator<Item = usize>) -> usize {
+    let (sum, columns) = widths.fold((0, 0_usize), |(sum, columns), width| (sum + width, columns + 1));
+    sum + GAP * columns.saturating_sub(1)
+}
+
+/// Writes a text in lines of at most this many characters, broken at spaces; further lines are indented. A longer word stays
+/// whole.
+pub fn write_wrapped(text: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let length = line.chars().count();
+        if !line.trim().is_empty() && length + 1 + word.chars().count() > width {
+            writeln!(out, "{line}")?;
+            line = " ".to_owned();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
 }
 
 /// The text on one line.
@@ -62,12 +144,12 @@ pub(super) fn flat(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-/// A text of at most [`CELL_CHARS_MAX`] characters.
-fn cut(text: String) -> String {
-    match text.char_indices().nth(CELL_CHARS_MAX - 1) {
-        Some((end, _)) if text.chars().count() > CELL_CHARS_MAX => format!("{}…", &text[..end]),
-        _ => text,
+/// A text of at most so many characters; of a longer one the beginning, with a mark.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
     }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// A text from outside, without characters that [steer](steers).
@@ -76,20 +158,13 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if kept(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// Whether a character could steer a terminal or mislead a reader: control characters and direction marks.
-pub fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Cell;
 
     fn text(table: &Table) -> String {
         let mut out = Vec::new();
-        table.write(&mut out).unwrap();
+        table.write(None, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -130,5 +205,52 @@ mod tests {
         let mut table = Table::default().left(["m\u{1b}c"]);
         table.row(["two\nlines"]);
         assert_eq!(text(&table), "m\u{fffd}c\n---------\ntwo lines\n");
+    }
+
+    fn within(table: &Table, width: usize) -> String {
+        let mut out = Vec::new();
+        table.write(Some(width), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn what_fits_is_written_as_it_is_and_remarks_stand_below() {
+        let mut table = Table::default().left(["run"]).right(["n"]).left([""]);
+        table.row(["a", "1", "blocked: one (no worker serves it)"]);
+        table.row(["b", "22", ""]);
+        table.row([Cell::from("all"), Cell::Count(23), Cell::Empty]);
+        assert_eq!(
+            within(&table, 80),
+            "run   n\n-------\na     1\nb    22\nall  23\na: blocked: one (no worker serves it)\n"
+        );
+        assert!(widest(&within(&table, 20)) <= 20, "{}", within(&table, 20));
+    }
+
+    #[test]
+    fn long_texts_are_cut_before_numbers_move() {
+        let mut table = Table::default().left(["model"]).right(["done"]);
+        table.row(["organisation/model-with-a-long-name", "12/40"]);
+        assert_eq!(within(&table, 24).lines().last(), Some("organisation/mod…  12/40"));
+    }
+
+    #[test]
+    fn columns_that_find_no_room_stand_in_blocks_below() {
+        let names: Vec<String> = (0..9).map(|n| format!("model-{n:02}")).collect();
+        let mut table = Table::default().left(["task"]).right(names);
+        table.row(["t".to_owned()].into_iter().chain((0..9).map(|n| format!("0.{n}00"))));
+        let shown = within(&table, 40);
+        assert!(widest(&shown) <= 40, "{shown}");
+        assert_eq!(shown.matches("task").count(), 3, "{shown}");
+        for n in 0..9 {
+            assert!(
+                shown.contains(&format!("model-{n:02}")) && shown.contains(&format!("0.{n}00")),
+                "{shown}"
+            );
+        }
+        assert!(within(&Table::default(), 40).trim().is_empty());
     }
 }

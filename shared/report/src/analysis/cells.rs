@@ -1,7 +1,7 @@
 //! A model on a task, summed up.
 
 use domain::ranking::Contender;
-use domain::{Mean, ModelUsage};
+use domain::{Mean, ModelUsage, tokens_of_all};
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
 use crate::summaries::{CellStatistics, ColumnStatistics};
@@ -101,26 +101,29 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> 
         prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
         completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),
         seconds: dialogues.iter().map(|dialogue| dialogue.seconds).sum(),
-        usage: usage(dialogues),
+        usage: usage(
+            dialogues,
+            all.setup(column).map_or_else(ModelUsage::default, |setup| setup.thrown_away),
+        ),
         gain: mean(&first).zip(mean(&last)),
     }
 }
 
 fn whole(dialogues: &[&ReportedDialogue], of: impl Fn(&ReportedDialogue) -> Option<u64>) -> Option<u64> {
-    dialogues.iter().map(|dialogue| of(dialogue)).sum::<Option<u64>>().filter(|_| !dialogues.is_empty())
+    tokens_of_all(dialogues.iter().map(|dialogue| of(dialogue))).filter(|_| !dialogues.is_empty())
 }
 
-/// What dialogues used. Those of which a server did not count all tokens are counted, and in no sum.
-fn usage(dialogues: &[&ReportedDialogue]) -> ModelUsage {
-    let mut usage = ModelUsage::default();
+/// What dialogues used, beside what was thrown away. Those of which a server did not count all tokens are counted, and in no sum.
+fn usage(dialogues: &[&ReportedDialogue], thrown_away: ModelUsage) -> ModelUsage {
+    let mut usage = thrown_away;
     for dialogue in dialogues.iter().filter(|dialogue| dialogue.rounds > 0) {
         usage.dialogues += 1;
         match dialogue.prompt_tokens.zip(dialogue.completion_tokens) {
             None => usage.uncounted += 1,
-            Some((prompt, completion)) => {
-                usage.prompt_tokens += prompt;
-                usage.cached_tokens += dialogue.cached_tokens;
-                usage.completion_tokens += completion;
+            Some((prompt_tokens, completion_tokens)) => {
+                let cached_tokens = dialogue.cached_tokens;
+                usage +=
+                    &ModelUsage { prompt_tokens, cached_tokens, completion_tokens, ..ModelUsage::default() };
             }
         }
     }

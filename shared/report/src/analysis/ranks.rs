@@ -2,7 +2,7 @@
 //!
 //! Every two models are compared on the questions that both answered, task by task, by the interval of their mean difference.
 //! Holm's correction over all these comparisons keeps the chance of any wrong one among them below 0.05. A model stands below
-//! those that are better for certain and above those that are worse for certain; which of the places between is its own is not
+//! those that are better at 95 % confidence and above those that are worse at 95 % confidence; which of the places between is its own is not
 //! known (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks", 2024).
 
 use super::ALPHA;
@@ -44,7 +44,7 @@ fn within(answers: &[&Answers], tasks: usize) -> Vec<RankInterval> {
     places(models, &pairs, &differences, &holm(&differences.iter().map(p).collect::<Vec<_>>()))
 }
 
-/// Counts for each model how many are better and worse for certain.
+/// Counts for each model how many are better and worse at 95 % confidence.
 fn places(
     models: usize,
     pairs: &[(usize, usize)],

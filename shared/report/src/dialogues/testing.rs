@@ -1,7 +1,7 @@
 //! Invented dialogues for the tests of this crate.
 
 use costs::Prices;
-use domain::Scores;
+use domain::{Oddities, Scores};
 use serde_json::json;
 
 use super::{Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, TaskId};
@@ -32,6 +32,7 @@ pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) ->
         cached_tokens: 0,
         completion_tokens: Some(5),
         seconds: Some(1.5),
+        odd: Oddities::default(),
         attempt: 1,
     }
 }

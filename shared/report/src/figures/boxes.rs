@@ -6,9 +6,9 @@ use domain::Mean;
 use domain::control::Better;
 use domain::ranking::Contender;
 use domain::seed::SplitMix64;
+use present::figure::rows::Rows;
 use present::figure::scale::{Scale, around, short, ticks};
-use present::figure::svg::{Anchor, SIZE, Svg};
-use present::figure::text::{fitted, widest};
+use present::figure::svg::{Anchor, Breadth, Svg};
 
 use super::{colours, mixed};
 use crate::analysis::cells::statistics;
@@ -22,25 +22,27 @@ use stats::{Interval, Summary};
 pub static PLOT: Plot = Plot {
     heading: "Task",
     place: |_| PagePlace::Folded,
-    draw: |all, _| {
+    draw: |all, _, breadth| {
         let of = |(id, task): (TaskId, &ReportedTask)| DrawnPlot {
             file: format!("task_{}", task.label),
             task: Some(id),
-            svg: of_task(all, id),
+            svg: of_task(all, id, breadth),
         };
-        all.tasks.iter().enumerate().map(of).collect()
+        let has_values = |(id, _): &(TaskId, &ReportedTask)| {
+            statistics(all).iter().any(|cell| cell.task == *id && cell.summary.is_some())
+        };
+        all.tasks.iter().enumerate().filter(has_values).map(of).collect()
     },
 };
 
 const ROW: f64 = 22.0;
-const WIDTH: f64 = 900.0;
 const TOP: f64 = 58.0;
-const BELOW: f64 = 46.0;
-const NAMES_MAX: f64 = 260.0;
 const NUMBERS: f64 = 110.0;
+/// Length of the strokes of a cross.
+const CROSS: u8 = 5;
 
 /// The box plot of a task, the best model first. Models without a value are left out.
-fn of_task(all: &Dialogues, task: TaskId) -> Svg {
+fn of_task(all: &Dialogues, task: TaskId, breadth: Breadth) -> Svg {
     let headings = all.headings();
     let colours = colours(all);
     let mut rows: Vec<(ColumnId, Vec<f64>, Summary)> = (0..all.columns.len())
@@ -59,23 +61,24 @@ fn of_task(all: &Dialogues, task: TaskId) -> Svg {
     rows.sort_by_key(|row| order.iter().position(|place| place.column == row.0));
     let intervals: Vec<&CellStatistics> = statistics(all).iter().filter(|cell| cell.task == task).collect();
     let name = &all.tasks[task];
-    let height = TOP + ROW * rows.len() as f64 + BELOW;
-    let mut svg = Svg::new(WIDTH, height, &format!("{} · {}", name.label, name.headline));
-    let left = 24.0 + widest(rows.iter().map(|row| headings[row.0].as_str()), SIZE, NAMES_MAX);
+    let places = Rows::new(breadth, (TOP, ROW, NUMBERS), rows.iter().map(|row| headings[row.0].as_str()));
+    let bottom = places.bottom(rows.len());
+    let mut svg = Svg::new(breadth.width(), bottom, &format!("{} · {}", name.label, name.headline));
     let range = around(rows.iter().flat_map(|row| [row.2.min, row.2.max]));
-    let x = Scale::linear(range, (left, WIDTH - NUMBERS - 12.0));
-    let bottom = TOP + ROW * rows.len() as f64;
+    let x = Scale::linear(range, places.ends);
     for tick in ticks(range) {
         svg.line((x.at(tick), TOP - 6.0), (x.at(tick), bottom), "faint");
         svg.text((x.at(tick), TOP - 12.0), Anchor::Middle, 11.0, "soft", &short(tick));
     }
-    svg.text((WIDTH - 12.0, TOP - 12.0), Anchor::End, 11.0, "soft", "mean (n)");
+    if breadth == Breadth::Wide {
+        svg.text((breadth.width() - 12.0, TOP - 12.0), Anchor::End, 11.0, "soft", "mean (n)");
+    }
     let is_binary = rows.iter().flat_map(|row| &row.1).all(|value| *value == 0.0 || *value == 1.0);
     for (number, (column, values, summary)) in rows.iter().enumerate() {
-        let middle = TOP + ROW * (number as f64 + 0.5);
+        let middle = places.middle(number);
         let (name, colour) = (&headings[*column], colours[*column]);
         svg.of_model(name, |svg| {
-            svg.text((left - 10.0, middle + 4.0), Anchor::End, SIZE, "", &fitted(name, SIZE, NAMES_MAX));
+            places.label(svg, number, name, &format!("{:.3} ({})", summary.mean, summary.n));
             let spread = if is_binary {
                 let interval =
                     intervals.iter().find(|cell| cell.column == *column).and_then(|cell| cell.interval);
@@ -86,12 +89,10 @@ fn of_task(all: &Dialogues, task: TaskId) -> Svg {
             let tip = format!("{name}: mean {:.3}, {spread}, n {}", summary.mean, summary.n);
             // Always the same scatter, so that equal reports are equal files.
             let mut random = SplitMix64::new(seed_of(name));
-            let places: Vec<(f64, f64)> =
+            let marks: Vec<(f64, f64)> =
                 values.iter().map(|value| (x.at(*value), middle + (random.unit() - 0.5) * 13.0)).collect();
-            svg.crosses(&places, 2.4, colour);
+            svg.crosses(&marks, CROSS, colour);
             svg.circle((x.at(summary.mean), middle), 5.0, None, &tip);
-            let text = format!("{:.3} ({})", summary.mean, summary.n);
-            svg.text((WIDTH - 12.0, middle + 4.0), Anchor::End, SIZE, "", &text);
         });
     }
     let marks = if is_binary { INTERVALS } else { BOXES };
@@ -152,9 +153,9 @@ mod tests {
             20,
             |model, _, n| if model == 0 { 0.5 } else { f64::from(n % 3) / 2.0 },
         );
-        let text = of_task(&all, 0).document();
+        let text = of_task(&all, 0, Breadth::Wide).document();
         assert_eq!(text.matches("<circle").count(), 2);
-        assert_eq!(text.matches('M').count(), 2 * 40, "two strokes per cross");
+        assert_eq!(text.matches('M').count(), 40);
         let values = [0.0, 0.5, 0.5, 0.5, 0.5, 1.0];
         let summary = Summary::of(values).unwrap();
         assert_eq!(whiskers(&values, &summary), (0.5, 0.5), "what lies outside is no whisker");
@@ -164,7 +165,7 @@ mod tests {
     fn zeros_and_ones_have_bars_of_their_interval_and_no_box() {
         let of = |half: f64| {
             let all = matrix(&["a"], &["t"], 20, |_, _, n| if n % 2 == 0 { half } else { 1.0 });
-            of_task(&all, 0).document()
+            of_task(&all, 0, Breadth::Wide).document()
         };
         assert!(of(0.0).contains("95 % interval 0.") && !of(0.0).contains("quartiles"));
         assert!(of(0.5).contains("quartiles") && !of(0.5).contains("interval"));
@@ -174,7 +175,7 @@ mod tests {
     fn a_task_without_values_is_an_empty_plot() {
         let mut all = matrix(&["a"], &["t"], 1, |_, _, _| 1.0);
         let task = all.task("u", "RdfFriendCount", &["f1"]);
-        assert!(of_task(&all, task).document().contains("u · f1"));
+        assert!(of_task(&all, task, Breadth::Narrow).document().contains("u · f1"));
         assert_eq!([0.0, -0.0001, 0.5, 1.0, -666.0].map(short), ["0", "0", "0.5", "1", "-666"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use present::figure::svg::{Anchor, Svg};
+use present::figure::svg::{Anchor, Breadth, Svg};
 use present::figure::text::fitted;
 
 use super::mixed;
@@ -16,22 +16,27 @@ use crate::plot::{DrawnPlot, PagePlace, Plot};
 pub static GRID: Plot = Plot {
     heading: "Compasses",
     place: |_| PagePlace::Open,
-    draw: |all, scheme| DrawnPlot::one("compasses", grid(all, scheme)),
+    draw: |all, scheme, breadth| {
+        let has_values = combined(all, scheme).iter().any(has_values);
+        let draw = || DrawnPlot::one("compasses", grid(all, scheme, breadth));
+        has_values.then(draw).unwrap_or_default()
+    },
 };
 
 /// See [`overlay`]: all models in one.
 pub static OVERLAY: Plot = Plot {
     heading: "Compass",
     place: |_| PagePlace::Nowhere,
-    draw: |all, scheme| {
+    draw: |all, scheme, _| {
         let columns: Vec<ColumnId> = (0..all.columns.len()).collect();
         DrawnPlot::one("compass", overlay(all, scheme, &columns))
     },
 };
 
+/// Minimum width of a compass with its names, and its height, in pixels.
+const CELL_MIN: f64 = 220.0;
 const CELL: f64 = 250.0;
 const RADIUS: f64 = 66.0;
-const ACROSS: usize = 4;
 
 /// Lines that everybody can tell from each other in one compass, by colour and, on grey paper, by their dashes.
 const TOLD_APART: [(&str, &str); 6] = [
@@ -49,11 +54,16 @@ const LINE: &str = "class=\"ink none\" stroke-width=\"1.6\" stroke-linejoin=\"ro
 /// The line of a model behind others.
 const GREY: &str = "class=\"line none\" stroke-width=\"1\" stroke-linejoin=\"round\"";
 
+/// Whether there is anything to draw of a model.
+fn has_values(model: &Combined) -> bool {
+    model.categories.iter().any(Option::is_some)
+}
+
 /// One compass per model, ordered by family and size.
-fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
+fn grid(all: &Dialogues, scheme: &Scheme, breadth: Breadth) -> Svg {
     let headings = all.headings();
     let mut found = combined(all, scheme);
-    found.retain(|model| model.categories.iter().any(Option::is_some));
+    found.retain(has_values);
     let place = |model: &Combined| {
         let column = &all.columns[model.column];
         (column.family.clone(), column.size.unwrap_or(f64::INFINITY))
@@ -62,19 +72,18 @@ fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
         let (a, b) = (place(a), place(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
-    let across = ACROSS.min(found.len().max(2));
+    let across = (breadth.width() / CELL_MIN) as usize;
     let rows = found.len().div_ceil(across);
-    let legend = 46.0 + 15.0 * scheme.categories.len() as f64;
-    let (width, height) = (CELL * across as f64, 40.0 + CELL * rows as f64 + legend);
-    let mut svg = Svg::new(width.max(600.0), height, &scheme.title);
+    let width = breadth.width() / across as f64;
+    let mut svg = Svg::new(breadth.width(), 40.0 + CELL * rows as f64, &scheme.title);
     for (number, model) in found.iter().enumerate() {
         let (column, row) = (number % across, number / across);
-        let center = (CELL * (column as f64 + 0.5), 40.0 + CELL * row as f64 + 132.0);
+        let center = (width * (column as f64 + 0.5), 40.0 + CELL * row as f64 + 132.0);
         let name = &headings[model.column];
         svg.of_model(name, |svg| {
-            let shown = fitted(name, 13.0, CELL - 20.0);
+            let shown = fitted(name, 13.0, width - 20.0);
             svg.text((center.0, center.1 - 108.0), Anchor::Middle, 13.0, "bold", &shown);
-            rings(svg, center, (RADIUS, CELL / 2.0), scheme, Some(&model.categories));
+            rings(svg, center, (RADIUS, width / 2.0), scheme, Some(&model.categories));
             band(svg, center, RADIUS, &model.categories);
             needle(svg, center, RADIUS, &model.categories, LINE, name);
         });
@@ -91,8 +100,7 @@ fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
     let score = |column: ColumnId| found[column].mean.unwrap_or(f64::NEG_INFINITY);
     order.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
     let (chosen, rest) = order.split_at(order.len().min(TOLD_APART.len()));
-    let legend = 46.0 + 15.0 * scheme.categories.len() as f64;
-    let height = 460.0_f64.max(90.0 + 20.0 * (chosen.len() + 1) as f64) + legend;
+    let height = 460.0_f64.max(90.0 + 20.0 * (chosen.len() + 1) as f64);
     let mut svg = Svg::new(820.0, height, &scheme.title);
     let (center, radius) = ((230.0, 250.0), 160.0);
     rings(&mut svg, center, (radius, 228.0), scheme, None);
@@ -239,7 +247,7 @@ mod tests {
     #[test]
     fn an_axis_without_values_has_no_corner() {
         let all = matrix(&["a"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
-        let text = grid(&all, &named(&bundled(), "semantic").unwrap()).document();
+        let text = grid(&all, &named(&bundled(), "semantic").unwrap(), Breadth::Wide).document();
         let (_, line) = text.rsplit_once("<path d=\"").unwrap();
         let corners = line.split('"').next().unwrap();
         assert!(corners.starts_with('M') && !corners.contains('L'), "only R-Ana has values: {corners}");
@@ -270,11 +278,11 @@ mod tests {
     fn every_model_with_a_category_has_a_compass() {
         let all = matrix(&["a", "b"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
         let scheme = named(&bundled(), "semantic").unwrap();
-        let text = grid(&all, &scheme).document();
+        let text = grid(&all, &scheme, Breadth::Narrow).document();
         assert_eq!(text.matches("class=\"band\"").count(), 2);
         assert!(text.contains("R-Ana: RDF analytics, 1 tasks"));
         let both = overlay(&all, &scheme, &[0, 1]).document();
         assert!(both.contains(TOLD_APART[0].0) && both.contains(TOLD_APART[1].0) && !both.contains("others"));
-        assert!(grid(&Dialogues::default(), &scheme).document().starts_with("<svg"));
+        assert!(grid(&Dialogues::default(), &scheme, Breadth::Wide).document().starts_with("<svg"));
     }
 }

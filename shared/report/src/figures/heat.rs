@@ -14,7 +14,7 @@ pub static PLOT: Plot = Plot {
     heading: "Heat map",
     // The table of mean scores shows the same.
     place: |_| PagePlace::Nowhere,
-    draw: |all, _| DrawnPlot::one("heat", heat(all)),
+    draw: |all, _, _| DrawnPlot::one("heat", heat(all)),
 };
 
 const ROW: f64 = 20.0;
@@ -40,7 +40,7 @@ fn heat(all: &Dialogues) -> Svg {
     let left = 24.0 + widest(headings.iter().map(String::as_str), SIZE, NAMES_MAX);
     let top = 56.0 + widest(all.tasks.iter().map(|task| task.label.as_str()), SIZE, LABELS_MAX);
     let width = (left + COLUMN * (all.tasks.len() + 1) as f64 + 24.0).max(420.0);
-    let height = top + ROW * totals.len() as f64 + 46.0;
+    let height = top + ROW * totals.len() as f64;
     let mut svg = Svg::new(width, height, "Mean headline score by model and task");
     let x = |column: usize| left + COLUMN * column as f64;
     for (at, label) in all.tasks.iter().map(|task| task.label.as_str()).chain(["mean of tasks"]).enumerate() {

@@ -53,6 +53,8 @@ fn mixed(all: &Dialogues) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use present::figure::Breadth;
+
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
@@ -61,7 +63,7 @@ mod tests {
     fn every_plot_can_be_drawn_and_has_a_file_of_its_own() {
         let scheme = named(&bundled(), "semantic").unwrap();
         let all = matrix(&["m-1B", "n-2B"], &["RdfFriendCount-nt-1", "t"], 3, |_, _, _| 0.5);
-        let drawn: Vec<_> = ALL.iter().flat_map(|plot| (plot.draw)(&all, &scheme)).collect();
+        let drawn: Vec<_> = ALL.iter().flat_map(|plot| (plot.draw)(&all, &scheme, Breadth::Wide)).collect();
         let files: std::collections::BTreeSet<&str> = drawn.iter().map(|plot| plot.file.as_str()).collect();
         assert_eq!(files.len(), drawn.len(), "{files:?}");
         assert!(
@@ -69,6 +71,6 @@ mod tests {
         );
         assert_eq!(drawn.iter().filter(|plot| plot.task.is_some()).count(), all.tasks.len());
         // Of no dialogues they are empty, and no fault.
-        ALL.iter().for_each(|plot| drop((plot.draw)(&Dialogues::default(), &scheme)));
+        ALL.iter().for_each(|plot| drop((plot.draw)(&Dialogues::default(), &scheme, Breadth::Narrow)));
     }
 }

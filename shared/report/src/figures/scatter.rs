@@ -1,7 +1,7 @@
 //! Scatter plots of models: score against size, against tokens written, against money, and against time.
 
 use present::figure::scale::{Scale, decades, short, ticks};
-use present::figure::svg::{Anchor, Svg};
+use present::figure::svg::{Anchor, Breadth, Svg};
 use present::figure::text::fitted;
 
 use super::{colours, mixed};
@@ -19,7 +19,7 @@ pub static TOKENS: Plot = Plot {
         true => PagePlace::Folded,
         false => PagePlace::Nowhere,
     },
-    draw: |all, _| DrawnPlot::one("tokens", tokens(all)),
+    draw: |all, _, breadth| DrawnPlot::one("tokens", tokens(all, breadth)),
 };
 
 /// See [`cost`].
@@ -29,14 +29,17 @@ pub static COST: Plot = Plot {
         true => PagePlace::Folded,
         false => PagePlace::Nowhere,
     },
-    draw: |all, _| DrawnPlot::one("cost", cost(all)),
+    draw: |all, _, breadth| DrawnPlot::one("cost", cost(all, breadth)),
 };
 
 /// See [`time`].
 pub static TIME: Plot = Plot {
     heading: "Score and time",
-    place: |_| PagePlace::Folded,
-    draw: |all, _| DrawnPlot::one("time", time(all)),
+    place: |all| match totals(all).iter().any(|total| total.seconds.is_some()) {
+        true => PagePlace::Folded,
+        false => PagePlace::Nowhere,
+    },
+    draw: |all, _, breadth| DrawnPlot::one("time", time(all, breadth)),
 };
 
 /// See [`sizes`].
@@ -46,24 +49,21 @@ pub static SIZES: Plot = Plot {
         true => PagePlace::Folded,
         false => PagePlace::Nowhere,
     },
-    draw: |all, _| DrawnPlot::one("sizes", sizes(all)),
+    draw: |all, _, breadth| DrawnPlot::one("sizes", sizes(all, breadth)),
 };
 
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 60.0;
-const RIGHT: f64 = WIDTH - 20.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 470.0;
-/// Room below the plot for the axis and the legend, and for each line of the key.
-const BELOW: f64 = 90.0;
+/// Room below the plot for the axis, and for each line of the key.
+const BELOW: f64 = 44.0;
 const KEY_LINE: f64 = 15.0;
 const LABEL: f64 = 11.0;
 /// Maximum width of names, in pixels.
 const NAMES_MAX: f64 = 240.0;
 /// Fewer round powers than this say little on an axis.
 const MARKS_MIN: usize = 3;
-/// Names beside each other in the key.
-const KEY_ACROSS: usize = 3;
+/// Room for a name in the key.
+const KEY_NAME: f64 = 280.0;
 
 /// A model in a plot.
 struct Point {
@@ -88,7 +88,7 @@ struct About<'a> {
 }
 
 /// Mean score against billions of parameters, for models whose names state them.
-fn sizes(all: &Dialogues) -> Svg {
+fn sizes(all: &Dialogues, breadth: Breadth) -> Svg {
     let mut points = points(all, |total| all.columns[total.column].size);
     for point in &mut points {
         point.part = all.columns[point.column].active.filter(|active| *active > 0.0);
@@ -99,11 +99,11 @@ fn sizes(all: &Dialogues) -> Svg {
         marks: "bar: 95 % interval; open circle: the parameters active in each token; models whose names state no size are left out",
         has_front: false,
     };
-    draw(all, &points, &about)
+    draw(all, &points, &about, breadth)
 }
 
 /// Mean score against tokens written per dialogue, of models whose tokens are known.
-fn tokens(all: &Dialogues) -> Svg {
+fn tokens(all: &Dialogues, breadth: Breadth) -> Svg {
     let points = points(all, |total| per_dialogue(total, total.completion_tokens.map(|sum| sum as f64)));
     let about = About {
         title: "Score and tokens written",
@@ -111,11 +111,11 @@ fn tokens(all: &Dialogues) -> Svg {
         marks: "steps: no model is better with fewer tokens; bar: 95 % interval; models whose server counted no tokens are left out",
         has_front: true,
     };
-    draw(all, &points, &about)
+    draw(all, &points, &about, breadth)
 }
 
 /// Mean score against the money of dialogues, of models that have a price and whose tokens were counted.
-fn cost(all: &Dialogues) -> Svg {
+fn cost(all: &Dialogues, breadth: Breadth) -> Svg {
     let points = points(all, |total| of_many(all, total.column));
     let axis = format!("{} per 1 000 dialogues, at list prices", all.prices.currency());
     let about = About {
@@ -124,7 +124,7 @@ fn cost(all: &Dialogues) -> Svg {
         marks: "steps: no model is better for less money; bar: 95 % interval; models without a price are left out",
         has_front: true,
     };
-    draw(all, &points, &about)
+    draw(all, &points, &about, breadth)
 }
 
 fn of_many(all: &Dialogues, column: ColumnId) -> Option<f64> {
@@ -132,7 +132,7 @@ fn of_many(all: &Dialogues, column: ColumnId) -> Option<f64> {
 }
 
 /// Mean score against seconds per dialogue.
-fn time(all: &Dialogues) -> Svg {
+fn time(all: &Dialogues, breadth: Breadth) -> Svg {
     let points = points(all, |total| per_dialogue(total, total.seconds));
     let about = About {
         title: "Score and time",
@@ -140,7 +140,7 @@ fn time(all: &Dialogues) -> Svg {
         marks: "steps: no model is better in less time; bar: 95 % interval",
         has_front: true,
     };
-    draw(all, &points, &about)
+    draw(all, &points, &about, breadth)
 }
 
 fn per_dialogue(total: &ColumnStatistics, sum: Option<f64>) -> Option<f64> {
@@ -159,14 +159,15 @@ fn points(all: &Dialogues, x: impl Fn(&ColumnStatistics) -> Option<f64>) -> Vec<
     totals(all).iter().filter_map(point).collect()
 }
 
-fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
+fn draw(all: &Dialogues, points: &[Point], about: &About<'_>, breadth: Breadth) -> Svg {
+    let (left, right) = sides(breadth);
     let range = range(points);
-    let x = Scale::logarithmic(range.unwrap_or((1.0, 10.0)), (LEFT + 10.0, RIGHT - 10.0));
+    let x = Scale::logarithmic(range.unwrap_or((1.0, 10.0)), (left + 10.0, right - 10.0));
     let y = Scale::linear((0.0, 1.0), (BOTTOM, TOP));
     let places: Vec<(f64, f64)> = points.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
     let names: Vec<String> = points.iter().map(|point| fitted(&point.name, LABEL, NAMES_MAX)).collect();
-    let steps = if about.has_front { steps(points, &x, &y) } else { Vec::new() };
-    let labels = placed(&places, &names, LABEL, (LEFT, RIGHT), &steps);
+    let steps = if about.has_front { steps(points, &x, &y, right) } else { Vec::new() };
+    let labels = placed(&places, &names, LABEL, (left, right), &steps);
     let key: Vec<String> = labels
         .iter()
         .zip(&names)
@@ -175,9 +176,9 @@ fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
             Label::Name(_) => None,
         })
         .collect();
-    let lines = key.len().div_ceil(KEY_ACROSS);
-    let mut svg = Svg::new(WIDTH, BOTTOM + BELOW + KEY_LINE * lines as f64, about.title);
-    frame(&mut svg, &x, &y, range, about.axis);
+    let lines = key.len().div_ceil(((right - left) / KEY_NAME).max(1.0) as usize);
+    let mut svg = Svg::new(breadth.width(), BOTTOM + BELOW + KEY_LINE * lines as f64, about.title);
+    frame(&mut svg, (left, right), (&x, &y), range, about.axis);
     if about.has_front {
         svg.outline(&steps, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
     }
@@ -208,7 +209,7 @@ fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
     }
     for (number, text) in key.iter().enumerate() {
         let (row, column) = (number % lines.max(1), number / lines.max(1));
-        let place = (LEFT + 280.0 * column as f64, BOTTOM + 58.0 + KEY_LINE * row as f64);
+        let place = (left + KEY_NAME * column as f64, BOTTOM + 58.0 + KEY_LINE * row as f64);
         svg.text(place, Anchor::Start, LABEL, "", text);
     }
     let none = points.is_empty().then_some("No model has both values.");
@@ -216,15 +217,29 @@ fn draw(all: &Dialogues, points: &[Point], about: &About<'_>) -> Svg {
     svg
 }
 
+/// The ends of the plot.
+fn sides(breadth: Breadth) -> (f64, f64) {
+    match breadth {
+        Breadth::Wide => (60.0, breadth.width() - 20.0),
+        Breadth::Narrow => (48.0, breadth.width() - 8.0),
+    }
+}
+
 /// Axes with their marks.
-fn frame(svg: &mut Svg, x: &Scale, y: &Scale, range: Option<(f64, f64)>, axis: &str) {
+fn frame(
+    svg: &mut Svg,
+    (left, right): (f64, f64),
+    (x, y): (&Scale, &Scale),
+    range: Option<(f64, f64)>,
+    axis: &str,
+) {
     for tick in ticks((0.0, 1.0)) {
-        svg.line((LEFT, y.at(tick)), (RIGHT, y.at(tick)), "faint");
-        svg.text((LEFT - 8.0, y.at(tick) + 4.0), Anchor::End, 11.0, "soft", &short(tick));
+        svg.line((left, y.at(tick)), (right, y.at(tick)), "faint");
+        svg.text((left - 8.0, y.at(tick) + 4.0), Anchor::End, 11.0, "soft", &short(tick));
     }
     svg.turned_text((18.0, (TOP + BOTTOM) / 2.0), -90.0, Anchor::Middle, 11.0, "soft", "mean of tasks");
-    svg.text(((LEFT + RIGHT) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", axis);
-    svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "line");
+    svg.text(((left + right) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", axis);
+    svg.line((left, BOTTOM), (right, BOTTOM), "line");
     let marks = range.map(|range| {
         Some(decades(range)).filter(|marks| marks.len() >= MARKS_MIN).unwrap_or_else(|| ticks(range))
     });
@@ -242,10 +257,10 @@ fn range(points: &[Point]) -> Option<(f64, f64)> {
 }
 
 /// The front on the plot, up to its right end.
-fn steps(points: &[Point], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+fn steps(points: &[Point], x: &Scale, y: &Scale, right: f64) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, f64)> =
         front(points).into_iter().map(|(effort, score)| (x.at(effort), y.at(score))).collect();
-    steps.extend(steps.last().map(|&(_, line)| (RIGHT - 10.0, line)));
+    steps.extend(steps.last().map(|&(_, line)| (right - 10.0, line)));
     steps
 }
 
@@ -289,20 +304,20 @@ mod tests {
     #[test]
     fn models_without_a_value_are_left_out_and_an_empty_plot_says_so() {
         let mut all = matrix(&["a", "b"], &["t"], 5, |_, _, _| 0.5);
-        assert!(sizes(&all).document().contains("No model has both values."));
+        assert!(sizes(&all, Breadth::Narrow).document().contains("No model has both values."));
         (all.columns[1].size, all.columns[1].active) = (Some(57.0), Some(14.0));
-        let text = sizes(&all).document();
+        let text = sizes(&all, Breadth::Narrow).document();
         assert!(text.contains(">b</text>") && !text.contains(">a</text>"));
         assert!(text.contains("b: 14.0 active"), "{text}");
-        assert!(tokens(&all).document().contains("tokens written per dialogue"));
-        assert!(time(&all).document().contains("seconds per dialogue"));
-        assert!(time(&Dialogues::default()).document().contains("No model"));
+        assert!(tokens(&all, Breadth::Wide).document().contains("tokens written per dialogue"));
+        assert!(time(&all, Breadth::Wide).document().contains("seconds per dialogue"));
+        assert!(time(&Dialogues::default(), Breadth::Wide).document().contains("No model"));
     }
 
     #[test]
     fn only_what_has_a_price_stands_in_the_plot_of_costs() {
         let all = priced(&["paid", "own"]);
-        let text = cost(&all).document();
+        let text = cost(&all, Breadth::Wide).document();
         assert!(text.contains(">paid</text>") && !text.contains(">own</text>"), "{text}");
         assert!(text.contains("EUR per 1 000 dialogues, at list prices: 0.07"), "{text}");
         assert_eq!((COST.place)(&all), PagePlace::Folded);
@@ -313,7 +328,7 @@ mod tests {
     fn no_name_is_left_out_of_a_crowd() {
         let names: Vec<String> = (0..41).map(|n| format!("a-model-with-a-long-name-{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let text = time(&matrix(&names, &["t"], 5, |_, _, _| 0.5)).document();
+        let text = time(&matrix(&names, &["t"], 5, |_, _, _| 0.5), Breadth::Wide).document();
         for name in names {
             assert!(
                 text.contains(&format!(">{name}</text>")) || text.contains(&format!(" {name}</text>")),

@@ -1,8 +1,8 @@
 //! Shows one dialogue: prompts, answers and verdicts. Its texts come from models, so they are escaped, and characters
 //! that could mislead a reader are replaced by their names.
 
+use domain::text::steers;
 use maud::{Markup, html};
-use present::table::steers;
 use serde_json::Value;
 
 use crate::details::DialogueDetail;

@@ -20,18 +20,19 @@ mod sections;
 mod standing;
 pub mod tables;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use benchmarks::showing::KindPage;
+use domain::text::steers;
 use present::figure;
-use present::table::steers;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::analysis::scheme::Scheme;
-use crate::details::Details;
+use crate::details::{Details, packed};
 use crate::dialogues::Dialogues;
 
 const SCRIPT: &str = concat!(
@@ -59,45 +60,73 @@ pub struct ReportPage<'a> {
     pub compass: &'a Scheme,
 }
 
-/// One dialogue in the list: case, iteration, headline, reason, number of answers, seconds, position of its texts.
-#[derive(Serialize)]
-struct Listed<'a>(&'a str, u32, Option<f64>, Option<&'a str>, u32, Option<f64>, u32);
-
-/// The data of the script: names, and for every dialogue its column, task and entry.
+/// The data of the script: names.
 #[derive(Serialize)]
 struct Index<'a> {
     models: Vec<String>,
     /// The family of each model.
     families: Vec<&'a str>,
     tasks: Vec<&'a str>,
-    /// Number of dialogues in each block.
+    /// The name of each task's score, and its value for full marks.
+    headlines: Vec<(&'a str, f64)>,
+    /// Number of dialogues in each block of texts.
     blocks: Vec<u32>,
-    dialogues: Vec<(usize, usize, Listed<'a>)>,
+}
+
+/// The dialogues, a list for each column of their table: so they take the least room.
+#[derive(Default, Serialize)]
+struct Lines<'a> {
+    models: Vec<usize>,
+    tasks: Vec<usize>,
+    /// What cases and reasons are called; the lists have their places here.
+    names: Vec<&'a str>,
+    cases: Vec<usize>,
+    iterations: Vec<u32>,
+    scores: Vec<Option<f64>>,
+    rounds: Vec<u32>,
+    reasons: Vec<Option<usize>>,
+    seconds: Vec<Option<f64>>,
+    /// Positions of their texts.
+    places: Vec<u32>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(all: &'a Dialogues) -> Self {
+        let mut lines = Self::default();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let rounded = |value: f64, to: f64| (value * to).round() / to;
+        for dialogue in all.iter() {
+            let mut place = |name: &'a str| {
+                *known.entry(name).or_insert_with(|| {
+                    lines.names.push(name);
+                    lines.names.len() - 1
+                })
+            };
+            let (case, reason) = (place(all.case(dialogue)), all.reason(dialogue).map(&mut place));
+            lines.models.push(dialogue.column);
+            lines.tasks.push(dialogue.task);
+            lines.cases.push(case);
+            lines.iterations.push(dialogue.iteration);
+            lines.scores.push(dialogue.headline.map(|score| rounded(score, 1e6)));
+            lines.rounds.push(dialogue.rounds);
+            lines.reasons.push(reason);
+            lines.seconds.push(dialogue.seconds.map(|seconds| rounded(seconds, 100.0)));
+            lines.places.push(dialogue.place);
+        }
+        lines
+    }
 }
 
 /// Writes the page.
 pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> io::Result<()> {
     let all = report.dialogues;
     let (blocks, counts) = details.finish()?;
-    let listed = all.iter().map(|dialogue| {
-        let round = |value: f64| (value * 1e6).round() / 1e6;
-        let line = Listed(
-            all.case(dialogue),
-            dialogue.iteration,
-            dialogue.headline.map(round),
-            all.reason(dialogue),
-            dialogue.rounds,
-            dialogue.seconds.map(|seconds| (seconds * 100.0).round() / 100.0),
-            dialogue.place,
-        );
-        (dialogue.column, dialogue.task, line)
-    });
     let index = Index {
         models: all.headings(),
         families: all.columns.iter().map(|column| column.family.as_str()).collect(),
         tasks: all.tasks.iter().map(|task| task.label.as_str()).collect(),
+        headlines: all.tasks.iter().map(|task| (task.headline.as_str(), task.full_marks())).collect(),
         blocks: counts,
-        dialogues: listed.collect(),
     };
     let style = format!("{STYLE}{}", figure::style());
     let policy = format!(
@@ -108,8 +137,9 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
     out.write_all(page::head(report.title, &policy, &style).into_string().as_bytes())?;
     out.write_all(page::body(report).into_string().as_bytes())?;
     write!(out, "<script type=\"application/json\" id=\"index\">{}</script>", json(&index)?)?;
+    let lines = packed(&serde_json::to_vec(&Lines::of(all))?)?;
+    write!(out, "<script type=\"text/plain\" id=\"lines\">{lines}</script>")?;
     for (number, block) in blocks.iter().enumerate() {
-        // Base64 needs no escape.
         write!(out, "<script type=\"text/plain\" id=\"block-{number}\">{block}</script>")?;
     }
     write!(out, "<script>{SCRIPT}</script></body></html>")?;
@@ -137,12 +167,13 @@ fn hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use benchmarks::showing::PageTable;
-    use present::figure::Svg;
+    use present::figure::{Drawn, Svg};
     use present::table::Table;
 
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
+    use crate::setups::SetupFact;
 
     fn page(all: &Dialogues) -> String {
         let (combined, compass) =
@@ -197,7 +228,9 @@ mod tests {
                 PageTable { table: named("First"), is_folded: false },
                 PageTable { table: named(hostile), is_folded: true },
             ],
-            figures: [1, 2].map(|_| (hostile.to_owned(), vec![Svg::new(10.0, 10.0, hostile)])).to_vec(),
+            figures: [1, 2]
+                .map(|_| (hostile.to_owned(), vec![Drawn::of(|_| Svg::new(10.0, 10.0, hostile))]))
+                .to_vec(),
         }];
         let (combined, compass) = (named_scheme("sparql-b"), named_scheme("semantic"));
         let all = Dialogues::default();
@@ -216,7 +249,7 @@ mod tests {
             page.contains("<h2>Kind of things</h2>") && page.contains("<details><summary>&lt;img"),
             "{page}"
         );
-        assert_eq!(page.matches("<svg").count(), 2);
+        assert_eq!(page.matches("<svg").count(), 4);
         assert!(
             !page.contains("<img") && !page.contains('\u{202e}') && !page.contains("There are no dialogues")
         );
@@ -239,9 +272,12 @@ mod tests {
 
     #[test]
     fn the_head_leads_to_the_sections_that_there_are() {
-        let full = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
+        let some = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
+        assert_eq!(sections(&some), ["models", "scores", "plots", "dialogues", "provenance"]);
+        let mut all = matrix(&["m"], &["t-turtle", "t-jsonld"], 1, |_, _, _| 0.5);
+        all.note(0, SetupFact::Sampling, "temperature 0");
         let expected = ["models", "scores", "plots", "tests", "configuration", "dialogues", "provenance"];
-        assert_eq!(sections(&full), expected);
+        assert_eq!(sections(&page(&all)), expected);
     }
 
     #[test]

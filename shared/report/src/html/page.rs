@@ -7,6 +7,7 @@ use super::ReportPage;
 use super::grid::{FORMATS, format_of};
 use super::{provenance, sections};
 use crate::dialogues::Dialogues;
+use crate::views::cut;
 
 pub fn head(title: &str, policy: &str, style: &str) -> Markup {
     html! {
@@ -31,6 +32,7 @@ pub fn body(report: &ReportPage<'_>) -> Markup {
             h1 { (printable(report.title)) }
             nav aria-label="Sections" { @for (id, title, _) in &shown { a href={ "#" (id) } { (title) } " " } }
             @if !all.is_empty() { (provenance::summary(all)) }
+            @for line in cut::told(all) { p.warning { (printable(&line)) } }
         }
         main {
             @if !all.is_empty() { (filters(all)) }

@@ -4,9 +4,11 @@ use maud::{Markup, html};
 
 use super::ReportPage;
 use super::grid::{self, GridHead, GridLine, Square};
+use super::tables::folded;
 use crate::analysis::{cells, placing};
 use crate::dialogues::Dialogues;
 use crate::summaries::CellStatistics;
+use crate::views::statistics;
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     (!report.dialogues.is_empty()).then(|| {
@@ -14,6 +16,7 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
             p.note { "A number leads to its dialogues; * marks numbers without some of them, because they have no score. Below each \
                       task stands the name of its score." }
             (squares(report.dialogues))
+            details { summary { "Every model on every task, in numbers" } (folded(statistics::by_task(report.dialogues))) }
         }
     })
 }
@@ -56,7 +59,7 @@ fn square(cell: &CellStatistics) -> Square {
         mean: cell.summary.map(|summary| summary.mean),
         tip,
         gap: cell.unscored_share() > 0.0,
-        link: Some(format!("#d/{}/{}", cell.column, cell.task)),
+        link: Some(format!("#dialogues?column={}&label={}", cell.column, cell.task)),
         ..Square::default()
     }
 }

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::ReportPage;
 use super::tables::{folded, table};
 use super::{dialogues, judged, plots, provenance, scores, standing};
+use crate::analysis::preference::pairs;
 use crate::analysis::spending::spending;
-use crate::views::{configuration, costs, preferences, statistics};
+use crate::views::{configuration, costs, cut, preferences};
 
 /// A section of a report.
 pub(super) struct ReportSection {
@@ -26,11 +27,12 @@ pub(super) fn shown(report: &ReportPage<'_>) -> Vec<(String, &'static str, Marku
 }
 
 /// All sections, those first that answer most.
-pub(super) const ALL: [ReportSection; 8] = [
+pub(super) const ALL: [ReportSection; 9] = [
     ReportSection { id: "models", title: "Models", show: standing::show },
     ReportSection { id: "scores", title: "Mean scores", show: scores::show },
     ReportSection { id: "plots", title: "Plots", show: plots::show },
     ReportSection { id: "tests", title: "Turtle or JSON-LD", show: tests_of_formats },
+    ReportSection { id: "cut", title: "Cut and empty answers", show: cut_answers },
     ReportSection { id: "costs", title: "Cost", show: costs_of_models },
     ReportSection { id: "configuration", title: "Configuration", show: configurations },
     ReportSection { id: "dialogues", title: "Dialogues", show: dialogues::show },
@@ -39,13 +41,18 @@ pub(super) const ALL: [ReportSection; 8] = [
 
 fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;
-    (!all.is_empty()).then(|| {
+    (!pairs(all).is_empty()).then(|| {
         html! {
             (table(&preferences::by_model(all)))
             details { summary { "The tests behind it" } (folded(preferences::tests(all))) }
-            details { summary { "Every model on every task" } (folded(statistics::by_task(all))) }
         }
     })
+}
+
+/// Only where there are some.
+fn cut_answers(report: &ReportPage<'_>) -> Option<Markup> {
+    let found = cut::table(report.dialogues, false);
+    (!found.rows().is_empty()).then(|| folded(found))
 }
 
 /// Only where something has a price: of the others there is nothing to say.
@@ -56,5 +63,7 @@ fn costs_of_models(report: &ReportPage<'_>) -> Option<Markup> {
 }
 
 fn configurations(report: &ReportPage<'_>) -> Option<Markup> {
-    (!report.dialogues.is_empty()).then(|| folded(configuration::table(report.dialogues)))
+    let all = report.dialogues;
+    let is_told = (0..all.columns.len()).any(|column| all.setup(column).is_some());
+    is_told.then(|| folded(configuration::table(all)))
 }

@@ -27,11 +27,8 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
                 (of_set(all, &placed))
             }
             (folded(statistics::by_model(all)))
-            h3 { (printable(&report.combined.title)) }
-            @match combined::table(all, report.combined) {
-                found if found.rows().is_empty() => p.note { "No model has values in every category of this score." },
-                found => (folded(found)),
-            }
+            @let combined = combined::table(all, report.combined);
+            @if !combined.rows().is_empty() { h3 { (printable(&report.combined.title)) } (folded(combined)) }
         }
     })
 }
@@ -48,10 +45,14 @@ fn of_set(all: &Dialogues, placed: &[PlacedColumn]) -> Markup {
         Some(Dot { name: &headings[column], rank, mean: totals[column].mean?, reach })
     };
     let found: Vec<Dot<'_>> = placed.iter().filter_map(dot).collect();
-    dots("Means and their intervals", "mean of tasks", &found)
+    if found.is_empty() {
+        html! {}
+    } else {
+        dots("Means and their intervals", "mean of tasks", &found)
+    }
 }
 
-/// Who leads, and whether that is certain; `None` where there is nobody to compare with.
+/// Who leads, as far as 95 % intervals tell it; `None` where there is nobody to compare with.
 fn leading(all: &Dialogues, placed: &[PlacedColumn]) -> Option<String> {
     let (headings, ranks) = (all.headings(), ranks(all));
     let may_lead = |column: ColumnId| ranks[column].is_some_and(|rank| rank.best == 1);
@@ -60,13 +61,13 @@ fn leading(all: &Dialogues, placed: &[PlacedColumn]) -> Option<String> {
     let are_all_ranked = !placed.iter().any(PlacedColumn::is_unranked);
     match names.as_slice() {
         [] => None,
-        [one] if are_all_ranked => Some(format!("{one} is better than all others, for certain.")),
-        [one] => Some(format!("{one} is better than all others that are ranked, for certain.")),
+        [one] if are_all_ranked => Some(format!("{one} is better than all others, at 95 % confidence.")),
+        [one] => Some(format!("{one} is better than all others that are ranked, at 95 % confidence.")),
         [rest @ .., last] if names.len() <= NAMED_MAX => {
-            Some(format!("Which one is best is not certain: {} or {last}.", rest.join(", ")))
+            Some(format!("Which one is best is not known at 95 % confidence: {} or {last}.", rest.join(", ")))
         }
         many => Some(format!(
-            "Which one is best is not certain: it may be any of {} models, of which {} has the highest mean.",
+            "Which one is best is not known at 95 % confidence: it may be any of {} models, of which {} has the highest mean.",
             many.len(),
             many[0]
         )),
@@ -89,8 +90,11 @@ mod tests {
             });
             leading(&all, &placing::by_mean(&all))
         };
-        assert_eq!(told(&[0.2, 0.9]).unwrap(), "b is better than all others, for certain.");
-        assert_eq!(told(&[0.5, 0.5, 0.1]).unwrap(), "Which one is best is not certain: a or b.");
+        assert_eq!(told(&[0.2, 0.9]).unwrap(), "b is better than all others, at 95 % confidence.");
+        assert_eq!(
+            told(&[0.5, 0.5, 0.1]).unwrap(),
+            "Which one is best is not known at 95 % confidence: a or b."
+        );
         assert!(told(&[0.5; 7]).unwrap().contains("any of 7 models"));
         assert_eq!(told(&[0.5]), None);
     }

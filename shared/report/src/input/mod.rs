@@ -3,13 +3,15 @@
 mod published;
 mod run;
 
-pub use published::{FileReading, read_documents};
+pub use published::{ERRORS_TOLD_MAX, FileReading, read_documents};
 pub use run::{ReadError, RunSource, read_run};
 
 use std::collections::BTreeSet;
 
 use domain::Scores;
-use tasks::{TaskClass, UnknownClass};
+use tasks::{ComparedAnswer, TaskClass, UnknownClass};
+
+use crate::details::DialogueDetail;
 
 /// The score that stands for a dialogue of a recorded class: its key, or its group and key; empty if the class is unknown.
 pub fn headline(name: &str, version: &str) -> &'static [&'static str] {
@@ -27,6 +29,14 @@ fn class_of(name: &str, version: &str) -> Result<TaskClass, UnknownClass> {
         Some(known) => TaskClass::resolve(name, known),
         None => Err(error),
     })
+}
+
+/// A dialogue with what was expected and extracted, if anybody looked.
+fn with(detail: DialogueDetail, compared: Option<Result<ComparedAnswer, String>>) -> DialogueDetail {
+    match compared {
+        Some(compared) => detail.compared(compared),
+        None => detail,
+    }
 }
 
 /// Sorted without repetitions.

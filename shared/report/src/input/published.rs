@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
+use domain::Oddity;
 use domain::model::{stated_active, stated_size};
 use jiff::tz::TimeZone;
 use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
+use tasks::ComparedAnswer;
 
-use super::{class_of, sorted};
+use super::{class_of, sorted, with};
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
     Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
@@ -26,29 +28,50 @@ pub struct FileReading {
     pub dialogues: u64,
     /// Files that could not be read to their end, each with the reason.
     pub file_errors: Vec<String>,
-    /// Records that could not be used, each with the reason. A record with scores outside of the range of its class is told here
-    /// too, although its dialogue counts.
+    /// Records that could not be used, each with the reason, the first [`ERRORS_TOLD_MAX`] of all files. A record with scores
+    /// outside of the range of its class is told here too, although its dialogue counts.
     pub record_errors: Vec<String>,
+    /// Records that could not be used, beyond those told.
+    pub untold_errors: usize,
 }
 
-/// Adds the records of result files, and their texts to `details`, if given.
+/// Maximum number of records that are told each with its reason. A small archive may hold millions, in thousands of files.
+pub const ERRORS_TOLD_MAX: usize = 1_000;
+
+impl FileReading {
+    fn note_record(&mut self, error: impl FnOnce() -> String) {
+        if self.record_errors.len() < ERRORS_TOLD_MAX {
+            self.record_errors.push(error());
+        } else {
+            self.untold_errors += 1;
+        }
+    }
+
+    fn bad_records(&self) -> usize {
+        self.record_errors.len() + self.untold_errors
+    }
+}
+
+/// Adds the records of result files, and their texts to `details`, if given. `compare` says what a dialogue expected and what was
+/// extracted; it is asked only where texts may be shown.
 pub fn read_documents(
     all: &mut Dialogues,
     documents: &[Document],
     mut details: Option<&mut Details>,
+    compare: &dyn Fn(&ResultRecord) -> Result<ComparedAnswer, String>,
 ) -> FileReading {
     let mut reading = FileReading::default();
     let mut seen = Seen::default();
     for (place, document) in documents.iter().enumerate() {
         let mut file =
             File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
-        let (mut added, mut bad, mut repeated) = (0, Vec::new(), BTreeMap::<usize, u64>::new());
+        let (mut added, before, mut repeated) = (0, reading.bad_records(), BTreeMap::<usize, u64>::new());
         let (protected, mut failed) = (document.is_protected(), None);
         let read = document.read(|read| {
             let (index, record) = match read {
                 Ok(read) => (read.index, read.record),
                 Err(error) => {
-                    bad.push(error.to_string());
+                    reading.note_record(|| error.to_string());
                     return ControlFlow::Continue(());
                 }
             };
@@ -60,17 +83,20 @@ pub fn read_documents(
             match file.add(&record) {
                 Ok(task) => {
                     let checked = file.all.tasks[task].check(record.scores());
-                    bad.extend(checked.err().map(|error| in_record(error.to_string())));
+                    if let Err(error) = checked {
+                        reading.note_record(|| in_record(error.to_string()));
+                    }
                 }
                 Err(problem) => {
-                    bad.push(in_record(problem));
+                    reading.note_record(|| in_record(problem));
                     return ControlFlow::Continue(());
                 }
             }
             added += 1;
-            let kept = details
-                .as_deref_mut()
-                .map(|details| details.push(DialogueDetail::of_result(&record), protected));
+            let kept = details.as_deref_mut().map(|details| {
+                let compared = details.is_clear(protected).then(|| compare(&record));
+                details.push(with(DialogueDetail::of_result(&record), compared), protected)
+            });
             failed = kept.and_then(Result::err);
             if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -89,12 +115,10 @@ pub fn read_documents(
                 protected,
             });
         }
-        if !bad.is_empty() {
-            all.warnings.push(Warning(format!(
-                "{} records of {} could not be used",
-                bad.len(),
-                document.file_name()
-            )));
+        let unused = reading.bad_records() - before;
+        if unused > 0 {
+            let file = document.file_name();
+            all.warnings.push(Warning(format!("{unused} records of {file} could not be used")));
         }
         for (first, count) in repeated {
             let (again, first) = (document.name(), documents[first].name());
@@ -102,7 +126,6 @@ pub fn read_documents(
                 .push(Warning(format!("{count} dialogues of {again} are also in {first}; they count once")));
         }
         reading.dialogues += added;
-        reading.record_errors.append(&mut bad);
     }
     reading
 }
@@ -177,6 +200,7 @@ impl File<'_> {
             cached_tokens: 0,
             completion_tokens: None,
             seconds: record.duration().and_then(parse_duration).map(|length| length.as_secs_f64()),
+            odd: record.answers().filter(|text| text.trim().is_empty()).map(|_| Oddity::Empty).collect(),
             attempt: 1,
         });
         Ok(task)
@@ -213,4 +237,37 @@ fn case_of(record: &ResultRecord) -> String {
     let mut hasher = DefaultHasher::new();
     data.map(|data| serde_json::Value::from(data.clone()).to_string()).hash(&mut hasher);
     format!("{:08x}", hasher.finish() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use results::llmkgbench::discover;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_many_records_that_cannot_be_used_the_first_are_told_and_all_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let unknown = |model: &str| {
+            json!({
+                "modelId": model, "taskInfo": {"taskId": "NoSuchTask", "version": "1"}, "scores": {}, "info": {},
+                "interactions": [],
+            })
+        };
+        let files = ["a_result.json", "b_result.json"].map(|name| folder.path().join(name));
+        for (file, model) in files.iter().zip(["A--b--c", "D--e--f"]) {
+            std::fs::write(file, json!(vec![unknown(model); ERRORS_TOLD_MAX + 7]).to_string()).unwrap();
+        }
+        let documents: Vec<Document> = discover(&files, None).into_iter().map(Result::unwrap).collect();
+        let mut all = Dialogues::default();
+        let reading = read_documents(&mut all, &documents, None, &|_| Err(String::new()));
+        assert_eq!(
+            (reading.record_errors.len(), reading.untold_errors),
+            (ERRORS_TOLD_MAX, ERRORS_TOLD_MAX + 14)
+        );
+        for (warning, file) in all.warnings.iter().zip(["a", "b"]) {
+            assert!(warning.0.starts_with(&format!("1007 records of {file}_result.json")), "{warning:?}");
+        }
+    }
 }

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use domain::dialogue::FailedCall;
 use domain::model::{stated_active, stated_size};
 use domain::{
-    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Outcome, Provenance, Record, Sampling,
-    TaskLabel, Usage,
+    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Oddity, Provenance, Record, Sampling,
+    TaskLabel, Usage, tokens_of_all,
 };
 use jiff::Timestamp;
 use results::RunManifest;
 use results::export::Source;
 use results::log::{LogError, OutcomeHead};
 use serde::Deserialize;
+use tasks::ComparedAnswer;
 
-use super::{class_of, sorted};
+use super::{class_of, sorted, with};
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
     Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
@@ -26,6 +28,8 @@ pub struct RunSource<'a> {
     pub manifest: &'a RunManifest,
     /// The exercises that it asked.
     pub exercises: Exercises,
+    /// What a dialogue expected and what was extracted; asked only where texts may be shown.
+    pub compare: &'a dyn Fn(&Record) -> Result<ComparedAnswer, String>,
 }
 
 /// The part of a record that is read. Reading it from JSON skips the texts, which are most of a record.
@@ -37,7 +41,15 @@ struct Part {
     ended_at: Timestamp,
     rounds: Vec<RoundPart>,
     outcome: OutcomeHead,
+    #[serde(default)]
+    failed_calls: Vec<FailedPart>,
     provenance: Provenance,
+}
+
+#[derive(Deserialize)]
+struct FailedPart {
+    #[serde(default)]
+    usage: Usage,
 }
 
 #[derive(Deserialize)]
@@ -49,12 +61,16 @@ struct AttemptPart {
 struct RoundPart {
     answer: AnswerPart,
     answered_at: Timestamp,
+    #[serde(default)]
+    failed_calls: Vec<FailedPart>,
 }
 
 #[derive(Deserialize)]
 struct AnswerPart {
     #[serde(default)]
     usage: Usage,
+    #[serde(default)]
+    oddities: Vec<Oddity>,
 }
 
 /// Why a run cannot be read.
@@ -68,9 +84,12 @@ pub enum ReadError {
 
 impl Part {
     fn of(record: &Record) -> Self {
+        let failed =
+            |calls: &[FailedCall]| calls.iter().map(|call| FailedPart { usage: call.usage }).collect();
         let round = |round: &domain::Round| RoundPart {
-            answer: AnswerPart { usage: round.answer.usage },
+            answer: AnswerPart { usage: round.answer.usage, oddities: round.answer.oddities.clone() },
             answered_at: round.answered_at,
+            failed_calls: failed(&round.failed_calls),
         };
         Self {
             key: record.key.clone(),
@@ -78,26 +97,19 @@ impl Part {
             started_at: record.started_at,
             ended_at: record.ended_at,
             rounds: record.rounds.iter().map(round).collect(),
-            outcome: match &record.outcome {
-                Outcome::Scored { scores, .. } => OutcomeHead::Scored(scores.clone()),
-                Outcome::Unscored { cause, message, .. } => {
-                    OutcomeHead::Unscored { cause: *cause, message: message.clone() }
-                }
-                Outcome::Failed { cause, message } => {
-                    OutcomeHead::Failed { cause: *cause, message: message.clone() }
-                }
-            },
+            outcome: OutcomeHead::of(&record.outcome),
+            failed_calls: failed(&record.failed_calls),
             provenance: record.provenance.clone(),
         }
     }
 }
 
-/// The names under which the models of a configuration may be billed, by label. What this version cannot read has none.
+/// How the models of a configuration may be billed, by label. What this version cannot read has none.
 fn billed(configuration: &serde_json::Value) -> HashMap<String, String> {
     let models = configuration.get("models").and_then(|models| models.as_array());
     let name = |model: &serde_json::Value| {
         let spec = ModelSpec::deserialize(model).ok()?;
-        Some((spec.label.to_string(), spec.billed_as()?.into_owned()))
+        Some((spec.label.to_string(), spec.billed_as()?))
     };
     models.into_iter().flatten().filter_map(name).collect()
 }
@@ -113,7 +125,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     keys: impl Fn() -> K,
     mut details: Option<&mut Details>,
 ) -> Result<u64, ReadError> {
-    let RunSource { records, manifest, exercises } = run;
+    let RunSource { records, manifest, exercises, compare } = run;
     let billed = billed(&manifest.configuration);
     let new_column = |all: &mut Dialogues, model: &str| {
         let column = all.column(Column {
@@ -145,9 +157,13 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         })
     });
     for read in parts.into_iter().flatten().chain(records.into_iter().flatten()) {
-        let (part, record): (Part, Option<Record>) = read.map_err(ReadError::Log)?;
+        let (mut part, record): (Part, Option<Record>) = read.map_err(ReadError::Log)?;
+        // It follows the prompt, and says nothing of the model.
+        part.provenance.model.max_tokens = None;
         if let Some((details, record)) = details.as_deref_mut().zip(record) {
-            details.push(DialogueDetail::of_record(record), manifest.protected)?;
+            let compared = details.is_clear(manifest.protected).then(|| compare(&record));
+            let detail = DialogueDetail::of_record(record);
+            details.push(with(detail, compared), manifest.protected)?;
         }
         let (key, task) = (&part.key, &part.provenance.task);
         let id = match ids.get(&key.task) {
@@ -177,9 +193,13 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             all.setup_of(column).note_record(model, sampling, kgfleet);
             told.insert(column, (model.clone(), sampling.clone()));
         }
+        let failed = part.rounds.iter().flat_map(|round| &round.failed_calls).chain(&part.failed_calls);
+        for call in failed {
+            all.setup_of(column).thrown_away.discarded(&call.usage);
+        }
         // A sum with a round that the server did not count would look like a small sum.
         let tokens = |count: fn(&Usage) -> Option<u64>| {
-            let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
+            let sum = tokens_of_all(part.rounds.iter().map(|round| count(&round.answer.usage)));
             sum.filter(|_| !part.rounds.is_empty())
         };
         let answered = part.rounds.iter().map(|round| round.answered_at);
@@ -203,9 +223,14 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             },
             rounds: part.rounds.len() as u32,
             prompt_tokens: tokens(|usage| usage.prompt_tokens),
-            cached_tokens: part.rounds.iter().filter_map(|round| round.answer.usage.cached_tokens).sum(),
+            cached_tokens: part
+                .rounds
+                .iter()
+                .filter_map(|round| round.answer.usage.cached_tokens)
+                .fold(0, u64::saturating_add),
             completion_tokens: tokens(|usage| usage.completion_tokens),
             seconds: Some(time.dialogue_s),
+            odd: part.rounds.iter().flat_map(|round| round.answer.oddities.iter().copied()).collect(),
             attempt: part.attempt.number,
         });
         if !scorers.contains(&task.scorer) {

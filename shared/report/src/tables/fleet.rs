@@ -1,9 +1,10 @@
 //! Runs and workers of a coordinator in lines and tables, for terminals and for the live page. The coordinator computes the
 //! values.
 
+use costs::{Money, Prices};
 use domain::ModelLabel;
 use domain::control::{BenchmarkView, ModelView, RunPhase, WorkerView};
-use domain::exchange::WorkerPhase;
+use domain::exchange::{Calls, Retries, WorkerPhase};
 use domain::text::listed;
 use present::table::{Cell, Table, printable};
 
@@ -33,8 +34,8 @@ pub fn runs(views: &[BenchmarkView]) -> Table {
             view.planned.to_string(),
             view.scored.to_string(),
             view.failed.to_string(),
-            figure(view.rate),
-            figure(view.tokens_per_second),
+            speed(view.rate),
+            speed(view.tokens_per_second),
             eta_of_run(view),
             if shares { printable(&view.submitter) } else { String::new() },
             if shares { view.priority.to_string() } else { String::new() },
@@ -90,6 +91,17 @@ pub fn limits(view: &BenchmarkView) -> Option<String> {
     is_known.then(|| format!("in flight at most: {}", listed(told, NAMES_SHOWN_MAX)))
 }
 
+/// What it has used so far: GPU-hours of its pools, and the money for tokens at these prices; `None` where neither is known.
+pub fn spent(view: &BenchmarkView, prices: &Prices) -> Option<String> {
+    let hours: f64 = view.pools.iter().map(|pool| pool.gpu_hours.total()).sum();
+    let hours = (hours > 0.0).then(|| format!("{} GPU-hours of its pools", figure(hours)));
+    let of_model = |model: &ModelView| prices.spent(model.billed_as.as_deref(), &model.usage);
+    let money = Money::total(view.models.iter().map(of_model));
+    let money = money.map(|money| format!("{money} {} for tokens", prices.currency()));
+    let told: Vec<String> = [hours, money].into_iter().flatten().collect();
+    (!told.is_empty()).then(|| format!("spent so far: {}", told.join(", ")))
+}
+
 /// Progress of a run and what blocks it, as a line.
 pub fn progress(view: &BenchmarkView) -> String {
     [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -99,23 +111,32 @@ pub fn progress(view: &BenchmarkView) -> String {
 pub fn counts_and_pace(view: &BenchmarkView) -> String {
     let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
     if view.phase == RunPhase::Active {
+        let calls = all_calls(view);
+        let waiting = calls.waiting + calls.retries.iter().map(|retries| retries.calls).sum::<u64>();
+        for (count, what) in [(calls.in_flight, "in flight"), (waiting, "waiting")] {
+            if count > 0 {
+                line.push_str(&format!(", {count} {what}"));
+            }
+        }
         line.push_str(&format!(
             ", ETA {}, {}/s, {} tokens/s",
             eta_of_run(view),
-            figure(view.rate),
-            figure(view.tokens_per_second)
+            speed(view.rate),
+            speed(view.tokens_per_second)
         ));
     }
     line
 }
 
-/// The time left of a run, and how many models it leaves out: nothing is known of those that nobody can ask.
+/// The time left of a run, and which models it leaves out: nothing is known of those that do not move.
 pub fn eta_of_run(view: &BenchmarkView) -> String {
-    let blocked = view.models.iter().filter(|model| model.blocked.is_some()).count();
-    match (view.eta_s, blocked) {
-        (Some(_), 1) => format!("{} without 1 blocked model", eta(view.eta_s)),
-        (Some(_), 2..) => format!("{} without {blocked} blocked models", eta(view.eta_s)),
-        _ => eta(view.eta_s),
+    let stands = |model: &&ModelView| model.remaining() > 0 && model.pace.eta_s.is_none();
+    let standing: Vec<&ModelLabel> = view.models.iter().filter(stands).map(|model| &model.model).collect();
+    match view.eta_s {
+        Some(_) if !standing.is_empty() => {
+            format!("at least {} without {}", eta(view.eta_s), named(&standing))
+        }
+        known => eta(known),
     }
 }
 
@@ -125,8 +146,31 @@ pub fn trouble(view: &BenchmarkView) -> Option<String> {
     let held_back =
         held_back.map(|records| format!("{records} records of the fleet are not acknowledged yet"));
     let trouble = view.trouble.as_deref().map(printable);
-    let told: Vec<String> = [trouble, blocked(view), held_back].into_iter().flatten().collect();
+    let told: Vec<String> =
+        [trouble, blocked(view), retries(view), held_back].into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Which calls are made again, why, since when, and how often; `None` while all are answered, and when it is over.
+pub fn retries(view: &BenchmarkView) -> Option<String> {
+    let told = all_calls(view).retries.into_iter().map(|Retries { why, calls, since, attempt }| {
+        let what = if calls == 1 { "1 call waits".to_owned() } else { format!("{calls} calls wait") };
+        format!("{what}: {} since {} UTC, attempt {attempt}", printable(&why), since.strftime("%H:%M"))
+    });
+    let told: Vec<String> = told.filter(|_| !view.phase.is_over()).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// The calls of all its models.
+fn all_calls(view: &BenchmarkView) -> Calls {
+    let mut all = Calls::default();
+    view.models.iter().for_each(|model| all.add(&model.calls));
+    all
+}
+
+/// How much comes in a second; `-` where nothing has come in the last minute.
+fn speed(per_second: f64) -> String {
+    if per_second > 0.0 { figure(per_second) } else { "-".to_owned() }
 }
 
 /// Which models no worker can ask, and why. A reason is cut after its first part: the line of a model has all of it.
@@ -161,30 +205,43 @@ pub fn eta(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), duration)
 }
 
-/// One line per model of a run: how far it is, and what holds it up.
-pub fn models(view: &BenchmarkView) -> Table {
-    let mut table = Table::default()
-        .left(["model"])
-        .right(["dialogues", "scored", "failed", "left", "per s", "tokens/s", "ETA"])
-        .right(["units waiting", "held", "suspect", "dead letters", "workers"])
-        .left([""]);
+/// One line per model of a run: how far it is, and what holds it up; of a fleet that works at it, also what becomes of its units.
+pub fn models(view: &BenchmarkView, in_fleet: bool) -> Table {
+    let in_fleet = in_fleet && !view.phase.is_over();
+    let table = Table::default().left(["model"]).right([
+        "dialogues",
+        "scored",
+        "failed",
+        "in flight",
+        "per s",
+        "tokens/s",
+        "ETA",
+    ]);
+    let mut table = match in_fleet {
+        true => table.right(["units waiting", "held", "suspect", "dead letters", "workers"]),
+        false => table,
+    }
+    .left([""]);
     for model in &view.models {
-        table.row(vec![
-            printable(model.model.as_str()),
-            model.planned.to_string(),
-            model.scored.to_string(),
-            model.failed.to_string(),
-            model.remaining().to_string(),
-            figure(model.pace.rate),
-            figure(model.pace.tokens_per_second),
-            eta(model.pace.eta_s),
-            model.units_pending.to_string(),
-            model.units_leased.to_string(),
-            model.units_suspect.to_string(),
-            model.units_dead.to_string(),
-            model.workers.to_string(),
-            model.blocked.as_deref().or(model.parked.as_deref()).map(printable).unwrap_or_default(),
-        ]);
+        let calls = &model.calls;
+        let in_flight = (calls.in_flight > 0 || calls.all_fail()).then_some(calls.in_flight);
+        let mut row = vec![
+            Cell::from(printable(model.model.as_str())),
+            Cell::Count(model.planned),
+            Cell::Count(model.scored),
+            Cell::Count(model.failed),
+            Cell::count(in_flight),
+            Cell::from(speed(model.pace.rate)),
+            Cell::from(speed(model.pace.tokens_per_second)),
+            Cell::from(eta(model.pace.eta_s)),
+        ];
+        if in_fleet {
+            let units = [model.units_pending, model.units_leased, model.units_suspect, model.units_dead];
+            row.extend(units.into_iter().chain([model.workers]).map(Cell::Count));
+        }
+        let why = model.blocked.as_deref().or(model.parked.as_deref());
+        row.push(why.map(printable).unwrap_or_default().into());
+        table.row(row);
     }
     table
 }
@@ -235,7 +292,7 @@ pub fn workers(workers: &[WorkerView]) -> Table {
 }
 
 /// Remarks about a worker besides its numbers.
-pub fn remark(worker: &WorkerView) -> String {
+fn remark(worker: &WorkerView) -> String {
     let status = &worker.status;
     let draining = worker.draining.then(|| "draining".to_owned());
     let loading = (status.phase == Some(WorkerPhase::Loading)).then(|| {
@@ -248,7 +305,7 @@ pub fn remark(worker: &WorkerView) -> String {
 }
 
 /// The first of many names, and how many more there are.
-pub fn shortened(names: &[String]) -> String {
+fn shortened(names: &[String]) -> String {
     match names {
         [] => "-".to_owned(),
         [only] => only.clone(),
@@ -258,6 +315,10 @@ pub fn shortened(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::ModelUsage;
+    use domain::control::Pace;
+    use domain::pools::{PoolState, UsageHours};
+
     use super::*;
 
     fn model(name: &str, blocked: Option<&str>) -> ModelView {
@@ -285,17 +346,54 @@ mod tests {
     }
 
     #[test]
+    fn what_was_spent_is_told_where_it_is_known() {
+        let table = "currency = 'EUR'\n[[tokens]]\nmodels = ['paid']\ninput = 2\noutput = 10\nas_of = '2026-01-02'\nsource = 's'\n";
+        let prices = Prices::parse(table).unwrap();
+        let mut view = BenchmarkView { models: vec![model("own", None)], ..BenchmarkView::default() };
+        assert_eq!(spent(&view, &prices), None);
+        let usage = ModelUsage { dialogues: 1, prompt_tokens: 1_000_000, ..ModelUsage::default() };
+        view.models.push(ModelView { billed_as: Some("paid".to_owned()), usage, ..model("paid", None) });
+        assert_eq!(spent(&view, &prices).unwrap(), "spent so far: > 2.00 EUR for tokens");
+        let gpu_hours = UsageHours { work: 10.0, load: 2.5, ..UsageHours::default() };
+        view.pools.push(PoolState {
+            pool: "p".to_owned(),
+            model: "m".to_owned(),
+            gpus: 1,
+            servers: Vec::new(),
+            wait: None,
+            is_given_up: false,
+            failures: 0,
+            last_failure: None,
+            left: None,
+            gpu_hours,
+            load_s: 0,
+            loading_s: None,
+            not_starting: None,
+        });
+        assert_eq!(
+            spent(&view, &prices).unwrap(),
+            "spent so far: 13 GPU-hours of its pools, > 2.00 EUR for tokens"
+        );
+    }
+
+    #[test]
     fn a_time_left_says_whom_it_leaves_out() {
-        let view = |eta_s, blocked: usize| BenchmarkView {
-            eta_s,
+        let moving = ModelView { pace: Pace { eta_s: Some(65.0), ..Pace::default() }, ..model("a", None) };
+        let done = ModelView { scored: 10, ..model("b", None) };
+        let silent = || model("c", None);
+        let blocked = |n: usize| (0..n).map(|n| model(&format!("m{n}"), Some("no worker serves it")));
+        let view = |models: Vec<ModelView>| BenchmarkView {
+            eta_s: models.iter().find_map(|model| model.pace.eta_s),
             phase: RunPhase::Active,
-            models: (0..blocked).map(|_| model("m", Some("no worker serves it"))).collect(),
+            models,
             ..BenchmarkView::default()
         };
-        assert_eq!(eta_of_run(&view(Some(65.0), 0)), "1m 05s");
-        assert_eq!(eta_of_run(&view(Some(65.0), 1)), "1m 05s without 1 blocked model");
-        assert!(counts_and_pace(&view(Some(65.0), 3)).contains(", ETA 1m 05s without 3 blocked models, 0/s"));
-        assert_eq!(eta_of_run(&view(None, 3)), "-");
+        assert_eq!(eta_of_run(&view(vec![moving.clone(), done.clone()])), "1m 05s");
+        assert_eq!(eta_of_run(&view(vec![moving.clone(), silent(), done])), "at least 1m 05s without c");
+        let many = view([moving, silent()].into_iter().chain(blocked(3)).collect());
+        let told = counts_and_pace(&many);
+        assert!(told.contains(", ETA at least 1m 05s without c, m0, m1 and 1 more, -/s"), "{told}");
+        assert_eq!(eta_of_run(&view(blocked(3).collect())), "-");
     }
 
     #[test]
@@ -315,6 +413,41 @@ mod tests {
         assert_eq!(told, "in flight at most: a 260 (server-queue), c 40 (fixed, growing)");
         assert_eq!(limits(&view(RunPhase::Finished)), None);
         assert_eq!(limits(&BenchmarkView { phase: RunPhase::Active, ..BenchmarkView::default() }), None);
+    }
+
+    #[test]
+    fn calls_that_are_made_again_are_told_with_their_reason_until_it_is_over() {
+        let retries = |why: &str, calls, minute, attempt| Retries {
+            why: why.to_owned(),
+            calls,
+            since: format!("2026-11-22T10:{minute}:07Z").parse().unwrap(),
+            attempt,
+        };
+        let failing = |name: &str, in_flight, retries| ModelView {
+            calls: Calls { in_flight, waiting: 0, retries },
+            ..model(name, None)
+        };
+        let models = vec![
+            failing("a", 2, vec![retries("connection refused", 3, 50, 5)]),
+            failing(
+                "b",
+                0,
+                vec![retries("connection refused", 1, 48, 2), retries("rate-limited (HTTP 429)", 1, 59, 3)],
+            ),
+        ];
+        let view = |phase| BenchmarkView { models: models.clone(), phase, ..BenchmarkView::default() };
+        let expected = "4 calls wait: connection refused since 10:48 UTC, attempt 5; \
+            1 call waits: rate-limited (HTTP 429) since 10:59 UTC, attempt 3";
+        assert_eq!(trouble(&view(RunPhase::Active)).as_deref(), Some(expected));
+        assert_eq!(trouble(&view(RunPhase::Finished)), None);
+        let line = counts_and_pace(&view(RunPhase::Active));
+        assert_eq!(line, "0/0 dialogues, 0 failed, 2 in flight, 5 waiting, ETA -, -/s, - tokens/s");
+        let shown = |row: usize| models_of(&view(RunPhase::Active)).rows()[row][4].shown();
+        assert_eq!((shown(0).as_str(), shown(1).as_str()), ("2", "0"));
+    }
+
+    fn models_of(view: &BenchmarkView) -> Table {
+        models(view, false)
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod combined;
 pub mod configuration;
 pub mod costs;
+pub mod cut;
 pub mod dialogues;
 pub mod groups;
 pub mod preferences;
@@ -15,7 +16,7 @@ pub use scores::{Grid, Sort};
 use crate::view::View;
 
 /// Every table.
-pub static ALL: [&View; 10] = [
+pub static ALL: [&View; 11] = [
     &scores::VIEW,
     &statistics::BY_MODEL,
     &statistics::VIEW,
@@ -24,6 +25,7 @@ pub static ALL: [&View; 10] = [
     &combined::VIEW,
     &groups::VIEW,
     &costs::VIEW,
+    &cut::VIEW,
     &configuration::VIEW,
     &dialogues::VIEW,
 ];

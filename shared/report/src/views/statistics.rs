@@ -120,8 +120,8 @@ pub fn by_model(all: &Dialogues) -> Table {
 /// What the columns of models say.
 const ABOUT_MODELS: [&str; 3] = [
     "low, high: 95 % interval of the mean of tasks, for these tasks with other exercises.",
-    "best rank, worst rank: how many models are better for certain, and how many are not worse for certain, by their differences \
-     on the same questions, corrected by Holm for all pairs. Between equal ranks the order is chance. Models are ranked that have \
+    "best rank: one more than the number of models that are better; worst rank: the number of models that are not worse; both at \
+     95 % confidence, by differences on the same questions, corrected by Holm for all pairs. Between equal ranks the order is chance. Models are ranked that have \
      scores for about as much of their plan as the farthest one: at most one point of a hundred less.",
     "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums; cost: at list \
      prices, as the table of costs says.",

@@ -1,14 +1,12 @@
 //! Statistics against what scipy gives for the same random samples. `testdata/frozen.py` made them.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use serde_json::Value;
 use stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 
 /// What `testdata/intervals.py` made.
-const INTERVALS: &str = include_str!("../testdata/intervals.json");
+const INTERVALS: &str = include_str!("../../testdata/intervals.json");
 
-const FROZEN: &str = include_str!("../testdata/scipy.json");
+const FROZEN: &str = include_str!("../../testdata/scipy.json");
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
