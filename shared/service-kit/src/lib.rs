@@ -1,4 +1,5 @@
-//! What every process needs, independent of benchmarks: logs, metrics, traces, probes and shutdown. This crate knows no
+//! What every process needs, independent of benchmarks: logs, metrics, probes, shutdown, and who may read
+//! its files. This crate knows no
 //! run, model or dialogue.
 
 pub mod descriptors;
@@ -6,6 +7,6 @@ pub mod http;
 pub mod metrics;
 pub mod shutdown;
 pub mod telemetry;
-pub mod traces;
+pub mod umask;
 
 pub use shutdown::{Stop, StopReceiver, StopSender};

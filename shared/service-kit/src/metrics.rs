@@ -32,12 +32,6 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         &[],
         "Series left out because their metric has 5000 already; 0 unless models times tasks of the active runs are more.",
     ),
-    MetricDefinition::counter(
-        crate::traces::DROPPED_SPANS,
-        Unit::Count,
-        &[],
-        "Spans of traces that were not sent: too many at once, or the collector did not take them.",
-    ),
 ];
 
 /// Upper bounds of the buckets of every histogram, in seconds: from a local call to a long answer of a slow model.
@@ -174,7 +168,6 @@ impl Metrics {
     /// Sets the metric that names component and version of this process, and describes the metrics of every process.
     pub fn introduce(&self, component: &'static str, version: &str) {
         self.describe(DEFINITIONS);
-        metrics::counter!(crate::traces::DROPPED_SPANS).increment(0);
         let mut frame = frame::Frame::default();
         frame.set(BUILD_INFO, &[("component", component), ("version", version)], 1.0);
         frame::state("build", frame);
