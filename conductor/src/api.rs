@@ -1,5 +1,5 @@
 //! The calls of a conductor to Kubernetes, and of who ends a release. They list the CronJobs, Jobs, Deployments and pods of one
-//! release, make Jobs, and delete Jobs and Deployments. No object is changed in place, and lists have a size limit. Nothing is
+//! release and the warnings of its namespace, make Jobs, and delete Jobs and Deployments. No object is changed in place, and lists have a size limit. Nothing is
 //! tried again here, because the next round asks anew.
 
 use async_trait::async_trait;
@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 
 use crate::account::{APPS, AccountError, BATCH, CORE, ServiceAccount, is_name};
 use crate::cluster::{ClusterError, ClusterState, DrainTarget, PodMaker, PoolCluster, ReleaseObjects};
-use crate::objects::{POOL_LABEL, RELEASE_LABEL};
+use crate::objects::{ClusterEvent, POOL_LABEL, RELEASE_LABEL};
 
 /// Objects that one answer to a list may hold, and answers that one list may take.
 const PAGE_OBJECTS_MAX: usize = 250;
 const PAGES_MAX: usize = 40;
+
+/// What of a list is selected: by labels, or by fields where objects have none.
+type Selection<'a> = (&'a str, &'a str);
 
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
@@ -44,10 +47,10 @@ impl KubernetesApi {
 
     /// What there is of the release that makes pods, and all of its pods.
     pub(crate) async fn release(&self) -> Result<ReleaseObjects, ClusterError> {
-        let deployments = self.list(APPS, "deployments", &self.of_release).await?;
-        let jobs = self.list(BATCH, "jobs", &self.of_release).await?;
+        let deployments = self.list(APPS, "deployments", ("labelSelector", &self.of_release)).await?;
+        let jobs = self.list(BATCH, "jobs", ("labelSelector", &self.of_release)).await?;
         // Pods last, because those of a Job that is gone by then are the ones to wait for.
-        let pods = self.list(CORE, "pods", &self.of_release).await?;
+        let pods = self.list(CORE, "pods", ("labelSelector", &self.of_release)).await?;
         Ok(ReleaseObjects { deployments, jobs, pods })
     }
 
@@ -101,7 +104,7 @@ impl KubernetesApi {
         &self,
         group: &str,
         kind: &str,
-        selector: &str,
+        (selector, selected): Selection<'_>,
     ) -> Result<Vec<T>, ClusterError> {
         let what = format!("list {kind} in {}", self.account.namespace());
         let (mut objects, mut next) = (Vec::new(), String::new());
@@ -109,7 +112,7 @@ impl KubernetesApi {
             let mut url = self.account.place(group, kind, None)?;
             {
                 let mut query = url.query_pairs_mut();
-                query.append_pair("labelSelector", selector);
+                query.append_pair(selector, selected);
                 query.append_pair("limit", &PAGE_OBJECTS_MAX.to_string());
                 if !next.is_empty() {
                     query.append_pair("continue", &next);
@@ -151,11 +154,16 @@ impl PoolCluster for KubernetesApi {
     async fn state(&self) -> Result<ClusterState, ClusterError> {
         // Pods are listed before Jobs. In the other order a server that starts in between would show as pods without a Job,
         // which are taken for pods that outlive their server.
-        let cron_jobs = self.list(BATCH, "cronjobs", &self.of_pools).await?;
-        let pods = self.list(CORE, "pods", &self.of_pools).await?;
+        let cron_jobs = self.list(BATCH, "cronjobs", ("labelSelector", &self.of_pools)).await?;
+        let pods = self.list(CORE, "pods", ("labelSelector", &self.of_pools)).await?;
         // All Jobs of the release and not just those of pools, because one fetches the weights for all pools.
-        let jobs = self.list(BATCH, "jobs", &self.of_release).await?;
-        Ok(ClusterState { cron_jobs, jobs, pods })
+        let jobs = self.list(BATCH, "jobs", ("labelSelector", &self.of_release)).await?;
+        Ok(ClusterState { cron_jobs, jobs, pods, events: Vec::new() })
+    }
+
+    async fn warnings(&self) -> Result<Vec<ClusterEvent>, ClusterError> {
+        // Events have no labels of the release: its namespace is its own, as a rule.
+        self.list(CORE, "events", ("fieldSelector", "type=Warning")).await
     }
 
     async fn create(&self, job: &Value) -> Result<(), ClusterError> {

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::objects::{BatchJob, CronJob, Deployment, POOL_LABEL, ServerPod};
+use crate::objects::{BatchJob, ClusterEvent, CronJob, Deployment, POOL_LABEL, ServerPod};
 
 /// The objects of the pools of one release.
 #[derive(Clone, Debug, Default)]
@@ -13,10 +13,17 @@ pub struct ClusterState {
     /// Those of pools, and others of the release.
     pub jobs: Vec<BatchJob>,
     pub pods: Vec<ServerPod>,
+    /// Warnings about objects of the namespace, others than these too.
+    pub events: Vec<ClusterEvent>,
 }
 
 impl ClusterState {
-    /// Reads a list of objects of all three kinds, as `kubectl get -o json` prints it; others are passed over, and CronJobs that are
+    /// Whether there is no object of the release.
+    pub fn is_empty(&self) -> bool {
+        self.cron_jobs.is_empty() && self.jobs.is_empty() && self.pods.is_empty()
+    }
+
+    /// Reads a list of objects of these kinds, as `kubectl get -o json` prints it; others are passed over, and CronJobs that are
     /// no pools.
     ///
     /// # Errors
@@ -31,6 +38,7 @@ impl ClusterState {
                 }
                 Some("Job") => state.jobs.push(serde_json::from_value(item)?),
                 Some("Pod") => state.pods.push(serde_json::from_value(item)?),
+                Some("Event") => state.events.push(serde_json::from_value(item)?),
                 _ => {}
             }
         }
@@ -78,8 +86,11 @@ pub enum ClusterError {
 /// A cluster as a conductor uses it.
 #[async_trait]
 pub trait PoolCluster: Send + Sync {
-    /// What there is now.
+    /// What there is now, without events.
     async fn state(&self) -> Result<ClusterState, ClusterError>;
+
+    /// The warnings of the namespace, of about the last hour.
+    async fn warnings(&self) -> Result<Vec<ClusterEvent>, ClusterError>;
 
     /// Makes a Job.
     async fn create(&self, job: &Value) -> Result<(), ClusterError>;
@@ -99,8 +110,8 @@ mod tests {
         let cron_job = |name: &str, labels: Value| json!({"kind": "CronJob", "metadata": {"name": name, "uid": name, "labels": labels}, "spec": {"jobTemplate": {}}});
         let list = json!({"items": [
             cron_job("bench-a", json!({POOL_LABEL: "a"})),
-            // It signs certificates.
-            cron_job("bench-certificates", json!({"app.kubernetes.io/component": "secrets"})),
+            // Somebody's own.
+            cron_job("bench-backup", json!({})),
             {"kind": "Service", "metadata": {"name": "bench-coordinator"}},
         ]});
         let state = ClusterState::of_list(list).unwrap();

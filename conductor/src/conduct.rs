@@ -5,6 +5,7 @@
 //! from coordinators no server is started; without the cluster nothing happens at all. When the process is to stop, the loop
 //! ends between two rounds and leaves the servers alone, so that the next conductor finds them.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -113,14 +114,18 @@ async fn round(
 ) -> Result<(), String> {
     let mut problem = None;
     // Without a word of coordinators nothing is started; servers that will never come are deleted all the same.
-    let workers = match hear(control, rounds, desk.news.release(), memory).await {
-        Ok(workers) => workers,
-        Err(error) => {
-            problem = Some(error.message);
-            Vec::new()
-        }
-    };
-    let state = cluster.state().await.map_err(|error| error.to_string())?;
+    let heard = hear(control, rounds, desk.news.release(), memory).await;
+    let has_heard = heard.is_ok();
+    let workers = heard.unwrap_or_else(|error| {
+        problem = Some(error.message);
+        Vec::new()
+    });
+    let mut state = cluster.state().await.map_err(|error| error.to_string())?;
+    // They only explain what keeps servers from starting.
+    match cluster.warnings().await {
+        Ok(events) => state.events = events,
+        Err(error) => problem = problem.or(Some(error.to_string())),
+    }
     let outcome = rounds.round(&state, &workers, Timestamp::now());
     if outcome.problems != memory.said {
         outcome.problems.iter().for_each(|problem| tracing::error!(problem, "a CronJob is no pool"));
@@ -129,15 +134,15 @@ async fn round(
     metrics::state(&outcome, rounds.settings());
     desk.look(&outcome);
     // Coordinators show it to people. Where they are away, servers go on all the same.
-    if problem.is_none()
-        && let Err(error) = tell(control, rounds, &outcome, desk.news.release()).await
-    {
+    if has_heard && let Err(error) = tell(control, rounds, &outcome, desk.news.release()).await {
         problem = Some(format!("coordinators do not take what pools do: {}", error.message));
     }
     let wants_order = rounds.settings().limits.admits_whole;
-    if let Err(error) = carry_out(cluster, &outcome, wants_order).await {
+    let mut refused = BTreeMap::new();
+    if let Err(error) = carry_out(cluster, &outcome, wants_order, &mut refused).await {
         problem = Some(error.to_string());
     }
+    rounds.note_refused(refused);
     problem.map_or(Ok(()), Err)
 }
 
@@ -187,11 +192,13 @@ fn states(outcome: &RoundOutcome, settings: &ConductorSettings, release: &str) -
     }
 }
 
-/// Does what was decided. The first failure is returned after the rest was tried.
+/// Does what was decided. The first failure is returned after the rest was tried; `refused` gets the Jobs that Kubernetes does not
+/// take, with the reason.
 async fn carry_out(
     cluster: &dyn PoolCluster,
     outcome: &RoundOutcome,
     wants_order: bool,
+    refused: &mut BTreeMap<String, String>,
 ) -> Result<(), ClusterError> {
     let mut first = Ok(());
     let mut is_later = false;
@@ -214,6 +221,9 @@ async fn carry_out(
             Err(ClusterError::Conflict(reason)) => tracing::info!(reason, "it is so already"),
             Err(error) => {
                 tracing::error!(%error, "an order was not carried out");
+                if let (ServerOrder::Create { job, .. }, ClusterError::Refused(reason)) = (order, &error) {
+                    refused.insert(job.clone(), reason.clone());
+                }
                 first = first.and(Err(error));
             }
             Ok(()) => {}
@@ -221,3 +231,6 @@ async fn carry_out(
     }
     first
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! conductor that restarts reads failures and GPU-hours from the Jobs that ended.
 //!
 //! Reading order: [`objects`] are the objects of Kubernetes as far as they are read; [`template`] makes a pool of a CronJob;
-//! [`server`] says where a Job stands; [`rounds`] decides what to start and delete; [`cluster`] is what a conductor asks of
+//! [`server`] says where a Job stands, and [`start`] why it does not start; [`rounds`] decides what to start and delete; [`cluster`] is what a conductor asks of
 //! Kubernetes, and [`api`] asks it over HTTP with an [`account`]; [`news`] decides what people are told; [`mod@conduct`] is the loop that joins
 //! them. [`drain`] ends all that works for a release, the conductor first.
 
@@ -19,7 +19,9 @@ pub mod news;
 pub mod objects;
 pub mod rounds;
 pub mod server;
+pub mod start;
 pub mod template;
+mod words;
 
 pub use account::{AccountError, ServiceAccount};
 pub use api::KubernetesApi;

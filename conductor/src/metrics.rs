@@ -7,6 +7,7 @@ use service_kit::metric_table;
 use service_kit::metrics::frame::{self, Frame};
 
 use crate::rounds::{ConductorSettings, RoundOutcome};
+use crate::start::StartFault;
 
 metric_table! {
     /// All of them.
@@ -17,6 +18,7 @@ metric_table! {
     POOL_LOAD_SECONDS = gauge "kgfleet_pool_load_seconds" Seconds ["pool", "serves"] "How long a server of a pool is expected to load: as its last one did, else as the table says.";
     POOL_LOADING_SECONDS = gauge "kgfleet_pool_loading_seconds" Seconds ["pool", "serves"] "For how long the server of a pool has been loading that began first; absent if none is.";
     POOL_FAILURES = gauge "kgfleet_pool_failures" Count ["pool", "serves", "why"] "Servers of a pool that ended although their work was not done, by the reason, since its template was changed or somebody retried it.";
+    POOL_NOT_STARTING = gauge "kgfleet_pool_not_starting" Count ["pool", "serves", "why"] "1 for a pool of which a server does not start, by the reason that Kubernetes gives, else 0.";
     POOL_GIVEN_UP = gauge "kgfleet_pool_given_up" Count ["pool", "serves"] "1 for a pool that gets no server any more before somebody changes its template or retries it, else 0.";
     POOL_GPU_HOURS = gauge "kgfleet_pool_gpu_hours" Count ["pool", "serves", "kind"] "GPU-hours of a pool's servers by what they were for: load, work, idle, and lost, of servers that never served.";
     GPU_HOURS = gauge "kgfleet_gpu_hours" Count [] "GPU-hours of all servers so far.";
@@ -61,6 +63,11 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
         for fault in ServerFault::ALL {
             let servers = outcome.faults.get(&(row.pool.clone(), fault)).copied().unwrap_or_default();
             frame.set(POOL_FAILURES, &[pool[0], pool[1], ("why", fault.as_str())], f64::from(servers));
+        }
+        for fault in StartFault::ALL {
+            let is_it = outcome.not_starting.get(&row.pool) == Some(&fault);
+            let labels = [pool[0], pool[1], ("why", fault.as_str())];
+            frame.set(POOL_NOT_STARTING, &labels, f64::from(u8::from(is_it)));
         }
         frame.set(POOL_GIVEN_UP, &pool, f64::from(u8::from(row.is_given_up)));
         let UsageHours { load, work, idle, lost } = row.gpu_hours;

@@ -114,6 +114,7 @@ mod tests {
             gpu_hours: UsageHours::default(),
             load_s: 60,
             loading_s: None,
+            not_starting: None,
         }
     }
 

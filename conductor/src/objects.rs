@@ -157,6 +157,11 @@ impl ServerPodStatus {
         self.init_container_statuses.iter().chain(&self.container_statuses)
     }
 
+    /// Whether its containers have not all started.
+    pub fn is_pending(&self) -> bool {
+        matches!(self.phase.as_str(), "" | "Pending")
+    }
+
     /// Whether its containers have ended for good.
     pub fn is_over(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
@@ -198,6 +203,44 @@ pub struct ContainerEnd {
     /// Its last lines, where it failed without a message of its own.
     pub message: String,
     pub finished_at: Option<Timestamp>,
+}
+
+/// Something that Kubernetes warns of, about one object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterEvent {
+    pub metadata: ObjectMetadata,
+    #[serde(rename = "involvedObject")]
+    pub about: EventObject,
+    /// In a word, such as `FailedMount`.
+    pub reason: String,
+    pub message: String,
+    /// When it was seen last, by components that count it.
+    pub last_timestamp: Option<Timestamp>,
+    /// When it was seen first, by components that tell of a series.
+    pub event_time: Option<Timestamp>,
+    pub series: Option<EventSeries>,
+}
+
+impl ClusterEvent {
+    /// When it was seen last.
+    pub fn seen_at(&self) -> Option<Timestamp> {
+        let of_series = self.series.as_ref().and_then(|series| series.last_observed_time);
+        of_series.or(self.last_timestamp).or(self.event_time).or(self.metadata.creation_timestamp)
+    }
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EventObject {
+    pub uid: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EventSeries {
+    pub last_observed_time: Option<Timestamp>,
 }
 
 #[cfg(test)]

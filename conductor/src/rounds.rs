@@ -27,6 +27,7 @@ use crate::objects::{BatchJob, JOB_LABEL, ServerPod};
 use crate::server::{
     ServerStanding, ServerThere, is_lost, scheduled_at, server_state, since_epoch, took_gpus_at,
 };
+use crate::start::{StartFault, StartProblem};
 use crate::template::{PoolTemplate, TEMPLATE};
 
 /// How long a server must have served before its measured speed replaces the estimate, because at first it is not full.
@@ -65,6 +66,8 @@ pub struct RoundOutcome {
     pub forecast: Option<Forecast>,
     /// How many servers that count ended although their work was not done, by pool and reason.
     pub faults: BTreeMap<(String, ServerFault), u32>,
+    /// The pools of which a server does not start, and why.
+    pub not_starting: BTreeMap<String, StartFault>,
     /// What servers left that coordinators do not have yet. Whose release it is, they do not say.
     pub ended: Vec<ServerUsage>,
     /// GPUs of nodes that were lost, and of pods that outlive their servers.
@@ -118,6 +121,11 @@ impl Rounds {
     /// Takes it that coordinators have what these servers left.
     pub fn note_stored(&mut self, ended: &[ServerUsage]) {
         self.known.note_stored(ended);
+    }
+
+    /// Takes what of the last orders Kubernetes did not let be made, and why, by the name of the Job.
+    pub fn note_refused(&mut self, refused: BTreeMap<String, String>) {
+        self.known.refused = refused;
     }
 
     /// Looks at the cluster, and at the workers whose pods are in it, and decides.
@@ -218,8 +226,28 @@ impl Rounds {
         let given_up = |pool: usize| failures[pool].next_try(since_epoch(now)) == NextTry::GivenUp;
         outcome.ended = self.known.unstored(ENDED_TOLD_MAX);
         outcome.faults = faults(&templates, &ends);
+        let problems = self.start_problems(&templates, &seen);
+        let of_pool =
+            |(pool, problem): (&usize, &StartProblem)| (templates[*pool].pool.name.clone(), problem.fault);
+        outcome.not_starting = problems.iter().map(of_pool).collect();
         outcome.rows = self.rows(&templates, &seen, &ends, &waits, now, (left, given_up));
+        for (pool, problem) in problems {
+            outcome.rows[pool].not_starting = Some(problem.message);
+        }
         outcome
+    }
+
+    /// Why a server of a pool does not start, for the pools of which one does not.
+    fn start_problems(&self, templates: &[PoolTemplate], seen: &[Seen<'_>]) -> BTreeMap<usize, StartProblem> {
+        let refused = self.known.refused.iter().filter_map(|(job, why)| {
+            let pool = templates.iter().position(|template| template.number_of(job).is_some())?;
+            Some((pool, StartProblem::refused("no Job can be made", why)))
+        });
+        let kept = seen.iter().filter(|seen| !seen.serves).filter_map(|seen| match &seen.state {
+            ServerStanding::There(there) => Some((seen.pool, there.problem.clone()?)),
+            _ => None,
+        });
+        refused.chain(kept).collect()
     }
 
     /// The servers of pools with what is known of them.
@@ -236,7 +264,7 @@ impl Rounds {
             // A Job that is being deleted is no server any more. Its pods count as left over while they hold GPUs.
             let Some(pool) = pool.filter(|_| job.metadata.deletion_timestamp.is_none()) else { continue };
             let pods: Vec<&ServerPod> = cluster.pods.iter().filter(|pod| is_of(pod, job)).collect();
-            let state = server_state(job, templates[pool].pool.parts, &pods, now);
+            let state = server_state(job, templates[pool].pool.parts, &pods, &cluster.events, now);
             // Workers have the names of their pods. One that came for an evicted one loads anew.
             let is_one = |worker: &&WorkerView| {
                 let is_it = |pod: &&ServerPod| pod.metadata.name == worker.worker.as_str();
@@ -245,6 +273,18 @@ impl Rounds {
             let worker = workers.iter().find(is_one);
             let status = worker.map(|worker| &worker.status);
             let doing = status.and_then(|status| status.phase);
+            // Nothing is lost with one that never started, and what keeps it may be mended.
+            let state = match state {
+                ServerStanding::There(there) if !there.has_started && worker.is_none() => {
+                    match templates[pool].outdates(job) {
+                        Some(why) => {
+                            ServerStanding::Hopeless { fault: ServerFault::Evicted, why: why.to_owned() }
+                        }
+                        None => ServerStanding::There(there),
+                    }
+                }
+                state => state,
+            };
             let loaded = status.and_then(|status| status.loaded_s);
             if let (Some(worker), Some(loaded)) = (worker, loaded) {
                 // It began to load with its pod: another conductor may look at it for the first time.
@@ -289,17 +329,26 @@ impl Rounds {
     /// What failed of each pool, as far as it counts: not what another template did, nor what was before a retry by hand.
     fn failures(&self, templates: &[PoolTemplate], seen: &[Seen<'_>], ends: &[KnownEnd]) -> Vec<Failures> {
         let of_pool = |(pool, template): (usize, &PoolTemplate)| {
-            let mut failures = Failures::default();
+            // When a server came to serve, or ended.
+            let mut happened: Vec<(Timestamp, Option<ServerEnd>)> = Vec::new();
             for end in ends.iter().filter(|end| end.counts_for(template)) {
-                if end.has_served {
-                    failures.note_serving();
-                }
-                failures.note(end.end, since_epoch(end.at));
+                // Clocks differ: it did not serve after its end.
+                happened.extend(end.served_at.map(|at| (at.min(end.at), None)));
+                happened.push((end.at, Some(end.end)));
             }
-            if seen.iter().any(|seen| {
+            let serving = seen.iter().filter(|seen| {
                 seen.pool == pool && seen.serves && matches!(seen.state, ServerStanding::There(_))
-            }) {
-                failures.note_serving();
+            });
+            let since = |seen: &Seen<'_>| self.known.served_at(&seen.job.metadata.uid);
+            happened.extend(serving.filter_map(since).map(|at| (at, None)));
+            // One that serves says nothing about those that fail after it came.
+            happened.sort_by_key(|(at, _)| *at);
+            let mut failures = Failures::default();
+            for (at, end) in happened {
+                match end {
+                    Some(end) => failures.note(end, since_epoch(at)),
+                    None => failures.note_serving(),
+                }
             }
             failures
         };
@@ -410,6 +459,7 @@ impl Rounds {
                     })
                     .map(|since| u64::try_from(now.duration_since(since).as_secs()).unwrap_or(0))
                     .max(),
+                not_starting: None,
             }
         };
         templates.iter().enumerate().map(row).collect()

@@ -7,19 +7,18 @@ use domain::pools::ServerFault;
 use jiff::Timestamp;
 use pool::PoolServerPhase;
 
-use crate::objects::{BatchJob, ContainerStatus, ObjectCondition, ServerPod, WORKER_CONTAINER};
+use crate::objects::{BatchJob, ClusterEvent, ContainerStatus, ObjectCondition, ServerPod, WORKER_CONTAINER};
+use crate::start::{StartFault, StartProblem, start_problem};
+use crate::words::{last_words, shortened};
 
-/// For how long an image may not come, once its pod has a node.
-pub const IMAGE_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+/// For how long a pod that has a node may not start.
+pub const START_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// How often a container may be started again in its place.
 pub const RESTARTS_MAX: u32 = 5;
 
 /// For how long a pod may be there after its grace; then its node is taken for lost.
 pub const GONE_AFTER: Duration = Duration::from_secs(60);
-
-/// The longest text of why a server ended, in characters.
-const WHY_CHARS_MAX: usize = 400;
 
 /// A time as the duration since the epoch.
 pub(crate) fn since_epoch(at: Timestamp) -> Duration {
@@ -44,6 +43,10 @@ pub struct ServerThere {
     pub scheduled_at: Option<Timestamp>,
     /// The nodes of its parts that have any.
     pub nodes: Vec<String>,
+    /// Whether a pod of it has ever started.
+    pub has_started: bool,
+    /// Why it does not start, if it does not.
+    pub problem: Option<StartProblem>,
 }
 
 impl ServerThere {
@@ -66,7 +69,13 @@ pub fn is_lost(pod: &ServerPod, now: Timestamp) -> bool {
 }
 
 /// Where a server of so many parts stands. `pods` are those of its Job.
-pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timestamp) -> ServerStanding {
+pub fn server_state(
+    job: &BatchJob,
+    parts: u32,
+    pods: &[&ServerPod],
+    events: &[ClusterEvent],
+    now: Timestamp,
+) -> ServerStanding {
     if let Some((fault, at, why)) = ended(job, pods, now) {
         return ServerStanding::Ended { fault, at, why };
     }
@@ -76,8 +85,13 @@ pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timest
         return ServerStanding::Hopeless { fault: ServerFault::NodeLost, why };
     }
     let alive: Vec<&ServerPod> = pods.iter().copied().filter(|pod| !pod.status.is_over()).collect();
-    if let Some(why) = alive.iter().find_map(|pod| image_that_does_not_come(pod, now)) {
-        return ServerStanding::Hopeless { fault: ServerFault::Image, why };
+    let problem = start_problem(job, parts, &alive, events, now);
+    if let Some(StartProblem { fault, message }) = &problem
+        && *fault != StartFault::Crashes
+        && alive.iter().any(|pod| should_have_started(pod, now))
+    {
+        let fault = if *fault == StartFault::Image { ServerFault::Image } else { ServerFault::Other };
+        return ServerStanding::Hopeless { fault, why: message.clone() };
     }
     if let Some(container) = alive
         .iter()
@@ -99,6 +113,8 @@ pub fn server_state(job: &BatchJob, parts: u32, pods: &[&ServerPod], now: Timest
     ServerStanding::There(ServerThere {
         scheduled_at: scheduled.iter().map(|(at, _)| *at).max().filter(|_| is_whole),
         nodes: scheduled.into_iter().map(|(_, node)| node.to_owned()).collect(),
+        has_started: pods.iter().any(|pod| !pod.status.is_pending()),
+        problem,
     })
 }
 
@@ -114,9 +130,8 @@ fn scheduled<'a>(pod: &'a ServerPod, job: &BatchJob) -> Option<(Timestamp, &'a s
 }
 
 /// When the first part of a server had a node, also of one that has ended: since then it takes GPUs.
-pub fn took_gpus_at(job: &BatchJob, pods: &[&ServerPod]) -> Option<Timestamp> {
-    // A pod that came for one that was evicted came later than the server.
-    pods.iter().filter_map(|pod| scheduled_at(pod)).min().or(job.status.start_time)
+pub fn took_gpus_at(pods: &[&ServerPod]) -> Option<Timestamp> {
+    pods.iter().filter_map(|pod| scheduled_at(pod)).min()
 }
 
 /// When a pod had a node.
@@ -226,37 +241,8 @@ fn why(failed: &ObjectCondition, pods: &[&ServerPod]) -> String {
     format!("{}: {}{}", failed.reason, failed.message, words.unwrap_or_default())
 }
 
-/// What a container said before it ended, after a semicolon; empty if it said nothing.
-fn last_words(container: &ContainerStatus) -> String {
-    let ends =
-        [&container.state, &container.last_state].into_iter().filter_map(|state| state.terminated.as_ref());
-    let said =
-        ends.filter(|end| end.exit_code != 0).map(|end| end.message.trim()).find(|text| !text.is_empty());
-    let last = said.and_then(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
-    last.map(|line| format!("; {}: {}", container.name, line.trim())).unwrap_or_default()
-}
-
-/// Why a pod does not start: its image does not come.
-fn image_that_does_not_come(pod: &ServerPod, now: Timestamp) -> Option<String> {
-    let since = ObjectCondition::holding(&pod.status.conditions, "PodScheduled")?.last_transition_time?;
-    if now.duration_since(since) < jiff::SignedDuration::try_from(IMAGE_WAIT_MAX).unwrap_or_default() {
-        return None;
-    }
-    let waiting = pod.status.containers().filter_map(|container| container.state.waiting.as_ref());
-    let mut images = waiting.filter(|waiting| {
-        matches!(
-            waiting.reason.as_str(),
-            "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull"
-        )
-    });
-    images.next().map(|waiting| shortened(&format!("{}: {}", waiting.reason, waiting.message)))
-}
-
-/// One line of bounded length.
-fn shortened(text: &str) -> String {
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(WHY_CHARS_MAX) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+/// Whether a pod has had its node for so long that it should have started.
+fn should_have_started(pod: &ServerPod, now: Timestamp) -> bool {
+    let longest = jiff::SignedDuration::try_from(START_WAIT_MAX).unwrap_or_default();
+    pod.status.is_pending() && scheduled_at(pod).is_some_and(|since| now.duration_since(since) >= longest)
 }

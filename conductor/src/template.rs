@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::objects::{CronJob, POOL_LABEL, WORKER_CONTAINER};
+use crate::objects::{BatchJob, CronJob, POOL_LABEL, WORKER_CONTAINER};
 
 /// The annotation with a [`PoolEstimate`] as JSON.
 pub const ESTIMATE: &str = "kgfleet/estimate";
@@ -134,6 +134,18 @@ impl PoolTemplate {
     /// The number of a server, by its name; `None` if it has none, as one that people started.
     pub fn number_of(&self, job: &str) -> Option<u32> {
         job.strip_prefix(&self.cron_job)?.strip_prefix('-')?.parse().ok()
+    }
+
+    /// Why a server of it that has not started is to be made anew: its template changed, or somebody retried its pool. One that
+    /// people made stays as it is.
+    pub fn outdates(&self, job: &BatchJob) -> Option<&'static str> {
+        if *job.metadata.annotations.get(TEMPLATE)? != self.hash {
+            return Some("its template was changed before it started");
+        }
+        // Kubernetes says in whole seconds when it was made.
+        let made_at = job.metadata.creation_timestamp?.as_second();
+        let is_retried = self.retry_at.is_some_and(|at| at.as_second() > made_at);
+        is_retried.then_some("its pool was retried before it started")
     }
 
     /// The Job of a server. Its CronJob owns it, so that Kubernetes deletes both together. The CronJob is not named as its

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use audit::AuditLog;
 use domain::ServiceError;
 use domain::caller::{Caller, CallerRole};
-use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
 
@@ -45,21 +44,18 @@ pub struct Coordinator {
 impl Coordinator {
     /// Starts a coordinator. Needs a Tokio runtime; it ends when dropped.
     pub fn start(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
-        Self::start_noting(options, queue, sink, EventLog::none(), AuditLog::none())
+        Self::start_noting(options, queue, sink, AuditLog::none())
     }
 
-    /// The same, with an event log of leases and records, and a log of who did what.
+    /// The same, with a log of who did what.
     pub fn start_noting(
         options: CoordinatorOptions,
         queue: Arc<dyn QueueStore>,
         sink: Arc<dyn Sink>,
-        events: EventLog,
         audit: AuditLog,
     ) -> Arc<Self> {
         let queue: Arc<dyn QueueStore> =
             if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
-        let queue: Arc<dyn QueueStore> =
-            if events.is_on() { Arc::new(Observed::new(queue, events.clone())) } else { queue };
         let (clock, health) = (Uptime::start(), Arc::new(Health::default()));
         let store = Arc::new(Store::new(sink, options.scope));
         let packs = Arc::new(Packs::new(Arc::clone(&store)));
@@ -78,12 +74,10 @@ impl Coordinator {
             Arc::clone(&store),
             Arc::clone(&loaded),
             Arc::clone(&health),
-            events.clone(),
             clock,
         ));
         let runs = Arc::new(Runs {
             health: Arc::clone(&health),
-            events,
             store: Arc::clone(&store),
             packs: Arc::clone(&packs),
             loaded: Arc::clone(&loaded),

@@ -25,20 +25,18 @@ pub(crate) fn internal(message: impl std::fmt::Display) -> ServiceError {
 /// An error of the queue.
 pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
     let code = match error {
-        QueueError::Unavailable { .. } | QueueError::RunGone { .. } | QueueError::StaleGeneration { .. } => {
-            ErrorCode::Unavailable
-        }
-        QueueError::Full { .. } | QueueError::WorkersFull { .. } => ErrorCode::Full,
+        QueueError::Unavailable { .. }
+        | QueueError::Unwritable { .. }
+        | QueueError::RunGone { .. }
+        | QueueError::StaleGeneration { .. } => ErrorCode::Unavailable,
+        QueueError::WorkersFull { .. } => ErrorCode::Full,
         QueueError::Invalid { .. } => ErrorCode::Invalid,
         QueueError::PlanMismatch { .. } | QueueError::IllegalState { .. } => ErrorCode::Conflict,
         _ => ErrorCode::Internal,
     };
     let advice = match error {
-        QueueError::Full { .. } => {
-            "; give the queue's server more memory (`maxmemory`), workers keep their records until then"
-        }
         QueueError::WorkersFull { .. } => "; it waits until one of them ends",
-        QueueError::Unavailable { .. } => {
+        QueueError::Unavailable { .. } | QueueError::Unwritable { .. } => {
             "; workers continue with the units they hold and keep their records"
         }
         QueueError::Unfit { .. } => "; nothing is handed out until that is corrected",
@@ -61,10 +59,10 @@ mod tests {
     fn what_passes_by_itself_may_be_tried_again() {
         let gone = QueueError::RunGone { run: "r".into() };
         assert!(is_out_of_step(&gone) && of_queue(&gone).code.is_transient());
-        let full = of_queue(&QueueError::Full { message: "OOM".into() });
-        assert!(full.code == ErrorCode::Full && full.message.contains("maxmemory"), "{full}");
+        let full = of_queue(&QueueError::Unwritable { message: "OOM".into() });
+        assert!(full.code == ErrorCode::Unavailable && full.message.contains("keep their records"), "{full}");
         let crowded = of_queue(&QueueError::WorkersFull { why: "10 are registered".into() });
-        assert!(crowded.code.is_transient() && !crowded.message.contains("maxmemory"), "{crowded}");
+        assert!(crowded.code.is_transient() && !crowded.message.contains("keep their records"), "{crowded}");
         let unfit = of_queue(&QueueError::Unfit { message: "maxmemory-policy is allkeys-lru".into() });
         assert!(!unfit.code.is_transient() && unfit.message.contains("allkeys-lru"));
     }

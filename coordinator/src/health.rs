@@ -31,6 +31,8 @@ pub(crate) struct Health {
     /// Why the queue does not belong to this sink.
     unbound: Mutex<Option<String>>,
     queue: Mutex<Option<String>>,
+    /// Why the queue takes no writes: since it refused one, until a round could write again. It can be read meanwhile.
+    unwritable: Mutex<Option<String>>,
     sink: Mutex<Option<String>>,
     tended: AtomicBool,
 }
@@ -38,13 +40,22 @@ pub(crate) struct Health {
 impl Health {
     /// The problem of sink or queue, if any.
     pub(crate) fn trouble(&self) -> Option<String> {
-        get(&self.unbound).or_else(|| get(&self.sink)).or_else(|| get(&self.queue))
+        get(&self.unbound).or_else(|| get(&self.sink)).or_else(|| self.queue_trouble())
+    }
+
+    /// The problem of the queue, if any: nobody can renew what it holds, so nothing is said of workers by it.
+    pub(crate) fn queue_trouble(&self) -> Option<String> {
+        get(&self.queue).or_else(|| get(&self.unwritable))
     }
 
     /// The parts that may be in trouble, and whether they are.
     pub(crate) fn troubled_parts(&self) -> [(&'static str, bool); 3] {
         let is_set = |place: &Mutex<Option<String>>| get(place).is_some();
-        [("queue", is_set(&self.queue)), ("sink", is_set(&self.sink)), ("records", is_set(&self.unbound))]
+        [
+            ("queue", self.queue_trouble().is_some()),
+            ("sink", is_set(&self.sink)),
+            ("records", is_set(&self.unbound)),
+        ]
     }
 
     /// The problem of the sink, if any.
@@ -79,14 +90,22 @@ impl Health {
         let trouble = match &result {
             Err(
                 error @ (queue::Error::Unavailable { .. }
-                | queue::Error::Full { .. }
                 | queue::Error::Unfit { .. }
                 | queue::Error::Corrupt { .. }),
             ) => Some(of_queue(error).message),
+            Err(error @ queue::Error::Unwritable { .. }) => {
+                set(&self.unwritable, Some(of_queue(error).message));
+                None
+            }
             _ => None,
         };
         set(&self.queue, trouble);
         result.map_err(|error| of_queue(&error))
+    }
+
+    /// Notes that the queue was written. Returns whether it had refused writes since this was noted last.
+    pub(crate) fn note_written(&self) -> bool {
+        self.unwritable.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
     }
 
     /// Notes the health of the sink.
@@ -114,7 +133,7 @@ impl Health {
     pub(crate) fn apart<T>(&self, run: &RunId, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if error.code.is_transient() && get(&self.queue).is_some() => Err(error),
+            Err(error) if error.code.is_transient() && self.queue_trouble().is_some() => Err(error),
             Err(error) => {
                 // Tending the run reports and shows the error.
                 tracing::debug!(%run, %error, "left out");

@@ -31,6 +31,7 @@ pub use benchmarks::copy::BenchmarkCopy;
 pub use benchmarks::reading::BenchmarkReading;
 pub use benchmarks::submit::Proposal;
 pub use coordinator::Coordinator;
+pub use fleet::lost::LOST;
 pub use fleet::matching;
 pub use options::{Adopt, CoordinatorOptions, Scope};
 pub use plan::{configuration, planned, protection};

@@ -19,11 +19,11 @@ pub enum Scope {
 pub struct CoordinatorOptions {
     /// The runs for which it is responsible.
     pub scope: Scope,
-    /// How long a lease lasts without renewal; workers report three times as often. 50 ms to 7 days.
+    /// How long a lease lasts without renewal; workers report three times as often or more. 50 ms to 7 days.
     pub lease_for: Duration,
     /// Strikes that make a unit a dead letter, 1 to 100.
     pub max_strikes: u32,
-    /// Time during which no lease is taken over after a start, or after the queue was unreachable: workers can renew
+    /// Time during which no lease is taken over after a start, or after the queue could not be reached or written: workers can renew
     /// first. Default: [`lease_for`](Self::lease_for).
     pub grace: Option<Duration>,
     /// How long the suspects of a model wait, with no other unit before them, until a worker is reserved for them.
@@ -34,7 +34,7 @@ pub struct CoordinatorOptions {
     pub backlog_for: Duration,
     /// Whether it tends runs periodically; tests trigger rounds one by one.
     pub tends: bool,
-    /// What models cost, for benchmarks with a cap of money. Default: no model has a price.
+    /// What models cost, for metrics. Default: no model has a price.
     pub prices: Arc<Prices>,
 }
 
@@ -61,9 +61,15 @@ impl CoordinatorOptions {
 
     /// A worker reports at least this often.
     pub fn report_every(&self) -> Duration {
-        self.lease_for / 3
+        match self.scope {
+            Scope::Local => REPORT_EVERY_LOCAL.min(self.lease_for / 3),
+            Scope::Fleet => self.lease_for / 3,
+        }
     }
 }
+
+/// How often the worker of a local run reports, so that its user soon sees what calls wait for.
+const REPORT_EVERY_LOCAL: Duration = Duration::from_secs(3);
 
 /// What an operator assigns on purpose.
 #[derive(Clone, Copy, Debug, Default)]

@@ -27,8 +27,8 @@ use crate::views::{Views, gauges};
 /// Number of rounds between two searches of the sink for runs that the queue has lost.
 pub(crate) const ROUNDS_PER_DISCOVERY: u64 = 30;
 
-/// Decides when leases may be taken over. After a start, and after the queue was unreachable, workers first get the time of
-/// a lease to renew theirs, because they could not do so before.
+/// Decides when leases may be taken over. After a start, and after the queue could not be reached or written, workers first get
+/// the time of a lease to renew theirs, because they could not do so before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TakeoverGrace {
     length: Duration,
@@ -55,13 +55,13 @@ impl TakeoverGrace {
             ours > self.late_after || theirs > ours + self.late_after
         });
         if late && !self.was_late {
-            self.unreachable(now);
+            self.unusable(now);
         }
         (self.was_late, self.last) = (late, Some((now, store_ms)));
     }
 
-    /// The queue could not be reached at `now`.
-    pub(crate) fn unreachable(&mut self, now: Duration) {
+    /// The queue could not be reached or written at `now`.
+    pub(crate) fn unusable(&mut self, now: Duration) {
         self.until = now + self.length;
     }
 
@@ -137,20 +137,22 @@ impl Tending {
         };
         // Search at the start, then rarely: listing the sink may be slow.
         let is_thorough = round.is_multiple_of(ROUNDS_PER_DISCOVERY);
-        if self.store.sink.has_locks() || is_thorough {
-            self.ownership.check(Adopt::NOTHING).await?;
-        }
-        let asked = async { Ok((self.queue.raw().runs().await?, self.queue.raw().now_ms().await?)) };
-        let asked = self.health.note_queue(asked.await);
-        let (statuses, reaps) = {
+        let asked = self.ask_queue().await;
+        let (statuses, reaps, now_ms) = {
             let mut grace = self.memory.grace.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.clock.now();
             match asked {
                 Ok((statuses, store_ms)) => {
-                    grace.round(self.clock.now(), store_ms);
-                    (statuses, grace.is_over(self.clock.now()))
+                    grace.round(now, store_ms);
+                    // Whoever was refused since the last round comes again, and has its lease until then.
+                    let was_refused = self.health.note_written();
+                    if was_refused {
+                        grace.unusable(now);
+                    }
+                    (statuses, !was_refused && grace.is_over(now), store_ms)
                 }
                 Err(error) => {
-                    grace.unreachable(self.clock.now());
+                    grace.unusable(now);
                     return Err(error);
                 }
             }
@@ -168,12 +170,20 @@ impl Tending {
             }
             run.set_trouble(tended.err().map(|error| error.message));
         }
-        self.benchmarks.tend_all(is_thorough).await?;
+        self.benchmarks.tend_all().await?;
         self.loaded.evict();
         self.views.learn_submitters(is_thorough).await;
+        self.views.fleet.note_lost(now_ms).await?;
         self.views.state_gauges().await;
         self.health.set_tended();
         Ok(())
+    }
+
+    /// The runs of the queue, and its time. Fails if the queue cannot be read, or not be written.
+    async fn ask_queue(&self) -> Result<(Vec<RunStatus>, u64)> {
+        self.ownership.check(Adopt::NOTHING).await?;
+        let asked = async { Ok((self.queue.raw().runs().await?, self.queue.raw().now_ms().await?)) };
+        self.health.note_queue(asked.await)
     }
 
     /// Loads runs submitted to other coordinators of the fleet: those in the queue and, from time to time, those that are only
@@ -237,7 +247,7 @@ impl Tending {
                 // A run that continues may have been extended, and is then read again.
                 self.loaded.expect_newest(&known).await.ok();
             }
-            match self.loaded.followed(&name, Duration::ZERO).await {
+            match self.loaded.followed(&name).await {
                 Ok(run) => {
                     // A run that was over when it was loaded was resumed.
                     run.attend();
@@ -271,7 +281,7 @@ impl Tending {
             && known.phase() != over.phase
         {
             // It went on elsewhere, and got records that were not read here.
-            self.loaded.followed(name, Duration::ZERO).await?.end_as(over.phase);
+            self.loaded.followed(name).await?.end_as(over.phase);
         }
         if let Some(queued) = queued.filter(|_| over.phase.is_over()) {
             self.queue.set_state_of(queued, over).await?;
@@ -311,7 +321,7 @@ mod tests {
         let at = Duration::from_secs;
         let mut grace = TakeoverGrace::new(at(30), at(20), at(0));
         assert!(!grace.is_over(at(29)) && grace.is_over(at(30)));
-        grace.unreachable(at(100));
+        grace.unusable(at(100));
         assert!(!grace.is_over(at(129)) && grace.is_over(at(130)));
     }
 

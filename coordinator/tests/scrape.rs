@@ -81,7 +81,9 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
     metrics.introduce("coordinator", "0");
     coordinator::metrics::begin(&metrics);
     let data = tempfile::tempdir().unwrap();
-    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
+    // No worker is lost while the test is at work, however slow the machine is.
+    let lease_for = Duration::from_secs(3_600);
+    let config = CoordinatorOptions { tends: false, lease_for, ..CoordinatorOptions::fleet() };
     let queue = queue::open("memory", None).unwrap();
     let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path().to_owned()));
     let access = coordinator.unnamed();

@@ -21,8 +21,8 @@ pub struct Forecast {
     pub gpu_hours: f64,
 }
 
-/// Foretells the end of what is known now; `None` if something is not known, or will never end. Pools that were given up are left
-/// out, because nobody knows when they are mended.
+/// Foretells the end of what is known now; `None` if something is not known, or will never end. Of pools that were given
+/// up, only the servers that are there count, because nobody knows when they are mended.
 pub(super) fn forecast(
     now: Timestamp,
     needs: Option<&Needs>,
@@ -34,15 +34,18 @@ pub(super) fn forecast(
     let mut left = Vec::new();
     for (place, (view, need)) in pools.iter().zip(&needs.of).enumerate() {
         let need = (*need)?;
-        if need.now == 0 || view.failures.next_try(since_epoch(now)) == NextTry::GivenUp {
+        let of_pool = || servers.iter().filter(|server| server.pool == place);
+        let is_given_up = view.failures.next_try(since_epoch(now)) == NextTry::GivenUp;
+        let servers_max = if is_given_up { of_pool().count() as u32 } else { view.pool.servers_max };
+        if need.now == 0 || servers_max == 0 {
             continue;
         }
-        let of_pool = || servers.iter().filter(|server| server.pool == place);
         // What the server that is furthest has loaded, need not be loaded again.
         let load = of_pool().map(|server| left_to_load(server, &view.pool, now)).min();
         let believed = Pool {
             load: load.unwrap_or(view.pool.load),
             rate: need.rate.filter(|rate| *rate > 0.0).unwrap_or(view.pool.rate),
+            servers_max,
             ..view.pool.clone()
         };
         left.push(WorldPool::exact(believed, need.now as f64));

@@ -23,8 +23,8 @@ pub(super) struct KnownEnd {
     fault: Option<ServerFault>,
     pub(super) at: Timestamp,
     pub(super) why: String,
-    /// Whether it served before.
-    pub(super) has_served: bool,
+    /// Since when it served; `None` if it never did.
+    pub(super) served_at: Option<Timestamp>,
 }
 
 impl KnownEnd {
@@ -80,6 +80,8 @@ pub(super) struct KnownServers {
     before: BTreeMap<String, Vec<ServerUsage>>,
     /// How long the last server of a pool loaded.
     pub(super) loaded: BTreeMap<String, Duration>,
+    /// What Kubernetes did not let the last round make, by the name of the Job.
+    pub(super) refused: BTreeMap<String, String>,
     /// Since when a pool has waited for this.
     pub(super) waiting_since: BTreeMap<(String, WaitReason), Timestamp>,
     /// The number of the last server, by CronJob.
@@ -110,7 +112,7 @@ impl KnownServers {
                     fault: usage.fault,
                     at: usage.ended_at,
                     why: usage.why,
-                    has_served: usage.loaded_at.is_some(),
+                    served_at: usage.loaded_at,
                 };
                 self.ends.insert(usage.uid.clone(), end);
                 let server = KnownServer {
@@ -162,6 +164,7 @@ impl KnownServers {
     pub(super) fn account(&mut self, templates: &[PoolTemplate], seen: &[Seen<'_>], now: Timestamp) -> f64 {
         for seen in seen {
             let pool = &templates[seen.pool].pool;
+            let is_new = !self.servers.contains_key(&seen.job.metadata.uid);
             let server = self.servers.entry(seen.job.metadata.uid.clone()).or_default();
             (server.pool, server.gpus) = (pool.name.clone(), pool.server_gpus());
             (server.until, server.has_ended) = match &seen.state {
@@ -169,8 +172,12 @@ impl KnownServers {
                 _ => (now, false),
             };
             // Kubernetes forgets pods that were evicted before it forgets their Job. What was counted by them stays counted.
-            let took = took_gpus_at(seen.job, &seen.pods);
-            server.took_gpus_at = server.took_gpus_at.into_iter().chain(took).min();
+            let took = took_gpus_at(&seen.pods);
+            // Of one that ended before anybody looked, and whose pods are gone, nothing else is known. One that has not ended takes
+            // no GPUs before a pod of it has a node.
+            let is_over = is_new && server.has_ended && seen.pods.is_empty();
+            let began = seen.job.status.start_time.filter(|_| is_over);
+            server.took_gpus_at = server.took_gpus_at.into_iter().chain(took).chain(began).min();
             server.dialogues = server.dialogues.max(seen.dialogues);
             let is_idle = seen.serves && seen.doing == Some(WorkerPhase::Idle);
             if let Some(before) = server.seen_idle_at.take() {
@@ -232,7 +239,7 @@ impl KnownServers {
             fault,
             at,
             why: why.to_owned(),
-            has_served: server.served_at.is_some(),
+            served_at: server.served_at,
         };
         let mut nodes: Vec<String> = seen.pods.iter().map(|pod| pod.spec.node_name.clone()).collect();
         nodes.retain(|node| !node.is_empty());

@@ -8,6 +8,8 @@ use super::*;
 use crate::objects::{CronJob, POOL_LABEL};
 
 mod faults;
+mod further;
+mod starting;
 
 const MINUTE: i64 = 60;
 
@@ -31,6 +33,7 @@ struct Ground {
     /// By name.
     jobs: BTreeMap<String, Value>,
     pods: BTreeMap<String, Value>,
+    events: Vec<Value>,
     workers: Vec<WorkerView>,
     needs: Vec<ModelNeed>,
     /// What coordinators keep.
@@ -45,6 +48,7 @@ impl Ground {
             cron_jobs: Vec::new(),
             jobs: BTreeMap::new(),
             pods: BTreeMap::new(),
+            events: Vec::new(),
             workers: Vec::new(),
             needs: Vec::new(),
             stored: Vec::new(),
@@ -118,7 +122,8 @@ impl Ground {
             self.cron_jobs.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect();
         let jobs = self.jobs.values().map(|value| serde_json::from_value(value.clone()).unwrap()).collect();
         let pods = self.pods.values().map(|value| serde_json::from_value(value.clone()).unwrap()).collect();
-        self.rounds.round(&ClusterState { cron_jobs, jobs, pods }, &self.workers, at(seconds))
+        let events = self.events.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect();
+        self.rounds.round(&ClusterState { cron_jobs, jobs, pods, events }, &self.workers, at(seconds))
     }
 
     /// Another conductor begins, which knows only what the cluster says, and what servers have left with coordinators.
@@ -384,6 +389,7 @@ fn images_that_do_not_come_and_containers_that_do_not_stay_end_a_server() {
     ground.pod("bench-a-1", 0, "n1", 0);
     let container =
         |value: Value| json!([{"name": "vllm", "restartCount": value["restarts"], "state": value["state"]}]);
+    ground.pods.get_mut("bench-a-1-0").unwrap()["status"]["phase"] = json!("Pending");
     let pulling = json!({"restarts": 0, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}});
     ground.pods.get_mut("bench-a-1-0").unwrap()["status"]["initContainerStatuses"] = container(pulling);
     assert_eq!(ground.round(15 * MINUTE - 1), NOTHING);

@@ -55,12 +55,13 @@ impl Access {
         is_left.then(|| self.parts.benchmarks.caps.told(&view.run)).flatten()
     }
 
-    /// Brief views of all judged benchmarks.
+    /// Brief views of all judged benchmarks; of one that cannot be read, with the reason.
     ///
     /// # Errors
     /// The sink cannot be read.
     pub async fn pipelines(&self) -> Result<Vec<BenchmarkView>> {
-        self.parts.views.judged().await
+        let views = self.parts.views.judged().await?;
+        Ok(views.into_iter().map(|judged| judged.view).collect())
     }
 
     /// Sees that a run is not one that a fleet goes on with, now or when its coordinators are back.

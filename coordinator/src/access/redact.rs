@@ -40,7 +40,7 @@ pub(crate) fn view(view: &mut BenchmarkView) {
         model.blocked.iter_mut().for_each(reason);
     }
     for pool in &mut view.pools {
-        pool.last_failure.iter_mut().for_each(jsonl::redact_text);
+        pool.last_failure.iter_mut().chain(&mut pool.not_starting).for_each(jsonl::redact_text);
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn view(view: &mut BenchmarkView) {
 pub(crate) fn has_words(view: &BenchmarkView) -> bool {
     !view.refusals.is_empty()
         || view.models.iter().any(|model| model.parked.is_some() || model.blocked.is_some())
-        || view.pools.iter().any(|pool| pool.last_failure.is_some())
+        || view.pools.iter().any(|pool| pool.last_failure.is_some() || pool.not_starting.is_some())
 }
 
 /// A worker without what servers said to it about runs with protected exercises.

@@ -5,23 +5,20 @@
 //! `counting` does.
 
 use std::collections::BTreeMap;
-use std::ops::Add;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use benchmarks::names::benchmark_of;
-use costs::Prices;
 use domain::RunId;
 use jiff::Timestamp;
 
 use crate::options::{CoordinatorOptions, Scope};
-use crate::plan::configuration::Configuration;
-use crate::plan::configuration::cap::{Cap, CapReached, Spent};
+use crate::plan::configuration::cap::{Cap, CapReached};
 use crate::records::loaded::LoadedRuns;
 use crate::records::run::Run;
 use crate::records::store::RunStateFile;
 
-/// What the runs of a judged benchmark have used, each with the state in which it was counted.
-pub(crate) type SpentByRun = BTreeMap<RunId, (Option<RunStateFile>, Spent)>;
+/// The tokens that the runs of a judged benchmark have used, each with the state in which they were counted.
+pub(crate) type SpentByRun = BTreeMap<RunId, (Option<RunStateFile>, u64)>;
 
 /// A judged benchmark whose runs were counted.
 #[derive(Clone, Debug)]
@@ -29,15 +26,12 @@ pub(crate) struct CountedBenchmark {
     /// When it was submitted: another one of its name is another benchmark.
     pub begun: Timestamp,
     pub cap: Option<Cap>,
-    /// Why its money cannot be counted.
-    pub unpriced: Option<String>,
     /// Empty without a cap.
     pub runs: SpentByRun,
 }
 
 /// The caps that a coordinator knows. All of it can be read again.
 pub(crate) struct Caps {
-    prices: Arc<Prices>,
     is_fleet: bool,
     loaded: Arc<LoadedRuns>,
     /// Judged benchmarks by name; `None` where runs have a name as if they were of one, and there is none.
@@ -46,23 +40,12 @@ pub(crate) struct Caps {
 
 impl Caps {
     pub(crate) fn new(options: &CoordinatorOptions, loaded: Arc<LoadedRuns>) -> Self {
-        let (prices, is_fleet) = (Arc::clone(&options.prices), options.scope == Scope::Fleet);
-        Self { prices, is_fleet, loaded, judged: Mutex::default() }
+        Self { is_fleet: options.scope == Scope::Fleet, loaded, judged: Mutex::default() }
     }
 
     fn judged(&self) -> MutexGuard<'_, BTreeMap<RunId, Option<CountedBenchmark>>> {
         // Plain values are whole at any moment, also where a panic passed through.
         self.judged.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Why the cap of a configuration cannot be counted; `None` if it can, or if it has none.
-    pub(crate) fn unpriced(&self, configuration: &Configuration) -> Option<String> {
-        configuration.unpriced(&self.prices)
-    }
-
-    /// What a run that is loaded has used.
-    pub(crate) fn spent_by(&self, run: &Run) -> Spent {
-        run.spent(&self.prices)
     }
 
     /// What was counted of a judged benchmark that was submitted then.
@@ -86,11 +69,11 @@ impl Caps {
     pub(crate) fn reached(&self, run: &Run) -> Option<CapReached> {
         let benchmark = benchmark_of(run.id());
         if benchmark == *run.id() {
-            return self.reached_alone(run);
+            return reached_alone(run);
         }
         match self.judged().get(&benchmark) {
             Some(Some(counted)) => self.reached_together(&benchmark, counted),
-            Some(None) => self.reached_alone(run),
+            Some(None) => reached_alone(run),
             None => run.cap.map(|_| CapReached::Uncounted),
         }
     }
@@ -112,24 +95,19 @@ impl Caps {
         self.reached(run).map(|reached| reached.told(&benchmark_of(run.id()), self.is_fleet))
     }
 
-    /// A run that is a benchmark by itself.
-    fn reached_alone(&self, run: &Run) -> Option<CapReached> {
-        let cap = run.cap?;
-        let unpriced = cap.unpriced(&run.models, &self.prices).map(CapReached::Unpriced);
-        unpriced.or_else(|| cap.reached(&run.spent(&self.prices), self.prices.currency()))
-    }
-
     /// A judged benchmark: what its loaded runs have used by now, and what the others had used.
     fn reached_together(&self, name: &RunId, counted: &CountedBenchmark) -> Option<CapReached> {
         let cap = counted.cap?;
-        if let Some(why) = &counted.unpriced {
-            return Some(CapReached::Unpriced(why.clone()));
-        }
         let mut loaded = self.loaded.loaded();
         loaded.retain(|run| benchmark_of(run.id()) == *name);
         let is_loaded = |run: &RunId| loaded.iter().any(|known| known.id() == run);
         let others = counted.runs.iter().filter(|(run, _)| !is_loaded(run)).map(|(_, (_, spent))| *spent);
-        let spent = loaded.iter().map(|run| run.spent(&self.prices)).chain(others);
-        cap.reached(&spent.fold(Spent::default(), Add::add), self.prices.currency())
+        let spent = loaded.iter().map(|run| run.spent()).chain(others);
+        cap.reached(spent.fold(0, u64::saturating_add))
     }
+}
+
+/// A run that is a benchmark by itself.
+fn reached_alone(run: &Run) -> Option<CapReached> {
+    run.cap?.reached(run.spent())
 }

@@ -1,22 +1,14 @@
 //! Counts what the runs of judged benchmarks have used, where a cap bounds that.
 
-use std::time::Duration;
-
 use benchmarks::names::benchmark_of;
 use domain::RunId;
 
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::caps::{CountedBenchmark, SpentByRun};
 use crate::benchmarks::documents::JudgedBenchmark;
-use crate::errors::{Result, invalid};
-use crate::plan::configuration::Configuration;
+use crate::errors::Result;
 
 impl Benchmarks {
-    /// Sees that the money of every model can be counted, if a cap bounds it.
-    pub(crate) fn expect_priced(&self, configuration: &Configuration) -> Result<()> {
-        self.caps.unpriced(configuration).map_or(Ok(()), |why| Err(invalid(why)))
-    }
-
     /// Counts what the runs of a judged benchmark have used, if it has a cap. A run that is over is read once for each of its
     /// states.
     pub(crate) async fn count_spent(&self, pipeline: &JudgedBenchmark) -> Result<()> {
@@ -26,8 +18,7 @@ impl Benchmarks {
             Some(_) => Box::pin(self.spent_by_run(pipeline)).await?,
             None => SpentByRun::new(),
         };
-        let unpriced = self.caps.unpriced(&pipeline.configuration);
-        let counted = CountedBenchmark { begun: pipeline.begun, cap, unpriced, runs };
+        let counted = CountedBenchmark { begun: pipeline.begun, cap, runs };
         self.caps.note(&pipeline.name, Some(counted));
         Ok(())
     }
@@ -47,12 +38,9 @@ impl Benchmarks {
                 }
                 let before = known.remove(&run).filter(|(of, _)| *of == state);
                 let spent = match (self.loaded.get(&run), before) {
-                    (Some(loaded), _) => self.caps.spent_by(&loaded),
+                    (Some(loaded), _) => loaded.spent(),
                     (None, Some((_, spent))) => spent,
-                    (None, None) => {
-                        let read = self.loaded.followed(&run, Duration::ZERO).await?;
-                        self.caps.spent_by(&read)
-                    }
+                    (None, None) => self.loaded.followed(&run).await?.spent(),
                 };
                 counted.insert(run, (state, spent));
             }

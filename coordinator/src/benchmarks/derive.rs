@@ -6,7 +6,7 @@ use std::sync::Arc;
 use benchmarks::{Asked, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 use domain::control::{BenchmarkCommand, RunPhase};
 use domain::{About, ModelLabel, ModelSpec, RunId};
-use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
+use packs::{Group, Header, Pack, Parts, published_password, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
 
@@ -39,18 +39,23 @@ pub(crate) struct ModelRead {
 
 impl Benchmarks {
     /// Tends every pipeline once. A problem of one does not delay the others.
-    pub(crate) async fn tend_all(&self, thorough: bool) -> Result<()> {
-        if self.store.is_shared() && (thorough || self.store.sink.has_locks()) {
+    pub(crate) async fn tend_all(&self) -> Result<()> {
+        if self.store.is_shared() {
             for name in self.store.pipelines().await? {
-                let state = self.judged_state(&name).await?;
-                if state.fleet && (!state.phase.is_over() || state.telling || state.removed) {
+                let goes_on = |state: JudgedState| {
+                    state.fleet && (!state.phase.is_over() || state.telling || state.removed)
+                };
+                // One whose state cannot be read may go on: looking after it says what is wrong.
+                if self.judged_state(&name).await.map_or(true, goes_on) {
                     self.attended.add(&name);
                 } else if !self.named.has_read(&name, ANY_REVISION) {
                     match self.find_judged(&name).await {
                         Ok(over) => {
                             self.named.add(&name, ANY_REVISION, over.iter().flat_map(JudgedBenchmark::asks));
                         }
-                        Err(error) if error.code.is_transient() => return Err(error),
+                        Err(error) if error.code.is_transient() => {
+                            tracing::debug!(pipeline = %name, %error, "its models are read later");
+                        }
                         // One that cannot be read names nobody.
                         Err(_) => self.named.add(&name, ANY_REVISION, []),
                     }
@@ -358,7 +363,7 @@ fn make_pack(
             graphs: Vec::new(),
         })?;
         parts.insert_task(task)?;
-        let sealed = seal_quickly(&parts, &Identity::published()?)?;
+        let sealed = seal_quickly(&parts, &published_password())?;
         Ok((Arc::new(Pack::from_parts(parts)?), sealed.into()))
     };
     make().map_err(|error| internal(format!("the pack of run {name}: {error}")))

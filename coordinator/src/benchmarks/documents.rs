@@ -39,15 +39,13 @@ pub(crate) struct BenchmarkDocument {
     kgfleet: String,
     /// The configuration, resolved.
     pub configuration: Value,
-    /// [`results::manifest::hash`] of it; empty if the writer stored none.
-    #[serde(default)]
+    /// [`results::manifest::hash`] of it.
     pub configuration_hash: String,
     /// Hash of the pack that the models under test are asked from.
     pub pack_hash: String,
-    /// [`questions_hash`] of both; `None` in documents of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    questions_hash: Option<String>,
-    /// [`questions_hash`] without the names of keys, where a bundle [left them out](Self::without_key_names).
+    /// [`questions_hash`] of both.
+    questions_hash: String,
+    /// [`questions_hash`] without the names of keys, where an archive [left them out](Self::without_key_names).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keyless_hash: Option<String>,
 }
@@ -69,18 +67,17 @@ impl BenchmarkDocument {
         keyless(self) == keyless(other)
     }
 
-    /// What in it is not as it was written, as far as it has hashes.
+    /// What in it is not as it was written.
     fn alteration(&self) -> Option<Alteration> {
         let is_keyless = || without_key_names(&self.configuration).is_none();
         let found = || questions_hash(&self.configuration, &self.pack_hash);
         if self.keyless_hash.as_ref().is_some_and(|stored| is_keyless() && found() == *stored) {
             return None;
         }
-        let stored = &self.configuration_hash;
-        if !stored.is_empty() && results::manifest::hash(&self.configuration) != *stored {
+        if results::manifest::hash(&self.configuration) != self.configuration_hash {
             return Some(Alteration::Configuration);
         }
-        self.questions_hash.as_ref().is_some_and(|stored| found() != *stored).then_some(Alteration::Pack)
+        (found() != self.questions_hash).then_some(Alteration::Pack)
     }
 }
 
@@ -142,6 +139,13 @@ pub(crate) struct JudgedBenchmark {
     pub judging: &'static Judging,
 }
 
+/// A judged benchmark, its state, and the number of that revision of it.
+pub(crate) struct StatedBenchmark {
+    pub benchmark: JudgedBenchmark,
+    pub revision: u32,
+    pub state: JudgedState,
+}
+
 impl std::fmt::Debug for JudgedBenchmark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -168,7 +172,7 @@ impl JudgedBenchmark {
             created_at: machine::now(),
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             configuration_hash: results::manifest::hash(&configuration),
-            questions_hash: Some(questions_hash(&configuration, pack_hash)),
+            questions_hash: questions_hash(&configuration, pack_hash),
             configuration,
             pack_hash: pack_hash.to_owned(),
             keyless_hash: None,
@@ -258,19 +262,20 @@ impl Benchmarks {
         Ok(judged.map_or_else(|| Benchmark::Run(name.clone()), |found| Benchmark::Judged(Box::new(found))))
     }
 
-    /// The judged benchmarks; one that cannot be read is left out.
-    pub(crate) async fn all_judged(&self) -> Result<Vec<JudgedBenchmark>> {
+    /// The judged benchmarks with their states. One that cannot be read hides no other.
+    pub(crate) async fn all_judged(&self) -> Result<Vec<(RunId, Result<StatedBenchmark>)>> {
         let mut all = Vec::new();
         for name in self.store.pipelines().await? {
-            match self.find_judged(&name).await {
-                // One that cannot be read hides no other.
-                Err(error) if !error.code.is_transient() => {
-                    tracing::warn!(pipeline = %name, %error, "left out of the list");
-                }
-                found => all.extend(found?),
-            }
+            let read = self.stated(&name).await.transpose();
+            all.extend(read.map(|read| (name, read)));
         }
         Ok(all)
+    }
+
+    async fn stated(&self, name: &RunId) -> Result<Option<StatedBenchmark>> {
+        let Some(benchmark) = self.find_judged(name).await? else { return Ok(None) };
+        let (revision, state) = self.revised_judged_state(name).await?;
+        Ok(Some(StatedBenchmark { benchmark, revision, state }))
     }
 
     /// A judged benchmark in its newest revision; `None` if there is none of this name.

@@ -38,7 +38,13 @@ impl Benchmarks {
     pub(crate) async fn judged_history(&self, name: &RunId) -> Result<Vec<HistoryEntry>> {
         let mut documents = self.store.documents(name, HISTORY).await?;
         let documents = documents.split_off(documents.len().saturating_sub(ENTRIES_READ_MAX));
-        let read = |document: String| async move { self.store.document(name, &document).await };
+        let read = |document: String| async move {
+            match self.store.document(name, &document).await {
+                // As of a run, an entry that cannot be read hides nothing else.
+                Err(error) if !error.code.is_transient() => Ok(None),
+                entry => entry,
+            }
+        };
         let found = futures::stream::iter(documents).map(read).buffered(READS_MAX);
         found.try_filter_map(|entry| std::future::ready(Ok(entry))).try_collect().await
     }

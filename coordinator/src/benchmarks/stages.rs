@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use benchmarks::{ModelReading, Ruling, Stage, StageRecords, Subject, names};
 use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
@@ -69,7 +68,7 @@ impl Benchmarks {
         let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
         let mut lacking = Vec::new();
         for (run, _) in ask {
-            let run = self.loaded.followed(run, Duration::ZERO).await?;
+            let run = self.loaded.followed(run).await?;
             gathered.protected |= run.manifest.protected;
             let pack = self.packs.of_run(&run.manifest).await?;
             let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
@@ -137,7 +136,7 @@ impl Benchmarks {
         stage: &mut StageRecords,
         lacking: &mut Vec<RunId>,
     ) -> Result<()> {
-        let run = self.loaded.followed(run, Duration::ZERO).await?;
+        let run = self.loaded.followed(run).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
@@ -158,7 +157,6 @@ impl Benchmarks {
     }
 
     async fn winners(&self, run: &Arc<Run>, lacking: &mut Vec<RunId>) -> Result<Vec<(u64, Record)>> {
-        self.store.sink.refresh(run.id()).await?;
         let folder = self.store.sink.run_dir(run.id())?.log();
         let (id, slots, run) = (run.id().clone(), run.layout.slots(), Arc::clone(run));
         let read = aside::run(move || winners_of(run.log_source(&folder)));

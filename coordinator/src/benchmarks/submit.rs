@@ -191,7 +191,6 @@ impl Benchmarks {
     /// Extends a run of a fleet. Returns what was changed, and what to know about it, in lines for people.
     pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<Vec<String>> {
         let proposal = self.propose_change(run, submission, true).await?;
-        self.expect_priced(&proposal.planned.configuration)?;
         self.begin(&proposal).await?;
         let Proposal { manifest, mut changes, warnings, .. } = proposal;
         tracing::info!(%run, revision = manifest.revision, planned = manifest.planned_dialogues, "extended");
@@ -204,7 +203,6 @@ impl Benchmarks {
         let mut passed_over = None;
         for _ in 0..CHANGES_MAX {
             let mut proposal = self.propose(submission.clone()).await?;
-            self.expect_priced(&proposal.planned.configuration)?;
             if proposal.is_new() && self.store.is_shared() {
                 match self.announce(&proposal.manifest, passed_over.as_ref()).await? {
                     Announcement::Create(run) => proposal.manifest.run = run,

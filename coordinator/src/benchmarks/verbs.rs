@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use benchmarks::names::benchmark_of;
 use domain::control::{BenchmarkCommand, DeadLetterView, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 
@@ -121,11 +122,18 @@ impl Benchmarks {
         Ok(())
     }
 
-    /// Removes everything of it.
+    /// Removes everything of it. With `force`, also one that goes on, or that cannot be read.
     pub(crate) async fn remove(&self, name: &RunId, force: bool) -> Result<()> {
-        match self.find(name).await? {
-            Benchmark::Run(run) => self.runs.remove(&run, force).await,
-            Benchmark::Judged(benchmark) => self.remove_judged(&benchmark, force).await,
+        let judged = match self.find(name).await {
+            Ok(Benchmark::Run(run)) => return self.runs.remove(&run, force).await,
+            Ok(Benchmark::Judged(found)) => self.judged_state(name).await.map(|_| found),
+            Err(error) => Err(error),
+        };
+        match judged {
+            Ok(found) => self.remove_judged(&found, force).await,
+            Err(error) if error.code.is_transient() => Err(error),
+            Err(_) if force => self.remove_damaged(name).await,
+            Err(error) => Err(conflict(format!("{}; `--force` removes it all the same", error.message))),
         }
     }
 
@@ -222,7 +230,6 @@ impl Benchmarks {
             return Err(invalid(why));
         }
         let Planned { configuration, pack, .. } = planned;
-        self.expect_priced(&configuration)?;
         if let Some(base) = self.base_of(&configuration).await? {
             self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;
         }
@@ -288,7 +295,6 @@ impl Benchmarks {
         // Whose answers it takes is no part of a configuration.
         planned.configuration.reuse.clone_from(&old.configuration.reuse);
         planned.configuration.keep_terms_of(&old.configuration);
-        self.expect_priced(&planned.configuration)?;
         let mut lines = difference::between(&old.configuration, &planned.configuration);
         if lines.is_empty() {
             self.begin_judged(name).await?;
@@ -419,21 +425,9 @@ impl Benchmarks {
             _ => Ok(Some(JudgedState { phase: RunPhase::Cancelled, removed: true, ..state })),
         };
         cancelled(self.judged_state(name).await?)?;
-        for other in self.store.pipelines().await? {
-            let taken = self.find_judged(&other).await?.and_then(|other| other.configuration.reuse);
-            if taken.as_deref() == Some(name.as_str()) {
-                return Err(conflict(format!(
-                    "pipeline {other} takes its answers from {name}: remove it first"
-                )));
-            }
-        }
-        if !self.store.is_shared() {
-            // A process that writes one of its runs prevents it, before anything is changed.
-            for run in self.own_runs(name).await? {
-                let run = self.loaded.known(&run).await?;
-                self.runs.logs.lock(&run).await?;
-            }
-        }
+        self.expect_unused(name, force).await?;
+        // Before anything is changed.
+        self.expect_unwritten(&self.runs_named_after(name).await?, force).await?;
         // First of all: nobody derives any more.
         self.change_judged_state(name, cancelled).await?;
         self.finish_removal(name).await.map_err(|error| {
@@ -449,7 +443,7 @@ impl Benchmarks {
     pub(crate) async fn finish_removal(&self, name: &RunId) -> Result<()> {
         // In the newest revision: whoever extended it did so before it was marked.
         if let Some(pipeline) = self.find_judged(name).await? {
-            for run in self.runs_created_by(&pipeline).await? {
+            for run in self.runs_named_after(name).await? {
                 if !self.is_there(&pipeline).await? {
                     break;
                 }
@@ -463,6 +457,72 @@ impl Benchmarks {
         self.attended.forget(name);
         self.caps.forget(name);
         Ok(())
+    }
+
+    /// Removes a pipeline of which a document cannot be read. Nobody derives from it, so that it needs no mark: whoever asks
+    /// again goes on with its removal.
+    async fn remove_damaged(&self, name: &RunId) -> Result<()> {
+        self.expect_unused(name, true).await?;
+        let runs = self.runs_named_after(name).await?;
+        self.expect_unwritten(&runs, true).await?;
+        for run in &runs {
+            self.remove_part(run).await?;
+        }
+        self.remove_documents(name).await?;
+        tracing::info!(pipeline = %name, "removed");
+        self.attended.forget(name);
+        self.caps.forget(name);
+        Ok(())
+    }
+
+    /// Sees that no other pipeline takes its answers from this one. With `force`, one that cannot be read does not count.
+    async fn expect_unused(&self, name: &RunId, force: bool) -> Result<()> {
+        for other in self.store.pipelines().await? {
+            if other == *name {
+                continue;
+            }
+            let taken = match self.find_judged(&other).await {
+                Ok(other) => other.and_then(|other| other.configuration.reuse),
+                Err(error) if error.code.is_transient() => return Err(error),
+                Err(_) if force => continue,
+                Err(error) => {
+                    return Err(conflict(format!(
+                        "pipeline {other} cannot be read, and may take its answers from {name}; `--force` removes {name} all \
+                         the same: {}",
+                        error.message
+                    )));
+                }
+            };
+            if taken.as_deref() == Some(name.as_str()) {
+                return Err(conflict(format!(
+                    "pipeline {other} takes its answers from {name}: remove it first"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees that no other process writes one of these runs. With `force`, one that cannot be loaded need not be.
+    async fn expect_unwritten(&self, runs: &[RunId], force: bool) -> Result<()> {
+        if self.store.is_shared() {
+            return Ok(());
+        }
+        for run in runs {
+            match self.loaded.known(run).await {
+                Ok(run) => self.runs.logs.lock(&run).await?,
+                Err(_) if force => drop(self.store.lock(run)?),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs whose names say that they are of this pipeline: also those that cannot be read.
+    async fn runs_named_after(&self, name: &RunId) -> Result<Vec<RunId>> {
+        let found = self.store.sink.runs().await?;
+        let mut runs: Vec<RunId> = found.into_iter().map(|found| found.dir.run()).collect();
+        runs.retain(|run| run != name && benchmark_of(run) == *name);
+        Ok(runs)
     }
 
     /// Removes a run of a pipeline, if nobody else has.

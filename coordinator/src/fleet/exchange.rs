@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::exchange::{
-    Departure, LeaseEnd, LeaseId, NameTaken, Offer, Orders, Outlook, RateBudget, Registered, Registration,
-    Report, Serves, WorkerStatus,
+    ANY_MODEL, Departure, LeaseEnd, LeaseId, NameTaken, NotAsked, Offer, Orders, Outlook, RateBudget,
+    Registered, Registration, Report, Serves, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::limits::{FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, PREDECESSORS_MAX, WORKER_INFO_BYTES_MAX};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::errors::{Result, internal, invalid, not_found};
 use crate::fleet::Fleet;
-use crate::fleet::matching::models_of;
+use crate::fleet::matching::{models_of, names};
 use crate::fleet::snapshot::Snapshot;
 use crate::options::WAIT_MAX;
 use crate::records::run::Run;
@@ -65,7 +65,7 @@ impl Fleet {
     }
 
     /// Answers the report of a worker of this identity.
-    pub(crate) async fn exchange(&self, identity: &str, report: Report) -> Result<Orders> {
+    pub(crate) async fn exchange(&self, identity: &str, mut report: Report) -> Result<Orders> {
         let until = Instant::now() + report.wait.min(WAIT_MAX);
         let claim = Claim::of(report.instance.clone(), identity);
         let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
@@ -97,11 +97,16 @@ impl Fleet {
             orders.noted &= !settled.as_ref().is_err_and(|error| error.code.is_transient());
             holds_suspect |= self.health.apart(&id, settled)?.unwrap_or(false);
         }
+        let own = report.status.not_asked.len();
+        report.status.not_asked.extend(self.left_to_others(&report).await?);
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
         let wants_work = has_room && !report.draining && !drain;
         let mut seen = self.signal.count();
         while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
             if !holds_suspect {
+                // Runs come while it waits.
+                report.status.not_asked.truncate(own);
+                report.status.not_asked.extend(self.left_to_others(&report).await?);
                 self.grant(&report, &mut orders).await?;
             }
             let now = Instant::now();
@@ -144,6 +149,7 @@ impl Fleet {
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
         if info.len() > WORKER_INFO_BYTES_MAX {
+            status.calls = Vec::new();
             // Names are for people; work is assigned by offers.
             status.serves.truncate(16);
             status.expects.truncate(16);
@@ -151,9 +157,26 @@ impl Fleet {
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
-        self.health.note_queue(
-            self.queue.raw().heartbeat(worker, claim, &info, self.options.lease_for.max(WAIT_MAX)).await,
-        )
+        self.health.note_queue(self.queue.raw().heartbeat(worker, claim, &info, self.registered_for()).await)
+    }
+
+    /// Where servers of a worker tell no names, it does not ask the models that others serve by name: these.
+    async fn left_to_others(&self, report: &Report) -> Result<Vec<NotAsked>> {
+        let tells_none = |offer: &Offer| matches!(&offer.serves, Serves::Model(name) if name == ANY_MODEL);
+        if !report.offers.iter().any(tells_none) {
+            return Ok(Vec::new());
+        }
+        let (snapshot, workers) = (self.backlog().await?, self.workers().await?);
+        let mut left = Vec::new();
+        for run in snapshot.runs.iter().map(|of_run| &of_run.run) {
+            let others = run.models.iter().filter(|spec| workers.name(spec) && !names(&report.status, spec));
+            left.extend(others.map(|spec| NotAsked {
+                run: run.id().clone(),
+                model: spec.label.clone(),
+                ..NotAsked::default()
+            }));
+        }
+        Ok(left)
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {
@@ -290,6 +313,7 @@ impl Fleet {
         if !self.health.note_queue(self.queue.raw().deregister(worker, instance).await)? {
             return Ok(());
         }
+        self.lost_workers().signed_off(worker, instance);
         for run in self.loaded.live() {
             let models = run.models.iter().map(|spec| spec.label.clone()).collect();
             let renewal = self.renew(&run, worker, &models, &[]).await;
@@ -330,9 +354,6 @@ impl Fleet {
 /// Takes the leases of a run that is over away from a worker.
 fn lose_all(run: &RunId, held: &[Fence], orders: &mut Orders) {
     orders.lost.extend(held.iter().map(|fence| lease_id(run, fence)));
-    if !held.is_empty() {
-        orders.over.push(run.clone());
-    }
 }
 
 /// Splits a report by run, adding runs of which the worker may hold leases without knowing.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::exchange::{Offer, Serves, WorkerPhase, WorkerStatus};
+use domain::exchange::{ANY_MODEL, Offer, Serves, WorkerPhase, WorkerStatus};
+use domain::model_name::is_listed_as;
 use domain::reach::Reach;
 use domain::text::listed;
 use domain::{Connector, ModelSpec, RunId};
@@ -33,9 +34,10 @@ pub(crate) fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
     match serves {
         Serves::Model(name) => {
             matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated)
-                && spec.requested() == name
-                // A worker's own server takes no batches.
-                && !spec.is_batched()
+                && match name.as_str() {
+                    ANY_MODEL => spec.endpoint.is_none(),
+                    name => is_listed_as(name, spec.requested()),
+                }
         }
         Serves::Connector(connector) => {
             spec.connector == *connector
@@ -60,7 +62,9 @@ pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     let reach = status.reach.as_ref();
     let mut fit = Fit::No;
     // Views ask this of every worker and model, and a worker may serve dozens: names that do not fit cost a comparison only.
-    let may_fit = |name: &&String| *name == spec.requested() || *name == spec.connector.as_str();
+    let may_fit = |name: &&String| {
+        *name == ANY_MODEL || *name == spec.connector.as_str() || is_listed_as(name, spec.requested())
+    };
     for name in status.serves.iter().filter(may_fit) {
         let named = Serves::Model(name.clone());
         let connector = (spec.connector.as_str() == name).then_some(Serves::Connector(spec.connector));
@@ -82,6 +86,17 @@ pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     fit
 }
 
+/// Whether the servers of a worker must serve this model.
+fn expects(status: &WorkerStatus, spec: &ModelSpec) -> bool {
+    status.expects.iter().any(|name| is_served(&Serves::Model(name.clone()), spec))
+}
+
+/// Whether a worker serves this model by its name, or will: servers that tell no names leave it to such a one.
+pub(crate) fn names(status: &WorkerStatus, spec: &ModelSpec) -> bool {
+    let named = |name: &String| name != ANY_MODEL && is_served(&Serves::Model(name.clone()), spec);
+    status.serves.iter().any(named) || expects(status, spec)
+}
+
 /// Why none of some workers can ask a model. Those that a person can do least about come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unserved {
@@ -91,8 +106,8 @@ pub enum Unserved {
     Queued(&'static str),
     /// Those that serve it lack its key, or may not contact its address.
     Denied(String),
-    /// A worker was started for it, and its server does not answer any more.
-    ServerFailed,
+    /// A worker was started for it, and its server does not answer any more; what the worker says of that.
+    ServerFailed(Option<String>),
     /// No server of its pool, which is named, is started any more.
     GivenUp(String),
     /// Conductors have no pool for it.
@@ -108,7 +123,7 @@ impl Unserved {
             Self::Loading => "loading",
             Self::Denied(_) => "denied",
             Self::Queued(_) => "queued",
-            Self::ServerFailed | Self::GivenUp(_) => "server-failed",
+            Self::ServerFailed(_) | Self::GivenUp(_) => "server-failed",
             Self::NoPool => "no-pool",
             Self::NoWorker(_) => "no-worker",
         }
@@ -125,7 +140,8 @@ impl std::fmt::Display for Unserved {
         match self {
             Self::Loading => f.write_str("no worker serves it yet: a server of it is loading"),
             Self::Denied(why) => write!(f, "no worker that serves it may ask it: {why}"),
-            Self::ServerFailed => f.write_str("its server does not answer; `kgfleet workers` says why"),
+            Self::ServerFailed(Some(why)) => f.write_str(why),
+            Self::ServerFailed(None) => f.write_str("its server does not answer; `kgfleet workers` says why"),
             Self::Queued(why) => write!(f, "no worker serves it yet: its pool {why}"),
             Self::GivenUp(pool) => write!(
                 f,
@@ -143,27 +159,27 @@ pub fn why_nobody<'a>(
     spec: &ModelSpec,
 ) -> Option<Unserved> {
     let (mut denied, mut served) = (None, BTreeSet::new());
-    let (mut is_loading, mut has_failed) = (false, false);
+    let (mut is_loading, mut failed) = (false, None);
     for status in workers {
         match says_it_can(status, spec) {
             Fit::Yes => return None,
             Fit::Denied(why) => denied = Some(why),
             Fit::No => served.extend(status.serves.iter().map(String::as_str)),
         }
-        if status.expects.iter().any(|name| is_served(&Serves::Model(name.clone()), spec)) {
+        if expects(status, spec) {
             match status.phase {
                 Some(WorkerPhase::Loading) => is_loading = true,
-                Some(WorkerPhase::Serving | WorkerPhase::Idle) => has_failed = true,
+                Some(WorkerPhase::Serving | WorkerPhase::Idle) => failed = Some(status.trouble.clone()),
                 Some(WorkerPhase::Ending) | None => {}
             }
         }
     }
-    Some(match denied {
+    Some(match (denied, failed) {
         _ if is_loading => Unserved::Loading,
-        Some(why) => Unserved::Denied(why),
-        None if has_failed => Unserved::ServerFailed,
-        None if served.is_empty() => Unserved::NoWorker("nothing".to_owned()),
-        None => Unserved::NoWorker(listed(served.iter(), NAMES_LISTED_MAX)),
+        (Some(why), _) => Unserved::Denied(why),
+        (None, Some(why)) => Unserved::ServerFailed(why),
+        (None, None) if served.is_empty() => Unserved::NoWorker("nothing".to_owned()),
+        (None, None) => Unserved::NoWorker(listed(served.iter(), NAMES_LISTED_MAX)),
     })
 }
 
@@ -223,11 +239,6 @@ mod tests {
         assert!(can_ask(&at_home, &spec("openai-compatible", "m", Some("http://h/v1")), None));
         assert!(!can_ask(&at_home, &spec("openai-compatible", "m", None), None));
         assert!(!can_ask(&named, &spec("replay", "m", None), None));
-        let batched = ModelSpec {
-            mode: domain::CallMode::Batch,
-            ..spec("openai-compatible", "m", Some("https://api.openai.com/v1"))
-        };
-        assert!(!can_ask(&named, &batched, None) && can_ask(&at_home, &batched, None));
         let anthropic = WorkerStatus { serves: vec!["anthropic".into()], ..WorkerStatus::default() };
         assert_eq!(says_it_can(&anthropic, &spec("anthropic", "m", None)), Fit::Yes);
         assert_eq!(says_it_can(&anthropic, &spec("gemini", "m", None)), Fit::No);
@@ -302,6 +313,9 @@ mod tests {
         assert_eq!(why(std::slice::from_ref(&loading)), Some("loading"));
         assert_eq!(why(&[status(WorkerPhase::Loading, "n")]), Some("no-worker"), "of another model");
         assert_eq!(why(std::slice::from_ref(&gone)), Some("server-failed"));
+        let silent = "http://a does not answer any more: refused";
+        let told = WorkerStatus { trouble: Some(silent.to_owned()), ..gone.clone() };
+        assert_eq!(why_nobody([&told], &model).unwrap().to_string(), silent);
         assert_eq!(why(&[status(WorkerPhase::Ending, "m")]), Some("no-worker"));
         assert_eq!(why(&[gone, loading.clone()]), Some("loading"), "the other one comes");
         let serving = WorkerStatus { serves: vec!["m".into()], ..status(WorkerPhase::Serving, "m") };

@@ -2,12 +2,13 @@
 //!
 //! `exchange` answers the reports of workers, `grants` finds units for the room that they offer, by `matching` models and
 //! servers; `share` divides the room among benchmarks, by whose `turns` it is. `backlog` reads the `snapshot` of the queue that
-//! all of them share, `workers` what is known of them, `pools` what conductors tell, `reservations` keeps some free for suspects. `outlook` says what models
+//! all of them share, `workers` what is known of them, `lost` who of them died, `pools` what conductors tell, `reservations` keeps some free for suspects. `outlook` says what models
 //! have left, to workers that end when there is nothing.
 
 pub(crate) mod backlog;
 pub(crate) mod exchange;
 pub(crate) mod grants;
+pub mod lost;
 pub mod matching;
 pub(crate) mod outlook;
 pub(crate) mod pools;
@@ -18,19 +19,22 @@ pub(crate) mod turns;
 pub(crate) mod workers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use std::time::Duration;
 
 use domain::pools::PoolStates;
 
 use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, internal};
+use crate::fleet::lost::{LostWorker, LostWorkers};
 use crate::fleet::pools::{KnownPools, POOLS_FRESH};
 use crate::fleet::reservations::SuspectReservations;
 use crate::fleet::share::FairShares;
 use crate::fleet::snapshot::BacklogReading;
 use crate::fleet::workers::{RegisteredWorkers, Statuses};
 use crate::health::{Health, Uptime};
-use crate::options::CoordinatorOptions;
+use crate::options::{CoordinatorOptions, WAIT_MAX};
 use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::records::loaded::LoadedRuns;
@@ -50,6 +54,7 @@ pub(crate) struct Fleet {
     latest: tokio::sync::Mutex<Option<BacklogReading>>,
     reservations: Mutex<SuspectReservations>,
     statuses: Statuses,
+    lost: Mutex<LostWorkers>,
     pub(crate) shares: FairShares,
     /// Whether the coordinator is shutting down: calls no longer wait for work.
     closing: AtomicBool,
@@ -79,6 +84,7 @@ impl Fleet {
             latest: tokio::sync::Mutex::default(),
             reservations: Mutex::default(),
             statuses: Statuses::default(),
+            lost: Mutex::default(),
             shares: FairShares::default(),
             closing: AtomicBool::new(false),
         }
@@ -100,6 +106,31 @@ impl Fleet {
         let mut workers = self.statuses.read(entries);
         workers.pools = KnownPools::of(&pools);
         Ok(workers)
+    }
+
+    /// Notes which workers were lost since the round before, at this time of the store's clock.
+    ///
+    /// # Errors
+    /// The queue cannot be reached.
+    pub(crate) async fn note_lost(&self, now_ms: u64) -> Result<()> {
+        let workers = self.workers().await?;
+        self.lost_workers().note(&workers.members, now_ms, self.registered_for());
+        Ok(())
+    }
+
+    /// Workers that were lost in the last hour, the latest first.
+    pub(crate) fn lost(&self) -> Vec<LostWorker> {
+        self.lost_workers().latest()
+    }
+
+    fn lost_workers(&self) -> MutexGuard<'_, LostWorkers> {
+        // Plain values are whole at any moment, also where a panic passed through.
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long a worker is registered after its last report.
+    fn registered_for(&self) -> Duration {
+        self.options.lease_for.max(WAIT_MAX)
     }
 
     /// Takes what a conductor tells.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use domain::control::{ModelNeed, RunPhase};
 use domain::exchange::{Outlook, Report, Serves};
+use domain::model_name::is_listed_as;
 use domain::{Connector, ModelSpec};
 
 use crate::errors::Result;
@@ -125,8 +126,11 @@ impl Fleet {
                     rate += of_run.run.speed(place, in_hand, now).records;
                 }
             }
-            let serving =
-                workers.members.iter().filter(|member| member.status.serves.contains(&name)).count();
+            let serving = workers
+                .members
+                .iter()
+                .filter(|member| member.status.serves.iter().any(|served| is_listed_as(served, &name)))
+                .count();
             let active = known.runs.iter().filter(|run| !run.is_paused);
             needs.push(ModelNeed {
                 outlook: outlook(&known),

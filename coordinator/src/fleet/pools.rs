@@ -35,14 +35,21 @@ impl KnownPools {
         self.all().filter(|pool| names.contains(&pool.model.as_str())).cloned().collect()
     }
 
+    /// Whether servers of a model have a pool.
+    pub(crate) fn has_one_of(&self, spec: &ModelSpec) -> bool {
+        is_named(spec) && self.all().any(|pool| pool.model == spec.requested())
+    }
+
     /// Why nobody can ask a model, where workers alone leave it at this.
     pub(crate) fn refined(&self, spec: &ModelSpec, why: Unserved) -> Unserved {
         if self.0.is_empty() || !matches!(why, Unserved::NoWorker(_)) || !is_named(spec) {
             return why;
         }
         let pools: Vec<&PoolState> = self.all().filter(|pool| pool.model == spec.requested()).collect();
-        // One that has its nodes will register in a moment.
-        let has_nodes = |pool: &&PoolState| pool.servers_there() > pool.servers_at(ServerStage::Queued);
+        // One that has its nodes will register in a moment, if nothing keeps it.
+        let has_nodes = |pool: &&PoolState| {
+            pool.not_starting.is_none() && pool.servers_there() > pool.servers_at(ServerStage::Queued)
+        };
         let may_come = pools.iter().find(|pool| !pool.is_given_up || pool.servers_there() > 0);
         match (pools.first(), may_come) {
             (None, _) => Unserved::NoPool,
@@ -50,6 +57,7 @@ impl KnownPools {
             // The same words for all that wait for the same, which are told together.
             (_, Some(pool)) => Unserved::Queued(match &pool.wait {
                 Some(wait) => wait.why.words(),
+                None if pool.not_starting.is_some() => "has a server that does not start",
                 None if pool.servers_there() > 0 => "waits for its nodes",
                 None => "is about to start a server",
             }),
@@ -91,6 +99,7 @@ mod tests {
             gpu_hours: UsageHours::default(),
             load_s: 60,
             loading_s: None,
+            not_starting: None,
         }
     }
 
@@ -109,6 +118,10 @@ mod tests {
         assert_eq!(why(vec![pool(&[], None)]), "queued");
         assert_eq!(why(vec![pool(&[ServerStage::Queued], None)]), "queued");
         assert_eq!(why(vec![pool(&[ServerStage::Loading], None)]), "loading");
+        let kept =
+            PoolState { not_starting: Some("no image".to_owned()), ..pool(&[ServerStage::Loading], None) };
+        let told = known(vec![kept]).refined(&model, nobody());
+        assert_eq!(told, Unserved::Queued("has a server that does not start"));
         let given_up = || pool(&[], Some(WaitReason::GivenUp));
         assert_eq!(why(vec![given_up()]), "server-failed");
         assert_eq!(why(vec![given_up(), pool(&[], Some(WaitReason::Gang))]), "queued", "another one comes");

@@ -6,12 +6,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use domain::exchange::{NotAsked, WorkerPhase, WorkerStatus};
+use domain::exchange::{Calls, NotAsked, WorkerPhase, WorkerStatus};
 use domain::reach::Reach;
-use domain::{ModelSpec, RunId, WorkerId};
+use domain::{InstanceId, ModelLabel, ModelSpec, RunId, WorkerId};
 use queue::WorkerEntry;
 
-use crate::fleet::matching::{Fit, Unserved, says_it_can, why_nobody};
+use crate::fleet::matching::{Fit, Unserved, names, says_it_can, why_nobody};
 use crate::fleet::pools::KnownPools;
 
 /// Reasons for the limits of a model that are told; workers know fewer.
@@ -30,6 +30,8 @@ struct Known {
 /// A registered worker.
 pub(crate) struct Member {
     pub worker: WorkerId,
+    /// Its process.
+    pub instance: InstanceId,
     /// Its last report; the default if that cannot be read.
     pub status: Arc<WorkerStatus>,
     /// Time of that report, milliseconds since the Unix epoch by the store's clock.
@@ -62,6 +64,8 @@ pub(crate) struct RegisteredWorkers {
     holding_off: Vec<Arc<WorkerStatus>>,
     /// Limits of all workers by the name of the model, added up when somebody asks.
     limits: OnceLock<HashMap<String, AddedLimit>>,
+    /// What all workers have under way, added up when somebody asks.
+    calls: OnceLock<HashMap<RunId, HashMap<ModelLabel, Calls>>>,
 }
 
 /// What the workers say of the limits of a model.
@@ -91,13 +95,24 @@ impl RegisteredWorkers {
         drop(places);
         let holding_off = members.iter().map(|member| &member.status);
         let holding_off = holding_off.filter(|status| !status.not_asked.is_empty()).cloned().collect();
-        Self { members, pools: KnownPools::default(), kinds, holding_off, limits: OnceLock::new() }
+        Self { members, kinds, holding_off, ..Self::default() }
     }
 
-    /// How many workers can ask a model.
+    /// How many workers can ask a model: those that serve it by name, or else those whose servers tell no names.
     pub(crate) fn able(&self, spec: &ModelSpec) -> u64 {
-        let able = self.kinds.iter().filter(|(status, _)| says_it_can(status, spec) == Fit::Yes);
-        able.map(|(_, workers)| workers).sum()
+        self.of_able(spec).map(|(_, workers)| workers).sum()
+    }
+
+    /// Whether workers serve a model by its name, or will.
+    pub(crate) fn name(&self, spec: &ModelSpec) -> bool {
+        self.kinds.iter().any(|(status, _)| names(status, spec)) || self.pools.has_one_of(spec)
+    }
+
+    fn of_able(&self, spec: &ModelSpec) -> impl Iterator<Item = &(Arc<WorkerStatus>, u64)> {
+        let is_named = self.kinds.iter().any(|(status, _)| names(status, spec));
+        let able = move |status: &WorkerStatus| !is_named || names(status, spec);
+        let kinds = self.kinds.iter();
+        kinds.filter(move |(status, _)| says_it_can(status, spec) == Fit::Yes && able(status))
     }
 
     /// The limit of a model over all of them.
@@ -115,21 +130,35 @@ impl RegisteredWorkers {
         limits.get(spec.requested()).cloned().unwrap_or_default()
     }
 
+    /// What all of them have under way of a model of a run.
+    pub(crate) fn calls(&self, run: &RunId, model: &ModelLabel) -> Calls {
+        let calls = self.calls.get_or_init(|| {
+            let mut calls = HashMap::<RunId, HashMap<ModelLabel, Calls>>::new();
+            for told in self.members.iter().flat_map(|member| &member.status.calls) {
+                let of_run = calls.entry(told.run.clone()).or_default();
+                of_run.entry(told.model.clone()).or_default().add(&told.calls);
+            }
+            calls
+        });
+        calls.get(run).and_then(|of_run| of_run.get(model)).cloned().unwrap_or_default()
+    }
+
     /// Records that wait at them for their acknowledgement.
     pub(crate) fn unacknowledged(&self) -> u64 {
         self.members.iter().map(|member| member.status.unacknowledged).sum()
     }
 
-    /// Why all that can ask a model of a run do not do so for a while; `None` if one does.
-    pub(crate) fn why_not_asked(&self, run: &RunId, spec: &ModelSpec) -> Option<String> {
+    /// Why all that can ask a model of a run do not ask it further for a while; `None` if one does. One that waits for its server
+    /// comes before those that have given up.
+    pub(crate) fn why_not_asked(&self, run: &RunId, spec: &ModelSpec) -> Option<&NotAsked> {
         let is_it = |known: &&NotAsked| known.run == *run && known.model == spec.label;
         let reasons = self.holding_off.iter().filter_map(|status| {
             let known = status.not_asked.iter().find(is_it)?;
-            (says_it_can(status, spec) == Fit::Yes).then_some(&known.reason)
+            (says_it_can(status, spec) == Fit::Yes).then_some(known)
         });
-        let reasons: Vec<&String> = reasons.collect();
-        let reason = reasons.first()?;
-        (reasons.len() as u64 >= self.able(spec)).then(|| (*reason).clone())
+        let reasons: Vec<&NotAsked> = reasons.collect();
+        let told = reasons.iter().find(|known| known.waits).or(reasons.first())?;
+        (reasons.len() as u64 >= self.able(spec)).then_some(told)
     }
 
     /// Why none of them can ask the model; `None` if one can.
@@ -150,13 +179,13 @@ impl Statuses {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = HashMap::with_capacity(entries.len());
         let mut members = Vec::with_capacity(entries.len());
-        for WorkerEntry { worker, info, seen_ms, draining, .. } in entries {
+        for WorkerEntry { worker, instance, info, seen_ms, draining } in entries {
             let status = match known.remove(&worker) {
                 Some(before) if before.info == info => before.status,
                 _ => Arc::new(serde_json::from_slice(&info).unwrap_or_default()),
             };
             now.insert(worker.clone(), Known { info, status: Arc::clone(&status) });
-            members.push(Member { worker, status, seen_ms, draining });
+            members.push(Member { worker, instance, status, seen_ms, draining });
         }
         *known = now;
         members
@@ -165,7 +194,6 @@ impl Statuses {
 
 #[cfg(test)]
 mod tests {
-    use domain::InstanceId;
     use domain::exchange::ModelLimit;
 
     use super::*;
@@ -223,13 +251,13 @@ mod tests {
         let spec: ModelSpec = serde_json::from_value(spec).unwrap();
         let off = |run: &str, reason: &str| {
             let reason = reason.to_owned();
-            let not_asked = vec![NotAsked { run: run.into(), model: "m".into(), reason }];
+            let not_asked = vec![NotAsked { run: run.into(), model: "m".into(), reason, waits: false }];
             WorkerStatus { not_asked, ..serving(&["m"]) }
         };
         let why = |statuses: &[WorkerStatus]| {
             let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
             let crew = RegisteredWorkers::of(Statuses::default().parsed(entries.collect()));
-            crew.why_not_asked(&"r".into(), &spec)
+            crew.why_not_asked(&"r".into(), &spec).map(|known| known.reason.clone())
         };
         assert_eq!(why(&[off("r", "first"), off("r", "second"), serving(&["n"])]), Some("first".to_owned()));
         assert_eq!(why(&[off("r", "first"), serving(&["m"])]), None, "one asks it");

@@ -30,8 +30,9 @@ pub fn begin(metrics: &Metrics) {
     counter!(SINK_FAILURES).increment(0);
     counter!(QUEUE_REBUILDS).increment(0);
     counter!(ASKED_AGAIN).increment(0);
+    repeated(0, 0);
     for cause in ["expired", "restarted"] {
-        for result in ["suspect", "struck", "dead"] {
+        for result in ["returned", "suspect", "struck", "dead"] {
             counter!(TAKEN_OVER, "cause" => cause, "result" => result).increment(0);
         }
     }
@@ -65,6 +66,12 @@ pub(crate) fn committed(records: usize, took: Duration) {
     histogram!(COMMIT_SECONDS).record(took.as_secs_f64());
 }
 
+/// Dialogues got another record, which supersedes the one that counted, or is not used.
+pub(crate) fn repeated(superseded: u64, unused: u64) {
+    counter!(REPEATED, "result" => "superseded").increment(superseded);
+    counter!(REPEATED, "result" => "unused").increment(unused);
+}
+
 /// The record log took a batch, or did not.
 pub(crate) fn appended(took: Duration, is_durable: bool) {
     match is_durable {
@@ -78,7 +85,7 @@ pub(crate) fn queue_called(call: &'static str, took: Duration, error: Option<&qu
     histogram!(QUEUE_SECONDS, "call" => call).record(took.as_secs_f64());
     let code = match error {
         Some(queue::Error::Unavailable { .. }) => "unavailable",
-        Some(queue::Error::Full { .. }) => "full",
+        Some(queue::Error::Unwritable { .. }) => "unwritable",
         Some(queue::Error::Unfit { .. }) => "unfit",
         Some(queue::Error::Corrupt { .. }) => "corrupt",
         // The caller's business, such as a stale generation.
@@ -98,9 +105,12 @@ pub(crate) fn taken_over(whose: &Reap, reaped: &Reaped) {
         Reap::Expired => "expired",
         Reap::Worker(_) => "restarted",
     };
-    for (result, units) in
-        [("suspect", &reaped.suspected), ("struck", &reaped.struck), ("dead", &reaped.dead)]
-    {
+    for (result, units) in [
+        ("returned", &reaped.returned),
+        ("suspect", &reaped.suspected),
+        ("struck", &reaped.struck),
+        ("dead", &reaped.dead),
+    ] {
         counter!(TAKEN_OVER, "cause" => cause, "result" => result).increment(units.len() as u64);
     }
 }

@@ -29,9 +29,11 @@ service_kit::metric_table! {
     QUEUE_REBUILDS = counter "kgfleet_queue_rebuilds_total" Count []
         "Times that the queue of a run was built again because it was lost.";
     TAKEN_OVER = counter "kgfleet_taken_over_units_total" Count ["cause", "result"]
-        "Units taken over from workers, because their lease expired or their worker started again: now suspect, struck, or dead letters.";
+        "Units taken over from workers, because their lease expired or their worker started again: now returned as before, suspect, struck, or dead letters.";
     ASKED_AGAIN = counter "kgfleet_retried_dialogues_total" Count []
         "Failed dialogues that somebody asked again.";
+    REPEATED = counter "kgfleet_repeated_records_total" Count ["result"]
+        "Records of dialogues that had one already, so that these were asked more than once: superseded, where the earlier one counts no more, or unused.";
     UNITS = gauge "kgfleet_units" Count ["model", "state"]
         "Units of runs that are not over: pending, leased or dead; suspect are those of the first two that run alone.";
     BACKLOG = gauge "kgfleet_backlog_dialogues" Count ["model"]
@@ -44,6 +46,8 @@ service_kit::metric_table! {
         "Registered workers that something keeps from their work.";
     WORKERS_DRAINING = gauge "kgfleet_workers_draining" Count []
         "Registered workers that were asked to drain.";
+    WORKERS_LOST = gauge "kgfleet_workers_lost" Count []
+        "Workers that went away in the last hour without signing off, as far as this coordinator has seen; `kgfleet workers` says what they held.";
     READY = gauge "kgfleet_coordinator_ready" Count []
         "Whether the coordinator can do its work, as /readyz says.";
     TROUBLE = gauge "kgfleet_coordinator_trouble" Count ["part"]
@@ -78,6 +82,8 @@ service_kit::metric_table! {
         "1 while no worker can ask the rest of a model: no-worker; loading, while a server of it loads; denied, where workers lack the key or may not go to the address; server-failed, where its server does not answer any more or its pool was given up; queued and no-pool, where a conductor starts servers and will start one of it, or has no pool for it; cap, once its benchmark has used as much as it may; or the failure for which it is parked. Absent otherwise.";
     RUN_MODEL_SCORE = gauge "kgfleet_run_model_score" Count ["run", "model"]
         "Mean of the means of a model's tasks so far.";
+    RUN_MODEL_SPENT = gauge "kgfleet_run_model_spent" Count ["run", "model"]
+        "What the tokens of a model's dialogues have cost, in the currency of the coordinator's table of prices; absent without a price.";
     RUN_CELL_SCORE = gauge "kgfleet_run_cell_score" Count ["run", "model", "task"]
         "Mean score of a model on a task so far.";
     RUN_CELL_DONE = gauge "kgfleet_run_cell_done_ratio" Count ["run", "model", "task"]

@@ -7,24 +7,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use benchmarks::JudgeWordings;
-use costs::Prices;
 pub use domain::glob::Glob;
 pub use domain::model::{Connector, ModelSpec};
 use domain::reach::{Place, points_nowhere};
 use domain::spelling::{self, with_question};
+use domain::text::label_problem;
 use domain::{Ask, Priority};
 use serde::{Deserialize, Serialize};
 
+mod access;
 pub(crate) mod cap;
 pub mod llmkgbench;
-mod mode;
 mod request;
 mod sampling;
 
 pub use self::cap::Cap;
 
-/// Longest name of a configuration, label of a model, or name of a model at its server, in characters: they stand in tables, in
-/// folders and in metrics.
+/// Longest name of a configuration, or of a model at its server, in characters: they stand in tables, in folders and in metrics.
+/// Labels have [their own limit](domain::text::LABEL_BYTES_MAX).
 pub const NAME_CHARS_MAX: usize = 1_000;
 
 /// Default iterations of a task, as in the published runs of proprietary models.
@@ -146,7 +146,51 @@ fn too_long(name: &str) -> Option<String> {
     (chars > NAME_CHARS_MAX).then(|| format!("is {chars} characters long; it may have {NAME_CHARS_MAX}"))
 }
 
+/// The first setting of a model or judge that cannot be, and the problem.
+fn model_problem(model: &ModelSpec, asks: Ask) -> Option<(String, String)> {
+    let field = |name: &str, problem: &str| Some((name.to_owned(), problem.to_owned()));
+    if model.concurrency == Some(0) {
+        return field("concurrency", "is 0; it must be at least 1");
+    }
+    if model.skill.is_some_and(|skill| !(0.0..=1.0).contains(&skill)) {
+        return field("skill", "must be between 0 and 1");
+    }
+    if model.skill.is_some() && model.connector != Connector::Simulated {
+        return field("skill", "is for simulated models only");
+    }
+    if model.connector == Connector::Replay && model.recorded.is_empty() {
+        return field("recorded", "is empty; name the result files to answer from");
+    }
+    let access = access::problem(model, asks).map(|(name, problem)| (name.to_owned(), problem));
+    let sampling =
+        || sampling::problem(&model.sampling).map(|(name, problem)| (format!("sampling.{name}"), problem));
+    let request =
+        || request::problem(model, asks).map(|(name, problem)| (format!("request.{name}"), problem));
+    access.or_else(sampling).or_else(request)
+}
+
 impl Configuration {
+    /// All tasks of the built-in pack for these models, and everything else by default.
+    pub fn of_models(name: String, models: Vec<ModelSpec>) -> Self {
+        Self {
+            name,
+            seed: 0,
+            pack: core_pack(),
+            iterations: None,
+            task_iterations: BTreeMap::new(),
+            tasks: Vec::new(),
+            models,
+            pipeline: None,
+            judges: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            edition: None,
+            wordings: BTreeMap::new(),
+            reuse: None,
+            priority: None,
+            cap: None,
+        }
+    }
+
     /// Reads a configuration file: `.toml` in TOML, everything else in YAML, either ours or LLM-KG-Bench's.
     pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
         let file = path.display().to_string();
@@ -189,7 +233,7 @@ impl Configuration {
             if model.key.is_some() {
                 return wrong(
                     "key",
-                    "names a key of a fleet's workers; on one machine use `key_env` or `key_file`",
+                    "names a key of a fleet's workers; on one machine use `key_env`, `key_file` or `key_command`",
                 );
             }
         }
@@ -205,7 +249,11 @@ impl Configuration {
                 Err(ConfigurationError::Value { file, field, problem })
             };
             if let Err(denied) = points_nowhere(model) {
-                let field = if model.key_env.is_some() { "key_env" } else { "key_file" };
+                let field = match (&model.key_env, &model.key_file) {
+                    (Some(_), _) => "key_env",
+                    (None, Some(_)) => "key_file",
+                    (None, None) => "key_command",
+                };
                 return wrong(field, format!("is not for fleets: {denied}"));
             }
             let Some(endpoint) = &model.endpoint else { continue };
@@ -252,14 +300,8 @@ impl Configuration {
                 let problem = format!("cannot be asked to {asks}, as stage `{}` does", stage.name);
                 return wrong(format!("{field}.connector"), problem);
             }
-            if let Some((name, problem)) = sampling::problem(&judge.sampling) {
-                return wrong(format!("{field}.sampling.{name}"), problem);
-            }
-            if let Some((name, problem)) = request::problem(judge, asks) {
-                return wrong(format!("{field}.request.{name}"), problem);
-            }
-            if let Some(problem) = mode::problem(judge, asks) {
-                return wrong(format!("{field}.mode"), problem);
+            if let Some((name, problem)) = model_problem(judge, asks) {
+                return wrong(format!("{field}.{name}"), problem);
             }
         }
         for (name, value) in &self.settings {
@@ -307,11 +349,6 @@ impl Configuration {
         self.cap.is_some() && self.cap != known
     }
 
-    /// Why its cap of money cannot be counted by these prices; `None` if it can, or if it has none.
-    pub fn unpriced(&self, prices: &Prices) -> Option<String> {
-        self.cap?.unpriced(self.places().map(|(_, model)| model), prices)
-    }
-
     /// The same questions without what makes it a judged benchmark.
     pub(crate) fn unjudged(&self) -> Self {
         let (judges, settings, wordings) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -333,10 +370,11 @@ impl Configuration {
             return wrong("name", problem);
         }
         for (place, model) in self.places() {
-            for (field, text) in [("label", Some(model.label.as_str())), ("model", model.model.as_deref())] {
-                if let Some(problem) = text.and_then(too_long) {
-                    return wrong(&format!("{place}.{field}"), problem);
-                }
+            if let Some(problem) = label_problem(model.label.as_str()) {
+                return wrong(&format!("{place}.label"), problem);
+            }
+            if let Some(problem) = model.model.as_deref().and_then(too_long) {
+                return wrong(&format!("{place}.model"), problem);
             }
         }
         let iterations = 1..=ITERATIONS_MAX;
@@ -354,16 +392,13 @@ impl Configuration {
         if self.models.is_empty() {
             return wrong("models", "is empty; name at least one model".into());
         }
-        if let Some((field, problem)) = self.cap.and_then(|cap| cap.problem()) {
+        if let Some((field, problem)) = self.cap.and_then(Cap::problem) {
             return wrong(field, problem);
         }
         self.validate_judges(file)?;
         let mut labels = std::collections::BTreeSet::new();
         for (index, model) in self.models.iter().enumerate() {
             let field = |name: &str| format!("models[{index}].{name}");
-            if model.label.as_str().is_empty() {
-                return wrong(&field("label"), "is empty".into());
-            }
             if !labels.insert(&model.label) {
                 return wrong(
                     &field("label"),
@@ -376,29 +411,8 @@ impl Configuration {
             if let Some(problem) = too_many(&model.task_iterations) {
                 return wrong(&field("task_iterations"), problem);
             }
-            if model.concurrency == Some(0) {
-                return wrong(&field("concurrency"), "is 0; it must be at least 1".into());
-            }
-            if model.skill.is_some_and(|skill| !(0.0..=1.0).contains(&skill)) {
-                return wrong(&field("skill"), "must be between 0 and 1".into());
-            }
-            if model.skill.is_some() && model.connector != Connector::Simulated {
-                return wrong(&field("skill"), "is for simulated models only".into());
-            }
-            if model.connector == Connector::Replay && model.recorded.is_empty() {
-                return wrong(&field("recorded"), "is empty; name the result files to answer from".into());
-            }
-            if model.key_env.is_some() && model.key_file.is_some() {
-                return wrong(&field("key_env"), "and `key_file` exclude each other".into());
-            }
-            if let Some((name, problem)) = sampling::problem(&model.sampling) {
-                return wrong(&field(&format!("sampling.{name}")), problem);
-            }
-            if let Some((name, problem)) = request::problem(model, Ask::Chat) {
-                return wrong(&field(&format!("request.{name}")), problem);
-            }
-            if let Some(problem) = mode::problem(model, Ask::Chat) {
-                return wrong(&field("mode"), problem);
+            if let Some((name, problem)) = model_problem(model, Ask::Chat) {
+                return wrong(&field(&name), problem);
             }
         }
         Ok(())
@@ -430,7 +444,6 @@ mod tests {
         let long = "x".repeat(NAME_CHARS_MAX + 1);
         for (text, field) in [
             (format!("name: {long}\nmodels: [{{label: a, connector: simulated}}]"), "name"),
-            (format!("name: a\nmodels: [{{label: {long}, connector: simulated}}]"), "models[0].label"),
             (
                 format!("name: a\nmodels: [{{label: a, connector: simulated, model: {long}}}]"),
                 "models[0].model",
@@ -438,6 +451,11 @@ mod tests {
         ] {
             let refused = Configuration::parse(&text, "a.yaml").unwrap_err().to_string();
             assert!(refused.contains(&format!("`{field}` is 1001 characters long")), "{refused}");
+        }
+        for label in [&long, "", "m\\u001b[2J", "\\u202em"] {
+            let text = format!("name = \"a\"\n[[models]]\nlabel = \"{label}\"\nconnector = \"simulated\"\n");
+            let refused = Configuration::parse(&text, "a.toml").unwrap_err().to_string();
+            assert!(refused.contains("`models[0].label`"), "{refused}");
         }
     }
 
@@ -516,23 +534,11 @@ models:
     #[test]
     fn a_cap_allows_something() {
         let read = |cap: &str| Configuration::parse(&format!("{TOML}\n[cap]\n{cap}\n"), "a.toml");
-        let cap = read("tokens = 1_000_000\nmoney = 5").unwrap().cap.unwrap();
-        assert_eq!((cap.tokens, cap.money), (Some(1_000_000), Some(5.0)));
+        assert_eq!(read("tokens = 1_000_000").unwrap().cap, Some(Cap { tokens: 1_000_000 }));
         let refused = |cap: &str| read(cap).unwrap_err().to_string();
-        assert!(refused("").contains("`cap` is empty"), "{}", refused(""));
+        assert!(refused("").contains("tokens"), "{}", refused(""));
         assert!(refused("tokens = 0").contains("`cap.tokens` is 0"));
-        assert!(refused("money = -1.0").contains("`cap.money` is -1"));
-        assert!(refused("money = nan").contains("`cap.money` is NaN"));
         assert!(refused("gpu_hours = 1").contains("gpu_hours"));
-    }
-
-    #[test]
-    fn a_server_of_ones_own_takes_no_batches() {
-        let text = TOML.replacen("sampling =", "mode = \"batch\"\n        sampling =", 1);
-        let refused = Configuration::parse(&text, "a.toml").unwrap_err().to_string();
-        assert!(refused.contains("`models[0].mode` is `batch`, which hosted providers offer"), "{refused}");
-        let hosted = text.replace("http://127.0.0.1:8000/v1", "https://api.openai.com/v1");
-        assert!(Configuration::parse(&hosted, "a.toml").unwrap().models[0].is_batched());
     }
 
     #[test]

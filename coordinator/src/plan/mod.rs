@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use benchmarks::kinds;
 use domain::spelling;
-use domain::text::hex;
+use domain::text::{hex, label_problem};
 use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -100,6 +100,9 @@ pub enum PlanError {
         /// Labels in the pack that may be meant.
         offered: String,
     },
+    /// A task has a label that cannot be shown and queued.
+    #[error("the label of a task {problem}")]
+    Label { problem: String },
 }
 
 impl Plan {
@@ -110,6 +113,9 @@ impl Plan {
         let models =
             configuration.models.iter().map(|model| planned_model(configuration, model, &tasks)).collect();
         unmatched(configuration, &tasks, outlines)?;
+        if let Some(problem) = tasks.iter().find_map(|task| label_problem(task.label.as_str())) {
+            return Err(PlanError::Label { problem });
+        }
         Ok(Self { models, tasks })
     }
 

@@ -1,9 +1,9 @@
 //! The key of the record logs of protected runs.
 //!
-//! Published exercises are kept encrypted so that they do not end up in training sets. The key is wrapped for the
-//! identity published with kgfleet: kgfleet opens it automatically, and a crawler does not.
+//! Published exercises are kept encrypted so that they do not end up in training sets. The key is wrapped with the
+//! password published with kgfleet: kgfleet opens it automatically, and a crawler does not.
 
-use packs::{Identity, IdentityError};
+use packs::published_password;
 use results::log::LogCipher;
 use results::run_key::RunKeyError;
 use results::{RunManifest, run_key};
@@ -11,10 +11,7 @@ use results::{RunManifest, run_key};
 /// Why a record log cannot be opened or protected.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtectionError {
-    /// The built-in identity cannot be used.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The key in the manifest is damaged or wrapped for another identity.
+    /// The key in the manifest is damaged or wrapped with another password.
     #[error("run {run}: {source}")]
     Key {
         run: domain::RunId,
@@ -35,13 +32,12 @@ pub enum ProtectionError {
 /// A new key for the record log of a new run, for its manifest; `None` if nothing is protected.
 ///
 /// # Errors
-/// The key cannot be wrapped for the published identity.
+/// The key cannot be wrapped.
 pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
     if !protected {
         return Ok(None);
     }
-    let identity = Identity::published()?.to_file_text();
-    run_key::wrap(&LogCipher::generate(), &identity)
+    run_key::wrap(&LogCipher::generate(), &published_password())
         .map(Some)
         .map_err(|error| ProtectionError::Wrap(Box::new(error)))
 }
@@ -49,11 +45,10 @@ pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
 /// The cipher for reading the record log of a run; `None` if it is not encrypted.
 ///
 /// # Errors
-/// The key in the manifest is damaged or wrapped for another identity.
+/// The key in the manifest is damaged or wrapped with another password.
 pub fn cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
     let Some(wrapped) = &run.log_key else { return Ok(None) };
-    let identity = Identity::published()?.to_file_text();
-    let unwrapped = run_key::unwrap(wrapped, &identity);
+    let unwrapped = run_key::unwrap(wrapped, &published_password());
     unwrapped
         .map(Some)
         .map_err(|error| ProtectionError::Key { run: run.run.clone(), source: Box::new(error) })

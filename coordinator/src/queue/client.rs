@@ -113,7 +113,7 @@ impl QueueClient {
     pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
         let removed = self.store.sink.is_removed(run.id()).await?;
         if !removed && self.store.manifest(run.id()).await?.is_some() {
-            return Ok(()); // From a version without states, or just created.
+            return Ok(()); // Just created: its state is written after its manifest.
         }
         self.loaded.forget(run.id());
         self.signal.touch();
@@ -363,6 +363,7 @@ impl QueueClient {
                 tracing::warn!(
                     run = %run.id(),
                     ?whose,
+                    returned = reaped.returned.len(),
                     suspected = reaped.suspected.len(),
                     struck = reaped.struck.len(),
                     dead = reaped.dead.len(),

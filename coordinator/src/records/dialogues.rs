@@ -174,7 +174,8 @@ impl DialogueTable {
                 let missing = scored - covered;
                 let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
                 let (task, model) = (task.label.clone(), model.label.clone());
-                cells.push(CellView { task, model, scored, failed, planned, mean, missing });
+                let odd = Vec::new();
+                cells.push(CellView { task, model, scored, failed, planned, mean, missing, odd });
             }
         }
         cells

@@ -192,9 +192,9 @@ impl LoadedRuns {
     }
 
     /// A run with everything that its log holds now or, in an object store, held so long ago.
-    pub(crate) async fn followed(&self, id: &RunId, age: Duration) -> Result<Arc<Run>> {
+    pub(crate) async fn followed(&self, id: &RunId) -> Result<Arc<Run>> {
         let run = self.known(id).await?;
-        match self.follow_within(&run, age).await {
+        match self.follow(&run).await {
             // It was closed or reopened meanwhile: read it again.
             Err(error) if error.code == ErrorCode::Unavailable && self.get(id).is_none() => {
                 self.known(id).await
@@ -221,7 +221,7 @@ impl LoadedRuns {
                     run.attend();
                 }
             }
-            // From a version without states.
+            // Whoever created it has not written its state yet, or died before.
             None => run.set_phase(if complete { RunPhase::Finished } else { RunPhase::Active }),
         }
         Ok(run)
@@ -229,25 +229,13 @@ impl LoadedRuns {
 
     /// Reads new records of the log: all of them the first time, then those of other writers.
     pub(crate) async fn follow(&self, run: &Arc<Run>) -> Result<()> {
-        self.follow_within(run, Duration::ZERO).await
-    }
-
-    /// Like [`follow`](Self::follow), but in an object store, where each reading lists objects, only if the last reading is
-    /// older than `age`.
-    async fn follow_within(&self, run: &Arc<Run>, age: Duration) -> Result<()> {
         let mut place = run.tail.lock().await;
         let first = place.is_none();
         if !first && !self.store.is_shared() {
             return Ok(()); // Nobody else writes.
         }
-        let begun = self.clock.now();
-        let is_fresh = |(at, _): &(Duration, LogTail)| begun < *at + age;
-        if !self.store.sink.has_locks() && place.as_ref().is_some_and(is_fresh) {
-            return Ok(());
-        }
-        self.store.sink.refresh(run.id()).await?;
         let mut tail = match place.take() {
-            Some((_, tail)) => tail,
+            Some(tail) => tail,
             None => self.store.tail(run.id(), run.cipher.as_ref(), run.writer)?,
         };
         let (run_of, run, now) = (run, Arc::clone(run), self.clock.now());
@@ -256,7 +244,7 @@ impl LoadedRuns {
             (tail, result)
         };
         let (tail, result) = aside::run(read).await.map_err(internal)?;
-        *place = Some((begun, tail));
+        *place = Some(tail);
         if result? {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use packs::{Identity, Pack, seal_quickly};
+use packs::{Pack, published_password, seal_quickly};
 use results::RunManifest;
 use results::sink::SinkError;
 
@@ -80,8 +80,6 @@ impl Packs {
         let name = manifest.configuration.get("pack").and_then(|pack| pack.as_str()).unwrap_or_default();
         let sealed = match self.kept_pack(&hash).await? {
             Some(sealed) => sealed,
-            // Manifests of earlier versions only name the file; the plan's hash shows if it is another pack.
-            None if !self.store.is_shared() && name != CORE_PACK => read_file(name).await?,
             None if name == CORE_PACK => return Ok(built_in),
             None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
         };
@@ -146,16 +144,16 @@ async fn builtin() -> Result<Arc<Pack>> {
 /// it.
 async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
     let seal = move || -> Result<Arc<[u8]>> {
-        let identity = Identity::published().map_err(internal)?;
-        seal_quickly(pack.parts(), &identity).map(Into::into).map_err(internal)
+        let password = published_password();
+        seal_quickly(pack.parts(), &password).map(Into::into).map_err(internal)
     };
     aside::run(seal).await.map_err(internal)?
 }
 
 async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
     let open = move || -> Result<Arc<Pack>> {
-        let identity = Identity::published().map_err(internal)?;
-        let pack = Pack::open_bytes(&name, &sealed, &identity);
+        let password = published_password();
+        let pack = Pack::open_bytes(&name, &sealed, &password);
         pack.map(Arc::new).map_err(|error| invalid(error.to_string()))
     };
     aside::run(open).await.map_err(internal)?

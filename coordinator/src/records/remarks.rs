@@ -1,11 +1,12 @@
 //! What people need to know about records besides scores: why dialogues failed, with the message, and the rules by which
 //! the others were scored.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use domain::control::RefusalView;
-use domain::{FailureCause, ModelLabel, ModelUsage};
+use domain::{FailureCause, ModelLabel, ModelUsage, Oddities, Oddity};
 use jiff::Timestamp;
 use results::log::{OutcomeHead, RecordHead};
 
@@ -31,6 +32,8 @@ pub(crate) struct Remark {
     pub ended: Timestamp,
     failure: Option<(FailureCause, String)>,
     scorer: Option<String>,
+    /// What is odd about its answers.
+    oddities: Oddities,
 }
 
 impl Remark {
@@ -45,7 +48,8 @@ impl Remark {
         // An unscored record has no scores to compare.
         let scorer = failure.is_none().then(|| head.scorer.clone());
         let (tokens, usage) = (head.completion_tokens(), head.usage());
-        Self { tokens, usage, ended: head.ended_at, failure, scorer }
+        let oddities = head.oddities();
+        Self { tokens, usage, ended: head.ended_at, failure, scorer, oddities }
     }
 }
 
@@ -59,6 +63,8 @@ pub(crate) struct Remarks {
     numbers: HashMap<Message, usize>,
     of_slot: HashMap<Slot, usize>,
     scorers: Vec<BTreeSet<String>>,
+    /// The dialogues with odd answers.
+    odd: BTreeMap<Slot, Oddities>,
 }
 
 impl Remarks {
@@ -79,6 +85,10 @@ impl Remarks {
         {
             known.insert(scorer.clone());
         }
+        match remark.oddities {
+            none if none.is_empty() => self.odd.remove(&slot),
+            oddities => self.odd.insert(slot, oddities),
+        };
         let Some((cause, message)) = &remark.failure else { return };
         let message: Message = (model, *cause, message.as_str().into());
         let number = match self.numbers.get(&message) {
@@ -107,6 +117,11 @@ impl Remarks {
                 dialogues: *dialogues,
             })
             .collect()
+    }
+
+    /// How many of these dialogues have answers that are odd in each way.
+    pub(crate) fn odd(&self, slots: Range<Slot>) -> Vec<(Oddity, u64)> {
+        Oddities::count(self.odd.range(slots).map(|(_, oddities)| *oddities))
     }
 
     /// The scorer versions of a model's dialogues.
@@ -147,6 +162,16 @@ mod tests {
         remarks.counts(9, 1, &scored);
         assert_eq!(told(&remarks), [of("m0", "no such route", 5)]);
         assert_eq!(remarks.scorers(0).collect::<Vec<_>>(), ["2"]);
+    }
+
+    #[test]
+    fn odd_answers_are_counted_until_better_ones_replace_them() {
+        let mut remarks = Remarks::new(2);
+        let odd = Remark { oddities: [Oddity::NoFinishReason].into_iter().collect(), ..Remark::default() };
+        (0..3).for_each(|slot| remarks.counts(slot, 1, &odd));
+        remarks.counts(1, 1, &Remark::default());
+        assert_eq!(remarks.odd(0..3), [(Oddity::NoFinishReason, 2)]);
+        assert_eq!(remarks.odd(1..2), []);
     }
 
     #[test]

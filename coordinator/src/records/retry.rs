@@ -23,11 +23,8 @@ pub(crate) struct Retry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetryUnit {
     pub model: ModelLabel,
-    /// Index of the task in the plan of that time.
-    pub task: usize,
-    /// Its label, since runs of a fleet can be extended: other tasks may have come before it. Empty in retries of before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<TaskLabel>,
+    /// Its label: an extension of the run may put other tasks before it.
+    pub task: TaskLabel,
     pub iterations: Vec<Iteration>,
 }
 
@@ -69,7 +66,7 @@ pub(crate) fn pending(retries: &[Retry], layout: &Numbering, table: &DialogueTab
     for retry in retries {
         for unit in &retry.units {
             let model = layout.model(&unit.model);
-            let task = unit.label.as_ref().map_or(Some(unit.task), |label| layout.task(label));
+            let task = layout.task(&unit.task);
             let slot = |iteration: &Iteration| layout.slot(model?, task?, *iteration);
             for slot in unit.iterations.iter().filter_map(slot) {
                 asked[slot] = asked[slot].max(retry.asked);

@@ -6,12 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use benchmarks::names::benchmark_of;
-use costs::Prices;
-use domain::control::{HistoryEntry, RunPhase};
+use domain::control::RunPhase;
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::model::ModelSpec;
-use domain::{DialogueKey, Iteration, ModelUsage, Priority, RecordId, RunId};
-use history::Winners;
+use domain::{DialogueKey, Iteration, Priority, RecordId, RunId};
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
 use results::log::{Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId};
@@ -20,7 +18,7 @@ use tasks::TaskClass;
 use crate::errors::{Result, conflict, internal};
 use crate::options::CoordinatorOptions;
 use crate::plan::Plan;
-use crate::plan::configuration::cap::{Cap, Spent};
+use crate::plan::configuration::cap::{Cap, tokens_of};
 use crate::plan::numbering::{Numbering, Slot};
 use crate::plan::planned::Planned;
 use crate::plan::protection;
@@ -65,10 +63,8 @@ pub(crate) struct Run {
     pub joining: tokio::sync::Mutex<Option<u64>>,
     /// Held while units are added, for the whole plan or for a retry.
     pub filling: tokio::sync::Mutex<()>,
-    /// Held while the records of other writers are read; with the time of the last reading.
-    pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
-    /// Its history, with the time of the last reading.
-    pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
+    /// Held while the records of other writers are read.
+    pub tail: tokio::sync::Mutex<Option<LogTail>>,
     /// Where its records lie, once somebody has looked at one of them.
     pub places: Mutex<Option<RecordPositions>>,
     /// The commit path of the log, opened with the first record.
@@ -211,7 +207,6 @@ impl Run {
             joining: tokio::sync::Mutex::default(),
             filling: tokio::sync::Mutex::default(),
             tail: tokio::sync::Mutex::default(),
-            history: tokio::sync::Mutex::default(),
             places: Mutex::default(),
             log: tokio::sync::Mutex::default(),
             manifest,
@@ -371,19 +366,6 @@ impl Run {
         read(&self.lock_table().aggregate)
     }
 
-    /// The winners.
-    pub(crate) fn what_counts(&self) -> Winners {
-        let mut winners = Winners::default();
-        self.table(|table| {
-            for slot in 0..table.len() {
-                if let Some(winner) = table.get(slot) {
-                    winners.add(&self.layout.key(slot), winner.outcome.is_ok(), winner.ticket);
-                }
-            }
-        });
-        winners
-    }
-
     /// The rate of a model, by its index in the plan; `in_hand` tells whether any of its work is leased.
     pub(crate) fn speed(&self, model: usize, in_hand: bool, now: Duration) -> Speed {
         let mut table = self.lock_table();
@@ -402,12 +384,11 @@ impl Run {
         read(&self.lock_table().usage)
     }
 
-    /// What its records have used; nothing where no cap can count it.
-    pub(crate) fn spent(&self, prices: &Prices) -> Spent {
+    /// Tokens that its records have used; nothing where no cap can count them.
+    pub(crate) fn spent(&self) -> u64 {
         let table = self.lock_table();
-        let none: &[ModelUsage] = &[];
-        let used = table.spending.as_ref().map_or(none, SpendingTable::of_models);
-        Spent::of(self.models.iter().zip(used), prices)
+        let used = table.spending.as_ref().map_or(&[][..], SpendingTable::of_models);
+        used.iter().map(tokens_of).fold(0, u64::saturating_add)
     }
 
     /// The row of a record; `None` if its dialogue is not planned.
@@ -446,7 +427,7 @@ impl Run {
                 table.remarks.counts(slot, model, &remark);
                 table.usage.counts(slot, model, &remark.usage, remark.ended);
                 if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
-                    rate.add(now, 1, remark.tokens);
+                    rate.add(now, remark.ended, 1, remark.tokens);
                 }
                 counted(slot, row, &remark);
             }
@@ -490,11 +471,6 @@ impl Run {
         }
         table.seals.push(written.event);
         true
-    }
-
-    /// Number of the last seal; 0 if there is none.
-    pub(crate) fn last_seal(&self) -> u32 {
-        self.lock_table().seals.next() - 1
     }
 
     /// Whether the records that count are fixed.

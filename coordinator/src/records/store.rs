@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
-use futures::{StreamExt, stream};
 use queue::RunState;
 use results::log::{LogCipher, LogOptions, LogTail, WriterId};
 use results::run_dir::{FoundRun, RunLock};
@@ -92,9 +91,6 @@ fn document_path(name: &RunId, document: &str) -> String {
 /// How often a change is decided anew, because somebody else was quicker, before the caller has to come again.
 pub(crate) const CHANGES_MAX: u32 = 16;
 
-/// Maximum number of manifests that a list of runs asks an object store for at once.
-const MANIFESTS_AT_ONCE: usize = 16;
-
 /// Free space below which there is a warning: the records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
@@ -119,20 +115,10 @@ impl Store {
 
     /// All runs by name, each with its newest manifest or the reason why it cannot be read.
     pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
-        let named = |found: FoundRun| async move {
-            let run = found.dir.run();
-            let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
-            if self.sink.has_locks() || manifest.is_err() {
-                return Some((run, manifest));
-            }
-            // The mirror of an object store has the revisions that were read here; others may have written more.
-            match self.sink.manifest(&run).await.map_err(ServiceError::from) {
-                Err(error) if error.code == ErrorCode::NotFound => None, // It is being removed.
-                newest => Some((run, newest)),
-            }
+        let named = |found: FoundRun| {
+            (found.dir.run(), found.manifest.map_err(|error| SinkError::Run(error.into()).into()))
         };
-        let found = stream::iter(self.sink.runs().await?).map(named).buffered(MANIFESTS_AT_ONCE);
-        Ok(found.filter_map(std::future::ready).collect().await)
+        Ok(self.sink.runs().await?.into_iter().map(named).collect())
     }
 
     /// The manifest of a run; `None` if there is none.
@@ -292,28 +278,26 @@ impl Store {
         Ok(self.sink.tail(run, cipher, except)?)
     }
 
-    /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together. Object stores have no
-    /// locks.
+    /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together.
     ///
     /// # Errors
     /// Another process writes the run, or it no longer exists.
-    pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
+    pub(crate) fn lock(&self, run: &RunId) -> Result<RunLock> {
         let dir = self.sink.run_dir(run)?;
         let lock = match self.scope {
-            Scope::Fleet if !self.sink.has_locks() => return Ok(None),
             Scope::Fleet => dir.lock_shared(),
             Scope::Local => dir.lock(),
         };
         match lock {
             Err(_) if !dir.is_there() => Err(not_found(format!("run {run} no longer exists"))),
-            lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
+            lock => lock.map_err(|error| SinkError::from(error).into()),
         }
     }
 
     pub(crate) async fn open_log(&self, manifest: &RunManifest, writer: WriterId) -> Result<OpenLog> {
         let cipher = protection::writing_cipher(manifest).map_err(|error| conflict(error.to_string()))?;
         let options = LogOptions { writer, cipher, ..LogOptions::default() };
-        let log = self.sink.open_log(&manifest.run, options, self.sink.commit_policy()).await?;
+        let log = self.sink.open_log(&manifest.run, options).await?;
         if log.recovery.torn_bytes > 0 {
             let (run, bytes) = (&manifest.run, log.recovery.torn_bytes);
             tracing::warn!(%run, "skipping {bytes} bytes that a killed process had not finished writing");

@@ -1,11 +1,9 @@
 //! The commands of users about runs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, RunPhase};
 use domain::{ErrorCode, FailureCause, RunId};
-use history::Event;
 
 use crate::errors::{Result, conflict};
 use crate::records::dialogues::DialogueTable;
@@ -18,7 +16,7 @@ use crate::runs::life::GoesOn;
 impl Runs {
     /// Pauses, resumes or cancels a run.
     pub(crate) async fn command(&self, id: &RunId, command: BenchmarkCommand) -> Result<Arc<Run>> {
-        let mut run = self.loaded.followed(id, Duration::ZERO).await?;
+        let mut run = self.loaded.followed(id).await?;
         self.logs.lock(&run).await?;
         if command == BenchmarkCommand::Resume {
             let phase = self.store.state(id).await?.map_or(run.phase(), |state| state.phase);
@@ -26,7 +24,7 @@ impl Runs {
             if is_done(&run) && self.store.is_shared() {
                 // The disk may have lost what was read before.
                 self.loaded.discard(&run);
-                run = self.loaded.followed(id, Duration::ZERO).await?;
+                run = self.loaded.followed(id).await?;
                 self.logs.lock(&run).await?;
             }
             if is_done(&run) {
@@ -57,7 +55,7 @@ impl Runs {
     /// Queues failed dialogues again, except those with a pending retry. Units are added first; they are handed out when the
     /// run is active.
     pub(crate) async fn retry(&self, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let run = self.loaded.followed(id, Duration::ZERO).await?;
+        let run = self.loaded.followed(id).await?;
         self.logs.lock(&run).await?;
         if !self.store.is_shared() {
             self.logs.committer(&run).await?;
@@ -87,20 +85,23 @@ impl Runs {
                 return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
             }
             Err(_) => {
-                self.note_removal(id).await?;
                 self.store.sink.remove_run(id).await?;
             }
             Ok(run) => {
                 self.logs.lock(&run).await?;
                 if self.store.is_shared() {
-                    self.change_state(&run, |state| match state.phase {
+                    let cancelled = self.change_state(&run, |state| match state.phase {
                         phase if phase.is_over() => Ok(None),
                         phase if !force => Err(conflict(format!(
                             "run {id} is {phase}: cancel it first, or `--force` does both"
                         ))),
                         _ => Ok(Some(RunStateFile { phase: RunPhase::Cancelled, ..state })),
-                    })
-                    .await?;
+                    });
+                    match cancelled.await {
+                        // Its state cannot be read any more.
+                        Err(error) if force && !error.code.is_transient() => {}
+                        cancelled => drop(cancelled?),
+                    }
                 } else {
                     if !force {
                         self.expect_removable(id).await?;
@@ -108,7 +109,6 @@ impl Runs {
                     // Nobody else writes it; who removes it needs the lock.
                     *run.log.lock().await = LogHandle::default();
                 }
-                self.note_removal(id).await?;
                 self.store.sink.remove_run(id).await?;
             }
         }
@@ -116,15 +116,6 @@ impl Runs {
         self.health.note_queue(self.queue.raw().forget_run(id).await)?;
         self.signal.touch();
         tracing::info!(run = %id, "removed");
-        Ok(())
-    }
-
-    /// Notes that everything of a run up to its last generation is about to be removed.
-    async fn note_removal(&self, id: &RunId) -> Result<()> {
-        if self.events.is_on() {
-            let generation = self.store.sink.generation(id).await?.unwrap_or_default();
-            self.events.write(id, Event::Removed { generation }).await;
-        }
         Ok(())
     }
 

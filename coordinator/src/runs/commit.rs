@@ -8,15 +8,15 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use domain::caller::Caller;
+use domain::cut_text::ShortName;
 use domain::exchange::{Delivery, Receipt};
+use domain::record::limits::{UNREAD_BYTES_MAX, json_bytes};
 use domain::{ErrorCode, Record, RecordId, ServiceError};
-use history::{Event, EventLog};
 use queue::Commit;
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
-use service_kit::traces::{self, Span};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::errors::{Result, conflict, internal, invalid};
@@ -84,8 +84,6 @@ pub(crate) struct RecordLogs {
     store: Arc<Store>,
     loaded: Arc<LoadedRuns>,
     health: Arc<Health>,
-    /// The log of acknowledgements.
-    events: EventLog,
     clock: Uptime,
     /// Space for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     room: Arc<Semaphore>,
@@ -136,12 +134,11 @@ impl RecordLogs {
         store: Arc<Store>,
         loaded: Arc<LoadedRuns>,
         health: Arc<Health>,
-        events: EventLog,
         clock: Uptime,
     ) -> Self {
         let room = Arc::new(Semaphore::new(BYTES_IN_FLIGHT_MAX / BYTES_PER_PERMIT));
         let (recent, lag) = (Mutex::default(), Lag::default());
-        Self { queue, store, loaded, health, events, clock, room, recent, lag }
+        Self { queue, store, loaded, health, clock, room, recent, lag }
     }
 
     /// Bytes of records on their way to the log.
@@ -206,10 +203,12 @@ impl RecordLogs {
             self.loaded.expect_newest(&run).await?;
         }
         let generation = self.queue.at(&run).await?.generation;
-        let (slot, head) = match check(&run, generation, &delivery, caller) {
+        let (slot, head, json) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
-                tracing::warn!(run = %run.id(), key = %delivery.key, %reason, "a record was refused");
+                // Both say what the delivery says, at any length.
+                let [key, reason] = [delivery.key.to_string(), reason].map(|text| ShortName::from(&*text).0);
+                tracing::warn!(run = %run.id(), key, reason, "a record was refused");
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));
                 return Ok(received);
             }
@@ -221,7 +220,7 @@ impl RecordLogs {
             remark: Remark::of(&head),
             generation: head.attempt.generation,
             id: head.attempt.id,
-            json: delivery.json,
+            json,
             receipt,
             room,
             waiting: self.lag.begin(self.clock.now()),
@@ -247,7 +246,7 @@ impl RecordLogs {
 
     fn take_lock(&self, run: &Run, log: &mut LogHandle) -> Result<()> {
         if log.lock.is_none() {
-            log.lock = self.store.lock(run.id())?;
+            log.lock = Some(self.store.lock(run.id())?);
         }
         Ok(())
     }
@@ -299,7 +298,7 @@ impl RecordLogs {
         batch: &[Checked],
         broken: &AtomicBool,
     ) -> Result<()> {
-        let (begun, since) = (tokio::time::Instant::now(), SystemTime::now());
+        let begun = tokio::time::Instant::now();
         let mut tickets: Vec<Option<u64>> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             batch.iter().map(|item| recent.get(&item.id, &item.json)).collect()
@@ -324,18 +323,24 @@ impl RecordLogs {
             let appended = log.commit_batch(lines).await;
             metrics::appended(appending.elapsed(), appended.is_ok());
             let appended = appended.map_err(|error| {
-                if !error.is_transient() {
+                if !error.is_disk_full() {
                     broken.store(true, Ordering::Release);
                 }
                 of_log(&error)
             });
             let place = self.health.note_sink(appended)?;
             // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
+            let slots = found.iter().filter_map(|found| found.row.as_ref().map(|(slot, _)| *slot));
+            let again: Vec<Slot> =
+                run.table(|table| slots.filter(|slot| table.get(*slot).is_some()).collect());
+            let mut superseded = 0;
             run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
+                superseded += u64::from(again.contains(&slot));
                 let (model, task, _) = run.layout.place(slot);
                 let (model, task) = (&run.models[model].label, &run.plan.tasks[task].label);
                 metrics::dialogue(model, task, row.outcome.err(), remark.tokens);
             });
+            metrics::repeated(superseded, (again.len() as u64).saturating_sub(superseded));
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
                 recent.insert(&item.id, &item.json, ticket.unwrap_or_default());
@@ -351,20 +356,7 @@ impl RecordLogs {
         self.queue.call(run, |queue, at| async move { queue.commit(&at, commits).await }).await?;
         metrics::committed(batch.len(), begun.elapsed());
         for item in batch {
-            let trace = traces::kept(&[run.id().as_str(), item.id.as_str()]);
-            if let Some(trace) = trace {
-                let span = Span::until_now(trace, "store", Some("deliver"), since);
-                traces::emit(&span.with("kgfleet.batch", batch.len()));
-            }
-            let trace = trace.map(tracing::field::display);
-            tracing::debug!(run = %run.id(), dialogue = %run.layout.key(item.slot), trace, "a record is stored");
-        }
-        if self.events.is_on() {
-            let generation = run.at().map_or(0, |at| at.generation);
-            for item in batch {
-                let record = item.id.clone();
-                self.events.write(run.id(), Event::Acknowledged { record, generation }).await;
-            }
+            tracing::debug!(run = %run.id(), dialogue = %run.layout.key(item.slot), "a record is stored");
         }
         Ok(())
     }
@@ -384,16 +376,17 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
 }
 
 /// Checks whether a record may be written to the log of a run, and finds its slot. It is parsed completely: otherwise a
-/// text that only begins like a record would be noticed by readers of the log, when it counts already.
+/// text that only begins like a record would be noticed by readers of the log, when it counts already. Also returns the JSON
+/// to store.
 fn check(
     run: &Run,
     known: u64,
     delivery: &Delivery,
     caller: &Caller,
-) -> std::result::Result<(Slot, RecordHead), String> {
+) -> std::result::Result<(Slot, RecordHead, Arc<str>), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
-    let record: Record =
-        serde_json::from_str(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;
+    let record: Record = serde_json::from_str(&delivery.json)
+        .map_err(|error| format!("the record of {} cannot be read: {error}", delivery.key))?;
     let head = RecordHead::of(&record);
     if head.key != delivery.key {
         return Err(format!("the record is of {}, it was delivered as one of {}", head.key, delivery.key));
@@ -421,7 +414,20 @@ fn check(
     }
     let slot = run.layout.slot_of(&head.key);
     let slot = slot.ok_or_else(|| format!("{} is not planned in run {}", head.key, run.id()))?;
-    Ok((slot, head))
+    Ok((slot, head, stored(&delivery.json, &record)?))
+}
+
+/// What is stored of a record. Nobody reads more than this version does, but for a later version's fields; a record with far
+/// more than that is stored as it was read, because its answers count all the same.
+fn stored(json: &Arc<str>, record: &Record) -> std::result::Result<Arc<str>, String> {
+    if json.len() <= UNREAD_BYTES_MAX || json.len() - UNREAD_BYTES_MAX <= json_bytes(record) {
+        return Ok(Arc::clone(json));
+    }
+    let read =
+        serde_json::to_string(record).map_err(|error| format!("the record cannot be written: {error}"))?;
+    let (bytes, kept) = (json.len(), read.len());
+    tracing::warn!(key = %record.key, bytes, kept, "a record has more than is read of it; that was left out");
+    Ok(read.into())
 }
 
 fn of_log(error: &CommitError) -> ServiceError {

@@ -163,7 +163,6 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
             ),
         },
         failed_calls: Vec::new(),
-        hedged: Vec::new(),
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {
@@ -183,6 +182,8 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
                 reported: None,
                 system_fingerprint: None,
                 endpoint: None,
+                adapted: Vec::new(),
+                max_tokens: None,
             },
             sampling: spec.sampling.clone(),
             seed: seed::dialogue_seed(run.manifest.seed, &key),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use domain::control::RunPhase;
 use domain::{ErrorCode, ServiceError};
-use history::Event;
 use results::RunManifest;
 
 use crate::errors::Result;
@@ -78,7 +77,7 @@ impl Runs {
     ) -> Result<Option<RunStateFile>> {
         for attempt in 0..CHANGES_MAX {
             let Revised { revision, content } = self.store.revised_state(run.id()).await?;
-            // Runs from a version without states are as their records are.
+            // A run without a state is as its records are.
             let state =
                 content.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
             let is_finished = state.phase == RunPhase::Finished;
@@ -155,7 +154,6 @@ impl Runs {
             );
             return Err(ServiceError::new(ErrorCode::Unavailable, message));
         }
-        self.events.write(run.id(), Event::Reopened { seal: run.last_seal() }).await;
         Ok(())
     }
 

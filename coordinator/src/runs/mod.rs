@@ -13,8 +13,6 @@ pub(crate) mod tend;
 
 use std::sync::Arc;
 
-use history::EventLog;
-
 use crate::health::Health;
 use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
@@ -27,8 +25,6 @@ use crate::runs::commit::RecordLogs;
 /// What may happen to a run. Every step may be done by any coordinator, and twice.
 pub(crate) struct Runs {
     pub health: Arc<Health>,
-    /// The event log of leases and records.
-    pub events: EventLog,
     pub store: Arc<Store>,
     pub packs: Arc<Packs>,
     pub loaded: Arc<LoadedRuns>,

@@ -38,8 +38,7 @@ impl Runs {
         let asked = self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
-            task: unit.task,
-            label: Some(run.plan.tasks[unit.task].label.clone()),
+            task: run.plan.tasks[unit.task].label.clone(),
             iterations: unit.iterations.clone(),
         };
         let retry = Retry { asked, units: units.iter().map(kept).collect() };

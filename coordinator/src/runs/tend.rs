@@ -2,7 +2,6 @@
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use history::Event;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
 use crate::errors::Result;
@@ -118,11 +117,6 @@ impl Runs {
             && !self.seal(run, closing).await?
         {
             return Ok(()); // The next round finishes it, by what its log says then.
-        }
-        if self.events.is_on() {
-            let (winners, seal) = (run.what_counts(), run.last_seal());
-            let generation = run.at().map_or(0, |at| at.generation);
-            self.events.write(run.id(), Event::Finished { winners, generation, seal }).await;
         }
         let state = RunStateFile {
             phase: RunPhase::Finished,

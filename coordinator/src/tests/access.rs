@@ -148,7 +148,7 @@ async fn a_protected_pack_is_sent_to_operators_and_workers_only() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let sealed = another_pack(|header| header.protected = true);
-    let pack = packs::Pack::open_bytes("another", &sealed, &packs::Identity::published().unwrap()).unwrap();
+    let pack = packs::Pack::open_bytes("another", &sealed, &packs::published_password()).unwrap();
     let hash = pack.hash().as_str();
     coordinator.parts().store.sink.put_pack(hash, bytes::Bytes::from_owner(sealed)).await.unwrap();
     let as_role = |role| coordinator.access(&Caller::new("somebody", [role], None));

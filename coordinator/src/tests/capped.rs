@@ -1,9 +1,7 @@
 //! Benchmarks that may use so much and no more: where they stop, who counts what they have used, and how they go on.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use costs::Prices;
 use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use domain::exchange::{Delivery, LeaseId, Outlook, Receipt, Serves, WorkExchange};
 use domain::{DialogueKey, ErrorCode, RunId};
@@ -75,7 +73,7 @@ fn why_blocked(view: &BenchmarkView) -> &str {
 /// What a coordinator has counted of a run, in tokens.
 async fn counted(coordinator: &Started, run: &RunId) -> u64 {
     let run = coordinator.parts().loaded.known(run).await.unwrap();
-    coordinator.parts().benchmarks.caps.spent_by(&run).tokens
+    run.spent()
 }
 
 #[tokio::test]
@@ -196,34 +194,6 @@ async fn a_submission_changes_the_cap_on_one_machine_and_in_a_fleet_only_by_name
     assert_eq!(proposal.changes(), ["  - cap.tokens = 100", "  + cap.tokens = 200"]);
     assert_eq!(coordinator.begin(&proposal).await.unwrap().run, run);
     assert!(ground.data.path().join(format!("runs/{run}/manifest-2.json")).is_file());
-}
-
-#[tokio::test]
-async fn money_is_counted_by_a_table_that_has_every_model() {
-    let table = "currency = 'EUR'\n[[tokens]]\nmodels = ['org/a']\ninput = 1e6\noutput = 1e6\nas_of = '2026-01-02'\n\
-                 source = 'https://prices.example'\n";
-    let prices = Arc::new(Prices::parse(table).unwrap());
-    let (ground, with_cap) = (Ground::new(), || capped(submission(20), json!({"money": 15.0})));
-    let refused = ground.coordinator().submit(with_cap()).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::Invalid, "{refused}");
-    assert!(refused.message.contains("model `a`") && refused.message.contains("--prices"), "{refused}");
-
-    let coordinator = ground.coordinator_with(CoordinatorOptions { prices, ..config() });
-    let run = coordinator.submit(with_cap()).await.unwrap().run;
-    let mut worker = Worker::new("w");
-    let asked = answer(&coordinator, &mut worker).await;
-    // Nobody bills the simulated model.
-    let used = asked.iter().filter(|key| key.model.as_str() == "a").count() as u64 * TOKENS;
-    assert!(used >= 15, "{asked:?}");
-    let view = coordinator.view(&run).await.unwrap();
-    assert!(why_blocked(&view).starts_with(&format!("capped: {used}.00 of 15.00 EUR used")), "{view:?}");
-
-    // One that has another table hands out nothing that it cannot count.
-    let coordinator = ground.coordinator();
-    coordinator.tend().await.unwrap();
-    assert!(answer(&coordinator, &mut worker).await.is_empty());
-    let view = coordinator.view(&run).await.unwrap();
-    assert!(why_blocked(&view).contains("has no `org/a`"), "{view:?}");
 }
 
 /// Answers and tends until nothing happens any more; what was asked.

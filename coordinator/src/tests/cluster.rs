@@ -1,16 +1,12 @@
 //! Several coordinators, and coordinators that come and go.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use domain::control::{BenchmarkCommand, BenchmarkView, Control, HistoryEntry, ModelView, Pace, RunPhase};
+use domain::control::{BenchmarkCommand, BenchmarkView, Control, ModelView, Pace, RunPhase};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
-use results::sink;
 
 use super::ground::*;
 use super::worker::*;
-use crate::CoordinatorOptions;
 use crate::tending::ROUNDS_PER_DISCOVERY;
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
@@ -257,58 +253,6 @@ async fn a_finished_run_is_not_built_again_unless_it_is_needed() {
     let listed = coordinator.list().await.unwrap();
     assert_eq!((listed[0].phase, listed[0].scored), (RunPhase::Finished, 8));
     assert_eq!(coordinator.view(&run).await.unwrap().scored, 8);
-}
-
-#[tokio::test]
-async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() {
-    let ground = Ground::new();
-    let objects = tempfile::tempdir().unwrap();
-    let url = format!("file://{}", objects.path().display());
-    let start = |mirror: &str| {
-        let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Started::of(config(), Arc::clone(&ground.queue), sink)
-    };
-    let (one, two) = (start("one"), start("two"));
-    let run = one.submit(submission(1)).await.unwrap().run;
-    two.tend().await.unwrap();
-    let mut worker = Worker::new("w");
-    worker.exchange(&two, 9).await;
-    for (at, grant) in std::mem::take(&mut worker.held).into_iter().enumerate() {
-        let coordinator = if at % 2 == 0 { &one } else { &two };
-        let records = keys(&grant).iter().map(|key| scored(&grant.lease, key)).collect();
-        coordinator.deliver(records).await.unwrap();
-        worker.finished.push(grant.lease);
-    }
-    worker.exchange(&one, 9).await;
-    one.tend().await.unwrap();
-    two.tend().await.unwrap();
-    let (first, second) = (one.view(&run).await.unwrap(), two.view(&run).await.unwrap());
-    assert_eq!((first.phase, first.scored), (RunPhase::Finished, 4));
-    assert_eq!(second.scored, 4);
-    assert_eq!(winners(&two, &run).await.len(), 4);
-    // A third one with nothing but the store.
-    assert_eq!(start("three").view(&run).await.unwrap().cells, first.cells);
-}
-
-#[tokio::test]
-async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
-    let ground = Ground::new();
-    let objects = tempfile::tempdir().unwrap();
-    let url = format!("file://{}", objects.path().display());
-    let sink = sink::objects(&url, ground.data.path().join("mirror")).unwrap();
-    let config = CoordinatorOptions { tend_every: Duration::from_secs(3600), ..config() };
-    let coordinator = Started::of(config, Arc::clone(&ground.queue), sink);
-    let run = coordinator.submit(submission(1)).await.unwrap().run;
-    let entry = HistoryEntry { at: jiff::Timestamp::now(), who: "alice".into(), what: "submitted".into() };
-    coordinator.parts().views.note_history(&run, &entry).await.unwrap();
-    Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
-    coordinator.tend().await.unwrap();
-    let view = shown(coordinator.view(&run).await.unwrap());
-    assert_eq!((view.phase, view.history.len()), (RunPhase::Finished, 1));
-    // Whoever asks the store for a list now fails.
-    std::fs::rename(objects.path().join("runs"), objects.path().join("aside")).unwrap();
-    std::fs::write(objects.path().join("runs"), "in the way").unwrap();
-    assert_eq!(shown(coordinator.view(&run).await.unwrap()), view);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use domain::RunId;
-use results::log::{CommitPolicy, LogOptions};
+use results::log::LogOptions;
 use results::run_dir::FoundRun;
 use results::sink::{OpenLog, SinkError, SinkReply, SinkReport};
 use results::{RunDir, RunManifest, Sink};
@@ -64,14 +64,6 @@ impl Sink for FailingSink {
         self.sink.folder()
     }
 
-    fn has_locks(&self) -> bool {
-        self.sink.has_locks()
-    }
-
-    fn commit_policy(&self) -> CommitPolicy {
-        self.sink.commit_policy()
-    }
-
     fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
         self.answer("create_run", || self.sink.create_run(manifest))
     }
@@ -112,17 +104,8 @@ impl Sink for FailingSink {
         self.answer("remove_run", || self.sink.remove_run(run))
     }
 
-    fn open_log<'a>(
-        &'a self,
-        run: &'a RunId,
-        options: LogOptions,
-        policy: CommitPolicy,
-    ) -> SinkReply<'a, OpenLog> {
-        self.answer("open_log", || self.sink.open_log(run, options, policy))
-    }
-
-    fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize> {
-        self.answer("refresh", || self.sink.refresh(run))
+    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog> {
+        self.answer("open_log", || self.sink.open_log(run, options))
     }
 
     fn check(&self) -> SinkReply<'_, SinkReport> {

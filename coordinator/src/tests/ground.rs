@@ -11,7 +11,6 @@ use domain::caller::Caller;
 use domain::control::{BenchmarkView, Control, ExportItem, Submission};
 use domain::{DialogueKey, Record, RunId, ServiceError};
 use futures::StreamExt;
-use history::EventLog;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use results::Sink;
 use serde_json::json;
@@ -76,7 +75,7 @@ impl Started {
         sink: Arc<dyn Sink>,
         audit: AuditLog,
     ) -> Arc<Self> {
-        let coordinator = Coordinator::start_noting(options, queue, sink, EventLog::none(), audit);
+        let coordinator = Coordinator::start_noting(options, queue, sink, audit);
         let access = coordinator.unnamed();
         Arc::new(Self { coordinator, access })
     }
@@ -201,5 +200,5 @@ pub fn another_pack(change: impl FnOnce(&mut packs::Header)) -> Arc<[u8]> {
     let mut header = pack.header().clone();
     change(&mut header);
     parts.insert_header(&header).unwrap();
-    packs::seal_quickly(&parts, &packs::Identity::published().unwrap()).unwrap().into()
+    packs::seal_quickly(&parts, &packs::published_password()).unwrap().into()
 }

@@ -183,27 +183,6 @@ async fn a_run_goes_on_from_a_folder_of_before_though_the_queue_has_seen_more() 
 }
 
 #[tokio::test]
-async fn a_run_goes_on_from_a_copy_of_an_object_store() {
-    let ground = Ground::new();
-    let (objects, copy_of_them) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let start = |objects: &Path, mirror: &str| {
-        let url = format!("file://{}", objects.display());
-        let sink = results::sink::objects(&url, ground.data.path().join(mirror)).unwrap();
-        Started::of(config(), Arc::clone(&ground.queue), sink)
-    };
-    let coordinator = start(objects.path(), "first");
-    coordinator.bind(Adopt::NOTHING).await.unwrap();
-    let run = submitted(&coordinator).await;
-    answer_some(&coordinator).await;
-    let then = coordinator.view(&run).await.unwrap().scored;
-    copy(objects.path(), copy_of_them.path());
-    assert_eq!(finish(&coordinator, &run).await, PLANNED - then);
-    drop(coordinator);
-    let coordinator = start(copy_of_them.path(), "empty");
-    assert_eq!(finish(&coordinator, &run).await, PLANNED - then);
-}
-
-#[tokio::test]
 async fn coordinators_that_find_the_same_loss_agree_on_one_queue() {
     for (ground, _server) in grounds() {
         let first = ground.coordinator();

@@ -2,6 +2,7 @@
 
 mod access;
 mod bond;
+mod bounded;
 mod capped;
 mod cluster;
 mod extending;
@@ -11,6 +12,7 @@ mod generations;
 mod ground;
 mod growing;
 mod halfway;
+mod judged_damage;
 mod judged_losses;
 mod lifecycle;
 mod local;
@@ -22,5 +24,6 @@ mod pools;
 mod racing;
 mod sealed;
 mod submitting;
+mod unwritable;
 mod unwritten_seals;
 mod worker;

@@ -290,6 +290,33 @@ async fn what_a_judge_leaves_open_is_not_scored_until_a_retry_and_no_zero() {
 }
 
 #[tokio::test]
+async fn a_retry_that_is_killed_at_any_step_is_made_good_by_the_next_one() {
+    for polls in 1.. {
+        let mut ground = Ground::new();
+        let coordinator = ground.coordinator();
+        let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
+        let mut asked = Asked { mute: Some(0), ..Asked::default() };
+        assert_eq!(finish(&coordinator, &name, &mut asked).await.failed, 4);
+        asked.mute = None;
+        let whole = killed_after(polls, coordinator.retry(&name, &[])).await;
+        drop(coordinator);
+        ground.lose_queue();
+        // Whatever was queued is asked and answered before anybody asks for a retry again.
+        let coordinator = ground.coordinator();
+        for _ in 0..ROUNDS_MAX {
+            coordinator.tend().await.unwrap();
+            work_off(&coordinator, &mut asked).await;
+        }
+        coordinator.retry(&name, &[]).await.unwrap();
+        let view = finish(&coordinator, &name, &mut asked).await;
+        assert_eq!((view.scored, view.failed), (4, 0), "killed after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

@@ -22,6 +22,7 @@ fn pool(name: &str, model: &str, why: WaitReason) -> PoolState {
         gpu_hours: UsageHours::default(),
         load_s: 60,
         loading_s: None,
+        not_starting: None,
     }
 }
 

@@ -6,7 +6,6 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::{Receipt, Serves, WorkExchange};
@@ -218,7 +217,7 @@ async fn a_retry_that_meets_a_new_generation_at_any_step_asks_everything_again()
             worker.finished.push(grant.lease);
         }
         worker.exchange(&two, 0).await;
-        let of_one = one.parts().loaded.followed(&run, Duration::ZERO).await.unwrap();
+        let of_one = one.parts().loaded.followed(&run).await.unwrap();
         let generation = of_one.at().unwrap().generation;
         let replace = async { assert!(one.parts().queue.replace(&of_one, generation).await.unwrap()) };
         let (retried, whole) = interrupted(polls, two.retry(&run, &[]), replace).await;

@@ -7,18 +7,25 @@ use domain::control::{
 use domain::{ModelLabel, ModelSpec, RunId, TaskLabel};
 use jiff::Timestamp;
 
-use crate::benchmarks::documents::JudgedBenchmark;
+use crate::benchmarks::documents::{JudgedBenchmark, StatedBenchmark};
 use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
 use crate::records::store::RunStateFile;
 use crate::views::Views;
-use crate::views::list::view_of_file;
-use crate::views::run::{Detail, Unredacted, never_begun};
+use crate::views::list::{broken_view, view_of_file};
+use crate::views::run::{Detail, Unredacted, never_begun, odd_answers_of};
 
 /// Prefix of the names of results, which stand among the names of stages.
 const RESULT_PREFIX: &str = "= ";
+
+/// A judged benchmark in a list.
+pub(crate) struct JudgedBrief {
+    pub(crate) view: BenchmarkView,
+    /// Whether its documents can be read: only then its runs are known to be its own.
+    pub(crate) is_readable: bool,
+}
 
 impl Views {
     /// The full view of a judged benchmark.
@@ -79,16 +86,17 @@ impl Views {
         Ok(Unredacted { view, protected })
     }
 
-    /// Brief views of all judged benchmarks; one that cannot be read is left out.
-    pub(crate) async fn judged(&self) -> Result<Vec<BenchmarkView>> {
-        let mut views = Vec::new();
-        for pipeline in self.benchmarks.all_judged().await? {
-            let (revision, state) = self.benchmarks.revised_judged_state(&pipeline.name).await?;
-            let [planned, scored, failed] = state.counts;
-            let view = self.empty_view(&pipeline, revision, state.phase);
-            views.push(BenchmarkView { planned, scored, failed, ..view });
-        }
-        Ok(views)
+    /// Brief views of all judged benchmarks; of one that cannot be read, with the reason.
+    pub(crate) async fn judged(&self) -> Result<Vec<JudgedBrief>> {
+        let brief = |(name, read): (RunId, Result<StatedBenchmark>)| match read {
+            Ok(StatedBenchmark { benchmark, revision, state }) => {
+                let [planned, scored, failed] = state.counts;
+                let view = self.empty_view(&benchmark, revision, state.phase);
+                JudgedBrief { view: BenchmarkView { planned, scored, failed, ..view }, is_readable: true }
+            }
+            Err(error) => JudgedBrief { view: broken_view(&name, None, error.message), is_readable: false },
+        };
+        Ok(self.benchmarks.all_judged().await?.into_iter().map(brief).collect())
     }
 
     /// A view without its runs. `revision` is that of its state, from 1.
@@ -153,6 +161,12 @@ impl Views {
                 cell.scored += of_run.scored;
                 cell.failed += of_run.failed;
                 cell.planned += of_run.planned;
+                // Judges' answers are told by their own runs.
+                if stage == names::ASK
+                    && let Some(run) = self.loaded.get(run)
+                {
+                    view.notes.extend(odd_answers_of(&run));
+                }
                 let why = of_run.trouble.map(|why| format!("run {run}: {why}"));
                 view.trouble = view.trouble.take().or(why);
                 if !counts {
@@ -176,6 +190,7 @@ impl Views {
                     shown.units_leased += judge.units_leased;
                     shown.units_dead += judge.units_dead;
                     shown.workers = shown.workers.max(judge.workers);
+                    shown.calls.add(&judge.calls);
                     // What judges use is not the model's own.
                     if stage == names::ASK {
                         shown.usage += &judge.usage;

@@ -108,7 +108,6 @@ impl Views {
         let run = self.loaded.known(id).await?;
         let slot = run.layout.slot_of(key);
         let slot = slot.ok_or_else(|| not_found(format!("run {id} has no dialogue {key}")))?;
-        self.store.sink.refresh(id).await?;
         let folder = self.store.sink.run_dir(id)?.log();
         let read = move || {
             let _permit = permit;

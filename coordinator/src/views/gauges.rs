@@ -42,6 +42,7 @@ impl Views {
             gauge!(WORKERS_IN_TROUBLE).set(troubled as f64);
             gauge!(WORKERS_DRAINING).set(members.iter().filter(|member| member.draining).count() as f64);
         }
+        gauge!(WORKERS_LOST).set(self.fleet.lost().len() as f64);
         let workers = workers.unwrap_or_default();
         let Ok(snapshot) = self.fleet.backlog().await else { return };
         let mut frame = Frame::default();
@@ -127,6 +128,9 @@ impl Views {
             }
             if let Some(mean) = view.mean.value {
                 frame.set(RUN_MODEL_SCORE, &of_model, mean);
+            }
+            if let Some(spent) = self.options.prices.spent(view.billed_as.as_deref(), &view.usage) {
+                frame.set(RUN_MODEL_SPENT, &of_model, spent.amount);
             }
         }
         for CellView { task, model, scored, failed, planned, mean, .. } in &cells {

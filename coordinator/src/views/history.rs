@@ -17,9 +17,6 @@ impl Views {
         if entry.what == SUBMITTED {
             self.fleet.shares.learn(run.clone(), entry.who.clone());
         }
-        if let Some(run) = self.loaded.get(run) {
-            *run.history.lock().await = None;
-        }
         Ok(())
     }
 
@@ -40,17 +37,8 @@ impl Views {
         self.benchmarks.history(run).await
     }
 
-    /// The history of a run, cached so that watching users do not query an object store again and again.
+    /// The history of a run; empty if it cannot be read now.
     pub(crate) async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
-        let mut read = run.history.lock().await;
-        if let Some((at, history)) = &*read
-            && !self.store.sink.has_locks()
-            && self.clock.now() < *at + self.options.tend_every
-        {
-            return history.clone();
-        }
-        let history = self.store.sink.history(run.id()).await.unwrap_or_default();
-        *read = Some((self.clock.now(), history.clone()));
-        history
+        self.store.sink.history(run.id()).await.unwrap_or_default()
     }
 }

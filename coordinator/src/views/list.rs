@@ -20,9 +20,10 @@ impl Views {
     /// All benchmarks: those that are one run, then the judged ones. Runs of judged ones that can be read stand in their views.
     pub(crate) async fn list(&self) -> Result<Vec<Unredacted>> {
         let judged = self.judged().await?;
-        let names: BTreeSet<&RunId> = judged.iter().map(|view| &view.run).collect();
+        let readable = judged.iter().filter(|judged| judged.is_readable);
+        let names: BTreeSet<&RunId> = readable.map(|judged| &judged.view.run).collect();
         let mut views = self.runs(|run| !names.contains(&benchmark_of(run))).await?;
-        views.extend(judged.into_iter().map(Unredacted::without_words));
+        views.extend(judged.into_iter().map(|judged| Unredacted::without_words(judged.view)));
         Ok(views)
     }
 
@@ -78,21 +79,27 @@ impl Views {
         }
     }
 
-    /// The workers, by name.
+    /// The workers, by name, then those that were lost in the last hour.
     pub(crate) async fn workers(&self) -> Result<Vec<WorkerView>> {
         let workers = self.fleet.workers().await?.members;
         // The store's clock may differ from ours: the latest heartbeat defines the present.
-        let now_ms = workers.iter().map(|member| member.seen_ms).max().unwrap_or_default();
+        let lost = self.fleet.lost();
+        let seen = workers.iter().map(|member| member.seen_ms).chain(lost.iter().map(|lost| lost.seen_ms));
+        let now_ms = seen.max().unwrap_or_default();
         let now_ms = now_ms.max(u64::try_from(machine::now().as_millisecond()).unwrap_or_default());
-        Ok(workers
-            .into_iter()
-            .map(|member| WorkerView {
-                status: member.status,
-                worker: member.worker,
-                seen_ms_ago: now_ms.saturating_sub(member.seen_ms),
-                draining: member.draining,
-            })
-            .collect())
+        let lost = lost.into_iter().map(|lost| WorkerView {
+            status: Arc::new(lost.shown()),
+            worker: lost.worker,
+            seen_ms_ago: now_ms.saturating_sub(lost.seen_ms),
+            draining: false,
+        });
+        let workers = workers.into_iter().map(|member| WorkerView {
+            status: member.status,
+            worker: member.worker,
+            seen_ms_ago: now_ms.saturating_sub(member.seen_ms),
+            draining: member.draining,
+        });
+        Ok(workers.chain(lost).collect())
     }
 }
 
@@ -116,8 +123,8 @@ pub(crate) fn view_of_file(
     }
 }
 
-/// The view of a run of which at most the manifest is readable.
-fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> BenchmarkView {
+/// The view of a run or judged benchmark of which at most the manifest is readable.
+pub(crate) fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> BenchmarkView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
     BenchmarkView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Views {
     loaded: Arc<LoadedRuns>,
     queue: Arc<QueueClient>,
     benchmarks: Arc<Benchmarks>,
-    fleet: Arc<Fleet>,
+    pub fleet: Arc<Fleet>,
     /// The right to read one record, see [`READINGS_MAX`].
     readings: Arc<Semaphore>,
 }

@@ -15,19 +15,23 @@ use crate::views::run::Unredacted;
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 impl Views {
-    /// The full view of a run or judged benchmark.
+    /// The full view of a run or judged benchmark; of one that cannot be read, with the reason.
     pub(crate) async fn view(&self, name: &RunId) -> Result<Unredacted> {
-        match self.benchmarks.find(name).await? {
-            Benchmark::Run(run) => self.run_or_trouble(&run).await,
-            Benchmark::Judged(benchmark) => self.judged_now(&benchmark).await,
+        let judged = match self.benchmarks.find(name).await {
+            Ok(Benchmark::Run(run)) => return self.run_or_trouble(&run).await,
+            Ok(Benchmark::Judged(benchmark)) => self.judged_now(&benchmark).await,
+            Err(error) => Err(error),
+        };
+        match judged {
+            Err(error) => Ok(Unredacted::without_words(self.view_of_broken(name, error).await?)),
+            shown => shown,
         }
     }
 
     /// The full view of a run; of one that cannot be loaded, with the reason.
     async fn run_or_trouble(&self, name: &RunId) -> Result<Unredacted> {
         let mut known = self.loaded.known(name).await;
-        if self.store.sink.has_locks()
-            && let Ok(over) = &known
+        if let Ok(over) = &known
             && over.phase().is_over()
         {
             // Another coordinator may have extended it, or let it go on to another end.
@@ -47,7 +51,7 @@ impl Views {
         };
         // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
         // read now, a run that goes on is shown as it was last seen, with its trouble.
-        let run = match self.loaded.followed(name, self.options.tend_every).await {
+        let run = match self.loaded.followed(name).await {
             Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
             followed => followed?,
         };

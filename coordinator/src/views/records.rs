@@ -53,7 +53,6 @@ impl Views {
 
     async fn begin_export(&self, id: &RunId) -> Result<mpsc::Receiver<Result<ExportItem>>> {
         let run = self.loaded.known(id).await?;
-        self.store.sink.refresh(id).await?;
         let folder = self.store.sink.run_dir(id)?.log();
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         // Ends when the caller drops the receiver.

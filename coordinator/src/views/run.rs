@@ -7,7 +7,8 @@ use domain::comparison::{self, Condition, Conditions};
 use domain::control::{
     BenchmarkView, CellView, HeadlineView, ModelView, Pace, RefusalView, RowView, RunPhase,
 };
-use domain::{Mean, ModelSpec, RunId};
+use domain::text::listed;
+use domain::{Mean, ModelSpec, Oddity, RunId, TaskLabel};
 use jiff::Timestamp;
 use queue::ModelCounts;
 use results::RunManifest;
@@ -74,18 +75,22 @@ impl Views {
     ) -> BenchmarkView {
         let counts = self.counts_of(run).await.unwrap_or_default();
         let phase = self.phase_of(run);
-        let cells = run.table(|table| table.cells(&run.plan, &run.layout));
+        let full = detail == Detail::Full;
+        let mut cells = run.table(|table| table.cells(&run.plan, &run.layout));
+        if full {
+            count_odd(run, &mut cells);
+        }
         let models = self.model_views(run, &cells, &counts, workers);
         let Pace { rate, tokens_per_second, eta_s } = progress::of_run(&models);
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
-        let full = detail == Detail::Full;
         let created_at = run.manifest.created_at;
         let until = match run.usage(UsageTable::latest).filter(|_| phase.is_over()) {
             // The minute of the last record is the last of the curve.
             Some(latest) => latest,
             None => Timestamp::now(),
         };
+        let notes = if full { notes(run, &cells) } else { Vec::new() };
         BenchmarkView {
             run: run.id().clone(),
             name: name_of(&run.manifest),
@@ -113,7 +118,7 @@ impl Views {
             cells: if full { cells } else { Vec::new() },
             runs: Vec::new(),
             refusals: if full { refusals(run) } else { Vec::new() },
-            notes: if full { notes(run) } else { Vec::new() },
+            notes,
             elapsed_s: elapsed(created_at, until),
             per_minute: if full {
                 run.usage(|usage| usage.per_minute(created_at, until))
@@ -155,7 +160,10 @@ impl Views {
             let sum = |of: fn(&CellView) -> u64| of_model().map(of).sum::<u64>();
             let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
             // Workers park what their own servers refuse for themselves alone.
-            let parked = parked.or_else(|| workers.why_not_asked(run.id(), spec));
+            let not_asked = workers.why_not_asked(run.id(), spec);
+            let parked = parked.or_else(|| Some(not_asked.filter(|known| !known.waits)?.reason.clone()));
+            // Where a run has a process of its own, that says what it waits for.
+            let waiting = not_asked.filter(|known| known.waits && self.store.is_shared());
             let limit = workers.limit(spec);
             let mut view = ModelView {
                 model: spec.label.clone(),
@@ -172,22 +180,30 @@ impl Views {
                 blocked: None,
                 loading: false,
                 mean: Mean::of(of_model().map(|cell| cell.mean)),
-                billed_as: spec.billed_as().map(String::from),
+                billed_as: spec.billed_as(),
                 usage: run.usage(|usage| usage.of_model(place)),
                 limit: limit.dialogues,
                 limit_reasons: limit.reasons.into_iter().collect(),
+                calls: workers.calls(run.id(), &spec.label),
             };
             if let Some(why) = capped.as_ref().filter(|_| view.remaining() + view.units_pending > 0) {
                 view.blocked = Some(why.clone());
             } else if active && view.remaining() > 0 {
                 let waits = view.parked.is_none() && self.store.is_shared() && view.units_pending > 0;
+                // Where the queue cannot be used, no worker can say that it is there.
+                let waits = waits && self.health.queue_trouble().is_none();
                 let nobody = waits.then(|| workers.why_nobody(spec)).flatten();
                 view.loading = nobody.as_ref().is_some_and(Unserved::is_coming);
                 let parked = view.parked.as_ref().map(|reason| format!("parked: {reason}"));
-                view.blocked = parked.or_else(|| nobody.map(|why| why.to_string()));
+                let waiting = waiting.map(|known| format!("its first question waits: {}", known.reason));
+                view.blocked = parked.or_else(|| nobody.map(|why| why.to_string())).or(waiting);
             }
             let speed = run.speed(place, view.units_leased > 0, now);
-            view.pace = progress::pace(speed, view.remaining(), active && view.blocked.is_none());
+            view.pace = progress::pace(
+                speed,
+                view.remaining(),
+                active && view.blocked.is_none() && !view.calls.all_fail(),
+            );
             view
         };
         run.models.iter().zip(&run.plan.models).enumerate().map(view).collect()
@@ -225,8 +241,46 @@ fn refusals(run: &Run) -> Vec<RefusalView> {
     run.remarks(|remarks| remarks.refusals(|model| run.models[model].label.clone()))
 }
 
-/// What readers need to know about the scores of a run.
-fn notes(run: &Run) -> Vec<String> {
+/// Tasks that a note on answers names at most.
+const TASKS_NAMED_MAX: usize = 3;
+
+/// Adds to the cells of a run, in the order of its table, which answers are odd.
+fn count_odd(run: &Run, cells: &mut [CellView]) {
+    run.remarks(|remarks| {
+        for (place, cell) in cells.iter_mut().enumerate() {
+            let (task, model) = (place / run.models.len(), place % run.models.len());
+            cell.odd = remarks.odd(run.layout.cell(model, task));
+        }
+    });
+}
+
+/// What is odd about the answers of a run.
+pub(crate) fn odd_answers_of(run: &Run) -> Vec<String> {
+    let mut cells = run.table(|table| table.cells(&run.plan, &run.layout));
+    count_odd(run, &mut cells);
+    odd_answers(run, &cells)
+}
+
+/// What is odd about the answers of a run with these cells: a sentence for each model and oddity, with the tasks that have most.
+fn odd_answers(run: &Run, cells: &[CellView]) -> Vec<String> {
+    let of = |(model, oddity): (usize, Oddity)| {
+        let answered = run.usage(|usage| usage.of_model(model)).dialogues;
+        let of_model = cells.iter().skip(model).step_by(run.models.len());
+        let mut found: Vec<(u64, &TaskLabel)> =
+            of_model.map(|cell| (cell.odd(oddity), &cell.task)).filter(|(count, _)| *count > 0).collect();
+        found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let sum = found.iter().map(|(count, _)| count).sum();
+        let tasks = found.iter().map(|(count, task)| format!("{task} {count}"));
+        let tasks = (run.plan.tasks.len() > 1).then(|| format!(" ({})", listed(tasks, TASKS_NAMED_MAX)));
+        let told = oddity.told(sum, answered);
+        (sum > 0).then(|| format!("{}: {told}{}", run.models[model].label, tasks.unwrap_or_default()))
+    };
+    let models = 0..run.models.len();
+    models.flat_map(|model| Oddity::ALL.map(|oddity| (model, oddity))).filter_map(of).collect()
+}
+
+/// What readers need to know about the scores of a run with these cells.
+fn notes(run: &Run, cells: &[CellView]) -> Vec<String> {
     let conditions: Vec<Conditions> = run.remarks(|remarks| {
         let of_model = |(place, spec): (usize, &ModelSpec)| {
             let mut conditions = Conditions::default().with(Condition::Sampling, spec.sampling.to_string());
@@ -236,7 +290,9 @@ fn notes(run: &Run) -> Vec<String> {
         run.models.iter().enumerate().map(of_model).collect()
     });
     let columns = run.models.iter().zip(&conditions).map(|(spec, of)| (spec.label.as_str(), of));
-    comparison::differences(columns).into_iter().collect()
+    let mut notes: Vec<String> = comparison::differences(columns).into_iter().collect();
+    notes.extend(odd_answers(run, cells));
+    notes
 }
 
 pub(crate) fn name_of(manifest: &RunManifest) -> String {

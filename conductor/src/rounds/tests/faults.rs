@@ -49,6 +49,7 @@ const WAYS: [(&str, Ends); 12] = [
     ("crashes", |ground| status(ground)["initContainerStatuses"] = restarted(6, "Error")),
     ("image", |ground| {
         let waiting = json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}});
+        status(ground)["phase"] = json!("Pending");
         status(ground)["initContainerStatuses"] = json!([{"name": "vllm", "state": waiting}]);
     }),
     ("evicted", |ground| {

@@ -16,7 +16,6 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 use super::{ClassChoice, Configuration, Connector, ModelSpec, TaskChoice};
 
@@ -67,22 +66,11 @@ pub(crate) fn is_one(text: &str) -> bool {
 /// Reads the configuration.
 pub(crate) fn parse(text: &str) -> Result<Configuration, String> {
     let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let models = file.models.into_iter().map(model).collect::<Result<_, _>>()?;
     Ok(Configuration {
-        pipeline: None,
-        judges: BTreeMap::new(),
-        settings: BTreeMap::new(),
-        edition: None,
-        wordings: BTreeMap::new(),
-        reuse: None,
-        priority: None,
-        cap: None,
-        name: "LLM-KG-Bench configuration".to_owned(),
-        seed: 0,
-        pack: super::core_pack(),
         iterations: file.iterations,
-        task_iterations: BTreeMap::new(),
         tasks: file.tasks.into_iter().map(task).collect(),
-        models: file.models.into_iter().map(model).collect::<Result<_, _>>()?,
+        ..Configuration::of_models("LLM-KG-Bench configuration".to_owned(), models)
     })
 }
 

@@ -1,8 +1,6 @@
 //! Pools as the chart renders them: a wrong request, a missing part or another estimate shows as a night that takes longer, or as
 //! one in which a pool is stuck.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
-
 use std::time::Duration;
 
 use conductor::PoolTemplate;

@@ -1,7 +1,5 @@
 //! The API of Kubernetes over HTTP, as a service account meets it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
-
 use std::path::Path;
 
 use axum::http::Method;
@@ -45,6 +43,16 @@ fn all_pages_of_the_pools_of_one_release_are_read_with_the_token_of_the_day() {
     server.objects().put("cronjobs", object("mine-a", "mine", Some("a")));
     let state = runtime.block_on(api.state()).unwrap();
     assert_eq!((state.jobs.len(), state.pods.len(), state.cron_jobs.len()), (6, 1, 1));
+    // Events have no labels, and those that count say when they were seen last.
+    for (name, seen) in [("of-a-kubelet", "lastTimestamp"), ("of-a-series", "eventTime")] {
+        let event = json!({
+            "metadata": {"name": name}, "involvedObject": {"uid": "u"}, "reason": "FailedMount", "message": "m",
+            "lastTimestamp": null, "eventTime": null, seen: "2026-01-01T00:00:00.000001Z",
+        });
+        server.objects().put("events", event);
+    }
+    let events = runtime.block_on(api.warnings()).unwrap();
+    assert!(events.len() == 2 && events.iter().all(|event| event.seen_at().is_some()), "{events:?}");
     // Kubernetes replaces the token while the process runs.
     std::fs::write(folder.path().join("token"), "old").unwrap();
     let refused = runtime.block_on(api.state()).unwrap_err();
