@@ -111,6 +111,20 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
+{{/* The same for what all workers wait for, which leaves a node that is lost soon. Takes the root and the component's values. */}}
+{{- define "kgfleet.placement.central" -}}
+{{- $placed := deepCopy .of }}
+{{- $tolerations := $placed.tolerations | default list }}
+{{- range $key := list "node.kubernetes.io/not-ready" "node.kubernetes.io/unreachable" }}
+{{- $own := false }}
+{{- range $tolerations }}{{ if eq (.key | default "") $key }}{{ $own = true }}{{ end }}{{ end }}
+{{- if not $own }}
+{{- $tolerations = append $tolerations (dict "key" $key "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" (int $.root.Values.lostNodeSeconds)) }}
+{{- end }}
+{{- end }}
+{{- include "kgfleet.placement" (set $placed "tolerations" $tolerations) }}
+{{- end -}}
+
 {{/* Options of a client of the coordinators. Takes the root and the name of its token. */}}
 {{- define "kgfleet.client.args" -}}
 - --coordinator

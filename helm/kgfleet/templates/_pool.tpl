@@ -47,9 +47,6 @@ kgfleet/pool: {{ .pool.name | quote }}
     {{- with .pool.requestGPU }}
     - {name: KGFLEET_GPUS, value: {{ mul (int .) (int ($.pool.multiNodeSize | default 1)) | quote }}}
     {{- end }}
-    {{- with .root.Values.monitoring.otlpEndpoint }}
-    - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
-    {{- end }}
   ports:
     - {name: http, containerPort: 7702}
   # What it says at its end is seen in the pod's state.

@@ -15,11 +15,8 @@
 {{- if and (eq $mode "none") (gt (int $c.replicaCount) 1) -}}
 {{- fail (printf "coordinator.replicaCount is %d and redis.mode is `none`: coordinators share their queue in Redis; set coordinator.replicaCount to 1 or give a Redis" (int $c.replicaCount)) -}}
 {{- end -}}
-{{- if and (eq $mode "none") $c.sink -}}
-{{- fail "coordinator.sink needs a Redis: redis.mode is `none`" -}}
-{{- end -}}
-{{- if and (gt (int $c.replicaCount) 1) (not $c.sink) (not $c.storage.existingClaim) $c.storage.accessModes (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
-{{- fail (printf "coordinator.replicaCount is %d, and their common volume is not ReadWriteMany: add that to coordinator.storage.accessModes, use an object store (coordinator.sink), or set coordinator.replicaCount to 1" (int $c.replicaCount)) -}}
+{{- if and (gt (int $c.replicaCount) 1) (not $c.storage.existingClaim) $c.storage.accessModes (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
+{{- fail (printf "coordinator.replicaCount is %d, and their common volume is not ReadWriteMany: add that to coordinator.storage.accessModes, or set coordinator.replicaCount to 1" (int $c.replicaCount)) -}}
 {{- end -}}
 {{- if and (eq $v.tls.mode "existing") (not $v.tls.existingSecret) -}}
 {{- fail "tls.mode is `existing`: name the Secret with tls.crt, tls.key and ca.crt as tls.existingSecret" -}}
@@ -28,7 +25,7 @@
 {{- fail (printf "workerSpec.graceSeconds is %d, and a round takes up to %d s (workerSpec.roundSeconds): a drained worker could finish no round" (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds)) -}}
 {{- end -}}
 {{- $names := dict -}}
-{{- $reserved := list "certificates" "conductor" "coordinator" "data" "drain" "parts" "redis" "run" "secrets" "test" "test-secrets" "weights" -}}
+{{- $reserved := list "conductor" "coordinator" "data" "drain" "parts" "redis" "run" "secrets" "test" "weights" -}}
 {{- $full := include "kgfleet.fullname" . -}}
 {{- range include "kgfleet.pools" . | fromJsonArray -}}
 {{- $where := printf "servingEngineSpec.modelSpec, pool `%s`" .name -}}

@@ -2,8 +2,6 @@
 
     python helm/kgfleet/tests/check.py            all checks
     KGFLEET_BLESS=1 python .../check.py           the same, and writes snapshots and the table anew
-    python .../check.py freeze NAME               keeps the value sets of today, and what cannot change of their objects, as
-                                                  those of a release that later charts must be an upgrade of
     python .../check.py values FILE               only validates what the chart makes of these values
     python .../check.py render FILE [JSON]        prints the objects of these values, with those of the JSON over them,
                                                   as JSON lines
@@ -28,7 +26,6 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent
 ROOT = CHART.parent.parent
-RELEASES = HERE / "releases"
 CRDS = ROOT / "third_party" / "crds"
 BLESS = os.environ.get("KGFLEET_BLESS") == "1"
 # The oldest Kubernetes of Chart.yaml's kubeVersion, and the newest that the validator knows.
@@ -116,12 +113,16 @@ def validate(where, item):
 # --- policy ----------------------------------------------------------------------------------------------------------
 
 
+# What all workers wait for.
+CENTRAL = ("coordinator", "redis", "conductor")
+
 # What components may do in the cluster, but for the names of Secrets; all others may do nothing.
 RIGHTS = {
     "conductor": [
         {"apiGroups": ["batch"], "resources": ["cronjobs"], "verbs": ["get", "list"]},
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "delete"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["get", "list"]},
     ],
     "drain": [
         {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"]},
@@ -156,6 +157,10 @@ def check_pod(where, labels, spec, one_shot, hosts):
     expect(spec.get("enableServiceLinks") is False, f"{where}: gets variables of services")
     expect(not any(spec.get(host) for host in ("hostNetwork", "hostPID", "hostIPC")), f"{where}: is part of the host")
     expect(hosts or not any("hostPath" in volume for volume in spec.get("volumes", [])), f"{where}: mounts the host's files")
+    if component in CENTRAL and not one_shot:
+        leaves = {each.get("key"): each.get("tolerationSeconds") for each in spec.get("tolerations", []) if each.get("effect") == "NoExecute"}
+        left = [leaves.get(f"node.kubernetes.io/{state}", 300) for state in ("not-ready", "unreachable")]
+        expect(max(left) <= 60, f"{where}: stays on a lost node for {left} s")
     grace = spec.get("terminationGracePeriodSeconds")
     # Pools may have one, for clouds that give rights by its name.
     expect("serviceAccountName" not in spec or component == "worker" or acts, f"{where}: acts as a service account")
@@ -257,32 +262,8 @@ def check_drain(where, objects):
     expect(may == deployments and not all_of_them, f"{where}: the Deployments {deployments} end, and {may} may be ended")
 
 
-def check_secrets_test(where, objects):
-    """`helm test` looks for every key of every Secret that a pod of the release reads, and for no other ones."""
-    told, read = {}, set()
-    for _, item in objects:
-        for _, spec in pod_specs(item):
-            if item["metadata"]["name"].endswith("-test-secrets"):
-                words = [word.partition("=") for word in spec["containers"][0]["args"] if "=" in word]
-                told = {name: set(filter(None, keys.split(","))) for name, _, keys in words}
-                mounted = {volume["secret"]["secretName"] for volume in spec["volumes"]}
-                expect(mounted == set(told), f"{where}: the test mounts {mounted}, and looks for {set(told)}")
-                continue
-            for volume in spec.get("volumes", []):
-                secret = volume.get("secret", {})
-                read |= {(secret["secretName"], each["key"]) for each in secret.get("items", [])}
-                read |= {(secret["secretName"], "")} if secret else set()
-            for each in containers(spec):
-                refs = [variable["valueFrom"].get("secretKeyRef") for variable in each.get("env", []) if "valueFrom" in variable]
-                read |= {(ref["name"], ref["key"]) for ref in refs if ref}
-                read |= {(source["secretRef"]["name"], "") for source in each.get("envFrom", [])}
-    missing = {f"{name}/{key}" for name, key in read if name not in told or (key and key not in told[name])}
-    expect(not missing, f"{where}: `helm test` does not look for {sorted(missing)}")
-    expect(set(told) == {name for name, _ in read}, f"{where}: `helm test` looks for what nobody reads: {told.keys() - {name for name, _ in read}}")
-
-
 def check_rules(where, objects):
-    """Two releases in one Prometheus: the rules of each look at its own series, and say where their runbooks are."""
+    """Two releases in one Prometheus: the rules of each look at its own series, and lead where the values say."""
     own = f'namespace="{NAMESPACE}", release="{RELEASE}"'
     for _, item in objects:
         for group in item["spec"]["groups"] if item["kind"] == "PrometheusRule" else []:
@@ -291,7 +272,7 @@ def check_rules(where, objects):
                 restricted = re.findall(r"\bkgfleet[:_][a-z0-9_:]*\{" + re.escape(own), rule["expr"])
                 expect(names and len(names) == len(restricted), f"{where}: a rule looks at other releases: {rule['expr']}")
                 url = rule.get("annotations", {}).get("runbook_url")
-                if "alert" in rule:
+                if url:
                     expect(url.endswith("#" + rule["alert"].lower()), f"{where}: {rule['alert']} has the runbook {url}")
         endpoints = item["spec"].get("endpoints", []) + item["spec"].get("podMetricsEndpoints", []) if "Monitor" in item["kind"] else []
         for endpoint in endpoints:
@@ -311,6 +292,81 @@ def check_selectors(where, objects):
         found = any(wanted.items() <= labels.items() for labels in labelled)
         optional = item["kind"] in ("NetworkPolicy", "PodMonitor")
         expect(found or optional, f"{where}: the selector of {item['kind']} {item['metadata']['name']} finds no pod")
+
+
+# Where the metrics of each container are named; those of the first are of every process of ours.
+EVERYWHERE = "shared/service-kit/src"
+TABLES = {"coordinator": "coordinator/src/metrics/table.rs", "worker": "worker/src/metrics/table.rs", "conductor": "conductor/src/metrics.rs"}
+
+
+def sources_of_metrics():
+    """Which containers have each metric: those of ours by name, those of model servers by their prefix."""
+    sources = {"vllm:": {"vllm"}}
+    for container, table in TABLES.items():
+        for name in re.findall(r'"(kgfleet_[a-z0-9_]+)"', (ROOT / table).read_text()):
+            sources.setdefault(name, set()).add(container)
+    for file in (ROOT / EVERYWHERE).rglob("*.rs"):
+        for name in re.findall(r'const [A-Z_]+: &str = "(kgfleet_[a-z0-9_]+)"', file.read_text()):
+            sources[name] = set(TABLES)
+    return sources
+
+
+def expressions(item):
+    """Everything in rules or a dashboard that Prometheus is asked."""
+    if isinstance(item, dict):
+        for key, value in item.items():
+            if key in ("expr", "query", "definition") and isinstance(value, str):
+                yield value
+            yield from expressions(value)
+    elif isinstance(item, list):
+        for value in item:
+            yield from expressions(value)
+
+
+def metrics_asked_for():
+    """The metrics that rules and dashboards name, each with a file that does; a record of the rules is none."""
+    asked = {}
+    for file in [*ROOT.glob("deploy/prometheus/*.yml"), *ROOT.glob("deploy/grafana/*.json")]:
+        if file.name != "alerts_test.yml":
+            for expression in expressions(yaml.safe_load(file.read_text())):
+                for name in re.findall(r"\b(?:kgfleet_|vllm:)[a-z0-9_:]+", expression):
+                    asked.setdefault(name, file.name)
+    return asked
+
+
+def scraped_containers(objects):
+    """The containers whose port some monitor names."""
+    services = [item for _, item in objects if item["kind"] == "Service"]
+    pods = [(labels, spec) for _, item in objects for labels, spec in pod_specs(item)]
+    found = set()
+    for _, item in objects:
+        if item["kind"] not in ("ServiceMonitor", "PodMonitor"):
+            continue
+        wanted = item["spec"]["selector"]["matchLabels"]
+        if item["kind"] == "PodMonitor":
+            ends = [(wanted, each["port"]) for each in item["spec"]["podMetricsEndpoints"]]
+        else:
+            chosen = [each["spec"] for each in services if wanted.items() <= each["metadata"]["labels"].items()]
+            named = {each["port"] for each in item["spec"]["endpoints"]}
+            ends = [(each["selector"], port["targetPort"]) for each in chosen for port in each["ports"] if port["name"] in named]
+        for selector, port in ends:
+            for labels, spec in pods:
+                if selector.items() <= labels.items():
+                    found |= {each["name"] for each in containers(spec) if port in [own["name"] for own in each.get("ports", [])]}
+    return found
+
+
+def check_scraped():
+    """Whatever metric a rule or a dashboard names, a monitor of the chart scrapes the component that has it."""
+    over = {"redis": {"mode": "own"}, "monitoring": {"serviceMonitor": {"enabled": True}}}
+    scraped = scraped_containers(render({**over, "servingEngineSpec": {"modelSpec": [POOL]}}))
+    sources, asked = sources_of_metrics(), metrics_asked_for()
+    expect(len(asked) > 50, f"rules and dashboards name only {len(asked)} metrics")
+    for name, file in sorted(asked.items()):
+        name = "vllm:" if name.startswith("vllm:") else name
+        known = sources.get(name) or sources.get(re.sub("_(bucket|sum|count)$", "", name), set())
+        expect(known, f"{file}: no component has the metric {name}")
+        expect(known <= scraped, f"{file}: no monitor of the chart scrapes the {', '.join(sorted(known - scraped))}, which has {name}")
 
 
 # --- snapshots and upgrades ------------------------------------------------------------------------------------------
@@ -377,61 +433,9 @@ def check_kept(name, before, changed):
         expect(before[key] == changed[key], f"{name}: an upgrade would change what cannot change of {key}")
     # The queue holds nothing that coordinators cannot fill in again.
     replaced = ("StatefulSet", f"{RELEASE}-redis")
-    # Pools of releases were Deployments; their pods drain, and servers come back as Jobs.
-    pools = {("Deployment", key[1]) for key in changed if key[0] == "CronJob"}
-    gone = before.keys() - changed.keys() - pools - {replaced}
+    gone = before.keys() - changed.keys() - {replaced}
     lost = [key for key in gone if key[0] not in ("Job", "ConfigMap")]
     expect(not lost, f"{name}: an upgrade would remove {lost}")
-
-
-# --- releases --------------------------------------------------------------------------------------------------------
-
-
-def freeze(name):
-    """Keeps a release: its value sets, and beside each what Kubernetes lets no upgrade change. Never one that is kept."""
-    folder = RELEASES / name
-    folder.mkdir(parents=True)
-    for file in value_sets():
-        text = file.read_text()
-        (folder / file.name).write_text(text)
-        kept = [{"object": list(key), "is": what} for key, what in sorted(immutable(render(yaml.safe_load(text))).items())]
-        (folder / f"{file.stem}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-
-
-# Keys of a release that the chart of today refuses, and names. Its README says what to write instead. A set that has some of them is an
-# upgrade without them.
-REFUSED = {"0.1.0-5689a37": ["autoscaling", "label"]}
-
-
-def without(keys, values):
-    """Values without these keys, at any depth."""
-    if isinstance(values, dict):
-        return {key: without(keys, value) for key, value in values.items() if key not in keys}
-    if isinstance(values, list):
-        return [without(keys, each) for each in values]
-    return values
-
-
-def check_releases():
-    """The chart of today takes the values of earlier ones, or refuses them; what it takes is an upgrade of what was installed."""
-    files = sorted(RELEASES.glob("*/*.yaml"))
-    expect(files, f"{RELEASES}: no release")
-    for file in files:
-        name = f"release {file.parent.name}, {file.stem}"
-        values = yaml.safe_load(file.read_text())
-        gone = REFUSED.get(file.parent.name, [])
-        kept_values = without(gone, values)
-        if kept_values != values:
-            said = refusal(values)
-            expect(said and any(f"'{key}'" in said for key in gone), f"{name}: what is gone is taken, or the refusal does not name it: {said}")
-        try:
-            objects = render(kept_values)
-        except helm_python.HelmError as error:
-            failures.append(f"{name}: its values are refused: {error}")
-            continue
-        kept = json.loads(file.with_suffix(".json").read_text())
-        check_kept(name, {tuple(each["object"]): each["is"] for each in kept}, immutable(objects))
-    return len(files)
 
 
 # --- bad values ------------------------------------------------------------------------------------------------------
@@ -457,7 +461,6 @@ BAD = [
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "modelUrl": "x"}]}}, ["modelUrl"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "requestGPU": 4, "vllmConfig": {"tensorParallelSize": 1}}]}}, ["tensorParallelSize", "is 1", "is 4"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "coordinator"}]}}, ["pool `coordinator`", "another part"]),
-    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "certificates"}]}}, ["pool `certificates`", "another part"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "drain"}]}}, ["pool `drain`", "another part"]),
     ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "standing": True, "multiNodeSize": 2}]}}, ["2 nodes", "set standing to false"]),
     (
@@ -613,9 +616,6 @@ def check_compose():
 
 def main():
     mode, *files = sys.argv[1:] or [""]
-    if mode == "freeze":
-        freeze(files[0])
-        return 0
     if mode in ("render", "values"):
         values = yaml.safe_load(pathlib.Path(files[0]).read_text())
         merge(values, json.loads(files[1]) if len(files) > 1 else {})
@@ -628,7 +628,6 @@ def main():
         check_policy(files[0], objects, values.get("weights", {}).get("hostPath"))
         check_pools(files[0], values, objects)
         check_drain(files[0], objects)
-        check_secrets_test(files[0], objects)
         return report(f"{len(objects)} objects")
     check_lint()
     check_schema_covers_values()
@@ -638,6 +637,7 @@ def main():
     check_scripts()
     check_links()
     check_compose()
+    check_scraped()
     total = 0
     for file in value_sets():
         values = yaml.safe_load(file.read_text())
@@ -651,13 +651,11 @@ def main():
         check_policy(file.stem, objects, values.get("weights", {}).get("hostPath"))
         check_pools(file.stem, values, objects)
         check_drain(file.stem, objects)
-        check_secrets_test(file.stem, objects)
         check_selectors(file.stem, objects)
         check_rules(file.stem, objects)
         check_upgrade(file.stem, values)
         snapshot(file.stem, objects)
-    releases = check_releases()
-    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals, {releases} sets of releases")
+    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals")
 
 
 def report(what):
