@@ -5,8 +5,8 @@
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
 //! `-- --beside` (a cluster of two workers beside `kgfleet run`, at the same model), `-- --light` (1 000 workers without
-//! models), `-- --million` (a million dialogues through such workers). Only when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs;
-//! `--of metrics`, `--of traces`, `--of sampled` or `--of access` measures only that (repeatable), `--iterations N` sets the
+//! models), `-- --million` (a million dialogues through such workers). Only when named: `-- --costs PAIRS`, what metrics, and TLS with tokens cost, over so many interleaved
+//! pairs; `--of metrics` or `--of access` measures only that (repeatable), `--iterations N` sets the
 //! length of a run: 1 066 dialogues for each, 10 by default.
 
 mod measure;
@@ -82,11 +82,11 @@ struct Fleet {
 
 impl Fleet {
     fn start() -> Self {
-        Self::start_with(&[], false)
+        Self::start_behind(false)
     }
 
-    /// With further arguments of the coordinator, and behind TLS and tokens where it is guarded.
-    fn start_with(more: &[&str], guarded: bool) -> Self {
+    /// Behind TLS and tokens where it is guarded.
+    fn start_behind(guarded: bool) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]).expect("redis-server");
         let folder = tempfile::tempdir().expect("a folder");
         let port = harness::free_port();
@@ -109,7 +109,7 @@ impl Fleet {
             of_people = identity(folder.path(), tokens, &["--name", "operator", "--role", "operator"]);
         }
         let guards: &[&str] = if guarded { &guards } else { &[] };
-        let coordinator = Process::start(&[&arguments, guards, more].concat());
+        let coordinator = Process::start(&[&arguments[..], guards].concat());
         while std::net::TcpStream::connect(&listen).is_err() {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -252,39 +252,22 @@ enum Addition {
     Nothing,
     /// Somebody who reads all metrics every second.
     Scraper,
-    /// Somebody who takes all traces.
-    Collector,
-    /// Somebody who takes the traces of one dialogue in ten.
-    Sample,
     /// TLS, and a token of everybody.
     Guard,
 }
 
 /// What may be added: the word of `--of`, what it is, and the bound of its cost.
-const ADDITIONS: [(Addition, &str, &str, &str); 4] = [
+const ADDITIONS: [(Addition, &str, &str, &str); 2] = [
     (Addition::Scraper, "metrics", "metrics read every second", "below 2 %"),
-    (Addition::Collector, "traces", "traces of every dialogue", ""),
-    (Addition::Sample, "sampled", "traces of one dialogue in ten", ""),
     (Addition::Guard, "access", "TLS and tokens", "below 3 %"),
 ];
 
-/// Where traces are sent.
-struct Collectors {
-    of_all: String,
-    of_some: String,
-}
-
-/// What metrics, traces and access control cost: processor time of coordinator and workers, with and without, in turns.
+/// What metrics and access control cost: processor time of coordinator and workers, with and without, in turns.
 fn costs(pairs: u32, iterations: u32, of: &[&str]) {
     let additions: Vec<_> =
         ADDITIONS.into_iter().filter(|(_, word, ..)| of.is_empty() || of.contains(word)).collect();
     let dialogues = u64::from(iterations) * ((PROPRIETARY + OPEN) * TASKS) as u64;
     println!("\n{dialogues} dialogues a run, {pairs} pairs each");
-    let bytes = Arc::new(AtomicU64::new(0));
-    let collectors = Collectors {
-        of_all: watchers::collector(Arc::clone(&bytes)),
-        of_some: watchers::collector(Arc::default()),
-    };
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); additions.len()];
     for pair in 1..=pairs {
         let mut runs: Vec<Addition> = vec![Addition::Nothing];
@@ -295,7 +278,7 @@ fn costs(pairs: u32, iterations: u32, of: &[&str]) {
         }
         let times: Vec<(Addition, f64)> = runs
             .into_iter()
-            .map(|addition| (addition, run_with(addition, iterations, &collectors).as_secs_f64()))
+            .map(|addition| (addition, run_with(addition, iterations).as_secs_f64()))
             .collect();
         let time =
             |of: Addition| times.iter().find(|(run, _)| *run == of).map_or(f64::NAN, |(_, time)| *time);
@@ -312,21 +295,11 @@ fn costs(pairs: u32, iterations: u32, of: &[&str]) {
         let [mean, low, high] = watchers::ratio(ratios).map(|ratio| (ratio - 1.0) * 100.0);
         line(&format!("{what}, processor time"), &format!("{mean:+.1} % ({low:+.1} to {high:+.1})"), bound);
     }
-    let traced = additions.iter().any(|(addition, ..)| *addition == Addition::Collector);
-    if traced {
-        let of_all = bytes.load(Ordering::Relaxed) / (u64::from(pairs) * dialogues);
-        line("bytes of traces per dialogue", &of_all.to_string(), "");
-    }
 }
 
 /// One run; processor time of coordinator, workers and evaluation.
-fn run_with(addition: Addition, iterations: u32, collectors: &Collectors) -> Duration {
-    let more: &[&str] = match addition {
-        Addition::Collector => &["--otlp", &collectors.of_all],
-        Addition::Sample => &["--otlp", &collectors.of_some, "--trace-sample", "0.1"],
-        Addition::Nothing | Addition::Scraper | Addition::Guard => &[],
-    };
-    let fleet = Fleet::start_with(more, addition == Addition::Guard);
+fn run_with(addition: Addition, iterations: u32) -> Duration {
+    let fleet = Fleet::start_behind(addition == Addition::Guard);
     let models: Vec<(String, u32)> =
         (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), iterations)).collect();
     let configuration = configuration(fleet.folder.path(), &models);
@@ -334,7 +307,7 @@ fn run_with(addition: Addition, iterations: u32, collectors: &Collectors) -> Dur
     let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| harness::free_port()).collect();
     let worker = |(number, port): (usize, &u16)| {
         let http = format!("127.0.0.1:{port}");
-        fleet.worker_with(number, &simulator.base_url, &[&["--http", &http], more].concat())
+        fleet.worker_with(number, &simulator.base_url, &["--http", &http])
     };
     let workers: Vec<Process> = ports.iter().enumerate().map(worker).collect();
     let all_ports = ports.iter().copied().chain([fleet.http_port]).collect();

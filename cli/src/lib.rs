@@ -63,6 +63,10 @@ pub fn main() -> ExitCode {
         eprintln!("kgfleet: {}", output::explain(&error));
         return code_of(&error);
     }
+    if let Err(error) = environment::keep_files_private() {
+        eprintln!("kgfleet: {}", output::explain(&error));
+        return code_of(&error);
+    }
     if quiet {
         output::be_quiet();
     }

@@ -113,7 +113,6 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
             infos: serde_json::Map::new(),
         },
         failed_calls: Vec::new(),
-        hedged: Vec::new(),
         provenance: Provenance {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             task: TaskProvenance {
@@ -130,6 +129,8 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
                 reported: None,
                 system_fingerprint: None,
                 endpoint: None,
+                adapted: Vec::new(),
+                max_tokens: None,
             },
             sampling: Sampling::default(),
             seed: 0,

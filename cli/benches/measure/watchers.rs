@@ -1,9 +1,9 @@
-//! A scraper and a collector of traces, to measure what they cost a cluster.
+//! A scraper, to measure what it costs a cluster.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -39,38 +39,6 @@ impl Drop for Scraper {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// Takes posts on a free port as long as the process lives, and counts their bytes; its address.
-pub fn collector(bytes: Arc<AtomicU64>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let bytes = Arc::clone(&bytes);
-            std::thread::spawn(move || take(stream, &bytes));
-        }
-    });
-    url
-}
-
-fn take(stream: TcpStream, bytes: &AtomicU64) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-            match line.trim().to_ascii_lowercase().strip_prefix("content-length:") {
-                Some(value) => length = value.trim().parse().ok()?,
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
-        }
-        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).ok()?;
-        bytes.fetch_add(length, Ordering::Relaxed);
-        reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").ok()?;
     }
 }
 

@@ -1,4 +1,5 @@
 //! Finds the configuration that a command line means. It contacts nothing.
 
 pub mod addresses;
+pub mod at_endpoint;
 pub mod choose;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use benchmarks::{Stage, kinds};
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::Ask;
-use models::{Batches, ChatModel, Replay};
+use models::{ChatModel, Replay};
 use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
 use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};
@@ -119,11 +119,6 @@ impl LocalConnect {
     /// `password` decrypts encrypted recordings.
     pub fn new(password: Option<String>, agreed: Targets) -> Self {
         Self { network: Connectors::default(), password, agreed }
-    }
-
-    /// The same, with these batches.
-    pub fn asking_in(self, batches: Batches) -> Self {
-        Self { network: self.network.asking_in(batches), ..self }
     }
 }
 

@@ -7,7 +7,6 @@
 //! events elsewhere.
 
 pub mod answer_key;
-pub mod batches;
 pub mod connect;
 pub mod ending;
 pub mod judge_key;

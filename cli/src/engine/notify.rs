@@ -1,4 +1,4 @@
-//! Reports events of a run elsewhere: `--notify URL|COMMAND`.
+//! Reports events of a run elsewhere: `--on-end COMMAND`, `--webhook URL`.
 //!
 //! The process that follows the run sends the notices, with its user's rights. A coordinator never does, because then
 //! anybody who submits a run could make it call addresses and programs. [`Watchman`] decides about events, [`Notifier`]
@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,50 +32,39 @@ const ATTEMPTS_MAX: u32 = 4;
 /// Timeout of one attempt.
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
-/// A receiver of notices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoticeTarget {
-    /// Gets the notice as a JSON POST.
-    Url(String),
-    /// A command of the shell; gets the notice on standard input and the event as [`EVENT_VARIABLE`].
-    Command(String),
-}
-
 /// Whom to tell, and how soon.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Notify {
-    /// Tell when the run is over, when no record has come for a while, and when models cannot be asked: a URL gets a
-    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
-    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told. The process that
-    /// follows the run does the telling, so it has to stay; `kgfleet submit` follows with --watch only.
-    #[arg(long = "notify", value_name = "URL|COMMAND")]
-    pub targets: Vec<NoticeTarget>,
+    /// Run this command of the shell when the run is over, with a JSON of how it ended on its standard input. The process
+    /// that follows the run does this, so it has to stay; `kgfleet submit` follows with --watch only.
+    #[arg(long, value_name = "COMMAND")]
+    pub on_end: Option<String>,
+    /// POST a JSON to this URL when the run is over (`finished`), when no record has come for a while (`stalled`), and when
+    /// models cannot be asked (`blocked`). Of a judged benchmark only its end is told. The process that follows the run does
+    /// the telling, so it has to stay; `kgfleet submit` follows with --watch only.
+    #[arg(long, value_name = "URL")]
+    pub webhook: Option<String>,
     #[command(flatten)]
     pub patience: Thresholds,
+}
+
+impl Notify {
+    /// Whether nobody is to be told.
+    pub fn is_empty(&self) -> bool {
+        self.on_end.is_none() && self.webhook.is_none()
+    }
 }
 
 /// How long something has to last before it is told.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Thresholds {
-    /// With --notify: seconds without a record after which a run that has dialogues left counts as stalled.
+    /// With --webhook: seconds without a record after which a run that has dialogues left counts as stalled.
     #[arg(long = "stalled-after", value_name = "SECONDS", default_value = "900", value_parser = seconds)]
     stalled: Duration,
-    /// With --notify: seconds for which a model may be blocked before it is told. Workers may be starting. A model whose
+    /// With --webhook: seconds for which a model may be blocked before it is told. Workers may be starting. A model whose
     /// server is loading is not told.
     #[arg(long = "blocked-after", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     blocked: Duration,
-}
-
-/// The environment variable with the event, for commands.
-pub const EVENT_VARIABLE: &str = "KGFLEET_EVENT";
-
-impl FromStr for NoticeTarget {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_url = text.starts_with("http://") || text.starts_with("https://");
-        Ok(if is_url { Self::Url(text.to_owned()) } else { Self::Command(text.to_owned()) })
-    }
 }
 
 domain::named! {
@@ -192,7 +180,7 @@ pub struct Telling {
 impl Telling {
     /// Begins to look; `None` where nobody is to be told.
     pub fn start(access: &Arc<Access>, name: &RunId, notify: &Notify) -> anyhow::Result<Option<Self>> {
-        if notify.targets.is_empty() {
+        if notify.is_empty() {
             return Ok(None);
         }
         let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
@@ -220,9 +208,10 @@ impl Telling {
     }
 }
 
-/// Sends notices about a run to the targets.
+/// Sends notices about a run.
 pub struct Notifier {
-    sender: NoticeSender,
+    on_end: Option<String>,
+    webhook: Option<Webhook>,
     watchman: Watchman,
 }
 
@@ -230,10 +219,10 @@ impl Notifier {
     /// Begins to watch.
     pub fn new(notify: Notify) -> Self {
         let watchman = Watchman::new(notify.patience, Instant::now());
-        Self { sender: NoticeSender::new(notify.targets), watchman }
+        Self { on_end: notify.on_end, webhook: notify.webhook.map(Webhook::new), watchman }
     }
 
-    /// Takes a view of the run and sends what is due. Its time is bounded, whatever the targets do.
+    /// Takes a view of the run and sends what is due. Its time is bounded, whatever the receivers do.
     pub async fn look(&mut self, view: &BenchmarkView) {
         let events = self.watchman.look(view, Instant::now());
         self.tell(view, events).await;
@@ -260,98 +249,93 @@ impl Notifier {
                 failed: view.failed,
                 blocked: blocked.collect(),
             };
-            self.sender.send(event.as_str(), &notice).await;
+            if let Some(webhook) = &self.webhook {
+                webhook.send(event.as_str(), &notice).await;
+            }
+            if let (Some(command), NoticeEvent::Finished) = (&self.on_end, event)
+                && let Err(error) = call(command, &notice).await
+            {
+                say(&format!("{error:#}"));
+            }
         }
     }
 }
 
-/// Sends notices to targets, whatever they are about.
-pub struct NoticeSender {
-    targets: Vec<NoticeTarget>,
+/// Sends notices to an address, whatever they are about.
+pub struct Webhook {
+    url: String,
     http: HttpClient,
 }
 
-impl NoticeSender {
-    pub fn new(targets: Vec<NoticeTarget>) -> Self {
+impl Webhook {
+    pub fn new(url: String) -> Self {
         let http =
             HttpClient::with(ClientOptions { request_max: Some(ATTEMPT_MAX), ..ClientOptions::default() });
-        Self { targets, http }
+        Self { url, http }
     }
 
-    /// Sends a notice to every target. Its time is bounded, whatever the targets do.
+    /// Sends a notice. Its time is bounded, whatever the receiver does.
     pub async fn send(&self, event: &str, notice: &impl Serialize) {
-        let Ok(json) = serde_json::to_vec(notice) else {
-            return say(&format!("cannot notify of `{event}`: the notice cannot be written"));
-        };
-        for target in &self.targets {
-            self.tell_one(target, event, &json).await;
-        }
-    }
-
-    async fn tell_one(&self, target: &NoticeTarget, event: &str, json: &[u8]) {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
         for attempt in 1..=ATTEMPTS_MAX {
-            let told = match target {
-                NoticeTarget::Url(url) => self.post(url, json).await,
-                NoticeTarget::Command(command) => call(command, event, json).await,
-            };
-            let Err(error) = told else { return };
-            // A command may have done its work in part, so it is not repeated.
-            if attempt == ATTEMPTS_MAX || matches!(target, NoticeTarget::Command(_)) {
+            let Err(error) = self.post(notice).await else { return };
+            if attempt == ATTEMPTS_MAX {
                 return say(&format!("cannot notify of `{event}`: {error:#}"));
             }
             tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 
-    async fn post(&self, url: &str, json: &[u8]) -> anyhow::Result<()> {
+    async fn post(&self, notice: &impl Serialize) -> anyhow::Result<()> {
         // The address may hold a secret, which errors of the client would show.
-        let url = Url::parse(url).context("the address of --notify")?;
+        let url = Url::parse(&self.url).context("the address of --webhook")?;
         let client = self.http.for_url(&url).map_err(|error| match error {
             SetupError::Endpoint { reason, .. } => {
-                anyhow!("the address of --notify cannot be used: {reason}")
+                anyhow!("the address of --webhook cannot be used: {reason}")
             }
             other => other.into(),
         })?;
-        let call = client.post(url).header(CONTENT_TYPE, "application/json").body(json.to_vec());
+        let call =
+            client.post(url).header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(notice)?);
         let answer = call.send().await.map_err(reqwest::Error::without_url)?;
         let status = answer.status();
         if let Some(place) = redirect_place(&answer) {
             // The rest of where it leads may hold the same secret.
             let host = place.origin().ascii_serialization();
             bail!(
-                "the address of --notify answered {status}, a redirect to {host}, which is not followed: give the address there"
+                "the address of --webhook answered {status}, a redirect to {host}, which is not followed: give the address there"
             );
         }
         if !status.is_success() {
-            bail!("the address of --notify answered {status}");
+            bail!("the address of --webhook answered {status}");
         }
         Ok(())
     }
 }
 
-async fn call(command: &str, event: &str, json: &[u8]) -> anyhow::Result<()> {
+/// Runs a command with a notice on its standard input. It may have done its work in part, so it is not repeated.
+async fn call(command: &str, notice: &impl Serialize) -> anyhow::Result<()> {
+    let json = serde_json::to_vec(notice)?;
     let mut child = Command::new("sh")
         .args(["-c", command])
-        .env(EVENT_VARIABLE, event)
         .stdin(Stdio::piped())
         // Standard output is for this program's data.
         .stdout(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .context("cannot start the command of --notify")?;
+        .context("cannot start the command of --on-end")?;
     let ended = async {
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read is content with the variable.
-            let _ = stdin.write_all(json).await;
+            // A command need not read.
+            let _ = stdin.write_all(&json).await;
         }
         child.wait().await
     };
     let status = tokio::time::timeout(ATTEMPT_MAX, ended)
         .await
-        .with_context(|| format!("the command of --notify took longer than {} s", ATTEMPT_MAX.as_secs()))??;
+        .with_context(|| format!("the command of --on-end took longer than {} s", ATTEMPT_MAX.as_secs()))??;
     if !status.success() {
-        bail!("the command of --notify ended with {status}");
+        bail!("the command of --on-end ended with {status}");
     }
     Ok(())
 }
@@ -423,12 +407,6 @@ mod tests {
             "it ends with that"
         );
     }
-
-    #[test]
-    fn what_is_no_address_is_a_command() {
-        let url = |text: &str| matches!(text.parse(), Ok(NoticeTarget::Url(_)));
-        assert!(url("https://example.org/hook") && url("http://127.0.0.1:1/") && !url("mail -s done me"));
-    }
     #[tokio::test]
     async fn an_address_that_redirects_is_told_without_what_may_be_secret() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -442,11 +420,11 @@ mod tests {
             // Closing before all is read would break the connection.
             let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
         });
-        let sender = NoticeSender::new(Vec::new());
-        let error = sender.post(&url, b"{}").await.unwrap_err().to_string();
+        let error = Webhook::new(url).post(&serde_json::json!({})).await.unwrap_err().to_string();
         assert!(error.contains("307") && error.contains("https://hook.invalid,"), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
-        let error = sender.post("http://169.254.169.254/hunter2", b"{}").await.unwrap_err().to_string();
+        let nowhere = Webhook::new("http://169.254.169.254/hunter2".to_owned());
+        let error = nowhere.post(&serde_json::json!({})).await.unwrap_err().to_string();
         assert!(error.contains("never contacted") && !error.contains("hunter2"), "{error}");
     }
 }

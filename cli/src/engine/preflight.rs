@@ -13,7 +13,7 @@ use results::sink::{self, SinkReport};
 use serde::Serialize;
 use tasks::Task;
 use tasks::families::declared::spec::JudgeSpec;
-use worker::{Connect, ConnectError, Listed, TaskList};
+use worker::{Connect, Listed, TaskList};
 
 use crate::kit::exit_code::Exit;
 use crate::place::disk::{DiskForecast, WrittenLogs};
@@ -85,11 +85,10 @@ pub async fn models<'a>(
 }
 
 /// Checks a model and its server, and whether the longest prompt fits if that is known. Returns findings, or an error if no
-/// dialogue with the model can succeed.
+/// dialogue with the model can succeed. What the server's list of models says is advice.
 ///
 /// # Errors
-/// A setting that cannot be used, a server that does not serve the model (exit code 2), or one that cannot be reached
-/// (3).
+/// A setting that cannot be used (exit code 2), or a server that cannot be reached (3).
 pub async fn model(
     spec: &ModelSpec,
     ask: Ask,
@@ -100,28 +99,20 @@ pub async fn model(
         return Ok((Level::Ok, "simulated on this machine".to_owned()));
     }
     let connected = connect.connect(ask, spec, None).map_err(Exit::usage)?;
-    let listed = connected.check(spec).await.map_err(|error| match error {
-        ConnectError::Unreachable { .. } => anyhow::Error::from(error),
-        _ => Exit::usage(error),
-    })?;
+    let listed = connected.listed(spec).await?;
     let endpoint = connected.model.identity().endpoint.clone().unwrap_or_default();
     let context = longest.zip(connected.listing.and_then(|server| server.context_tokens()));
+    if let Some(remark) = listed.remark(spec.requested()) {
+        let message = format!("{endpoint}: {remark}; the first question will show whether it answers");
+        return Ok((Level::Warning, message));
+    }
     Ok(match (listed, context) {
-        (Listed::Nothing, _) => {
-            (Level::Ok, "its key is there; the first call will show whether it is valid".to_owned())
-        }
-        (Listed::Refused, _) => {
-            let requested = spec.requested();
-            let message = format!(
-                "{endpoint} does not list its models; the first call will show whether it serves `{requested}`"
-            );
-            (Level::Warning, message)
-        }
-        (Listed::Served, None) => (Level::Ok, format!("{endpoint} serves it")),
+        (Listed::Served, None) => (Level::Ok, format!("{endpoint} lists it")),
         (Listed::Served, Some((longest, context))) => {
             let (level, message) = context_fits(spec, context, longest.bytes());
-            (level, format!("{endpoint} serves it; {message}"))
+            (level, format!("{endpoint} lists it; {message}"))
         }
+        _ => (Level::Ok, "its key is there; the first question will show whether it is valid".to_owned()),
     })
 }
 
@@ -162,7 +153,12 @@ pub fn unjudged(configuration: &Configuration, tasks: &TaskList) -> Option<Strin
 /// Whether the longest prompt and an answer fit into the context of a model.
 fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, String) {
     let tokens = u32::try_from(longest / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
-    let answer = model.sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT);
+    let left = context.saturating_sub(tokens);
+    let (answer, least) = match model.sampling.max_tokens {
+        Some(wanted) => (wanted, wanted),
+        // It gives way to the prompt.
+        None => (model.sampling.tokens(Some(context)).min(left), Sampling::TOKENS_DEFAULT.min(context / 2)),
+    };
     let say = |verdict: &str| {
         format!(
             "context of {context} tokens, longest prompt about {tokens}, answers up to {answer}: {verdict}"
@@ -170,7 +166,7 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
     };
     if tokens >= context {
         (Level::Problem, say("the longest prompts do not fit and would fail with `context-exceeded`"))
-    } else if tokens.saturating_add(answer) > context {
+    } else if left < least {
         (Level::Warning, say("answers to the longest prompts will be cut short"))
     } else {
         (Level::Ok, say("fits"))

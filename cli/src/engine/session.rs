@@ -9,7 +9,6 @@ use coordinator::access::Access;
 use coordinator::configuration::{Configuration, Connector};
 use coordinator::plan::Plan;
 use coordinator::{Coordinator, CoordinatorOptions, Proposal};
-use costs::Prices;
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
 use models::install_crypto;
@@ -17,10 +16,9 @@ use packs::Pack;
 use results::RunManifest;
 use vllm_sim::SimHandle;
 use worker::evaluate::sandbox::host::SandboxHost;
-use worker::{Connect, TaskList, WorkerConfig};
+use worker::{Connect, TaskList};
 
 use crate::engine::answer_key::PackKey;
-use crate::engine::batches::{self, LeftBatches};
 use crate::engine::connect::{self, LocalConnect};
 use crate::engine::ending::LocalEnding;
 use crate::engine::judge_key::WithJudges;
@@ -76,31 +74,21 @@ pub struct Session {
 
 impl Session {
     /// Asks the coordinator of this process for a benchmark; a new one is not written yet. One that is named by its name must
-    /// be the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word. A cap of money is
-    /// counted by these prices.
+    /// be the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
     ///
     /// # Errors
-    /// There is none of this name, it is foreign, or its configuration differs in what may not change; its cap cannot be counted.
-    pub async fn open(
-        wanted: WantedBenchmark,
-        data_dir: PathBuf,
-        trusts: bool,
-        prices: Arc<Prices>,
-    ) -> anyhow::Result<Self> {
+    /// There is none of this name, it is foreign, or its configuration differs in what may not change.
+    pub async fn open(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
         let found = match &wanted {
             WantedBenchmark::Named(name) => local::find(name, &data_dir).await?,
             WantedBenchmark::Configured(configuration) | WantedBenchmark::Changed { configuration, .. } => {
                 Some(configuration.clone()).filter(|configuration| configuration.pipeline.is_some())
             }
         };
-        let options = CoordinatorOptions { prices: Arc::clone(&prices), ..CoordinatorOptions::local() };
-        let session = match found {
+        let options = CoordinatorOptions::local();
+        match found {
             Some(configuration) => Self::open_judged(wanted, configuration, data_dir, trusts, options).await,
             None => Self::open_run(wanted, data_dir, trusts, options).await,
-        }?;
-        match session.configuration.unpriced(&prices) {
-            Some(why) => Err(usage!("{why}")),
-            None => Ok(session),
         }
     }
 
@@ -198,10 +186,9 @@ impl Session {
         install_crypto();
         let begun = self.start(options).await?;
         let name = begun.run.clone();
-        let mut progress = ProgressLine::new(&begun);
+        let mut progress = ProgressLine::new(&begun, &self.data_dir);
         let telling = Telling::start(&self.access, &name, &options.notify)?;
-        let batches = batches::of_folder(&self.data_dir);
-        let connect: Arc<dyn Connect> = Arc::new(self.local(options).asking_in(batches.clone()));
+        let connect: Arc<dyn Connect> = Arc::new(self.local(options));
         let judges = Judges::of(&self.configuration, &connect);
         let mut blocked = Vec::new();
         if begun.phase != RunPhase::Finished {
@@ -210,7 +197,6 @@ impl Session {
             }
             let simulator = self.simulator(&begun).await?;
             let worker = local_worker(&self.data_dir, simulator.as_ref(), connect, options)?;
-            let worker = WorkerConfig { batches, ..worker };
             let waited = wait(&self.coordinator, &name, worker, &mut progress, &judges, waits).await;
             if let Some(simulator) = simulator {
                 simulator.shutdown().await;
@@ -218,16 +204,12 @@ impl Session {
             blocked = waited?;
         }
         let view = self.access.view(&name).await?;
-        if view.phase.is_over() {
-            // Nobody looks for answers at providers any more.
-            LeftBatches::of(&name, &self.data_dir).await.abandon().await;
-        }
         let is_capped = !blocked.is_empty() && self.access.capped(&view).is_some();
         if let Some(telling) = telling {
             telling.finish(&view).await;
         }
         self.coordinator.close_logs().await;
-        let (elapsed, added) = progress.finish(&view);
+        let (elapsed, added) = progress.finish(&view).await;
         let Self { configuration, plan, tasks, .. } = self;
         let seconds = elapsed.as_secs_f64();
         Ok(LocalEnding { view, blocked, is_capped, seconds, added, configuration, plan, tasks })

@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use benchmarks::Kind;
 use benchmarks::kinds;
@@ -18,10 +17,10 @@ use crate::engine::session::{Session, WantedBenchmark};
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{self, FolderReader};
-use crate::files::prices::PriceTable;
 use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
+use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::place::disclosure::{Disclosure, TextForm};
 use crate::place::remote::{MaybeRemote, Remote};
@@ -56,8 +55,6 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    prices: PriceTable,
     #[command(flatten)]
     notify: Notify,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
@@ -108,12 +105,11 @@ pub fn hold(
     waits: bool,
 ) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
-    let prices = Arc::new(common.prices.read()?);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
         let data_dir = common.data_dir.clone();
-        let session = Session::open(wanted, data_dir, options.trusts_endpoints, prices).await?;
+        let session = Session::open(wanted, data_dir, options.trusts_endpoints).await?;
         // Fail now rather than after hours of work.
         if let Some(manifest) = session.manifest() {
             for format in common.exports.iter().flatten() {
@@ -133,10 +129,9 @@ pub fn hold(
 
 /// Prints what [`hold`] would do. Nothing is written, and nobody is asked.
 pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitCode> {
-    let prices = Arc::new(common.prices.read()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outline = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints, prices).await?;
+        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints).await?;
         anyhow::Ok(session.outline())
     })?;
     writeln!(io::stdout().lock(), "{outline}")?;
@@ -150,7 +145,8 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
         writeln!(out, "{}", serde_json::to_string(&ending.view)?)?;
         return Ok(());
     }
-    view::scores(&ending.view, |task| ending.score_of(task), &mut out)?;
+    let screen = Screen::here();
+    view::scores(&ending.view, |task| ending.score_of(task), screen, &mut out)?;
     let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(Kind::own_showing);
     if let Some((show, showing)) = own.and_then(|showing| Some((showing.shows.first()?, showing))) {
         let name = ending.view.run.to_string();
@@ -160,7 +156,7 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
         let numbers = (showing.numbers)(&mut reader, &Extras::default()).map_err(judged::of_showing)?;
         let shown = ShownBenchmark { name, models: ending.view.models.len(), numbers };
         writeln!(out)?;
-        Showing::table(show, &[shown]).write(&mut out)?;
+        screen.table(&Showing::table(show, &[shown]), &mut out)?;
     }
     Ok(())
 }
@@ -209,7 +205,7 @@ fn write_exports(
         let formats = formats.clone().unwrap_or_else(usual);
         let source = ExportSource::open(dir.clone(), manifest.clone())?;
         for format in formats {
-            let path = dir.exports().join(format.file_name(ExportForm::Long, &manifest, disclosure));
+            let path = dir.make_exports()?.join(format.file_name(ExportForm::Long, &manifest, disclosure));
             export::tell(&path, source.write(format, ExportForm::Long, &path, disclosure)?);
         }
     }

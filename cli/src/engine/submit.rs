@@ -51,8 +51,7 @@ pub fn tell_changes(extended: &BenchmarkView) {
 
 /// Says that a benchmark that is under way keeps its priority.
 fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
-    // A coordinator of an older version tells no priority.
-    if view.priority > 0 && wanted.is_some_and(|wanted| wanted != u64::from(view.priority)) {
+    if wanted.is_some_and(|wanted| wanted != u64::from(view.priority)) {
         note!(
             "{} is under way, and its priority stays {}; submit it with --extend {} to change that",
             view.run,

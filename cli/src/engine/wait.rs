@@ -25,9 +25,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// checked.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Interval between two checks of the judges' servers after an interrupt.
-const STOP_LOOK_EVERY: Duration = Duration::from_secs(1);
-
 /// The judges of a benchmark, and how their servers are reached.
 pub struct Judges {
     specs: Vec<(ModelSpec, Ask)>,
@@ -46,12 +43,12 @@ impl Judges {
         self.specs.is_empty()
     }
 
-    /// The judges that their servers do not serve now, each with the reason.
+    /// The judges whose servers cannot be reached now, each with the reason.
     async fn out_of_reach(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (spec, ask) in self.specs.iter().filter(|(spec, _)| spec.connector != Connector::Simulated) {
             let checked = match self.connect.connect(*ask, spec, None) {
-                Ok(connected) => connected.check(spec).await.map(drop),
+                Ok(connected) => connected.listed(spec).await.map(drop),
                 Err(error) => Err(error),
             };
             let why = checked.err().map(|error| with_causes(&error));
@@ -75,12 +72,10 @@ pub async fn wait(
     waits: bool,
 ) -> anyhow::Result<Vec<String>> {
     let (access, waits) = (coordinator.unnamed(), waits && !judges.are_none());
-    let LocalWorker { stopper, stop, task: mut working } = start_worker(coordinator, worker)?;
+    let LocalWorker { stopper, task: mut working } = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
     let (mut replies, mut moved) = (0, Instant::now());
-    // Whether the user ended it while a judge was away: that is an interrupt, and no failure to ask.
-    let mut interrupted = false;
     let mut capped: Option<String> = None;
     loop {
         tokio::select! {
@@ -89,7 +84,8 @@ pub async fn wait(
                 if let Some(why) = capped {
                     return Ok(vec![why]);
                 }
-                if interrupted {
+                if waits {
+                    // Only the user ends it while a judge is away.
                     return Ok(Vec::new());
                 }
                 let in_words = |why: String| format!("could not be asked: {why}");
@@ -113,19 +109,10 @@ pub async fn wait(
                  disk, then `kgfleet resume {name}`"
             );
         }
-        if *stop.borrow() == Stop::Drain && waits_for_judges(&view) && tried.elapsed() >= STOP_LOOK_EVERY {
-            tried = Instant::now();
-            // What is in flight would wait for them for as long as calls are retried.
-            if !judges.out_of_reach().await.is_empty() {
-                say("dropping the dialogues in flight: they wait for a judge that is away");
-                interrupted = true;
-                stopper.at_least(Stop::Abort);
-            }
-        }
         if let Some(why) = access.capped(&view) {
             if capped.is_none() {
                 stopper.at_least(Stop::Drain);
-                say("its cap is reached: finishing the dialogues in flight");
+                say("its cap is reached");
             }
             capped = Some(why);
         }
@@ -192,11 +179,6 @@ fn all_blocked(view: &BenchmarkView) -> Vec<String> {
     let mut blocked: Vec<String> = view.models.iter().filter_map(|model| model.blocked.clone()).collect();
     blocked.dedup();
     blocked
-}
-
-/// Whether nothing but judging is left.
-fn waits_for_judges(view: &BenchmarkView) -> bool {
-    !view.phase.is_over() && answers_are_complete(view)
 }
 
 /// Whether all answers are complete, so that only judges are asked.

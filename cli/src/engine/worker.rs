@@ -10,20 +10,23 @@ use coordinator::Coordinator;
 use coordinator::configuration::Connector;
 use domain::exchange::WorkExchange;
 use domain::{FailureCause, WorkerId};
-use service_kit::shutdown::{self, Stop, StopReceiver, StopSender};
+use service_kit::shutdown::{self, Stop, StopSender};
 use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
 use worker::evaluate::sandbox::host::SandboxHost;
 use worker::{
-    Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport,
+    Connect, Draining, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError,
+    WorkerReport,
 };
 
 use crate::engine::notify::Notify;
 use crate::kit::output::{note, say};
 
-/// Time for dialogues to finish after the first interrupt: the maximum duration of a dialogue. A user who does not want to
-/// wait interrupts again.
+/// Time for dialogues to finish when the worker stops by itself: the maximum duration of a dialogue.
 const GRACE: Duration = Duration::from_secs(2 * 3600);
+
+/// The same after the first interrupt. A user who does not want to wait interrupts again.
+const INTERRUPTED_GRACE: Duration = Duration::from_secs(60);
 
 /// Options of a run besides its configuration.
 #[derive(Clone, Debug)]
@@ -67,6 +70,7 @@ pub fn local_worker(
         evaluators: options.evaluators,
         pack_dir: Some(data_dir.join("packs")),
         grace: GRACE,
+        on_drain: tell_draining,
         connect,
         ..WorkerConfig::new(WorkerId::new("local"), evaluation)
     })
@@ -79,25 +83,46 @@ pub fn tell_lack(host: &SandboxHost) {
     }
 }
 
+/// Says what becomes of the dialogues in flight.
+fn tell_draining(Draining { given_up, in_flight }: Draining) {
+    let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
+    if given_up > 0 {
+        say(&format!("gave up {} that no server has accepted", calls(given_up)));
+    }
+    if in_flight > 0 {
+        say(&format!("waiting for the answers to {}", calls(in_flight)));
+    }
+}
+
 /// A worker of this process.
 pub struct LocalWorker {
     /// Stops it, as interrupts of the user do.
     pub stopper: StopSender,
-    /// How far it was asked to stop.
-    pub stop: StopReceiver,
     pub task: JoinHandle<Result<WorkerReport, WorkerError>>,
 }
 
 /// Starts the worker of this process.
 pub fn start_worker(coordinator: &Arc<Coordinator>, worker: WorkerConfig) -> anyhow::Result<LocalWorker> {
     let (stopper, stop) = shutdown::channel();
-    shutdown::on_signals(stopper.clone(), |wanted, _| match wanted {
-        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+    let by_time = stopper.clone();
+    shutdown::on_signals(stopper.clone(), move |wanted, _| match wanted {
+        Stop::Drain => {
+            let seconds = INTERRUPTED_GRACE.as_secs();
+            say(&format!(
+                "interrupted: ends in {seconds} s at most; interrupt again to drop the dialogues in flight"
+            ));
+            let by_time = by_time.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(INTERRUPTED_GRACE).await;
+                say(&format!("{seconds} s are over: dropping the dialogues in flight"));
+                by_time.at_least(Stop::Abort);
+            });
+        }
         _ => say("dropping the dialogues in flight"),
     })?;
     let exchange: Arc<dyn WorkExchange> = coordinator.unnamed();
-    let task = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop.clone()));
-    Ok(LocalWorker { stopper, stop, task })
+    let task = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    Ok(LocalWorker { stopper, task })
 }
 
 /// Why records cannot be stored. A run on one machine then ends instead of waiting, because its user can repair that.

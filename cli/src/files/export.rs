@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use coordinator::plan::Plan;
-use domain::{DialogueKey, TaskLabel, TaskProvenance};
+use domain::{DialogueKey, Record, TaskLabel, TaskProvenance};
 use packs::Pack;
 use report::Dialogues;
 use report::details::Details;
@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tasks::{Compat, Task};
 
+use crate::files::compared::{ComparedTasks, on_large_stack};
 use crate::kit::exit_code::usage;
 use crate::kit::output::{explain, note, say};
 use crate::place::disclosure::{self, Disclosure, TextForm};
@@ -168,8 +169,26 @@ impl ExportSource {
                 Exercises::Pack { name, hash }
             }
         };
-        let run = RunSource { records: &self.records, manifest: &self.manifest, exercises };
-        read_run(all, &run, || self.keys(), details)?;
+        let shows = details.as_ref().is_some_and(|details| details.is_clear(self.manifest.protected));
+        let tasks = shows.then(|| {
+            let (pack, plan) = self.planned.as_ref().map_err(explain)?;
+            ComparedTasks::build(pack, plan, None).map_err(|error| explain(&error))
+        });
+        let compare = |record: &Record| match &tasks {
+            Some(Ok(tasks)) => tasks.compare(record).map_err(|error| explain(&error)),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err(String::new()),
+        };
+        let (records, manifest) = (&self.records, &self.manifest);
+        let read = || {
+            let run = RunSource { records, manifest, exercises, compare: &compare };
+            read_run(all, &run, || self.keys(), details)
+        };
+        if shows {
+            on_large_stack(read)??
+        } else {
+            read()?
+        };
         Ok(())
     }
 
@@ -220,7 +239,7 @@ impl Metas {
         Ok(Self(plan.tasks.iter().map(|task| task.label.clone()).zip(built.iter().cloned()).collect()))
     }
 
-    fn of_record(&self, record: &domain::Record) -> Option<TaskMeta> {
+    fn of_record(&self, record: &Record) -> Option<TaskMeta> {
         let task = self.0.get(&record.key.task)?;
         let mut data = task.case(record.key.iteration).data.data.clone();
         for key in task.class.published.case_keys {

@@ -3,19 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use domain::ErrorCode;
+use domain::control::Control;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
 use report::input::read_documents;
-use results::llmkgbench::discover;
+use results::llmkgbench::{ResultRecord, discover};
+use tasks::{Compat, GraphLibrary};
 
+use crate::files::compared::{compare_published, on_large_stack};
+use crate::files::exercises::BuiltExercises;
 use crate::files::export::ExportSource;
 use crate::files::judged::{self, FolderReader, KindBenchmarks, KindInputs};
-use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::say;
-use crate::place::completing;
+use crate::kit::exit_code::{ExitCode, explained, usage};
+use crate::kit::output::{explain, say};
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
+use crate::place::{completing, fetch, names};
 
 /// Maximum number of problems that are printed; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 10;
@@ -72,13 +77,20 @@ impl Inputs {
         let (mut judged, mut others) = (Vec::new(), Vec::new());
         let remote = self.sources.remote.named()?;
         for name in named {
-            // A fetched folder is read before it is removed.
+            let is_file = self.sources.is_file(name)?;
+            if !is_file && !fetch::is_archive(name) && Path::new(name).exists() {
+                say(&format!(
+                    "{name} is a run, and a file or folder here: the run is read; ./{name} is the other one"
+                ));
+            }
+            // What was fetched or unpacked is read before it is removed.
             let fetched = match &remote {
-                Some(remote) if !is_file(name) => judged::fetched(remote, name)?,
+                _ if fetch::is_archive(name) => Some(fetch::unpacked(name)?),
+                Some(remote) if !is_file => judged::fetched(remote, name)?,
                 _ => None,
             };
             let reader = match (&fetched, &remote) {
-                _ if is_file(name) => None,
+                _ if is_file => None,
                 (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
                 (None, Some(_)) => None,
                 (None, None) => FolderReader::open(name, self.sources.data.path())?,
@@ -124,7 +136,7 @@ impl Inputs {
 }
 
 impl Sources {
-    /// Reads each name: an existing file, folder or archive; otherwise the run of this name. Texts go to `details`, if
+    /// Reads each name: the run of this name; otherwise an existing file, folder or archive. Texts go to `details`, if
     /// given.
     ///
     /// # Errors
@@ -133,7 +145,7 @@ impl Sources {
         let mut all = Dialogues::default();
         let (mut problems, mut paths) = (0, Vec::new());
         for name in named {
-            if is_file(name) {
+            if self.is_file(name)? {
                 paths.push(PathBuf::from(name));
             } else {
                 self.read_named(name, &mut all, details.as_deref_mut())?;
@@ -160,8 +172,14 @@ impl Sources {
                  asks that exercises be not spread in the clear, where crawlers find them; --no-texts leaves texts out"
             ));
         }
-        let reading = read_documents(&mut all, &documents, details);
+        let exercises = BuiltExercises::new(GraphLibrary::absent(), Compat::PUBLISHED);
+        let compare =
+            |record: &ResultRecord| compare_published(&exercises, record).map_err(|error| explain(&error));
+        let shows = details.is_some();
+        let read = || read_documents(&mut all, &documents, details, &compare);
+        let reading = if shows { on_large_stack(read)? } else { read() };
         reading.file_errors.into_iter().chain(reading.record_errors).for_each(&mut tell);
+        problems += reading.untold_errors;
         if problems > PROBLEMS_TOLD_MAX {
             say(&format!("{} more files and records could not be used", problems - PROBLEMS_TOLD_MAX));
         }
@@ -171,23 +189,39 @@ impl Sources {
         Ok(Read { dialogues: all, problems })
     }
 
+    /// Whether a name means a file: it is written like a path, or something is there that has it and no run has it.
+    fn is_file(&self, name: &str) -> anyhow::Result<bool> {
+        if fetch::is_archive(name) {
+            return Ok(false);
+        }
+        if name.contains('/') || name.ends_with(".zip") || name.ends_with(".json") {
+            return Ok(true);
+        }
+        if !Path::new(name).exists() {
+            return Ok(false);
+        }
+        Ok(!match self.remote.named()? {
+            Some(remote) => remote.about(name, async |client, run| match client.view(run).await {
+                Ok(_) => Ok(name == names::LATEST || run.as_str() == name),
+                Err(error) if error.code == ErrorCode::NotFound => Ok(false),
+                Err(error) => Err(explained(error)),
+            })?,
+            None => names::is_in(name, self.data.path())?,
+        })
+    }
+
     fn read_named(
         &self,
         name: &str,
         all: &mut Dialogues,
         details: Option<&mut Details>,
     ) -> anyhow::Result<()> {
-        if let Some(remote) = self.remote.named()? {
-            // The fetched folder is read before it is removed.
-            let fetched = crate::place::fetch::fetch(&remote, name)?;
-            let (dir, manifest) = fetched.only()?;
-            return ExportSource::open(dir.clone(), manifest.clone())?.read_into(all, details);
-        }
-        let (dir, manifest) = self.data.open(name)?;
+        // What was fetched or unpacked is read before it is removed.
+        let fetched = fetch::from_elsewhere(&self.remote, name)?;
+        let (dir, manifest) = match &fetched {
+            Some(fetched) => fetched.only().map(|(dir, manifest)| (dir.clone(), manifest.clone()))?,
+            None => self.data.open(name)?,
+        };
         ExportSource::open(dir, manifest)?.read_into(all, details)
     }
-}
-
-fn is_file(name: &str) -> bool {
-    Path::new(name).exists() || name.contains('/') || name.ends_with(".zip") || name.ends_with(".json")
 }

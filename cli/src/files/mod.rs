@@ -1,7 +1,7 @@
 //! Files that commands read and write.
 
-pub mod bundle_layout;
-pub mod copy;
+pub mod compared;
+pub mod exercises;
 pub mod export;
 pub mod inputs;
 pub mod judged;

@@ -13,6 +13,7 @@ use report::analysis::scheme::{self, Scheme};
 use report::tables::sources;
 
 use crate::kit::exit_code::usage;
+use crate::kit::screen::Screen;
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,18 +63,20 @@ pub fn print(
     format: TableFormat,
     out: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
+    let Some(path) = out else { return Ok(write(tables, format, Screen::here(), &mut io::stdout().lock())?) };
     let mut file = create(path)?;
     let written = if format == TableFormat::Xlsx {
         let sheets: Vec<Table> = all.map(sources::table).into_iter().chain(tables.iter().cloned()).collect();
         write_workbook(&sheets, file).map_err(anyhow::Error::from)
     } else {
-        write(tables, format, &mut file).and_then(|()| file.flush()).map_err(anyhow::Error::from)
+        write(tables, format, Screen::FILE, &mut file)
+            .and_then(|()| file.flush())
+            .map_err(anyhow::Error::from)
     };
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write(tables: &[Table], format: TableFormat, out: &mut dyn Write) -> io::Result<()> {
+fn write(tables: &[Table], format: TableFormat, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     for (number, table) in tables.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -84,7 +87,7 @@ fn write(tables: &[Table], format: TableFormat, out: &mut dyn Write) -> io::Resu
                 if tables.len() > 1 {
                     writeln!(out, "{}\n", printable(&table.title))?;
                 }
-                table.write(out)?;
+                screen.table(table, out)?;
             }
             TableFormat::Md => table.write_markdown(out)?,
             TableFormat::Csv => table.write_csv(out)?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use worker::{HedgeRules, IdleAfter};
+use worker::IdleAfter;
 
 /// A time in seconds, above 0.
 pub fn seconds(text: &str) -> Result<Duration, String> {
@@ -25,32 +25,6 @@ pub fn idle_after(text: &str) -> Result<IdleAfter, String> {
 /// Dialogues in flight; `None` to adapt to the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrency(pub Option<u32>);
-
-/// When a late call is made again at another server; `None` if never.
-#[derive(Clone, Copy, Debug)]
-pub struct Hedging(pub Option<HedgeRules>);
-
-/// Parses `on` or `off`.
-pub fn hedging(text: &str) -> Result<Hedging, String> {
-    Ok(Hedging(is_on(text)?.then(HedgeRules::default)))
-}
-
-/// Whether servers are asked the canary prompts.
-#[derive(Clone, Copy, Debug)]
-pub struct AsksCanaries(pub bool);
-
-/// Parses `on` or `off`.
-pub fn canaries(text: &str) -> Result<AsksCanaries, String> {
-    is_on(text).map(AsksCanaries)
-}
-
-fn is_on(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("expected `on` or `off`".to_owned()),
-    }
-}
 
 /// Parses `auto` or a number.
 pub fn concurrency(text: &str) -> Result<Concurrency, String> {

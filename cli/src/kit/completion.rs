@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
-use present::table::steers;
+use domain::text::steers;
 
 /// Maximum number of values that are offered at once: more than that nobody reads.
 pub const OFFERED_MAX: usize = 200;

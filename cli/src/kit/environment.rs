@@ -6,10 +6,15 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
+use service_kit::umask;
+
 use crate::kit::exit_code::{Exit, usage};
 
 /// Set in a process that has taken its file already.
 const TAKEN: &str = "KGFLEET_ENV_FILE_TAKEN";
+
+/// The umask of the files that this process writes, in octal digits.
+const UMASK: &str = "KGFLEET_UMASK";
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -34,6 +39,22 @@ pub fn take(file: &Path) -> anyhow::Result<()> {
     let unset = variables.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
     let failed = Command::new(program).args(std::env::args_os().skip(1)).envs(unset).env(TAKEN, "1").exec();
     bail!(failed)
+}
+
+/// Lets nobody but its user read what this process writes, unless the variable `KGFLEET_UMASK` wishes otherwise.
+///
+/// # Errors
+/// The variable is no umask.
+pub fn keep_files_private() -> anyhow::Result<()> {
+    let wished = match std::env::var(UMASK) {
+        Ok(text) => {
+            let mask = u32::from_str_radix(&text, 8).ok().filter(|mask| *mask <= 0o777);
+            Some(mask.ok_or_else(|| usage!("{UMASK} is `{text}`; expected an octal umask, such as 022"))?)
+        }
+        Err(_) => None,
+    };
+    umask::restrict(wished);
+    Ok(())
 }
 
 /// The variables of a file, or the number of the line that has none.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::text::with_causes;
 pub use present::table::{Align, Table, printable, write_wrapped};
-pub use report::words::{duration, figure};
+pub use report::words::figure;
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.
 pub fn percent(share: f64) -> String {

@@ -45,10 +45,13 @@ pub struct Screen {
 }
 
 impl Screen {
+    /// What takes lines of any length.
+    pub const FILE: Self = Self { width: None, lines: LINES, coloured: false };
+
     /// Standard output as it is now.
     pub fn here() -> Self {
         if !io::stdout().is_terminal() {
-            return Self { width: None, lines: LINES, coloured: false };
+            return Self::FILE;
         }
         let size = tcgetwinsize(io::stdout()).ok();
         let told = |number: Option<u16>| number.filter(|number| *number > 0).map(usize::from);
@@ -78,10 +81,7 @@ impl Screen {
 
     /// Writes a table: within the width of a terminal, and a line for each row to everybody else.
     pub fn table(self, table: &Table, out: &mut dyn Write) -> io::Result<()> {
-        match self.width {
-            Some(width) => table.write_within(width, out),
-            None => table.write(out),
-        }
+        table.write(self.width, out)
     }
 
     /// Writes a sentence.

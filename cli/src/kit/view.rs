@@ -5,20 +5,24 @@ use std::io::{self, Write};
 use domain::TaskLabel;
 use domain::control::BenchmarkView;
 pub use report::tables::fleet::{
-    counts_and_pace, eta, headline, limits, models, pools, progress, runs, share, stage_runs, trouble,
+    counts_and_pace, headline, limits, models, pools, progress, runs, share, spent, stage_runs, trouble,
 };
 use report::views::Grid;
-pub use report::views::scores::mean_of_model;
 
 use crate::kit::output::printable;
+use crate::kit::screen::Screen;
 
 /// Maximum number of messages below a table.
 const MESSAGES_SHOWN_MAX: usize = 3;
 
-/// A benchmark of this machine as a line. Nobody but the process that works at it knows its pace.
-pub fn headline_here(view: &BenchmarkView, state: &str) -> String {
+/// A benchmark of this machine as a line. Its pace is known where the process tells that works at it.
+pub fn headline_here(view: &BenchmarkView, state: &str, is_live: bool) -> String {
     let BenchmarkView { run, planned, failed, .. } = view;
-    let line = format!("run {run} {state}: {}/{planned} dialogues, {failed} failed", view.done());
+    let counts = match is_live {
+        true => counts_and_pace(view),
+        false => format!("{}/{planned} dialogues, {failed} failed", view.done()),
+    };
+    let line = format!("run {run} {state}: {counts}");
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -36,20 +40,21 @@ pub fn history(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
 pub fn scores(
     view: &BenchmarkView,
     score_of: impl Fn(&TaskLabel) -> Option<String>,
+    screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    Grid::of_view(view, score_of).table().write(out)?;
-    failures(view, out)
+    screen.table(&Grid::of_view(view, score_of).table(), out)?;
+    failures(view, screen, out)
 }
 
 /// Why dialogues have no scores: counts by cause, and the most frequent messages.
-pub fn failures(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
+pub fn failures(view: &BenchmarkView, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     for (cause, count) in &view.failures {
-        writeln!(out, "not scored: {count} dialogues ({cause})")?;
+        screen.line(&format!("not scored: {count} dialogues ({cause})"), out)?;
         let of_cause = view.refusals.iter().filter(|refusal| refusal.cause == *cause);
         for refusal in of_cause.take(MESSAGES_SHOWN_MAX) {
             let (model, message) = (printable(refusal.model.as_str()), printable(&refusal.message));
-            writeln!(out, "  {} times {model}: {message}", refusal.dialogues)?;
+            screen.line(&format!("  {} times {model}: {message}", refusal.dialogues), out)?;
         }
     }
     Ok(())
@@ -63,14 +68,14 @@ pub fn warn(view: &BenchmarkView) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use domain::control::{CellView, ModelView, Pace, RefusalView, RunPhase};
     use domain::{FailureCause, Mean};
 
     use super::*;
 
     /// A model with 26 tasks of one dialogue each, the first of them scored.
-    pub fn model(name: &str, scored: u64) -> ModelView {
+    fn model(name: &str, scored: u64) -> ModelView {
         ModelView {
             model: name.into(),
             planned: 26,
@@ -89,7 +94,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub fn run(models: Vec<ModelView>) -> BenchmarkView {
+    fn run(models: Vec<ModelView>) -> BenchmarkView {
         let sum = |of: fn(&ModelView) -> u64| models.iter().map(of).sum();
         let cells = (0..26_u64).flat_map(|task| {
             models.iter().map(move |model| CellView {
@@ -100,6 +105,7 @@ pub(crate) mod tests {
                 planned: 1,
                 mean: (task < model.scored).then_some(0.148),
                 missing: 0,
+                odd: Vec::new(),
             })
         });
         BenchmarkView {
@@ -123,7 +129,7 @@ pub(crate) mod tests {
     }
 
     /// The same model, blocked.
-    pub fn blocked_by(reason: &str, model: ModelView) -> ModelView {
+    fn blocked_by(reason: &str, model: ModelView) -> ModelView {
         ModelView { pace: Pace::default(), blocked: Some(reason.to_owned()), ..model }
     }
 
@@ -131,7 +137,7 @@ pub(crate) mod tests {
     fn an_interrupted_run_says_what_its_means_cover() {
         let mut out = Vec::new();
         let view = run(vec![model("part", 9), model("whole", 26), model("none", 0)]);
-        scores(&view, |_| None, &mut out).unwrap();
+        scores(&view, |_| None, Screen::FILE, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let total = text.lines().last().unwrap();
         assert_eq!(
@@ -147,14 +153,16 @@ pub(crate) mod tests {
         models.push(blocked_by("parked: unauthorized", model("p", 0)));
         let view = run(models.clone());
         let line = headline(&view);
-        assert!(line.contains("0/260 dialogues, 0 failed, ETA -, 0/s, 0 tokens/s"), "{line}");
+        assert!(line.contains("0/260 dialogues, 0 failed, ETA -, -/s, - tokens/s"), "{line}");
         let blocked =
             "blocked: 10 models (m0, m1, m2 and 6 more: no worker serves it; p: parked: unauthorized)";
         assert!(line.ends_with(blocked), "{line}");
         models.push(model("moves", 9));
         let line = headline(&run(models));
         assert!(
-            line.contains("ETA 14s without 10 blocked models, 1.3/s, 330 tokens/s; blocked: 10 models"),
+            line.contains(
+                "ETA at least 14s without m0, m1, m2 and 7 more, 1.3/s, 330 tokens/s; blocked: 10 models"
+            ),
             "{line}"
         );
     }
@@ -165,12 +173,12 @@ pub(crate) mod tests {
             trouble: Some("the record log is damaged".to_owned()),
             ..run(vec![model("m", 9)])
         };
-        let line = headline_here(&going, "interrupted");
+        let line = headline_here(&going, "interrupted", false);
         let expected =
             format!("run {} interrupted: 9/26 dialogues, 0 failed; the record log is damaged", going.run);
         assert_eq!(line, expected);
         let over = BenchmarkView { phase: RunPhase::Finished, ..run(vec![model("m", 26)]) };
-        assert_eq!(headline_here(&over, over.phase.as_str()), headline(&over));
+        assert_eq!(headline_here(&over, over.phase.as_str(), false), headline(&over));
     }
 
     #[test]
@@ -187,7 +195,7 @@ pub(crate) mod tests {
             ..run(vec![model("m", 0)])
         };
         let mut out = Vec::new();
-        scores(&view, |_| None, &mut out).unwrap();
+        scores(&view, |_| None, Screen::FILE, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected =
             "not scored: 520 dialogues (bad-request)\n  520 times m: HTTP 404 from http://h/x: Not Found\n";

@@ -43,12 +43,6 @@ pub struct FleetContext {
     /// Certificate of the authority, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
-    /// Client certificate, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cert: Option<PathBuf>,
-    /// The key of `cert`, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
     /// Whether the token may be sent without TLS to another machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure_token: bool,

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use present::redaction::is_redacted;
 use proto::client::Client;
 use results::log::{LogOptions, LogWriter};
-use results::{RunDir, RunManifest};
+use results::{RunDir, RunManifest, archive};
 use worker::material::PackFolder;
 
 use crate::kit::exit_code::{explained, usage};
@@ -22,6 +22,9 @@ use crate::place::{disclosure, folders, local, packs};
 
 /// Records written at once.
 const GROUP_RECORDS: usize = 1024;
+
+/// How the name of an archive ends.
+pub const ARCHIVE_ENDING: &str = ".tar.zst";
 
 /// Runs of a judged benchmark that a message names.
 const STAGES_NAMED_MAX: usize = 5;
@@ -67,17 +70,41 @@ impl Fetched {
     }
 }
 
-/// A benchmark of this machine or, if a coordinator is named, of its fleet: then also what was fetched, which must live as long
-/// as its files are read.
+/// A benchmark of this machine, out of an archive, or of a fleet if a coordinator is named. What was unpacked or fetched must live as
+/// long as its files are read.
 pub fn open(
     remote: &MaybeRemote,
     data: &DataDir,
     name: &str,
 ) -> anyhow::Result<(Option<Fetched>, OpenedBenchmark)> {
-    let Some(remote) = remote.named()? else { return Ok((None, data.open_all(name)?)) };
-    let fetched = fetch(&remote, name)?;
-    let opened = fetched.opened();
-    Ok((Some(fetched), opened))
+    let fetched = from_elsewhere(remote, name)?;
+    let opened = match &fetched {
+        Some(fetched) => fetched.opened(),
+        None => data.open_all(name)?,
+    };
+    Ok((fetched, opened))
+}
+
+/// The same, unless it is one of this machine.
+pub fn from_elsewhere(remote: &MaybeRemote, name: &str) -> anyhow::Result<Option<Fetched>> {
+    Ok(match remote.named()? {
+        _ if is_archive(name) => Some(unpacked(name)?),
+        Some(remote) => Some(fetch(&remote, name)?),
+        None => None,
+    })
+}
+
+/// Whether the name of a run is the path of an archive.
+pub fn is_archive(name: &str) -> bool {
+    name.ends_with(ARCHIVE_ENDING)
+}
+
+/// A benchmark out of an archive, every file of which was compared with its hash.
+pub fn unpacked(archive: &str) -> anyhow::Result<Fetched> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let head = archive::unpack(Path::new(archive), folder.path())?;
+    let OpenedBenchmark { name, runs, is_judged } = DataDir::at(folder.path()).open_all(head.run.as_str())?;
+    Ok(Fetched { name, runs, is_judged, folder })
 }
 
 /// Fetches the winners of every run of a benchmark. Records of protected exercises are encrypted on this disk as on the

@@ -11,14 +11,13 @@ use coordinator::planned::NotAsPlanned;
 use domain::RunId;
 use packs::Pack;
 use results::log::{Damage, WinnerIndex};
+use results::manifest::ManifestError;
+use results::run_dir::RunDirError;
 use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
 use crate::kit::exit_code::Exit;
 use crate::place::{disclosure, packs as material};
-
-/// The folder of events in a folder of runs.
-pub const EVENTS: &str = "events";
 
 /// The folder of audit logs in a folder of runs.
 pub const AUDIT: &str = "audit";
@@ -122,11 +121,7 @@ pub fn open_altered(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, Run
 }
 
 /// The result of opening a run, with an error for people.
-fn explained_open<T>(
-    opened: Result<T, results::run_dir::RunDirError>,
-    run: &RunId,
-    data_dir: &Path,
-) -> anyhow::Result<T> {
+fn explained_open<T>(opened: Result<T, RunDirError>, run: &RunId, data_dir: &Path) -> anyhow::Result<T> {
     opened.map_err(|error| {
         let error = anyhow!(error);
         let missing = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
@@ -137,8 +132,13 @@ fn explained_open<T>(
     })
 }
 
-/// The error for a name that no run of this machine has.
+/// The error for a name that no run of this machine has, or whose run cannot be read.
 pub fn no_run(run: &RunId, data_dir: &Path) -> anyhow::Error {
+    if let Err(RunDirError::Manifest(error)) = RunDir::open(data_dir, run)
+        && !matches!(error, ManifestError::Io(_))
+    {
+        return anyhow!(error).context(format!("run {run} cannot be read"));
+    }
     anyhow!(
         "there is no run {run} in {}; `kgfleet status --context here` lists the runs, --data-dir selects another folder",
         data_dir.display()

@@ -6,13 +6,18 @@ use std::sync::Arc;
 use benchmarks::names::benchmark_of;
 use coordinator::configuration::Configuration;
 use coordinator::{BenchmarkCopy, Coordinator, CoordinatorOptions};
-use domain::control::{BenchmarkView, Control, Submission};
+use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use domain::{ErrorCode, RunId};
-use results::{RunDir, Sink};
+use results::RunDir;
+use results::run_dir::FoundRun;
 
 use crate::kit::exit_code::explained;
 use crate::kit::runtime::block_on;
-use crate::place::task_files;
+use crate::place::live::LiveView;
+use crate::place::{folders, task_files};
+
+/// The state of a benchmark at which a process works.
+pub const RUNNING: &str = "running";
 
 /// A coordinator in this process over a data folder.
 pub fn coordinator(config: CoordinatorOptions, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
@@ -49,6 +54,35 @@ pub fn view(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<BenchmarkVie
     })
 }
 
+/// A run or judged benchmark of this machine, what becomes of it, and what its process tells, if one works at it.
+///
+/// # Errors
+/// There is none of this name; the folder cannot be read.
+pub fn followed(
+    name: &RunId,
+    data_dir: &Path,
+) -> anyhow::Result<(BenchmarkView, &'static str, Option<LiveView>)> {
+    let mut view = view(name, data_dir)?.ok_or_else(|| folders::no_run(name, data_dir))?;
+    let state = state_of(&view, &RunDir::list(data_dir)?);
+    let live = (state == RUNNING).then(|| LiveView::read(&view, data_dir)).flatten();
+    if let Some(live) = &live {
+        live.add_to(&mut view);
+    }
+    Ok((view, state, live))
+}
+
+/// What becomes of a benchmark: whether a process works at it stands in no file of it.
+pub fn state_of(view: &BenchmarkView, found: &[FoundRun]) -> &'static str {
+    let name = view.run.as_str();
+    let is_of_it = |run: &RunId| run.as_str() == name || is_run_of(run, name);
+    let is_busy = |found: &FoundRun| is_of_it(&found.dir.run()) && found.dir.lock().is_err();
+    match view.phase {
+        RunPhase::Preparing | RunPhase::Active if found.iter().any(is_busy) => RUNNING,
+        RunPhase::Preparing | RunPhase::Active => "interrupted",
+        phase => phase.as_str(),
+    }
+}
+
 /// Those of `runs` that belong to a judged benchmark; none if it has none.
 pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
     runs.into_iter().filter(|run| is_run_of(run, pipeline)).collect()
@@ -77,35 +111,20 @@ pub fn runs_in(pipeline: &RunId, data_dir: &Path) -> anyhow::Result<Vec<RunId>> 
 
 /// A copy of the documents of a judged benchmark of this machine; `None` if there is none of this name.
 pub async fn documents(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<BenchmarkCopy>> {
-    documents_in(name, &results::sink::folder(data_dir)).await
-}
-
-/// The same of a folder or an object store.
-pub async fn documents_in(name: &RunId, sink: &Arc<dyn Sink>) -> anyhow::Result<Option<BenchmarkCopy>> {
-    looking(sink)?.unnamed().copy_of(name).await.map_err(explained)
-}
-
-/// Writes the documents of a judged benchmark where its runs are already.
-pub async fn take_documents(documents: BenchmarkCopy, sink: &Arc<dyn Sink>) -> anyhow::Result<()> {
-    looking(sink)?.unnamed().take_copy(documents).await.map_err(explained)
-}
-
-/// A coordinator that looks at what there is in a folder or an object store, and does nothing by itself.
-fn looking(sink: &Arc<dyn Sink>) -> anyhow::Result<Arc<Coordinator>> {
-    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::local() };
-    Ok(Coordinator::start(config, queue::open("memory", None)?, Arc::clone(sink)))
+    beside(data_dir)?.unnamed().copy_of(name).await.map_err(explained)
 }
 
 /// Removes a judged benchmark of this machine with its runs; `None` if there is none of this name.
 ///
 /// # Errors
 /// A process writes one of its runs; another judged benchmark uses its answers; or, without `force`, it belongs to a
-/// fleet and is not over.
+/// fleet and is not over, or cannot be read.
 pub fn remove(name: &RunId, data_dir: &Path, force: bool) -> anyhow::Result<Option<RunId>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let access = beside(data_dir)?.unnamed();
-        if access.pipeline(name).await.map_err(explained)?.is_none() {
+        // One that cannot be read is removed by force.
+        if matches!(access.pipeline(name).await, Ok(None)) {
             return Ok(None);
         }
         access.remove(name, force).await.map_err(explained)?;
@@ -118,7 +137,7 @@ pub fn expect_removable(run: &RunId, data_dir: &Path) -> anyhow::Result<()> {
     block_on(async { beside(data_dir)?.unnamed().expect_removable(run).await.map_err(explained) })
 }
 
-/// A coordinator that only answers queries.
+/// A coordinator that only answers queries and does nothing by itself.
 pub fn beside(data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
-    looking(&results::sink::folder(data_dir))
+    coordinator(CoordinatorOptions { tends: false, ..CoordinatorOptions::local() }, data_dir)
 }

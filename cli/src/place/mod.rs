@@ -2,7 +2,7 @@
 //!
 //! `data_dir` and `remote` are the options for both, `contexts` the fleets that the user has logged in to, `names` resolves
 //! abbreviated names of runs. `folders` reads runs in a folder, `local` asks a coordinator in this process about judged
-//! benchmarks, `disk` says what records take and whether there is room for more, `steer` sends commands to the coordinator of a
+//! benchmarks, `disk` says what records take and whether there is room for more, `live` what is under way in the process that writes them, `steer` sends commands to the coordinator of a
 //! fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and
 //! `identities` open packs, `task_files` compiles those of task files, `disclosure` decides how their texts may be written;
 //! `targets` lists what a configuration contacts, `trust` checks that its user agreed to that. `kubernetes` is the
@@ -16,12 +16,13 @@ pub mod disclosure;
 pub mod disk;
 pub mod fetch;
 pub mod folders;
-pub mod identities;
 pub mod kubernetes;
 pub mod line;
+pub mod live;
 pub mod local;
 pub mod names;
 pub mod packs;
+pub mod passwords;
 pub mod queue_login;
 pub mod remote;
 pub mod steer;

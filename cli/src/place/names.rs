@@ -1,23 +1,35 @@
 //! Resolves the name of a run as given by a user: its whole name, its beginning, or `latest`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use benchmarks::names::benchmark_of;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control, RunLine};
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use results::RunDir;
 use results::run_dir::FoundRun;
-use results::{RunDir, Sink};
 
 use crate::kit::exit_code::{explained, usage};
+use crate::kit::output::{printable, say};
 use crate::place::local;
 
 /// The text for a run's name in `--help`.
 pub const HELP: &str = "Name of the run or pipeline, its beginning if no other one begins like it, or `latest` for the newest one.";
 
+/// The same for verbs that read.
+pub const HELP_OF_READERS: &str = "Name of the run or pipeline, its beginning if no other one begins like it, `latest` for the newest one, or the path of an archive.";
+
 /// The newest run.
 pub const LATEST: &str = "latest";
+
+/// How the names of runs begin, and as what that is read.
+const TIME_IN_NAMES: &str = "20261121-143141";
+const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
+
+const END_OF_SECOND: Duration = Duration::from_millis(999);
 
 /// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;
@@ -44,8 +56,26 @@ pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
     if is_whole(wanted) {
         return Ok(RunId::new(wanted));
     }
-    let runs = RunDir::list(data_dir)?.into_iter().map(found_run);
+    let found = RunDir::list(data_dir)?;
+    if wanted == LATEST {
+        for (dir, error) in
+            found.iter().filter_map(|found| Some((&found.dir, found.manifest.as_ref().err()?)))
+        {
+            say(&format!("warning: run {} cannot be read: {}", dir.run(), printable(&error.to_string())));
+        }
+    }
+    let runs = found.into_iter().map(found_run);
     choose(wanted, runs.chain(local::all(data_dir)?.into_iter().map(candidate)).collect())
+}
+
+/// Whether a run or judged benchmark of this machine has exactly this name, or it is `latest` and there is one.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn is_in(name: &str, data_dir: &Path) -> anyhow::Result<bool> {
+    let runs = RunDir::list(data_dir)?.into_iter().map(|found| found.dir.run());
+    let mut all = runs.chain(local::all(data_dir)?.into_iter().map(|view| view.run));
+    Ok(all.any(|run| name == LATEST || run.as_str() == name))
 }
 
 /// As [`of_folder`], at a coordinator.
@@ -70,34 +100,31 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
 }
 
 fn found_run(found: FoundRun) -> Candidate {
-    let created_at = found.manifest.ok().map(|manifest| manifest.created_at);
+    let created_at = match &found.manifest {
+        Ok(manifest) => Some(manifest.created_at),
+        Err(_) => began(&found.dir),
+    };
     Candidate { name: found.dir.run(), created_at }
+}
+
+/// When a run began whose manifest cannot be read: by its name, which most runs have from that time, or by the age of its first
+/// state. So it does not stop being the latest. A name has the second; the end of it counts, so that nobody gets an older run of
+/// the same second in its place.
+pub fn began(dir: &RunDir) -> Option<Timestamp> {
+    let run = dir.run();
+    let named =
+        run.as_str().get(..TIME_IN_NAMES.len()).and_then(|time| DateTime::strptime(TIME_FORMAT, time).ok());
+    let named = named.and_then(|time| time.to_zoned(TimeZone::UTC).ok());
+    let named = named.and_then(|time| time.timestamp().checked_add(END_OF_SECOND).ok());
+    named.or_else(|| {
+        let written =
+            std::fs::metadata(dir.path().join("state.json")).or_else(|_| std::fs::metadata(dir.log()));
+        Timestamp::try_from(written.ok()?.modified().ok()?).ok()
+    })
 }
 
 fn candidate(view: BenchmarkView) -> Candidate {
     Candidate { name: view.run, created_at: Some(view.created_at) }
-}
-
-/// As [`of_folder`], in a folder or an object store.
-///
-/// # Errors
-/// Several runs begin like this (exit code 2); the place cannot be read.
-pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
-    if is_whole(wanted) {
-        return Ok(RunId::new(wanted));
-    }
-    let mut candidates: Vec<Candidate> = sink.runs().await?.into_iter().map(found_run).collect();
-    // Judged benchmarks, by the names of their runs, the first of which is as old as they are.
-    let mut judged: BTreeMap<RunId, Option<Timestamp>> = BTreeMap::new();
-    for candidate in &candidates {
-        if candidate.is_stage() {
-            let oldest = judged.entry(benchmark_of(&candidate.name)).or_insert(candidate.created_at);
-            *oldest = (*oldest).min(candidate.created_at);
-        }
-    }
-    let judged = judged.into_iter().map(|(name, created_at)| Candidate { name, created_at });
-    candidates.extend(judged);
-    choose(wanted, candidates)
 }
 
 /// Whether a text has the form of a whole name, which is not looked up.

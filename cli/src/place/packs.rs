@@ -39,7 +39,7 @@ pub fn build(pack: &Pack, plan: &Plan) -> anyhow::Result<TaskList> {
 
 #[cfg(test)]
 mod tests {
-    use packs::Identity;
+    use results::password::Password;
 
     use super::*;
 
@@ -56,9 +56,9 @@ mod tests {
         assert!(unsealed.contains("kgfleet pack seal"), "{unsealed}");
         let of_others = folder.path().join("theirs.kgpack");
         let core = open_pack(CORE).unwrap();
-        std::fs::write(&of_others, packs::seal_quickly(core.parts(), &Identity::generate()).unwrap())
+        std::fs::write(&of_others, packs::seal_quickly(core.parts(), &Password::new("theirs")).unwrap())
             .unwrap();
         let locked = refusal(&of_others);
-        assert!(locked.contains("theirs.kgpack") && locked.contains("--identity"), "{locked}");
+        assert!(locked.contains("theirs.kgpack") && locked.contains("--pack-password"), "{locked}");
     }
 }

@@ -73,18 +73,12 @@ pub struct ClientTls {
     /// trusts.
     #[arg(long, value_name = "FILE", env = "KGFLEET_CA", hide = true)]
     ca: Option<PathBuf>,
-    /// Client certificate, in PEM, for coordinators that require one.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_CERT", requires = "key", hide = true)]
-    cert: Option<PathBuf>,
-    /// The key of --cert, in PEM.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_KEY", requires = "cert", hide = true)]
-    key: Option<PathBuf>,
 }
 
 /// Shows the options of [`FleetAddress`] in the help text of a verb that is mostly about them.
 pub fn shown(option: clap::Arg) -> clap::Arg {
     match option.get_id().as_str() {
-        "coordinator" | "token_file" | "insecure" | "ca" | "cert" | "key" => option.hide(false),
+        "coordinator" | "token_file" | "insecure" | "ca" => option.hide(false),
         _ => option,
     }
 }
@@ -107,6 +101,14 @@ impl Remote {
         let default =
             || FleetContext { coordinators: vec![COORDINATOR_DEFAULT.to_owned()], ..FleetContext::default() };
         Ok(found.unwrap_or_else(|| FoundFleet { context: None, fleet: self.address.tls.over(default()) }))
+    }
+
+    /// Whether the options or a login name a fleet. Otherwise it is the one at the default address.
+    ///
+    /// # Errors
+    /// There is no such context.
+    pub fn is_named(&self) -> anyhow::Result<bool> {
+        Ok(found(self.context.as_deref(), &self.address)?.is_some())
     }
 
     /// Configuration of a client, which reads the files of its credentials again when these are refused.
@@ -160,12 +162,17 @@ impl MaybeRemote {
         Remote::of(FleetAddress { coordinator: vec![address.to_owned()], tls: self.address.tls.clone() })
     }
 
+    /// Whether this machine is named.
+    pub fn is_here(&self) -> bool {
+        self.context.as_deref() == Some(HERE)
+    }
+
     /// The fleet in which a verb acts; `None` for this machine.
     ///
     /// # Errors
     /// There is no such context.
     pub fn named(&self) -> anyhow::Result<Option<Remote>> {
-        if self.context.as_deref() == Some(HERE) {
+        if self.is_here() {
             return Ok(None);
         }
         let Some(found) = found(self.context.as_deref(), &self.address)? else { return Ok(None) };
@@ -198,14 +205,7 @@ impl FleetAddress {
             (None, Some(_)) => Some(Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?.expose().to_owned()),
             _ => None,
         };
-        Ok(FleetContext {
-            token,
-            token_file: whole(context.token_file)?,
-            ca: whole(context.ca)?,
-            cert: whole(context.cert)?,
-            key: whole(context.key)?,
-            ..context
-        })
+        Ok(FleetContext { token, token_file: whole(context.token_file)?, ca: whole(context.ca)?, ..context })
     }
 }
 
@@ -216,8 +216,6 @@ impl ClientTls {
             token: if self.token_file.is_some() { None } else { fleet.token },
             token_file: self.token_file.clone().or(fleet.token_file),
             ca: self.ca.clone().or(fleet.ca),
-            cert: self.cert.clone().or(fleet.cert),
-            key: self.key.clone().or(fleet.key),
             insecure_token: self.insecure || fleet.insecure_token,
             coordinators: fleet.coordinators,
         }
@@ -261,9 +259,6 @@ fn client_config(fleet: &FleetContext) -> anyhow::Result<ClientConfig> {
     config.ca = fleet.ca.as_ref().map(read).transpose()?;
     config.token = token(fleet)?;
     config.insecure = fleet.insecure_token;
-    if let (Some(cert), Some(key)) = (&fleet.cert, &fleet.key) {
-        config.identity = Some((read(cert)?, read(key)?));
-    }
     Ok(config)
 }
 

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use domain::FailureCause;
 use domain::control::{BenchmarkCommand, Control};
 
-use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::note;
 use crate::kit::view;
+use crate::place::data_dir::DataDir;
 use crate::place::remote::Remote;
 use crate::place::{completing, names};
 
@@ -15,12 +16,34 @@ use crate::place::{completing, names};
 #[derive(Debug, clap::Args)]
 pub struct Steered {
     #[arg(help = names::HELP, add = completing::runs_of_fleet())]
-    pub run: String,
+    run: String,
     /// Print JSON.
     #[arg(long)]
-    pub json: bool,
+    json: bool,
     #[command(flatten)]
-    pub remote: Remote,
+    remote: Remote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+impl Steered {
+    /// Asks its coordinator to pause or cancel it.
+    ///
+    /// # Errors
+    /// No fleet is named, and it is a run of this machine.
+    pub fn command(self, command: BenchmarkCommand) -> anyhow::Result<ExitCode> {
+        let Self { run, json, remote, data } = self;
+        if !remote.is_named()? {
+            let found = names::of_folder(&run, data.path())?;
+            if names::is_in(found.as_str(), data.path())? {
+                return Err(usage!(
+                    "run {found} is one of this machine, and `pause` and `cancel` are for runs of a fleet: Ctrl-C stops the \
+                     process that works at it, and `kgfleet resume {found}` goes on"
+                ));
+            }
+        }
+        self::command(&remote, run, command, json)
+    }
 }
 
 /// Asks a coordinator to pause, resume or cancel a run.

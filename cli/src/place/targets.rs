@@ -28,6 +28,7 @@ struct Target {
 enum Key {
     Variable(String),
     File(String),
+    Command(Vec<String>),
 }
 
 impl Target {
@@ -37,6 +38,7 @@ impl Target {
         let key = spec.key_place().map(|place| match place {
             KeyPlace::Variable(name) => Key::Variable(name.to_owned()),
             KeyPlace::File(path) => Key::File(text(path)),
+            KeyPlace::Command(words) => Key::Command(words.to_vec()),
         });
         let address = spec.endpoint.as_deref().or_else(|| spec.connector.own_endpoint()).map(str::to_owned);
         let needs = address.is_some() || key.is_some() || !spec.recorded.is_empty();
@@ -55,6 +57,7 @@ impl fmt::Display for Target {
         match &self.key {
             Some(Key::Variable(name)) => write!(f, "with the key in the variable {name:?}")?,
             Some(Key::File(path)) => write!(f, "with the key in the file {path:?}")?,
+            Some(Key::Command(words)) => write!(f, "with the key that the command {words:?} prints")?,
             None if self.address.is_some() => f.write_str("without a key")?,
             None => {}
         }

@@ -1,11 +1,11 @@
 //! Task files of this machine: compiled and proven once per process, whatever asks for them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use coordinator::configuration::{Configuration, ModelSpec};
-use packs::{Identity, Pack, PackError};
+use packs::{Pack, PackError, published_password};
 use task_files::CompiledFile;
 
 use crate::kit::exit_code::{Exit, usage};
@@ -47,13 +47,13 @@ pub fn compiled(path: &Path) -> anyhow::Result<Option<Arc<CompiledFile>>> {
     Ok(Some(compiled))
 }
 
-/// The pack of a task file, sealed for the published identity as all packs that are sent; `None` if it is no task file.
+/// The pack of a task file, sealed for the published password as all packs that are sent; `None` if it is no task file.
 ///
 /// # Errors
 /// It cannot be used.
 pub fn sealed(path: &str) -> anyhow::Result<Option<Arc<[u8]>>> {
     let Some(compiled) = compiled(Path::new(path))? else { return Ok(None) };
-    let sealed = packs::seal_quickly(compiled.pack.parts(), &Identity::published()?);
+    let sealed = packs::seal_quickly(compiled.pack.parts(), &published_password());
     Ok(Some(sealed.map_err(|error: PackError| Exit::usage(error))?.into()))
 }
 
@@ -71,21 +71,6 @@ pub fn pack(path: &str) -> anyhow::Result<Option<Arc<Pack>>> {
 /// It cannot be used.
 pub fn configuration(path: &Path, models: Vec<ModelSpec>) -> anyhow::Result<Option<Configuration>> {
     let Some(compiled) = compiled(path)? else { return Ok(None) };
-    Ok(Some(Configuration {
-        name: compiled.pack.header().name.clone(),
-        seed: 0,
-        pack: path.display().to_string(),
-        iterations: None,
-        task_iterations: BTreeMap::new(),
-        tasks: Vec::new(),
-        models,
-        pipeline: None,
-        judges: BTreeMap::new(),
-        settings: BTreeMap::new(),
-        edition: None,
-        wordings: BTreeMap::new(),
-        reuse: None,
-        priority: None,
-        cap: None,
-    }))
+    let name = compiled.pack.header().name.clone();
+    Ok(Some(Configuration { pack: path.display().to_string(), ..Configuration::of_models(name, models) }))
 }

@@ -1,7 +1,7 @@
 //! Which runs are the user's own.
 //!
 //! A manifest names addresses, and variables and files with keys that are sent there. So whoever wrote it decides where
-//! the user's keys go, and it may come from anywhere: in a bundle, from a store, in a copied folder. Therefore the note
+//! the user's keys go, and it may come from anywhere: in an archive or a copied folder. Therefore the note
 //! that a run is the user's own is not beside the run but in the user's state folder:
 //!
 //! ```text

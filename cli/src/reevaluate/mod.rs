@@ -18,7 +18,6 @@ use tasks::{Compat, Effort, EvaluationLimits, GraphLibrary};
 
 mod compare;
 mod differences;
-mod exercises;
 mod graphs;
 mod pipeline;
 mod replay;
@@ -28,9 +27,9 @@ pub use graphs::GraphArgument;
 pub use graphs::documents as graph_documents;
 pub use tally::{AgreementCounts, Reevaluation, TaskCounts};
 
+use crate::files::exercises::BuiltExercises;
 use compare::{LeafVerdict, Side, compare};
 use differences::{DifferencePlace, Differences};
-use exercises::BuiltExercises;
 use pipeline::ReplayEvent;
 use tally::AgreementTally;
 

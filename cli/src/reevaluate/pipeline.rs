@@ -10,7 +10,8 @@ use results::llmkgbench::{Document, FileError, ReadRecord, RecordError};
 use tasks::{CaseError, Effort};
 use worker::evaluate::STACK_BYTES;
 
-use super::exercises::BuiltExercises;
+use crate::files::exercises::BuiltExercises;
+
 use super::replay::{Rejudged, rejudge};
 
 /// Maximum number of records between reading and reporting. It bounds the memory used while one slow record is judged.

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, printable};
+use crate::kit::screen::Screen;
 use crate::place::audit_dir::AuditDirs;
 
 /// Show who did what: logins, commands, reads of protected texts, changes of identities, refused attempts.
@@ -65,7 +66,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ]);
     }
     if !arguments.json {
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
     }
     if reading.broken > 0 {
         eprintln!(

@@ -3,11 +3,11 @@
 use domain::control::BenchmarkCommand;
 
 use crate::kit::exit_code::ExitCode;
-use crate::place::steer::{self, Steered};
+use crate::place::steer::Steered;
 
-/// Stop a run; workers drop its dialogues.
+/// Stop a run of a fleet; workers drop its dialogues.
 ///
-/// Existing records stay, and `kgfleet resume RUN` continues the run.
+/// Existing records stay, and `kgfleet resume RUN` continues the run. A run of this machine is stopped by Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -16,6 +16,5 @@ pub struct Arguments {
 
 /// `kgfleet cancel`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Steered { run, json, remote } = arguments.of;
-    steer::command(&remote, run, BenchmarkCommand::Cancel, json)
+    arguments.of.command(BenchmarkCommand::Cancel)
 }

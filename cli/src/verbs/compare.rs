@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The model that is looked at.
     #[arg(long, value_name = "MODEL", add = completing::models())]
     b: Option<String>,
-    /// Fail (exit code 1) where the second is worse than the first by more than this, for certain: where the whole 95 %
+    /// Fail (exit code 1) where the second is worse than the first by more than this, at 95 % confidence: where the whole
     /// interval of the mean difference of the tasks lies below -X. Says so where there are too few exercises to tell.
     #[arg(long, value_name = "X", value_parser = margin)]
     gate: Option<f64>,

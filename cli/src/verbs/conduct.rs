@@ -10,7 +10,7 @@ use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use tokio::sync::mpsc;
 
-use crate::engine::notify::{NoticeSender, NoticeTarget};
+use crate::engine::notify::Webhook;
 use crate::kit::arguments::{hours, seconds};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
@@ -23,9 +23,9 @@ use crate::place::remote::{self, Remote};
 /// Every few seconds it reads the pools of a release (suspended CronJobs with the label `kgfleet/pool`), their Jobs and pods,
 /// asks a coordinator what models have left, and starts Jobs for those that have work: the longest first, within --gpus and
 /// --gpu-hours. Servers end by themselves when nothing is left. It deletes only servers that will never serve: those whose nodes
-/// do not come, whose images do not come, that do not stay up, or whose node is lost. It tells a coordinator what pools do, and
-/// hands it what ended servers leave. It runs in a pod of the release, whose service account may list CronJobs, Jobs and
-/// pods, and create and delete Jobs, and keeps nothing: another one goes on by what is in the cluster and what
+/// do not come, whose pods do not start, that do not stay up, or whose node is lost. It tells a coordinator what pools do, and
+/// hands it what ended servers leave. It runs in a pod of the release, whose service account may list CronJobs, Jobs, pods and
+/// events, and create and delete Jobs, and keeps nothing: another one goes on by what is in the cluster and what
 /// coordinators keep. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 the socket failed.
 #[derive(Debug, clap::Args)]
 #[command(mut_args(remote::shown))]
@@ -58,11 +58,10 @@ pub struct Arguments {
     /// Address for /healthz, /readyz and /metrics. Default: none.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
-    /// Tell when a pool is given up (pool-failed) and when one waits because the budget is spent (budget-spent): a URL gets a
-    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event as KGFLEET_EVENT.
-    /// Repeatable. Each is told once, and again only after it was over.
-    #[arg(long = "notify", value_name = "URL|COMMAND")]
-    notify: Vec<NoticeTarget>,
+    /// POST a JSON to this URL when a pool is given up (pool-failed) and when one waits because the budget is spent
+    /// (budget-spent). Each is told once, and again only after it was over.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -109,10 +108,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         );
         let rounds = Rounds::new(arguments.settings());
         let (notices, mut told) = mpsc::channel::<PoolNotice>(NOTICES_MAX);
-        let sender = NoticeSender::new(arguments.notify);
+        let webhook = arguments.webhook.map(Webhook::new);
         tokio::spawn(async move {
             while let Some(notice) = told.recv().await {
-                sender.send(notice.event.as_str(), &notice).await;
+                if let Some(webhook) = &webhook {
+                    webhook.send(notice.event.as_str(), &notice).await;
+                }
             }
         });
         let desk = NewsDesk { news: PoolNews::new(arguments.release, arguments.gpu_hours), notices };

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use domain::glob::Glob;
-use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, RunId, TaskLabel, TaskProvenance, spelling};
+use domain::{
+    DialogueKey, DialogueTime, ModelLabel, Oddities, Oddity, Outcome, RunId, TaskLabel, TaskProvenance,
+    spelling,
+};
 use jiff::Timestamp;
 use present::table::{Cell, Table};
 use results::export::score_at;
@@ -26,7 +29,7 @@ use crate::place::{completing, fetch, names};
 /// fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs())]
+    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
     run: String,
     /// Only of models with labels like this; `*` stands for any text.
     #[arg(long, value_name = "GLOB", add = completing::models())]
@@ -40,6 +43,10 @@ pub struct Arguments {
     /// Only those with an answer that hit a limit of evaluation.
     #[arg(long)]
     limited: bool,
+    /// Only those with an answer that is empty, or was cut by the limit of tokens or refused by a filter of the provider,
+    /// or with a prompt that the server cut.
+    #[arg(long)]
+    cut: bool,
     /// Only this many of those with a score, the lowest first.
     #[arg(long, value_name = "N", conflicts_with = "failed")]
     worst: Option<usize>,
@@ -68,6 +75,13 @@ struct Listed {
 #[derive(Deserialize)]
 struct ListedRound {
     answered_at: Timestamp,
+    answer: ListedAnswer,
+}
+
+#[derive(Deserialize)]
+struct ListedAnswer {
+    #[serde(default)]
+    oddities: Vec<Oddity>,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +115,11 @@ impl Listed {
         }
     }
 
+    /// What is odd about its answers.
+    fn odd(&self) -> Oddities {
+        self.rounds.iter().flat_map(|round| round.answer.oddities.iter().copied()).collect()
+    }
+
     /// From its start to its last answer.
     fn seconds(&self) -> f64 {
         let answered = self.rounds.iter().map(|round| round.answered_at);
@@ -126,6 +145,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 && fits(&task, of_task.as_str())
                 && (!arguments.failed || dialogue.failure().is_some())
                 && (!arguments.limited || dialogue.limit().is_some())
+                && (!arguments.cut || dialogue.odd().is_cut())
                 && (arguments.worst.is_none() || dialogue.score().is_some());
             models.insert(of_model.clone());
             tasks.insert(of_task.clone());
@@ -152,7 +172,7 @@ fn table(listed: &[(RunId, Listed)]) -> Table {
     let mut table = Table::default()
         .left(["run", "dialogue"])
         .right(["score"])
-        .left(["not scored", "limit", "case"])
+        .left(["not scored", "limit", "odd", "case"])
         .right(["rounds", "seconds"]);
     for (run, dialogue) in listed {
         table.row([
@@ -161,6 +181,7 @@ fn table(listed: &[(RunId, Listed)]) -> Table {
             Cell::number(dialogue.score(), 3),
             dialogue.failure().map_or(Cell::Empty, Cell::from),
             dialogue.limit().map_or(Cell::Empty, |limit| Cell::from(limit.as_str())),
+            Cell::from(dialogue.odd().names()),
             Cell::from(dialogue.provenance.task.case.as_str()),
             Cell::Count(dialogue.rounds.len() as u64),
             Cell::Number(dialogue.seconds(), 2),

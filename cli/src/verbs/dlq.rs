@@ -6,14 +6,15 @@ use domain::control::{Control, DeadLetterView};
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{Table, note, printable};
+use crate::kit::screen::Screen;
 use crate::place::remote::Remote;
 use crate::place::{completing, names};
 
 /// List dead letters, and give them another chance.
 ///
-/// When a worker dies, or its leases expire, the units it held become suspects and run alone from then on. A suspect
-/// becomes a dead letter when workers died three more times while it ran alone (`kgfleet coordinator --strikes`). Its
-/// dialogues fail with the cause `poisoned` until it is requeued and they are scored.
+/// When workers died twice, or lost their leases, while they held a unit, it becomes a suspect and runs alone from then on. A
+/// suspect becomes a dead letter when workers died three more times while it ran alone (`kgfleet coordinator --strikes`).
+/// Its dialogues fail with the cause `poisoned` until it is requeued and they are scored.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -103,7 +104,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
         ]);
     }
     if !json {
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
     }
     Ok(ExitCode::Success)
 }

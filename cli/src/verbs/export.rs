@@ -19,7 +19,7 @@ use crate::place::{completing, fetch, names};
 /// Of a judged benchmark, the runs of all its stages are written, a file each.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs())]
+    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
     run: String,
     /// File format.
     #[arg(long, value_enum)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     form: Option<ExportForm>,
     /// The file; of inspect, the folder. Default: in the run's folder, under `exports`; for a run of a fleet, in the
-    /// current folder. Of a judged benchmark: the folder; by default its name, in the current folder.
+    /// current folder. Of a judged benchmark: the folder; by default `NAME+exports`, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password
@@ -54,7 +54,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (fetched, OpenedBenchmark { name, runs, is_judged }) =
         fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
-    let folder = is_judged.then(|| arguments.out.clone().unwrap_or_else(|| PathBuf::from(name.as_str())));
+    // No run has such a name, so the folder is not taken for one, nor one for it.
+    let usual = || PathBuf::from(format!("{name}+exports"));
+    let folder = is_judged.then(|| arguments.out.clone().unwrap_or_else(usual));
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder)
             .map_err(|error| anyhow!("cannot make the folder {}: {error}", folder.display()))?;
@@ -67,7 +69,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             (Some(folder), _) => folder.join(name),
             (None, Some(path)) => path.clone(),
             (None, None) if fetched.is_some() => PathBuf::from(name),
-            (None, None) => dir.exports().join(name),
+            (None, None) => dir.make_exports()?.join(name),
         };
         let written = ExportSource::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
         tell(&path, written, arguments.json)?;

@@ -52,7 +52,6 @@ verbs! {
         Retry = retry;
         Cancel = cancel;
         Rm = rm;
-        Doctor = doctor;
     }
     "Results" {
         Dialogues = dialogues;
@@ -61,11 +60,10 @@ verbs! {
         Compare = compare;
         Report = report;
         Export = export;
-        Copy = copy;
+        Archive = archive;
         Verify = verify;
         Rejudge = rejudge;
         Reevaluate = reevaluate;
-        Gc = gc;
     }
     "Tasks" {
         Task = task;

@@ -3,9 +3,11 @@
 use domain::control::BenchmarkCommand;
 
 use crate::kit::exit_code::ExitCode;
-use crate::place::steer::{self, Steered};
+use crate::place::steer::Steered;
 
-/// Stop handing out work of a run; leased work continues.
+/// Stop handing out work of a run of a fleet; leased work continues.
+///
+/// `kgfleet resume RUN` continues it. A run of this machine is stopped by Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -14,6 +16,5 @@ pub struct Arguments {
 
 /// `kgfleet pause`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Steered { run, json, remote } = arguments.of;
-    steer::command(&remote, run, BenchmarkCommand::Pause, json)
+    arguments.of.command(BenchmarkCommand::Pause)
 }

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, percent, printable};
+use crate::kit::screen::Screen;
 use crate::place::packs::open_pack;
 use crate::reevaluate::{self, AgreementCounts, GraphArgument, Options, Reevaluation};
 
@@ -164,7 +165,7 @@ fn print(summary: &Reevaluation, out: &mut dyn Write) -> io::Result<()> {
         table.row(row(&task.task, &task.counts));
     }
     table.total(row("total", &summary.total));
-    table.write(out)?;
+    Screen::here().table(&table, out)?;
     let total = &summary.total;
     writeln!(out)?;
     for (reason, count) in &total.not_comparable {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use benchmarks::showing::{Figure, KindPage, ShownBenchmark};
-use present::figure::Svg;
+use present::figure::{Breadth, Svg};
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
@@ -38,9 +38,9 @@ pub struct Arguments {
     /// The file.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
-    /// Title of the report.
-    #[arg(long, value_name = "TEXT", default_value = "Benchmark report")]
-    title: String,
+    /// Title of the report; without it, the names of what was read and the days on which it was made.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
     /// Categories of the combined scores.
     #[arg(long, value_name = "NAME", default_value = "sparql-b")]
     scheme: String,
@@ -82,7 +82,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     read.dialogues.prices = prices.into();
     let all = &read.dialogues;
-    let (title, judged) = (&arguments.title, &judged);
+    let shown = || kinds.iter().flat_map(|kind| &kind.shown).map(|shown| shown.name.as_str());
+    let (title, judged) = (&arguments.title.clone().unwrap_or_else(|| all.title(shown())), &judged);
     let page = ReportPage { title, dialogues: all, judged, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
@@ -118,7 +119,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// Every plot of dialogues, with the name of its file.
 fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
-    let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(all, compass));
+    let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(all, compass, Breadth::Wide));
     drawn.map(|plot| (file_name(&plot.file), plot.svg)).collect()
 }
 
@@ -126,7 +127,10 @@ fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
 fn figures_of(kind: &KindBenchmarks) -> Vec<(String, Svg)> {
     let of = |shown: &ShownBenchmark| {
         let named = |figure: &Figure| {
-            (format!("{}_{}", file_name(&shown.name), figure.file), (figure.draw)(&*shown.numbers))
+            (
+                format!("{}_{}", file_name(&shown.name), figure.file),
+                (figure.draw)(&*shown.numbers, Breadth::Wide),
+            )
         };
         kind.showing.figures.iter().map(named).collect::<Vec<_>>()
     };

@@ -4,11 +4,13 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
 use anyhow::bail;
-use domain::{DialogueKey, Outcome, Record, TaskProvenance};
+use domain::{DialogueKey, Oddities, Outcome, Record, TaskProvenance};
 use results::export::jsonl::redact;
 use results::export::score_at;
-use tasks::{Marks, TaskClass};
+use results::{RunDir, RunManifest};
+use tasks::{ComparedAnswer, Marks, TaskClass};
 
+use crate::files::compared::{ComparedTasks, on_large_stack};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{explain, printable};
 use crate::kit::pager::Paging;
@@ -19,9 +21,6 @@ use crate::place::remote::MaybeRemote;
 use crate::place::{completing, fetch, folders, names};
 
 mod compared;
-mod difference;
-
-use compared::ComparedAnswer;
 
 /// How far a score may lie from full marks by rounding.
 const SAME_WITHIN: f64 = 1e-9;
@@ -33,7 +32,7 @@ const SAME_WITHIN: f64 = 1e-9;
 /// given. Records of a fleet are fetched first.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs())]
+    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
     run: String,
     /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
     #[arg(add = completing::dialogues())]
@@ -73,7 +72,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
     let is_clear = disclosure.form(&manifest) == TextForm::Clear;
-    let compared = (is_clear && !arguments.json).then(|| ComparedAnswer::of(&dir, &manifest, &record));
+    let compared = (is_clear && !arguments.json).then(|| compare(&dir, &manifest, &record));
     if !is_clear {
         redact(&mut record);
     }
@@ -88,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     write_head(&record, screen, &mut text)?;
     match compared {
         None => text.push_str("\nexpected and extracted: protected; --plaintext shows them\n"),
-        Some(Ok(compared)) => compared.write(screen, &mut text)?,
+        Some(Ok(compared)) => compared::write(&compared, screen, &mut text)?,
         Some(Err(error)) => {
             let reason = explain(&error).replace('\n', " ");
             text.push_str(&format!("\nexpected and extracted: not known: {reason}\n"));
@@ -99,6 +98,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     write_origin(&record, screen, &mut text)?;
     arguments.paging.show(&text, screen)?;
     Ok(ExitCode::Success)
+}
+
+/// What was expected and extracted.
+fn compare(dir: &RunDir, manifest: &RunManifest, record: &Record) -> anyhow::Result<ComparedAnswer> {
+    let (pack, plan) = folders::plan_kept(dir, manifest)?;
+    let tasks = ComparedTasks::build(&pack, &plan, Some(&record.key.task))?;
+    on_large_stack(|| tasks.compare(record))?
 }
 
 /// Which dialogue it is, and its score.
@@ -148,7 +154,9 @@ fn write_rounds(record: &Record, screen: Screen, out: &mut String) -> fmt::Resul
             writeln!(out, "\n{heading}\n{}", printable(reasoning))?;
         }
         let seconds = round.answered_at.duration_since(round.prompted_at).as_secs_f64();
-        let answer = screen.heading(&format!("answer {number} ({seconds:.2} s)"));
+        let odd: Oddities = round.answer.oddities.iter().copied().collect();
+        let odd = if odd.is_empty() { String::new() } else { format!("; {}", odd.names()) };
+        let answer = screen.heading(&format!("answer {number} ({seconds:.2} s{odd})"));
         writeln!(out, "\n{answer}\n{}", printable(&round.answer.text))?;
     }
     Ok(())

@@ -20,7 +20,7 @@ const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
 ///
 /// Joins an unfinished run of the same configuration. Exit codes: 0 queued; with --watch as for `kgfleet watch`.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("targets", |notify| notify.requires("watch")))]
+#[command(mut_arg("on_end", |arg| arg.requires("watch")), mut_arg("webhook", |arg| arg.requires("watch")))]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
     #[arg(add = choose::completed())]

@@ -23,7 +23,8 @@ use crate::place::completing;
 
 /// Print tables of runs and result files, side by side.
 ///
-/// A name that is a file, a folder or an archive is read as result files of LLM-KG-Bench; anything else names a run.
+/// A name that no run has and that is a file, a folder or an archive is read as result files of LLM-KG-Bench; so is a path such
+/// as `./NAME`.
 /// Published models are marked where both occur, and scores on different exercises never share a column. Judged benchmarks
 /// have the tables of their kind; the first of these is what `scores` shows of them.
 ///

@@ -17,6 +17,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::{Table, printable};
+use crate::kit::screen::Screen;
 use crate::place::audit_dir::AuditDirs;
 
 /// Random bytes in a token.
@@ -232,17 +233,18 @@ fn show(list: &List) -> anyhow::Result<()> {
         *last = entry.at.max(*last);
     }
     let mut out = io::stdout().lock();
-    let mut table = Table::default()
-        .left(["name", "roles", "workers", "certificate"])
-        .right(["open dialogues"])
-        .left(["rights", "expires", "last call"]);
+    let mut table = Table::default().left(["name", "roles", "workers"]).right(["open dialogues"]).left([
+        "rights",
+        "expires",
+        "last call",
+    ]);
     let now = Timestamp::now();
     for identity in &identities {
         let last_call = last_calls.get(&identity.name);
         let roles: Vec<&str> = identity.roles.iter().map(|role| role.as_str()).collect();
         if list.json {
             let line = serde_json::json!({
-                "name": identity.name, "roles": roles, "workers": identity.workers, "san": identity.san,
+                "name": identity.name, "roles": roles, "workers": identity.workers,
                 "expires": identity.expires, "revoked": identity.revoked, "last_call": last_call,
                 "open_dialogues": identity.open_dialogues,
             });
@@ -253,7 +255,6 @@ fn show(list: &List) -> anyhow::Result<()> {
             printable(&identity.name),
             roles.join(", "),
             text(&identity.workers),
-            text(&identity.san),
             identity.open_dialogues.map(|open| open.to_string()).unwrap_or_default(),
             state(identity, now),
             identity.expires.map(seen).unwrap_or_default(),
@@ -261,7 +262,7 @@ fn show(list: &List) -> anyhow::Result<()> {
         ]);
     }
     if !list.json {
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
     }
     if found.is_none() {
         eprintln!(

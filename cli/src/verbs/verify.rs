@@ -1,38 +1,27 @@
-//! `kgfleet verify`: checks a run's record log and the event log of its coordinators.
+//! `kgfleet verify`: checks a run's record log.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use anyhow::{Context, bail};
 use coordinator::plan::Plan;
-use domain::RunId;
-use history::{Events, FindingKind, Kept};
 use results::log::verify::LISTED_DAMAGES_MAX;
-use results::log::{
-    LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex, verify as verify_log,
-};
+use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
 use results::manifest::Alteration;
 use results::{RunDir, RunManifest};
 use serde_json::json;
 
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::ExitCode;
 use crate::kit::output::explain;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::{completing, disclosure, folders, names};
+use crate::place::{completing, disclosure, fetch, folders, names};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
 /// it was written. Of a judged benchmark, those of all its runs.
 ///
-/// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete, or, with --history, something was lost, doubled or changed.
+/// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs_here())]
+    #[arg(help = names::HELP_OF_READERS, add = completing::runs_here())]
     run: String,
-    /// Also compare the record log with the events that coordinators wrote with --event-log: finds lost acknowledged
-    /// records, dialogues counted twice, stale fences accepted, units leased to two workers at once, winners that changed. A
-    /// queue that lost its latest writes, in a failover or a restart without `appendfsync always`, shows here too.
-    #[arg(long)]
-    history: bool,
     /// Print JSON, a line for each run.
     #[arg(long)]
     json: bool,
@@ -42,7 +31,12 @@ pub struct Arguments {
 
 /// `kgfleet verify`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let OpenedBenchmark { runs, is_judged, .. } = arguments.data.open_all_altered(&arguments.run)?;
+    // What was unpacked is checked before it is removed.
+    let unpacked = fetch::is_archive(&arguments.run).then(|| fetch::unpacked(&arguments.run)).transpose()?;
+    let OpenedBenchmark { runs, is_judged, .. } = match &unpacked {
+        Some(unpacked) => unpacked.opened(),
+        None => arguments.data.open_all_altered(&arguments.run)?,
+    };
     let mut code = ExitCode::Success;
     for (dir, manifest) in runs {
         if is_judged && !arguments.json {
@@ -81,20 +75,7 @@ fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyh
             explain(&why)
         ));
     }
-    if manifest.configuration_hash.is_empty() || manifest.plan_hash.is_empty() {
-        not_checked
-            .push("whether the manifest is as it was written, because it holds no hash of it".to_owned());
-    }
     let sound = report.is_sound() && altered.is_none();
-    let history = match arguments.history {
-        true => Some(history_of(
-            &manifest.run,
-            &arguments.data.path().join(folders::EVENTS),
-            dir,
-            cipher.as_ref(),
-        )?),
-        false => None,
-    };
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(
@@ -102,7 +83,7 @@ fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyh
             "{}",
             json!({
                 "run": manifest.run, "sound": sound, "altered": altered.map(Alteration::what), "missing": missing, "without_record": lost,
-                "not_checked": not_checked, "report": report, "history": history,
+                "not_checked": not_checked, "report": report,
             })
         )?;
     } else {
@@ -113,63 +94,8 @@ fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyh
         for not_checked in &not_checked {
             writeln!(out, "not checked: {not_checked}")?;
         }
-        if let Some(history) = &history {
-            print_history(history, &mut out)?;
-        }
     }
-    Ok(sound && complete && history.is_none_or(|history| history.is_right()))
-}
-
-/// Compares the events of a run with its log.
-fn history_of(
-    run: &RunId,
-    folder: &Path,
-    dir: &RunDir,
-    cipher: Option<&LogCipher>,
-) -> anyhow::Result<history::CheckReport> {
-    let events = Events::read(folder, run).with_context(|| {
-        format!("cannot read events in {}; coordinators write them with --event-log", folder.display())
-    })?;
-    if events.noted.is_empty() {
-        bail!(usage!("{} has no events of run {run}", folder.display()));
-    }
-    let mut log = Vec::new();
-    for item in LogReader::open(&dir.log(), cipher)? {
-        if let LogItem::Entry { entry, late, .. } = item? {
-            let (record, ticket) = (entry.record, entry.ticket);
-            let scored = record.outcome.is_scored();
-            log.push(Kept { record: record.attempt.id, key: record.key, ticket, scored, late });
-        }
-    }
-    Ok(history::check(&events.noted, &log))
-}
-
-fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Result<()> {
-    let history::CheckReport { events, grants, acknowledged, superseded, .. } = report;
-    writeln!(
-        out,
-        "{events} events: {grants} leases, {acknowledged} records acknowledged, {superseded} of them superseded"
-    )?;
-    for kind in FindingKind::ALL {
-        writeln!(out, "{kind}: {}", report.count(kind))?;
-    }
-    if report.excused > 0 {
-        let excused = report.excused;
-        writeln!(
-            out,
-            "{excused} contradictions come from writes that the queue or the log was made to lose"
-        )?;
-    }
-    for excused in &report.excuses {
-        writeln!(out, "  {}: {}", excused.kind, excused.what)?;
-    }
-    if report.cut {
-        writeln!(out, "the event log of a coordinator is cut off; what it did afterwards was not checked")?;
-    }
-    for finding in &report.findings {
-        writeln!(out, "{}: {}", finding.kind, finding.what)?;
-    }
-    Ok(())
+    Ok(sound && complete)
 }
 
 /// The first [`LISTED_DAMAGES_MAX`] planned dialogues without a record; none if the log cannot be read.

@@ -4,24 +4,24 @@ use domain::control::{BenchmarkView, Control};
 
 use crate::engine::notify::Notify;
 use crate::engine::watch;
-use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::runtime::block_on;
-use crate::place::remote::Remote;
+use crate::place::data_dir::DataDir;
+use crate::place::remote::{COORDINATOR_DEFAULT, MaybeRemote};
 use crate::place::{completing, names};
 
-/// Follow a run until it ends.
+/// Follow a run of this machine or of a fleet until it ends.
 ///
-/// On a terminal: full screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
-/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move the selection, which is shown in full; s changes
-/// the order of models, b goes to the next blocked one; q or Escape leaves. The run continues without a watcher. Elsewhere: a line every ten seconds.
+/// Without a fleet that is named: a run in --data-dir, or else one of the coordinator at http://127.0.0.1:7700.
 ///
-/// If the coordinator does not answer, the command keeps trying, and the screen shows for how long.
+/// Prints a line every ten seconds, and at once when something begins to keep the run from going on; at the end, its scores. The
+/// run continues without a watcher. A coordinator that does not answer is asked again.
 ///
-/// Exit codes: 0 finished, or left; 1 finished with failed dialogues; 130 cancelled, or interrupted.
+/// Exit codes: 0 finished; 1 finished with failed dialogues; 130 cancelled, or interrupted.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
-    #[arg(add = completing::runs_of_fleet())]
+    #[arg(add = completing::runs())]
     run: Option<String>,
     #[command(flatten)]
     notify: Notify,
@@ -29,13 +29,31 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    remote: Remote,
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
 }
 
 /// `kgfleet watch`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let remote = match arguments.remote.named()? {
+        Some(remote) => remote,
+        None => {
+            let data_dir = arguments.data.path();
+            let run = names::of_folder(arguments.run.as_deref().unwrap_or(names::LATEST), data_dir)?;
+            if arguments.remote.is_here() || names::is_in(run.as_str(), data_dir)? {
+                if !arguments.notify.is_empty() {
+                    return Err(usage!(
+                        "--webhook and --on-end of `watch` are for runs of a fleet; of one of this machine, those of `kgfleet run` tell"
+                    ));
+                }
+                return watch::follow_here(&run, data_dir, arguments.json);
+            }
+            arguments.remote.at(COORDINATOR_DEFAULT)
+        }
+    };
     block_on(async {
-        let client = arguments.remote.client()?;
+        let client = remote.client()?;
         let run = match arguments.run {
             Some(run) => names::of_coordinator(&run, &client).await?,
             None => match newest(client.list().await.map_err(explained)?) {

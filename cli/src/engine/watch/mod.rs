@@ -1,28 +1,29 @@
-//! Shows a run while it goes on.
-//!
-//! [`follow`] follows the coordinator through restarts. On a terminal, [`screen`] shows the state in [`board`], drawn
-//! by [`draw`]; otherwise lines are printed.
+//! Shows a run while it goes on, in lines: one of a fleet, whose coordinator [`follow`] follows through restarts, or one that
+//! another process of this machine works at.
 
-mod board;
-mod draw;
 mod follow;
-mod screen;
 
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use board::SILENCE;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control};
 use follow::ViewFeed;
 
 use crate::engine::ending::exit_code;
 use crate::engine::notify::{Notifier, Notify};
+use crate::engine::progress::DueLines;
 use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::screen::Screen;
 use crate::kit::view;
+use crate::place::local;
 
-/// Time between two lines if standard output is not a terminal.
-const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Silence of a coordinator that is told.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Time between two looks at a run of this machine.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Shows a run until it ends, and sends notices about it to these targets.
 pub async fn follow(
@@ -31,7 +32,7 @@ pub async fn follow(
     json: bool,
     notify: Notify,
 ) -> anyhow::Result<ExitCode> {
-    if notify.targets.is_empty() {
+    if notify.is_empty() {
         return show(control, run, json).await;
     }
     let mut notifier = Notifier::new(notify);
@@ -54,13 +55,33 @@ pub async fn follow(
     Ok(code)
 }
 
-/// Shows a run until it ends: full screen on a terminal, otherwise as lines or JSON.
-async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
-    if !json && screen::is_there() {
-        return screen::follow(control, run).await;
+/// Shows a run of this machine until no process works at it any more.
+pub fn follow_here(run: &RunId, data_dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let mut lines = DueLines::after(None);
+    loop {
+        let (view, state, live) = local::followed(run, data_dir)?;
+        let goes_on = state == local::RUNNING;
+        let mut out = io::stdout().lock();
+        if json {
+            writeln!(out, "{}", serde_json::to_string(&view)?)?;
+        } else if !goes_on || lines.is_due(&view) {
+            Screen::here().line(&view::headline_here(&view, state, live.is_some()), &mut out)?;
+        }
+        if !goes_on {
+            if !json {
+                end(&view, &mut out)?;
+            }
+            return Ok(exit_code(&view, false));
+        }
+        drop(out);
+        std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Shows a run of a fleet until it ends.
+async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
     let mut views = ViewFeed::of(control, run);
-    let mut last_line: Option<Instant> = None;
+    let mut lines = DueLines::after(None);
     loop {
         let Ok(view) = tokio::time::timeout(SILENCE, views.next()).await else {
             eprintln!("no answer from the coordinator for {} s", SILENCE.as_secs());
@@ -70,9 +91,8 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
         let mut out = io::stdout().lock();
         if json {
             writeln!(out, "{}", serde_json::to_string(&view)?)?;
-        } else if view.phase.is_over() || last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            last_line = Some(Instant::now());
-            writeln!(out, "{}", view::headline(&view))?;
+        } else if view.phase.is_over() || lines.is_due(&view) {
+            Screen::here().line(&view::headline(&view), &mut out)?;
         }
         if view.phase.is_over() {
             if !json {
@@ -86,7 +106,7 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
 /// Prints the final state of a run.
 fn end(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
-    view::scores(view, |_| None, out)?;
+    view::scores(view, |_| None, Screen::here(), out)?;
     view::warn(view);
     Ok(())
 }

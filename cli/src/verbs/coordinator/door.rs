@@ -33,10 +33,6 @@ pub struct Door {
     /// The key of --tls-cert, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Accept client certificates signed by this authority, in PEM. With --tokens, a client without a certificate may
-    /// present a token; otherwise it is refused.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    client_ca: Option<PathBuf>,
     /// Allow listening beyond this machine without TLS or identities, behind something else that protects the
     /// coordinator.
     #[arg(long)]
@@ -62,8 +58,7 @@ impl Door {
 
     fn tls(&self) -> anyhow::Result<Option<ServerTls>> {
         let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
-        let client_ca = self.client_ca.as_deref().map(read).transpose()?;
-        Ok(Some(ServerTls { certificate: read(certificate)?, key: read(key)?, client_ca }))
+        Ok(Some(ServerTls { certificate: read(certificate)?, key: read(key)? }))
     }
 
     fn identities(&self) -> anyhow::Result<Identities> {
@@ -123,7 +118,7 @@ impl Door {
 
     /// The versions of the files of certificates, and of that of identities.
     fn stamps(&self) -> DoorStamps {
-        let certificates = [&self.tls_cert, &self.tls_key, &self.client_ca];
+        let certificates = [&self.tls_cert, &self.tls_key];
         let certificates: Vec<&Path> = certificates.into_iter().flatten().map(PathBuf::as_path).collect();
         let tokens: Vec<&Path> = self.tokens.iter().map(PathBuf::as_path).collect();
         DoorStamps { certificates: stamps(&certificates), tokens: stamps(&tokens) }

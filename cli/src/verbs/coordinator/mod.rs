@@ -2,7 +2,6 @@
 
 mod door;
 
-use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +12,10 @@ use audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use costs::Prices;
 use door::{Door, ServedCoordinator};
-use history::EventLog;
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
 use proto::server::Security;
 use queue::QueueStore;
+use results::run_lock::{Holder, RunLock};
 use service_kit::descriptors;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
@@ -24,10 +23,10 @@ use service_kit::shutdown::{self, Stop, reached};
 
 use crate::files::prices::PriceTable;
 use crate::kit::arguments::seconds;
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::kit::serving::{Traces, bind};
-use crate::place::folders::{AUDIT, EVENTS};
+use crate::kit::serving::bind;
+use crate::place::folders::AUDIT;
 use crate::place::queue_login::QueueLogin;
 
 /// Longest time to wait for the queue at the start, in seconds.
@@ -78,13 +77,9 @@ pub struct Arguments {
     /// The key of --queue-cert, in PEM.
     #[arg(long, value_name = "FILE", requires = "queue_cert")]
     queue_key: Option<PathBuf>,
-    /// Folder of runs; with --sink a cache of them.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
-    /// Store runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the
-    /// environment.
-    #[arg(long, value_name = "URL", env = "KGFLEET_SINK")]
-    sink: Option<String>,
     /// Assign the queue to this record store, whichever it belonged to; use it after moving records by hand.
     #[arg(long)]
     adopt_store: bool,
@@ -101,12 +96,6 @@ pub struct Arguments {
     /// Folder of the audit log: who did what, see `kgfleet audit`. Default: `audit` in --data-dir.
     #[arg(long, value_name = "DIR", env = "KGFLEET_AUDIT_DIR")]
     audit_dir: Option<PathBuf>,
-    /// Note what becomes of leases and records in the folder `events` of --data-dir, for `kgfleet verify --history`: about
-    /// 1 kB for each dialogue, 512 MB at most.
-    #[arg(long)]
-    event_log: bool,
-    #[command(flatten)]
-    traces: Traces,
     #[command(flatten)]
     door: Door,
 }
@@ -116,27 +105,17 @@ const MEMORY: &str = "memory";
 
 /// Locks the data folder for as long as the file is held, exclusively (`alone`) or together with others who share a
 /// queue. Two queues over one folder would draw equal tickets, and the winner of a dialogue would be arbitrary.
-fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
+fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<RunLock> {
     let path = data_dir.join("coordinator.lock");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    match if alone { file.try_lock() } else { file.try_lock_shared() } {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(anyhow!(
+    let holder = if alone { Holder::Process } else { Holder::Fleet };
+    let taken = RunLock::take(&path, holder).with_context(|| format!("cannot lock {}", path.display()))?;
+    taken.map_err(|_| {
+        anyhow!(
             "another coordinator serves {}; coordinators can share a folder only if all of them use the same Redis with \
              --queue",
             data_dir.display()
-        )),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
-        }
-    }
-}
-
-/// What traces call this process: the machine, which in a pod has the pod's name; with the port where another coordinator
-/// may run beside it.
-fn instance(bound: SocketAddr) -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    if bound.ip().is_unspecified() { host } else { format!("{host}:{}", bound.port()) }
+        )
+    })
 }
 
 /// `kgfleet coordinator`.
@@ -156,7 +135,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (listener, bound) = bind(&arguments.listen).await?;
-        let tracing = arguments.traces.start("kgfleet-coordinator", &instance(bound))?;
         arguments.door.check(bound)?;
         match descriptors::raise_limit() {
             Ok(Some(most)) => tracing::info!(most, "open files and connections are bounded by this limit"),
@@ -166,12 +144,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
         let alone = arguments.queue == MEMORY;
-        if alone && arguments.sink.is_some() {
-            return Err(usage!(
-                "--queue memory is for one coordinator with its own --data-dir: nothing locks the object \
-                 store of --sink against a second one. Use a redis:// address"
-            ));
-        }
         let _share = share_folder(&arguments.data_dir, alone)?;
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
         let address = arguments.login.into_address(&arguments.queue)?;
@@ -179,17 +151,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         for warning in checked(&*queue, Duration::from_secs(arguments.queue_wait)).await? {
             eprintln!("warning: {warning}");
         }
-        let sink = match &arguments.sink {
-            Some(url) => results::sink::objects(url, arguments.data_dir.clone())?,
-            None => results::sink::folder(arguments.data_dir.clone()),
-        };
-        let events = match arguments.event_log {
-            true => EventLog::create(&arguments.data_dir.join(EVENTS))
-                .with_context(|| format!("cannot write into {}", arguments.data_dir.join(EVENTS).display()))?,
-            false => EventLog::none(),
-        };
+        let sink = results::sink::folder(arguments.data_dir.clone());
         let audit = open_audit(&arguments, bound)?;
-        let coordinator = Coordinator::start_noting(config, queue, sink, events, audit.clone());
+        let coordinator = Coordinator::start_noting(config, queue, sink, audit.clone());
         let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
         coordinator.bind(adopt).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
@@ -229,9 +193,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         probing.await??;
         if let Err(error) = audit.flush().await {
             tracing::error!(%error, "what was counted is not in the audit log");
-        }
-        if let Some(tracing) = tracing {
-            tracing.end().await;
         }
         Ok(ExitCode::Success)
     })

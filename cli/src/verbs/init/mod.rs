@@ -62,7 +62,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use coordinator::configuration::{ClassChoice, Configuration, ModelSpec};
-    use domain::{CallMode, Connector, RequestSettings, Sampling};
+    use domain::{Connector, RequestSettings, Sampling};
     use serde_json::Value;
 
     use super::*;
@@ -119,10 +119,6 @@ mod tests {
         assert_eq!(
             schema["definitions"]["model"]["properties"]["connector"]["enum"],
             serde_json::json!(connectors)
-        );
-        assert_eq!(
-            schema["definitions"]["model"]["properties"]["mode"]["enum"],
-            serde_json::json!(CallMode::ALL.map(CallMode::as_str))
         );
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::whose::Whose;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{note, say};
+use crate::kit::screen::Screen;
 use crate::place::completing;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
              out at random.",
             learnt.training, learnt.validation
         ));
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
     }
     Ok(ExitCode::Success)
 }

@@ -49,43 +49,28 @@ pub struct RequestPacing {
 pub struct PoliteClient {
     runtime: Runtime,
     http: HttpClient,
-    agent: String,
     cache: PathBuf,
     patience: RequestPacing,
     /// When the last request was sent.
     last: Option<Instant>,
 }
 
-/// A request: a query that is posted, or else an address that is read.
+/// A query for an endpoint.
 #[derive(Clone, Copy)]
 struct PoliteRequest<'a> {
     url: &'a Url,
-    query: Option<&'a str>,
-    /// Says what is wrong with an answer that is not complete. Servers that give up cut the answer off, or send HTML, and still
-    /// report success.
-    whole: fn(&str) -> Result<(), String>,
+    query: &'a str,
 }
 
 impl PoliteClient {
-    /// A client that keeps answers in the folder `cache`, and names whom to contact.
-    pub fn new(cache: &Path, patience: RequestPacing, contact: Option<&str>) -> anyhow::Result<Self> {
+    /// A client that keeps answers in the folder `cache`.
+    pub fn new(cache: &Path, patience: RequestPacing) -> anyhow::Result<Self> {
         std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let agent = contact.map_or_else(|| AGENT.to_owned(), |contact| format!("{AGENT} {contact}"));
-        Ok(Self { runtime, http: HttpClient::new(), agent, cache: cache.to_owned(), patience, last: None })
+        Ok(Self { runtime, http: HttpClient::new(), cache: cache.to_owned(), patience, last: None })
     }
 
-    /// What is at an address; `None` if the server says that there is nothing.
-    pub fn get(
-        &mut self,
-        url: &Url,
-        whole: fn(&str) -> Result<(), String>,
-    ) -> Result<Option<String>, GraphError> {
-        let text = self.answer(PoliteRequest { url, query: None, whole })?;
-        Ok(Some(text).filter(|text| !text.is_empty()))
-    }
-
-    /// The answer to a request, from the folder or from the server. That there is nothing is kept as an empty answer.
+    /// The answer to a request, from the folder or from the server.
     fn answer(&mut self, request: PoliteRequest<'_>) -> Result<String, GraphError> {
         let place = self.place(&request);
         if let Ok(known) = std::fs::read_to_string(&place) {
@@ -109,7 +94,7 @@ impl PoliteClient {
         let mut hasher = Sha256::new();
         hasher.update(request.url.as_str());
         hasher.update([0]);
-        hasher.update(request.query.unwrap_or_default());
+        hasher.update(request.query);
         self.cache.join(format!("{}.json", domain::text::hex(hasher.finalize())))
     }
 
@@ -136,15 +121,15 @@ impl PoliteClient {
     }
 
     async fn attempt(&self, http: &Client, request: &PoliteRequest<'_>) -> Result<String, Refused> {
-        let sent = match request.query {
-            Some(query) => http
-                .post(request.url.clone())
-                .header(ACCEPT, "application/sparql-results+json")
-                .header(CONTENT_TYPE, "application/sparql-query")
-                .body(query.to_owned()),
-            None => http.get(request.url.clone()).header(ACCEPT, "application/json"),
-        };
-        let sent = sent.timeout(self.patience.answer).header(USER_AGENT, &self.agent).send().await;
+        let sent = http
+            .post(request.url.clone())
+            .header(ACCEPT, "application/sparql-results+json")
+            .header(CONTENT_TYPE, "application/sparql-query")
+            .header(USER_AGENT, AGENT)
+            .timeout(self.patience.answer)
+            .body(request.query.to_owned())
+            .send()
+            .await;
         let response =
             sent.map_err(|error| Refused::later(domain::text::with_causes(&error.without_url()), None))?;
         let status = response.status();
@@ -152,9 +137,6 @@ impl PoliteClient {
         let wait = wait.map(Duration::from_secs);
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             return Err(Refused::later(format!("it answers {status}"), wait));
-        }
-        if status == StatusCode::NOT_FOUND && request.query.is_none() {
-            return Ok(String::new());
         }
         if !status.is_success() {
             let words: String = match redirect_place(&response) {
@@ -169,7 +151,7 @@ impl PoliteClient {
         }
         let text = bounded(response).await?;
         // Kept answers are never asked for again.
-        match (request.whole)(&text) {
+        match whole(&text) {
             Ok(()) => Ok(text),
             Err(reason) => Err(Refused::later(reason, wait)),
         }
@@ -236,11 +218,11 @@ impl PoliteEndpoint {
 
 impl Select for PoliteEndpoint {
     fn select(&mut self, query: &str) -> Result<String, GraphError> {
-        self.client.answer(PoliteRequest { url: &self.url, query: Some(query), whole })
+        self.client.answer(PoliteRequest { url: &self.url, query })
     }
 }
 
-/// A complete answer.
+/// A complete answer. Servers that give up cut the answer off, or send HTML, and still report success.
 #[derive(serde::Deserialize)]
 struct Whole {
     #[serde(rename = "results")]
@@ -273,7 +255,7 @@ mod tests {
         });
         let folder = tempfile::tempdir().unwrap();
         let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3, pause: Duration::ZERO };
-        let client = PoliteClient::new(folder.path(), patience, None).unwrap();
+        let client = PoliteClient::new(folder.path(), patience).unwrap();
         let mut client = PoliteEndpoint::new(&url, client).unwrap();
         let error = client.select("ASK {}").unwrap_err().to_string();
         asked.join().unwrap();

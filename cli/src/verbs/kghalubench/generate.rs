@@ -18,7 +18,8 @@ use super::client::{self, RequestPacing};
 use super::source::GraphInput;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::Table;
-use crate::place::identities::{SealingIdentity, as_exit};
+use crate::kit::screen::Screen;
+use crate::place::passwords::{PackPassword, as_exit};
 
 /// Maximum number of questions of an assessment, and of assessments of a pack, which is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;
@@ -88,14 +89,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
-    identity: SealingIdentity,
+    password: PackPassword,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let identity = arguments.identity.get()?;
+    let password = arguments.password.get();
     let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or_else(|| usage!("--out {}: not a file name", arguments.out.display()))?;
     let patience = RequestPacing {
@@ -116,7 +117,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let source = arguments.source.clone().unwrap_or_else(|| arguments.kg.describe());
     let parts = lay_out(name, &source, &assessments, wording.as_ref())?;
-    let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
+    let pack = seal_file(&parts, &password, &arguments.out).map_err(as_exit)?;
 
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -204,9 +205,13 @@ fn print(assessments: &[Assessment], out: &mut dyn Write) -> io::Result<()> {
         row.extend(groups.map(|group| counts.get(&group).copied().unwrap_or(0).to_string()));
         table.row(row);
     }
-    table.write(out)?;
+    Screen::here().table(&table, out)?;
     let questions: usize = assessments.iter().map(|assessment| assessment.questions.len()).sum();
     writeln!(out, "{questions} questions about {} entities", entities(assessments))?;
+    let all = assessments.iter().flat_map(|assessment| &assessment.questions);
+    if let Some(note) = question::Question::hard_to_tell(all) {
+        writeln!(out, "{note}")?;
+    }
     match missing_statistics(assessments).as_slice() {
         [] => Ok(()),
         missing => writeln!(

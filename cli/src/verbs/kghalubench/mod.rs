@@ -1,4 +1,4 @@
-//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. `fetch` gets a graph from Wikimedia, `generate` draws questions, `calibrate` learns
+//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. `generate` draws questions, `calibrate` learns
 //! weights, `sample` writes the sheet that people annotate and reads it back. `source`, `document` and `client` reach
 //! the graph that questions are drawn from, `whose` the benchmark that was judged. The tables of KGHaluBench are no command of this one:
 //! `kgfleet table` shows them.
@@ -6,7 +6,6 @@
 mod calibrate;
 mod client;
 mod document;
-mod fetch;
 mod generate;
 mod sample;
 mod source;
@@ -25,7 +24,6 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Fetch(fetch::Arguments),
     Generate(generate::Arguments),
     Calibrate(calibrate::Arguments),
     Sample(sample::SampleArguments),
@@ -35,7 +33,6 @@ enum Verb {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.verb {
-        Verb::Fetch(arguments) => fetch::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),
         Verb::Calibrate(arguments) => calibrate::run(&arguments),
         Verb::Sample(arguments) => sample::sample(&arguments),

@@ -8,12 +8,9 @@ use anyhow::Context;
 use benchmarks::Subject;
 use benchmarks::kinds::kghalubench;
 use benchmarks::kinds::kghalubench::draw::exercise;
-use benchmarks::kinds::kghalubench::numbers::Weights;
-use benchmarks::kinds::kghalubench::show::about::ModelFacts;
+use benchmarks::kinds::kghalubench::show::agreement;
 use benchmarks::kinds::kghalubench::show::found::JudgedQuestion;
 use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
-use benchmarks::kinds::kghalubench::show::study::Study;
-use benchmarks::kinds::kghalubench::show::{agreement, rates};
 
 use super::whose::Whose;
 use crate::files::tables::{self, TableFormat};
@@ -112,8 +109,7 @@ fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> SheetTexts 
 /// every stage, and of several thresholds of the similarity.
 ///
 /// Several sheets are those of several people: the judges are compared with all of them, and every two people with each other.
-/// Rows that cannot be used are named by their lines and left out. With --numbers it says instead what the numbers of every model
-/// would be by these people, with intervals that hold both other questions and another sheet.
+/// Rows that cannot be used are named by their lines and left out.
 ///
 /// Exit codes: 0 done; 2 the name is no pipeline of KGHaluBench, or the file is no sheet; 3 a file cannot be read; 4 some rows
 /// could not be used.
@@ -129,12 +125,6 @@ pub(super) struct AgreementArguments {
     /// rows.
     #[arg(long, value_name = "PIPELINE", add = completing::runs())]
     baseline: Option<String>,
-    /// Show every number of every model by the judges and by people.
-    #[arg(long, conflicts_with = "baseline")]
-    numbers: bool,
-    /// Weights of the difficulties, for Wa. Default: those that come with the program.
-    #[arg(long, value_name = "WEIGHTS", requires = "numbers")]
-    weights: Option<PathBuf>,
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
     #[command(flatten)]
@@ -155,13 +145,6 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
         people.push(read.said);
     }
     let is_sound = if is_sound { ExitCode::Success } else { ExitCode::BadInput };
-    if arguments.numbers {
-        let study =
-            Study::of(&reading.found, &weights(arguments.weights.as_deref())?, &ModelFacts::default());
-        let table = rates::by_people(&study, &reading.found, &people.concat());
-        tables::print(None, &[table], arguments.format, None)?;
-        return Ok(is_sound);
-    }
     let mut lines = agreement::compare(&items, &people.concat(), reading.threshold);
     if let Some(baseline) = &arguments.baseline {
         let verdicts = arguments.whose.place(baseline)?.baseline()?;
@@ -170,13 +153,6 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
     lines.extend(agreement::compare_people(&people));
     tables::print(None, &[agreement::table(&lines)], arguments.format, None)?;
     Ok(is_sound)
-}
-
-/// The weights of a file, or those that come with the program.
-fn weights(path: Option<&Path>) -> anyhow::Result<Weights> {
-    let Some(path) = path else { return Ok(Weights::simulated()?) };
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Weights::parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
 /// The verdicts of one person. Rows that cannot be used are named.

@@ -46,7 +46,7 @@ impl GraphInput {
                 self.describe()
             )),
             (Self::Endpoint(url), Some(mapping)) => {
-                let client = PoliteEndpoint::new(url, PoliteClient::new(cache, patience, None)?)?;
+                let client = PoliteEndpoint::new(url, PoliteClient::new(cache, patience)?)?;
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
             }
             (Self::Document(path), Some(mapping)) => {

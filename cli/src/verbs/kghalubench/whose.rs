@@ -11,7 +11,7 @@ use benchmarks::{BenchmarkReader, Kind};
 use crate::files::judged::{self, FolderReader};
 use crate::kit::exit_code::{explained, usage};
 use crate::place::data_dir::DataDir;
-use crate::place::fetch::Fetched;
+use crate::place::fetch::{self, Fetched};
 use crate::place::remote::MaybeRemote;
 
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,9 @@ impl Whose {
     /// # Errors
     /// There is none; the coordinator does not answer.
     pub(super) fn place(&self, name: &str) -> anyhow::Result<PipelinePlace> {
+        if fetch::is_archive(name) {
+            return Ok(PipelinePlace::Fetched(fetch::unpacked(name)?));
+        }
         let Some(remote) = self.remote.named()? else {
             return Ok(PipelinePlace::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
         };

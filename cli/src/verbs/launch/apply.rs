@@ -27,8 +27,20 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Maximum number of consecutive failed looks: a coordinator that is being installed needs minutes.
 const FAILURES_MAX: u32 = 300;
 
+/// The chart's `run.extend` where a configuration is a run of its own.
+const EXTEND_NEVER: &str = "never";
+
 /// How long helm waits for workers that drain before it removes the release, in its words: a round may take minutes.
 const DRAIN_MAX: &str = "30m";
+
+/// The run that a release was installed with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledRun {
+    /// Its configuration; empty if there is none.
+    pub config: String,
+    /// The run that this is added to.
+    pub extend: Option<String>,
+}
 
 /// The release that a launch installs.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,7 +68,7 @@ pub struct Release {
 
 impl Release {
     /// Installs or upgrades the release with these values; the chart submits the configuration, if there is one.
-    pub fn install(&self, values: &Value, run: Option<&Path>) -> anyhow::Result<()> {
+    pub fn install(&self, values: &Value, run: Option<&Path>, extend: Option<&str>) -> anyhow::Result<()> {
         let mut file = tempfile::Builder::new().prefix("kgfleet-values-").suffix(".yaml").tempfile()?;
         file.write_all(serde_saphyr::to_string(values)?.as_bytes())?;
         let mut command =
@@ -70,7 +82,28 @@ impl Release {
             let toml = run.extension().is_some_and(|extension| extension == "toml");
             command.args(["--set", if toml { "run.format=toml" } else { "run.format=yaml" }]);
         }
+        if let Some(run) = extend {
+            command.arg("--set-string").arg(format!("run.extend={run}"));
+        }
         self.call_helm(command)
+    }
+
+    /// The run that the release was installed with; `None` if there is no such release.
+    pub fn installed(&self) -> anyhow::Result<Option<InstalledRun>> {
+        let output = self.helm_output(self.helm(&["get", "values", &self.release, "--output", "json"]))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            if said.contains("not found") {
+                return Ok(None);
+            }
+            bail!("{} ended with {}: {}", self.helm.display(), output.status, said.trim());
+        }
+        // A release without values has `null`.
+        let values: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{} answers what is not understood", self.helm.display()))?;
+        let text = |key: &str| values["run"][key].as_str().map(str::to_owned);
+        let extend = text("extend").filter(|run| run != EXTEND_NEVER);
+        Ok(Some(InstalledRun { config: text("config").unwrap_or_default(), extend }))
     }
 
     /// Removes the release, after the chart's hook has ended the conductor and drained all workers. Records, tokens and
@@ -135,10 +168,30 @@ impl Release {
     }
 
     /// The pools of the release with their servers, as the cluster knows them.
+    ///
+    /// # Errors
+    /// kubectl failed, or the namespace has nothing of such a release.
     pub fn pools(&self) -> anyhow::Result<ClusterState> {
         let kinds = "cronjobs.batch,jobs.batch,pods";
-        let output =
-            self.call_kubectl(self.kubectl(&["get", kinds, "--selector", &self.selector(), "-o", "json"]))?;
+        let state = self.listed(&["get", kinds, "--selector", &self.selector(), "-o", "json"])?;
+        if state.is_empty() {
+            bail!("there is no release `{}` in the namespace `{}`", self.release, self.namespace);
+        }
+        Ok(state)
+    }
+
+    /// The same, with the warnings of the cluster about them, as far as they may be read.
+    pub fn pools_with_warnings(&self) -> anyhow::Result<ClusterState> {
+        let mut state = self.pools()?;
+        match self.listed(&["get", "events", "--field-selector", "type=Warning", "-o", "json"]) {
+            Ok(listed) => state.events = listed.events,
+            Err(error) => say(&format!("warning: the events of the cluster are left out: {error:#}")),
+        }
+        Ok(state)
+    }
+
+    fn listed(&self, arguments: &[&str]) -> anyhow::Result<ClusterState> {
+        let output = self.call_kubectl(self.kubectl(arguments))?;
         let list = serde_json::from_slice(&output.stdout)?;
         ClusterState::of_list(list)
             .with_context(|| format!("{} answers what is not understood", self.kubectl.display()))
@@ -161,7 +214,9 @@ impl Release {
             "--overwrite",
             &now,
         ]))?;
-        say(&format!("what failed of {pool} before now does not count any more"));
+        say(&format!(
+            "what failed of {pool} before now does not count any more, and a server that has not started is made anew"
+        ));
         Ok(())
     }
 
@@ -181,11 +236,15 @@ impl Release {
         command
     }
 
-    fn call_helm(&self, mut command: Command) -> anyhow::Result<()> {
-        // Helm's own words go to standard error, because standard output is the plan's.
-        let output = command.output().with_context(|| {
+    fn helm_output(&self, mut command: Command) -> anyhow::Result<Output> {
+        command.output().with_context(|| {
             format!("cannot start {}: install Helm 3 or later, or name it with --helm", self.helm.display())
-        })?;
+        })
+    }
+
+    fn call_helm(&self, command: Command) -> anyhow::Result<()> {
+        // Helm's own words go to standard error, because standard output is the plan's.
+        let output = self.helm_output(command)?;
         eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if !output.status.success() {
             bail!("{} ended with {}", self.helm.display(), output.status);

@@ -13,6 +13,7 @@ use super::plan::LaunchPlan;
 use crate::kit::exit_code::explained;
 use crate::kit::output::{Table, printable};
 use crate::kit::runtime::block_on;
+use crate::kit::screen::Screen;
 use crate::place::remote::Remote;
 
 /// What ended servers of a release left.
@@ -102,7 +103,7 @@ pub fn print(
         row(printable(name), model.servers, model.took, model.planned);
     }
     row("all".to_owned(), ended.len(), took, planned);
-    table.write(&mut out)?;
+    Screen::here().table(&table, &mut out)?;
     if let Some((planned, money)) = planned.and_then(|hours| Some((hours, money(hours)?))) {
         writeln!(out, "\nplanned: {planned:.2} GPU-hours, {} {money}", prices.currency())?;
     }

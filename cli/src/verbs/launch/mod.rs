@@ -2,9 +2,9 @@
 
 mod apply;
 mod costs;
-mod learn;
 mod plan;
 mod schedule;
+mod second;
 mod slurm;
 mod status;
 mod table;
@@ -29,21 +29,21 @@ use crate::configure::choose::{self, Selection};
 use crate::files::prices::PriceTable;
 use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::{Table, note, printable, say};
+use crate::kit::output::{Table, printable, say};
+use crate::kit::screen::Screen;
 use crate::place::folders;
 use crate::place::remote::MaybeRemote;
 
 /// Plan the GPUs of a configuration, and run it on Kubernetes or Slurm.
 ///
 /// Prints which models' servers start when, on how many GPUs and for how long, as the conductor of the release would start
-/// them (`kgfleet conduct`), by a table of model sizes whose times are estimates where nothing was measured; where it takes
+/// them (`kgfleet conduct`), by a table of model sizes whose times are estimates; where it takes
 /// weights to be, which decides how long servers load; and what does not fit, and why. --values writes the chart's values.
 /// --apply checks that the Secrets are there and installs the chart with helm, which submits the run; --status tells what
-/// became of it, --retry tries a pool again that was given up, --costs tells what servers took and --learn writes what they
-/// have shown into the table, --teardown removes the release.
+/// became of it, --retry tries a pool again that was given up, --costs tells what servers took, --teardown removes the release.
 /// --slurm submits the run and an array of jobs for each model instead, in whatever order Slurm starts them. Exit codes: 0; 1 some
-/// models do not fit, or pools were given up; 2 the configuration or the table cannot be used, or a Secret is missing; 3 helm,
-/// kubectl, sbatch or the coordinator failed.
+/// models do not fit, or pools were given up; 2 the configuration or the table cannot be used, a Secret is missing, or the release
+/// works on another run; 3 there is no such release, or helm, kubectl, sbatch or the coordinator failed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
@@ -64,9 +64,17 @@ pub struct Arguments {
     /// Write the chart's values to this file.
     #[arg(long, value_name = "FILE")]
     values: Option<PathBuf>,
-    /// Install the chart and start the run.
+    /// Install the chart and start the run. Nothing is installed if a model does not fit, on the GPUs or into the budget, or beside a run of the release that is
+    /// not over, unless the same configuration is installed again.
     #[arg(long)]
     apply: bool,
+    /// Go on if some models do not fit: they have no servers, and their dialogues wait until a launch of the same configuration has
+    /// room for them.
+    #[arg(long)]
+    what_fits: bool,
+    /// Add the new models, tasks and iterations of the configuration to this run.
+    #[arg(long, value_name = "RUN", requires = "apply")]
+    extend: Option<String>,
     /// Tell what the pools of the release are doing, what failed, and what they took; with --context also what they have left.
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
     status: bool,
@@ -75,10 +83,6 @@ pub struct Arguments {
     /// with any coordinator of the same records.
     #[arg(long, conflicts_with_all = ["apply", "values", "status", "retry"])]
     costs: bool,
-    /// Write how long models loaded, and how fast they were, into this table of model sizes, for the next launch. Where there is
-    /// no such file, a copy of the table in use is written.
-    #[arg(long, value_name = "FILE", requires = "costs")]
-    learn: Option<PathBuf>,
     /// Try a pool again that was given up.
     #[arg(long, value_name = "POOL", conflicts_with_all = ["config", "apply", "values", "status"])]
     retry: Option<String>,
@@ -130,8 +134,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let weights = arguments.release.weights_place();
     let plan = plan(&configuration, &sizes, limits.gpus, weights)?;
     if arguments.slurm.slurm {
+        let fits = plan.refused.is_empty();
+        if !fits && !arguments.what_fits && !arguments.slurm.dry_run {
+            tell_refused(&plan, &mut io::stderr().lock())?;
+            return Ok(nothing_done("submitted"));
+        }
         arguments.slurm.carry_out(&configuration, config, &plan, &sizes, remote.as_ref())?;
-        return Ok(verdict(&plan));
+        return Ok(verdict(fits));
     }
     let values = values::values(&plan, &sizes, limits);
     if let Some(file) = &arguments.values {
@@ -139,8 +148,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let schedule = Schedule::of(&plan, limits);
+    // A model that the budget leaves without a server never ends either.
+    let left_out = plan.refused.len() + schedule.over_budget.len();
     let other = plan.with_weights(weights.other(), &sizes);
-    // Where nobody knows how large weights are, or loading was measured, they make no difference.
+    // Where nobody knows how large weights are, they make no difference.
     let other = (other.served != plan.served).then(|| Schedule::of(&other, limits));
     let other = other.as_ref();
     let told = Told { plan: &plan, schedule: &schedule, other, sizes: &sizes, limits, prices: &prices };
@@ -149,14 +160,29 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         false => told.print()?,
     }
     if arguments.apply {
+        if left_out > 0 && !arguments.what_fits {
+            return Ok(nothing_done("installed"));
+        }
         match arguments.release.lacks(&plan, &sizes) {
             Ok(lacks) if lacks.is_empty() => {}
             Ok(lacks) => return Err(usage!("nothing was installed: {}", lacks.join("; "))),
             Err(error) => say(&format!("warning: the Secrets were not checked: {error:#}")),
         }
-        arguments.release.install(&values, config)?;
+        let extend = arguments.extend.as_deref();
+        if let Some(config) = config {
+            second::refuse(&arguments.release, config, extend, remote.as_ref())?;
+        }
+        if left_out > 0 {
+            let all = plan.served.len() + plan.refused.len();
+            say(&format!(
+                "installing what fits, {} of {all} models with servers: dialogues of the others wait until a launch of the same \
+                 configuration has room for them",
+                all - left_out
+            ));
+        }
+        arguments.release.install(&values, config, extend)?;
     }
-    Ok(verdict(&plan))
+    Ok(verdict(left_out == 0))
 }
 
 /// Tells what servers took, and writes what they have shown where somebody wants it.
@@ -176,16 +202,24 @@ fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::
     };
     let ended = costs::read(&remote, arguments.release.name())?;
     costs::print(&costs::by_model(&ended, plan.as_ref()), &ended, (&sizes.gpu.name, prices), arguments.json)?;
-    if let Some(file) = &arguments.learn {
-        let measured = learn::measured(&ended, sizes);
-        learn::write(file, arguments.table.as_deref(), &measured)?;
-        note!("{}: {} models as they were measured", file.display(), measured.len());
-    }
     Ok(ExitCode::Success)
 }
 
-fn verdict(plan: &LaunchPlan) -> ExitCode {
-    if plan.refused.is_empty() { ExitCode::Success } else { ExitCode::Unsatisfied }
+/// Says that a plan which does not fit was not carried out, and how it would be.
+fn nothing_done(what: &str) -> ExitCode {
+    say(&format!(
+        "nothing was {what}, because some models do not fit: change the plan, or go on without them by --what-fits"
+    ));
+    ExitCode::Unsatisfied
+}
+
+/// Tells which models do not fit, and why.
+fn tell_refused(plan: &LaunchPlan, out: &mut impl Write) -> io::Result<()> {
+    plan.refused.iter().try_for_each(|(label, why)| writeln!(out, "does not fit: {label}: {why}"))
+}
+
+fn verdict(fits: bool) -> ExitCode {
+    if fits { ExitCode::Success } else { ExitCode::Unsatisfied }
 }
 
 /// The plan of a configuration.
@@ -235,8 +269,7 @@ impl Told<'_> {
     fn print(&self) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         let columns = Table::default().right(["start"]).left(["model"]);
-        let columns = columns.right(["servers", "GPUs", "dialogues", "load", "ends"]);
-        let mut table = columns.left(["from"]);
+        let mut table = columns.right(["servers", "GPUs", "dialogues", "load", "ends"]);
         for at in self.order() {
             let model = &self.plan.served[at];
             let row = self.row(at);
@@ -250,13 +283,9 @@ impl Told<'_> {
                 if model.dialogues == 0 { "to judge".to_owned() } else { model.dialogues.to_string() },
                 clock(model.pool.load),
                 row.map_or_else(|| "-".to_owned(), |row| clock(row.ends)),
-                match model.measured_runs {
-                    0 => "table".to_owned(),
-                    runs => format!("measured ({runs} runs)"),
-                },
             ]);
         }
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
         let Schedule { over_at, bound, gpu_hours, gpus_max, over_budget, .. } = self.schedule;
         write!(
             out,
@@ -301,9 +330,7 @@ impl Told<'_> {
                 "gated weights: their token is expected in the Secret `{WEIGHTS_SECRET}`, key `token`"
             )?;
         }
-        for (label, why) in &self.plan.refused {
-            writeln!(out, "does not fit: {label}: {why}")?;
-        }
+        tell_refused(self.plan, &mut out)?;
         Ok(())
     }
 
@@ -337,7 +364,7 @@ impl Told<'_> {
                 "models": model.labels, "served_as": model.model, "judge": model.judge, "gpus": model.gpus(),
                 "nodes": model.pool.parts, "dialogues": model.dialogues, "load_hours": hours(model.pool.load),
                 "servers": row.map_or(0, |row| row.servers), "starts_hours": row.map(|row| hours(row.starts)),
-                "ends_hours": row.map(|row| hours(row.ends)), "measured_runs": model.measured_runs,
+                "ends_hours": row.map(|row| hours(row.ends)),
                 "over_budget": self.schedule.over_budget.contains(&at),
             })
         };

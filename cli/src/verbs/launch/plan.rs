@@ -38,8 +38,6 @@ pub struct ModelOnGpus {
     pub judge: bool,
     /// Number of dialogues that are known beforehand. How many questions judges will be asked is not.
     pub dialogues: u64,
-    /// Runs in which its times were measured; 0 if they are estimates.
-    pub measured_runs: u32,
 }
 
 impl ModelOnGpus {
@@ -180,7 +178,6 @@ fn on_gpus(
         model: model.to_owned(),
         judge: wanted.judge,
         dialogues: wanted.dialogues.unwrap_or(0),
-        measured_runs: size.measured.map_or(0, |measured| measured.runs),
     })
 }
 

@@ -32,7 +32,7 @@ pub struct SlurmOptions {
     pub slurm: bool,
     /// Print the command lines, and run none.
     #[arg(long, requires = "slurm")]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Servers of each model. Those that are not needed end.
     #[arg(
         long,

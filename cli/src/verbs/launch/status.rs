@@ -14,6 +14,7 @@ use super::apply::Release;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::{Table, printable};
 use crate::kit::runtime::block_on;
+use crate::kit::screen::Screen;
 use crate::place::remote::Remote;
 
 /// What there is to tell.
@@ -25,7 +26,7 @@ pub struct ReleaseStatus {
 
 /// Reads it.
 pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<ReleaseStatus> {
-    let cluster = release.pools()?;
+    let cluster = release.pools_with_warnings()?;
     // What a conductor may use is known to it alone: who waits for GPUs is told by the servers that it starts.
     let mut rounds =
         Rounds::new(ConductorSettings { limits: Limits::of_gpus(u32::MAX), gpus_per_node: None });
@@ -94,7 +95,7 @@ impl ReleaseStatus {
                 row.words(),
             ]);
         }
-        table.write(out)?;
+        Screen::here().table(&table, out)?;
         Ok(())
     }
 }

@@ -11,9 +11,6 @@ use crate::kit::exit_code::{Exit, usage};
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
 
-/// The longest time that loading may take, in minutes: a month.
-const MINUTES_MAX: f64 = 43_200.0;
-
 /// What a server needs beside reading its weights until it serves, in minutes: one on a part of a node, and a larger one.
 const START_MINUTES: f64 = 3.0;
 const START_OF_NODES_MINUTES: f64 = 5.0;
@@ -117,8 +114,6 @@ pub struct Size {
     /// Servers at once, at most.
     #[serde(default = "one")]
     pub max_servers: u32,
-    /// What was measured, which wins over the estimates above.
-    pub measured: Option<MeasuredSize>,
     /// Whether its weights need a token.
     #[serde(default)]
     pub gated: bool,
@@ -127,25 +122,15 @@ pub struct Size {
     pub kind: String,
 }
 
-/// What runs have shown of a model's servers.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MeasuredSize {
-    pub load_minutes: f64,
-    pub tokens_per_second: f64,
-    /// How many runs of a server have shown it.
-    pub runs: u32,
-}
-
 impl Size {
     /// Minutes until a server serves that fetches its weights.
     pub fn minutes_to_load(&self) -> f64 {
-        self.measured.map_or(f64::from(self.load_minutes), |measured| measured.load_minutes)
+        f64::from(self.load_minutes)
     }
 
     /// Tokens per second that a busy server writes.
     pub fn speed(&self) -> f64 {
-        self.measured.map_or(f64::from(self.tokens_per_second), |measured| measured.tokens_per_second)
+        f64::from(self.tokens_per_second)
     }
 }
 
@@ -191,10 +176,10 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Minutes until a server of this size serves whose weights are there. What was measured wins, wherever they were then.
+    /// Minutes until a server of this size serves whose weights are there.
     pub fn minutes_to_load(&self, size: &Size, weights: WeightsPlace) -> f64 {
-        match (size.measured, weights, size.weights_gib) {
-            (None, WeightsPlace::SharedVolume, Some(gib)) => {
+        match (weights, size.weights_gib) {
+            (WeightsPlace::SharedVolume, Some(gib)) => {
                 let of_nodes = size.gpus >= self.gpu.per_node;
                 let start = if of_nodes { START_OF_NODES_MINUTES } else { START_MINUTES };
                 let reads = f64::from(gib) / self.weights.shared_gib_per_second / 60.0;
@@ -223,15 +208,6 @@ impl Sizes {
             }
             if size.max_servers == 0 {
                 return Err(format!("`{name}`: max_servers must be at least 1"));
-            }
-            let is_time = |minutes: f64| minutes.is_finite() && (0.0..=MINUTES_MAX).contains(&minutes);
-            if size.measured.is_some_and(|measured| {
-                let speed = measured.tokens_per_second;
-                !(is_time(measured.load_minutes) && speed > 0.0 && speed.is_finite())
-            }) {
-                return Err(format!(
-                    "`{name}`: measured load_minutes and tokens_per_second must be possible"
-                ));
             }
             if size.gpus > self.gpu.per_node && size.gpus % self.gpu.per_node != 0 {
                 let per_node = self.gpu.per_node;
@@ -264,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_on_a_shared_volume_are_read_at_its_speed_unless_loading_was_measured() {
+    fn weights_on_a_shared_volume_are_read_at_its_speed() {
         let sizes = Sizes::read(None).unwrap();
         let minutes = |model: &str, place| sizes.minutes_to_load(&sizes.models[model], place);
         let (small, large) = ("Qwen/Qwen2-7B-Instruct", "deepseek-ai/DeepSeek-R1");
@@ -272,8 +248,5 @@ mod tests {
         assert_eq!(minutes(small, WeightsPlace::SharedVolume), 3.125);
         assert!((minutes(large, WeightsPlace::SharedVolume) - 10.34).abs() < 0.01);
         assert_eq!(minutes(small, WeightsPlace::Afar), 5.0);
-        let measured = MeasuredSize { load_minutes: 4.5, tokens_per_second: 1.0, runs: 1 };
-        let known = Size { measured: Some(measured), ..sizes.models[small].clone() };
-        assert_eq!(sizes.minutes_to_load(&known, WeightsPlace::SharedVolume), 4.5);
     }
 }

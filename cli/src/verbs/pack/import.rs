@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, printable};
-use crate::place::identities::{SealingIdentity, as_exit};
+use crate::kit::screen::Screen;
+use crate::place::passwords::{PackPassword, as_exit};
 use crate::reevaluate::{GraphArgument, graph_documents};
 
 /// Findings that are printed one by one; the rest is counted.
@@ -44,14 +45,14 @@ pub(super) struct Arguments {
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
-    identity: SealingIdentity,
+    pack_password: PackPassword,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let identity = arguments.identity.get()?;
+    let password = arguments.pack_password.get();
     let name = name(arguments.name, &arguments.out)?;
     let progress = progress();
     let graphs = graph_documents(&arguments.graphs, arguments.password.as_deref())?;
@@ -65,7 +66,7 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ImportError::Pack(error) => as_exit(error),
         error => error.into(),
     })?;
-    let pack = seal_file(&imported.parts, &identity, &arguments.out).map_err(as_exit)?;
+    let pack = seal_file(&imported.parts, &password, &arguments.out).map_err(as_exit)?;
     progress.finish_and_clear();
 
     let report = imported.report;
@@ -128,7 +129,7 @@ fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Res
     let mut row = vec!["total".to_owned(), String::new()];
     row.extend(total.map(|figure| figure.to_string()));
     table.total(row);
-    table.write(out)?;
+    Screen::here().table(&table, out)?;
     writeln!(out)?;
     for task in &report.tasks {
         for line in &task.follow_ups {

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, printable};
-use crate::place::identities::OpeningIdentity;
+use crate::kit::screen::Screen;
+use crate::place::passwords::PackPassword;
 
 /// List the tasks of a pack with their cases.
 #[derive(Debug, clap::Args)]
@@ -16,14 +17,14 @@ pub(super) struct Arguments {
     #[arg(default_value = crate::place::packs::CORE)]
     pack: PathBuf,
     #[command(flatten)]
-    identity: OpeningIdentity,
+    password: PackPassword,
     /// Print one JSON object, with the identifiers of all cases.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let pack = arguments.identity.open(&arguments.pack)?;
+    let pack = arguments.password.open(&arguments.pack)?;
     let (header, tasks) = (pack.header(), pack.list());
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -51,6 +52,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             task.cases.len().to_string(),
         ]);
     }
-    table.write(&mut out)?;
+    Screen::here().table(&table, &mut out)?;
     Ok(ExitCode::Success)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use packs::{Parts, seal_file};
 
 use crate::kit::exit_code::ExitCode;
-use crate::place::identities::{SealingIdentity, as_exit};
+use crate::place::passwords::{PackPassword, as_exit};
 
 /// Seal a folder into a pack file, with the plaintext manifest beside it. Prints the pack's hash.
 ///
@@ -18,12 +18,12 @@ pub(super) struct Arguments {
     /// The pack file to write, such as `own.kgpack`. An existing file is replaced.
     file: PathBuf,
     #[command(flatten)]
-    identity: SealingIdentity,
+    password: PackPassword,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let parts = Parts::read_dir(&arguments.dir).map_err(as_exit)?;
-    let pack = seal_file(&parts, &arguments.identity.get()?, &arguments.file).map_err(as_exit)?;
+    let pack = seal_file(&parts, &arguments.password.get(), &arguments.file).map_err(as_exit)?;
     writeln!(io::stdout().lock(), "{}", pack.hash())?;
     Ok(ExitCode::Success)
 }

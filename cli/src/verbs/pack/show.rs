@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::identities::{OpeningIdentity, as_exit};
+use crate::place::passwords::{PackPassword, as_exit};
 
 /// Show one case: its prompt, its evaluation data, and its answers of known score.
 ///
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// The case: TASK/CASE, or CASE alone if it is unique.
     case: String,
     #[command(flatten)]
-    identity: OpeningIdentity,
+    password: PackPassword,
     /// Show texts of protected packs.
     #[arg(long)]
     plaintext: bool,
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let pack = arguments.identity.open(&arguments.pack)?;
+    let pack = arguments.password.open(&arguments.pack)?;
     let view = pack.show(&arguments.case).map_err(as_exit)?;
     let texts = json!({
         "firstPrompt": first_prompt(&pack, view.label.as_str(), &view.case.uid)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
-use crate::place::identities::{OpeningIdentity, as_exit};
+use crate::place::passwords::{PackPassword, as_exit};
 
 /// Write the files of a pack into a folder, in plaintext, for editing.
 ///
@@ -17,14 +17,14 @@ pub(super) struct Arguments {
     /// The folder to write; created if needed.
     dir: PathBuf,
     #[command(flatten)]
-    identity: OpeningIdentity,
+    password: PackPassword,
     /// Allow unsealing a protected pack, whose authors ask to keep it encrypted.
     #[arg(long)]
     plaintext: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let pack = arguments.identity.open(&arguments.pack)?;
+    let pack = arguments.password.open(&arguments.pack)?;
     if pack.header().protected && !arguments.plaintext {
         return Err(usage!(
             "{}: the pack is protected; use --plaintext to write it in plaintext anyway",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::identities::OpeningIdentity;
+use crate::place::passwords::PackPassword;
 
 /// Verify a pack: every entry against its hash, every case with answers of known score.
 ///
@@ -20,14 +20,14 @@ pub(super) struct Arguments {
     #[arg(default_value = crate::place::packs::CORE)]
     pack: PathBuf,
     #[command(flatten)]
-    identity: OpeningIdentity,
+    password: PackPassword,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let pack = arguments.identity.open(&arguments.pack)?;
+    let pack = arguments.password.open(&arguments.pack)?;
     let report = packs::verify(&pack);
     let mut out = io::stdout().lock();
     if arguments.json {

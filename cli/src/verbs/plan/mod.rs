@@ -15,12 +15,14 @@ use serde_json::json;
 
 use self::expected::Known;
 use self::widths::{Width, widths};
+use crate::configure::at_endpoint::AtEndpoint;
 use crate::configure::choose::{self, Selection};
 use crate::engine::preflight;
 use crate::files::inputs::Sources;
 use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, figure};
+use crate::kit::screen::Screen;
 use crate::place::{completing, folders};
 
 /// Print what a configuration would run and cost, without running it.
@@ -30,8 +32,10 @@ use crate::place::{completing, folders};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
-    #[arg(add = choose::completed())]
-    config: PathBuf,
+    #[arg(required_unless_present = "endpoint", add = choose::completed())]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    server: AtEndpoint,
     #[command(flatten)]
     selection: Selection,
     /// A run or result files with dialogues about the same tasks; repeatable. Default: the published means.
@@ -94,7 +98,7 @@ fn counts(model: &PlannedModel, tasks: usize) -> String {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
     let (pack, plan) = folders::plan(&configuration)?;
     let units = plan.units(|_, _, _| false);
     let prices = arguments.prices.read()?;
@@ -171,7 +175,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         units.len().to_string(),
     ];
     table.total(cells.into_iter().chain(money(total)));
-    table.write(&mut out)?;
+    Screen::here().table(&table, &mut out)?;
     writeln!(out, "\npack {} {}, seed {}", pack.header().name, pack.hash().short(), configuration.seed)?;
     writeln!(
         out,
@@ -179,7 +183,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     )?;
     if costs.iter().any(|cost| cost.billed) {
         let names: Vec<_> = configuration.models.iter().filter_map(ModelSpec::billed_as).collect();
-        let dates = prices.dates(names.iter().map(AsRef::as_ref));
+        let dates = prices.dates(names.iter().map(String::as_str));
         writeln!(out, "{}", about_costs(&known, &usages, &arguments.like, dates, plan.dialogues()))?;
     }
     if let Some(within) = arguments.within {

@@ -53,8 +53,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     if remote.is_some() {
         return Err(usage!(
-            "runs of a fleet are judged again once they are here: `kgfleet copy {run} --from URL`; a judged benchmark is, with \
-             --with CONFIG"
+            "runs of a fleet are judged again once they are here: `kgfleet archive {run}`, then unpack the file into the data folder; \
+             a judged benchmark is, with --with CONFIG"
         ));
     }
     let data = DataDir::at(&common.data_dir);

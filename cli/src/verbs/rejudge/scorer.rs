@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde_json::json;
 use tasks::{Dialogue, Effort, Evaluation, Task, TaskClass};
 
-use crate::files::copy;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, note};
+use crate::kit::screen::Screen;
 use crate::place::data_dir::DataDir;
 use crate::place::targets::Targets;
 use crate::place::{disclosure, folders, packs as material, trust};
@@ -118,7 +118,7 @@ pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
     }
     writer.commit()?;
     drop(writer);
-    copy::between_folders(apart.path(), data_dir, &rejudged.run)?;
+    new_dir.move_to(data_dir)?;
     // `kgfleet retry` may ask its failed dialogues as those of the old one.
     let targets = folders::configuration(&manifest).map(|configuration| Targets::of(&configuration)).ok();
     if let Some(targets) = targets.filter(|targets| trust::is_own(&manifest.run, targets)) {
@@ -251,7 +251,7 @@ fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dy
             mean(&tally.after),
         ]);
     }
-    table.write(out)?;
+    Screen::here().table(&table, out)?;
     writeln!(out)?;
     for change in changes.iter().take(CHANGES_PRINTED_MAX) {
         writeln!(out, "changed: {}", change.dialogue)?;

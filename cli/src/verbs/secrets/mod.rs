@@ -1,32 +1,29 @@
 //! `kgfleet secrets`: the Secrets of a release on Kubernetes. `make` says what is in them, `certificates` signs, `api` asks the
-//! cluster. A Secret that is there stays as it is, because others use it already; only a certificate of ours is renewed in time.
+//! cluster. A Secret that is there stays as it is, because others use it already; only a certificate of ours is signed anew for
+//! other names.
 
 mod api;
 mod certificates;
-mod check;
 mod make;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::json;
 
 use self::api::SecretsApi;
-use self::certificates::{Authority, CertificateWish};
+use self::certificates::Authority;
 use self::make::SecretObject;
-use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
 
 /// Longest prefix of the names of Secrets, in characters; the chart's is at most 40.
 const PREFIX_CHARS_MAX: usize = 63;
 
-/// Most days that a certificate is valid: clients refuse longer ones as a mistake.
-const VALID_DAYS_MAX: u32 = 3_650;
-
-/// Make the Secrets of a release on Kubernetes, or check them.
+/// Make the Secrets of a release on Kubernetes.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -36,14 +33,13 @@ pub struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Ensure(Box<Ensure>),
-    Check(check::SecretsCheck),
 }
 
 /// Make the Secrets that a release needs and that are not there.
 ///
 /// A Secret that is there is left alone, with one exception: a certificate that this command made is signed anew, by the same
-/// authority, when two thirds of its time are over or the coordinators have other names. The chart runs this before an
-/// installation and an upgrade. With --print, all Secrets are made and printed, and no cluster is asked. Exit codes: 0; 2 the
+/// authority, when the coordinators have other names. It is valid for ten years. The chart runs this before an installation
+/// and an upgrade. With --print, all Secrets are made and printed, and no cluster is asked. Exit codes: 0; 2 the
 /// options cannot be used; 3 the cluster failed.
 #[derive(Debug, clap::Args)]
 struct Ensure {
@@ -60,9 +56,6 @@ struct Ensure {
     /// mounts; repeatable.
     #[arg(long = "tls-name", value_name = "NAME")]
     tls_names: Vec<String>,
-    /// Days that a certificate is valid.
-    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(3..=i64::from(VALID_DAYS_MAX)))]
-    valid_days: u32,
     /// Make NAME-queue for a Redis at this host: its password, its redis.conf, and its address as url.
     #[arg(long, value_name = "HOST")]
     redis: Option<String>,
@@ -79,10 +72,7 @@ struct Ensure {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let ensure = match arguments.command {
-        Command::Ensure(ensure) => ensure,
-        Command::Check(check) => return check::run(&check),
-    };
+    let Command::Ensure(ensure) = arguments.command;
     ensure.check()?;
     let now = Timestamp::now();
     if ensure.print {
@@ -118,7 +108,7 @@ impl Ensure {
         if !self.tls_names.is_empty() {
             let authority = Authority::new(&self.prefix, now)?;
             all.push(authority.secret());
-            all.push(authority.sign(&self.wish(now)?)?);
+            all.push(authority.sign(&self.tls_names, now)?);
         }
         Ok(all)
     }
@@ -136,17 +126,6 @@ impl Ensure {
             plain.push(make::queue(&self.prefix, host)?);
         }
         Ok(plain)
-    }
-
-    fn wish(&self, now: Timestamp) -> anyhow::Result<CertificateWish> {
-        let days = i64::from(self.valid_days);
-        let after = |days: i64| now.checked_add((24 * days).hours()).map_err(Exit::usage);
-        Ok(CertificateWish {
-            names: self.tls_names.clone(),
-            from: after(-1)?,
-            until: after(days)?,
-            renew_after: after(days * 2 / 3)?,
-        })
     }
 
     async fn carry_out(&self, api: &SecretsApi, now: Timestamp) -> anyhow::Result<()> {
@@ -168,20 +147,19 @@ impl Ensure {
     async fn ensure_certificate(&self, api: &SecretsApi, now: Timestamp) -> anyhow::Result<()> {
         let name = format!("{}-tls", self.prefix);
         let kept = api.get(&name).await?;
-        let wish = self.wish(now)?;
-        if let Some(why) = kept.as_ref().and_then(|kept| certificates::stays(kept, &wish, now)) {
+        if let Some(why) = kept.as_ref().and_then(|kept| certificates::stays(kept, &self.tls_names)) {
             note!("secret {name}: is there, and stays as it is: {why}");
             return Ok(());
         }
         let authority = self.authority(api, now).await?;
-        let signed = authority.sign(&wish)?;
+        let signed = authority.sign(&self.tls_names, now)?;
         match kept {
             Some(kept) => {
                 api.replace(&signed, &kept).await?;
-                note!("secret {name}: the certificate is signed anew, until {}", wish.until);
+                note!("secret {name}: the certificate is signed anew");
             }
             None if api.create(&signed).await? => {
-                note!("secret {name}: made, valid until {}", wish.until);
+                note!("secret {name}: made");
             }
             None => note!("secret {name}: somebody else has just made it"),
         }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use costs::Prices;
 use domain::control::Control;
 
 use super::shown;
@@ -13,7 +14,12 @@ use crate::place::names;
 use crate::place::remote::Remote;
 
 /// Shows one run, or lists all of them.
-pub(super) fn show(remote: &Remote, run: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn show(
+    remote: &Remote,
+    run: Option<&str>,
+    prices: &Prices,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
         let mut out = io::stdout().lock();
@@ -23,8 +29,13 @@ pub(super) fn show(remote: &Remote, run: Option<&str>, json: bool) -> anyhow::Re
             if json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
-                let head = [Some(view::headline(&found)), view::share(&found), view::limits(&found)];
-                shown::show(&found, head.into_iter().flatten(), &mut out)?;
+                let head = [
+                    Some(view::headline(&found)),
+                    view::share(&found),
+                    view::limits(&found),
+                    view::spent(&found, prices),
+                ];
+                shown::show(&found, true, head.into_iter().flatten(), &mut out)?;
             }
             return Ok(ExitCode::Success);
         }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use benchmarks::names::benchmark_of;
-use domain::RunId;
-use domain::control::{BenchmarkView, RunPhase};
+use costs::Prices;
+use domain::control::BenchmarkView;
+use domain::{RunId, machine};
 use jiff::Timestamp;
 use results::RunDir;
 use results::run_dir::FoundRun;
@@ -15,10 +16,14 @@ use serde_json::json;
 
 use super::shown;
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{Table, explain};
+use crate::kit::output::{Table, explain, printable};
+use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::place::disk::{self, DiskForecast};
 use crate::place::{folders, local, names};
+
+/// The state of a run or pipeline that cannot be read.
+const UNREADABLE: &str = "unreadable";
 
 /// A run or pipeline in the list.
 struct Listed {
@@ -46,8 +51,11 @@ pub(super) fn list(data_dir: &Path, stages: bool, json: bool) -> anyhow::Result<
     let found = RunDir::list(data_dir)?;
     let mut listed = Vec::new();
     for view in local::all(data_dir)? {
+        if let Some(trouble) = &view.trouble {
+            eprintln!("{}: {}", view.run, printable(trouble));
+        }
         listed.push(Listed {
-            state: state_of(&view, &found),
+            state: if view.trouble.is_some() { UNREADABLE } else { local::state_of(&view, &found) },
             run: view.run,
             started: view.created_at,
             name: view.name,
@@ -62,7 +70,20 @@ pub(super) fn list(data_dir: &Path, stages: bool, json: bool) -> anyhow::Result<
         }
         match list_run(&found) {
             Ok(run) => listed.push(run),
-            Err(error) => eprintln!("{}: {}", found.dir.path().display(), explain(&error)),
+            Err(error) => {
+                eprintln!("{}: {}", found.dir.path().display(), explain(&error));
+                let (run, started) = (found.dir.run(), names::began(&found.dir).unwrap_or_default());
+                let name = "-".to_owned();
+                listed.push(Listed {
+                    run,
+                    started,
+                    name,
+                    planned: 0,
+                    scored: 0,
+                    failed: 0,
+                    state: UNREADABLE,
+                });
+            }
         }
     }
     listed.sort_by(|a, b| (a.started, &a.run).cmp(&(b.started, &b.run)));
@@ -93,15 +114,15 @@ pub(super) fn list(data_dir: &Path, stages: bool, json: bool) -> anyhow::Result<
             state.to_owned(),
         ]);
     }
-    table.write(&mut out)?;
+    Screen::here().table(&table, &mut out)?;
     Ok(ExitCode::Success)
 }
 
 /// Shows one of them.
-pub(super) fn show(wanted: &str, data_dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn show(wanted: &str, data_dir: &Path, prices: &Prices, json: bool) -> anyhow::Result<ExitCode> {
     let name = names::of_folder(wanted, data_dir)?;
-    let view = local::view(&name, data_dir)?.ok_or_else(|| folders::no_run(&name, data_dir))?;
-    let (state, disk) = (state_of(&view, &RunDir::list(data_dir)?), disk::forecast(&view, data_dir)?);
+    let (view, state, live) = local::followed(&name, data_dir)?;
+    let disk = disk::forecast(&view, data_dir)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", serde_json::to_string(&BenchmarkHere { view: &view, state, disk })?)?;
@@ -110,8 +131,10 @@ pub(super) fn show(wanted: &str, data_dir: &Path, json: bool) -> anyhow::Result<
     // What judges are to be asked follows from what was answered.
     let open_end = if view.runs.is_empty() { "" } else { "; stages that have not begun come on top" };
     let records = disk.map(|forecast| format!("records: {forecast}{open_end}"));
-    let head = [Some(view::headline_here(&view, state)), records];
-    shown::show(&view, head.into_iter().flatten(), &mut out)?;
+    let silence = live.as_ref().and_then(|live| live.silence(machine::now()));
+    let headline = view::headline_here(&view, state, live.is_some());
+    let head = [Some(headline), silence, view::limits(&view), records, view::spent(&view, prices)];
+    shown::show(&view, false, head.into_iter().flatten(), &mut out)?;
     if let Some(forecast) = disk.filter(|forecast| !forecast.fits()) {
         eprintln!(
             "warning: the records to come do not fit on the disk of {}: {forecast}",
@@ -119,18 +142,6 @@ pub(super) fn show(wanted: &str, data_dir: &Path, json: bool) -> anyhow::Result<
         );
     }
     Ok(ExitCode::Success)
-}
-
-/// What becomes of a benchmark: whether a process works at it stands in no file of it.
-fn state_of(view: &BenchmarkView, found: &[FoundRun]) -> &'static str {
-    let name = view.run.as_str();
-    let is_of_it = |run: &RunId| run.as_str() == name || local::is_run_of(run, name);
-    let is_busy = |found: &FoundRun| is_of_it(&found.dir.run()) && found.dir.lock().is_err();
-    match view.phase {
-        RunPhase::Preparing | RunPhase::Active if found.iter().any(is_busy) => "running",
-        RunPhase::Preparing | RunPhase::Active => "interrupted",
-        phase => phase.as_str(),
-    }
 }
 
 /// A run in the list, from its record log.

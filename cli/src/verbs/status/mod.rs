@@ -4,15 +4,16 @@ mod fleet;
 mod here;
 mod shown;
 
+use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::place::completing;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
+use crate::place::{completing, fetch};
 
 /// Show the runs of this machine or of a fleet, or one of them.
 ///
 /// Without a name: all runs and pipelines; those of this machine by their age, the oldest first. With a name: models, scores and
-/// failures. Of an unfinished run of this machine also how many bytes its records take, how many more are to come, and how many
+/// failures, and what was spent where prices or GPU-hours are known. Of an unfinished run of this machine also how many bytes its records take, how many more are to come, and how many
 /// are free.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -27,6 +28,8 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    prices: PriceTable,
+    #[command(flatten)]
     remote: MaybeRemote,
     #[command(flatten)]
     data: DataDir,
@@ -34,13 +37,18 @@ pub struct Arguments {
 
 /// `kgfleet status`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { run, stages, json, remote, data } = arguments;
+    let Arguments { run, stages, json, prices, remote, data } = arguments;
+    let prices = prices.read()?;
     match (remote.named()?, run) {
         (Some(_), _) if stages => Err(usage!(
             "--stages is for runs of this machine; in a fleet, `kgfleet status NAME` lists the runs of a pipeline"
         )),
-        (Some(remote), run) => fleet::show(&remote, run.as_deref(), json),
-        (None, Some(run)) => here::show(&run, data.path(), json),
+        (_, Some(run)) if fetch::is_archive(&run) => {
+            let unpacked = fetch::unpacked(&run)?;
+            here::show(unpacked.name.as_str(), unpacked.data_dir(), &prices, json)
+        }
+        (Some(remote), run) => fleet::show(&remote, run.as_deref(), &prices, json),
+        (None, Some(run)) => here::show(&run, data.path(), &prices, json),
         (None, None) => here::list(data.path(), stages, json),
     }
 }

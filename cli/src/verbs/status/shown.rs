@@ -11,6 +11,7 @@ use crate::kit::view;
 /// Prints all that is known of it, below these sentences.
 pub(super) fn show(
     found: &BenchmarkView,
+    in_fleet: bool,
     head: impl IntoIterator<Item = String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -19,14 +20,14 @@ pub(super) fn show(
         screen.line(&sentence, out)?;
     }
     writeln!(out)?;
-    screen.table(&view::models(found), out)?;
+    screen.table(&view::models(found, in_fleet), out)?;
     if let Some(pools) = view::pools(found) {
         writeln!(out)?;
         screen.table(&pools, out)?;
     }
     writeln!(out)?;
     screen.table(&Grid::of_view(found, |_| None).table(), out)?;
-    view::failures(found, out)?;
+    view::failures(found, screen, out)?;
     if !found.runs.is_empty() {
         writeln!(out)?;
         screen.table(&view::stage_runs(found), out)?;

@@ -8,6 +8,7 @@ use tasks::families::declared::spec::JudgedWhen;
 
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::Table;
+use crate::kit::screen::Screen;
 
 /// List the tasks of a task file with their cases and checks.
 ///
@@ -35,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             judge(task),
         ]);
     }
-    table.write(&mut io::stdout().lock())?;
+    Screen::here().table(&table, &mut io::stdout().lock())?;
     Ok(ExitCode::Success)
 }
 

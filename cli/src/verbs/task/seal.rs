@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use packs::seal_file;
 
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::place::identities::{SealingIdentity, as_exit};
+use crate::place::passwords::{PackPassword, as_exit};
 use crate::place::task_files;
 
 /// Seal a task file into a pack, with the plaintext manifest beside it, to publish instead of the file. Prints the pack's hash.
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     /// The pack file to write. Default: the task file with the ending `.kgpack`. An existing file is replaced.
     pack: Option<PathBuf>,
     #[command(flatten)]
-    identity: SealingIdentity,
+    password: PackPassword,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     let path = arguments.pack.clone().unwrap_or_else(|| file.with_extension("kgpack"));
-    let pack = seal_file(compiled.pack.parts(), &arguments.identity.get()?, &path).map_err(as_exit)?;
+    let pack = seal_file(compiled.pack.parts(), &arguments.password.get(), &path).map_err(as_exit)?;
     writeln!(io::stdout().lock(), "{}", pack.hash())?;
     Ok(ExitCode::Success)
 }

@@ -13,7 +13,7 @@ use coordinator::configuration::Connector;
 use domain::ModelHome;
 use domain::WorkerId;
 use domain::exchange::WorkExchange;
-use models::{Batches, Secret};
+use models::Secret;
 use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
@@ -25,10 +25,10 @@ use worker::{
 };
 
 use crate::engine::worker::tell_lack;
-use crate::kit::arguments::{AsksCanaries, Concurrency, Hedging, canaries, concurrency, hedging, seconds};
+use crate::kit::arguments::{Concurrency, concurrency, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
-use crate::kit::serving::{Traces, bind};
+use crate::kit::serving::bind;
 use crate::place::remote::{self, Remote};
 use crate::verbs::worker::server::ServerOptions;
 use crate::verbs::worker::targets::ScrapeTarget;
@@ -44,7 +44,7 @@ mod until;
 ///
 /// Discovers which models its servers serve and asks for work on these. SIGTERM drains: no new dialogues start, those
 /// in flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used,
-/// a server does not serve --model, or another process has the --name; 3 disk or coordinator failed. With --until-done:
+/// or another process has the --name; 3 disk or coordinator failed. With --until-done:
 /// 0 nothing is left; 75 no work now, but there may be later; 143 (Ctrl-C: 130) drained with work left; 3 also if no
 /// server came or records were not delivered.
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ pub struct Arguments {
     /// Environment variable with the key of these servers.
     #[arg(long, value_name = "VAR")]
     key_env: Option<String>,
-    /// A model that the servers must serve; repeatable. No others are asked then.
+    /// A model that the servers serve, whether their lists name it or not; repeatable. No others are asked then.
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
     /// Also ask models with this connector, at addresses given in configurations or the provider's own:
@@ -96,18 +96,10 @@ pub struct Arguments {
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
     concurrency: Concurrency,
-    /// Ask a dialogue whose first token does not come also at another of this worker's servers of its model, and take the
-    /// answer that begins first: `on` or `off`. That is at most one call in twenty, and none to a provider.
-    #[arg(long, value_name = "on|off", default_value = "on", value_parser = hedging)]
-    hedge: Hedging,
-    /// Ask servers, but no provider, eight short questions each time they have loaded a model, and warn of one that answers
-    /// unlike the others or unlike before: `on` or `off`.
-    #[arg(long, value_name = "on|off", env = "KGFLEET_CANARIES", default_value = "on", value_parser = canaries)]
-    canaries: AsksCanaries,
     /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
-    /// Folder for undelivered records, batches at providers and downloaded packs.
+    /// Folder for undelivered records and downloaded packs.
     #[arg(long, value_name = "DIR", env = "KGFLEET_WORK_DIR", default_value = "kgfleet-work")]
     work_dir: PathBuf,
     /// Megabytes of undelivered records at which no new dialogues start.
@@ -123,8 +115,6 @@ pub struct Arguments {
     until: UntilOptions,
     #[command(flatten)]
     server: ServerOptions,
-    #[command(flatten)]
-    traces: Traces,
     #[command(flatten)]
     remote: Remote,
 }
@@ -183,20 +173,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     tell_lack(&sandbox);
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let made_at = Some(arguments.server.made_at(&host));
-    let batches = Batches::in_folder(arguments.work_dir.join("batches"));
     let mut config = WorkerConfig {
         host,
         endpoints,
         expected_models: arguments.models.clone(),
         server_key: arguments.key_env.as_deref().map(Secret::from_env).transpose().map_err(Exit::usage)?,
         connectors: arguments.connectors.clone(),
-        connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys)).asking_in(batches.clone())),
-        batches,
+        connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
         keys: Some(keys),
         sandbox: sandbox.in_force,
         concurrency: arguments.concurrency.0,
-        hedge: arguments.hedge.0,
-        canaries: arguments.canaries.0,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),
         spool: Some(SpoolConfig {
@@ -217,7 +203,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         // Reports a bad address now; each runtime makes its own client later.
         Client::connect_lazy(&client).map_err(explained)?;
-        let tracing = arguments.traces.start("kgfleet-worker", &name)?;
         let (stopper, stop) = shutdown::channel();
         let signalled = Signalled::default();
         let noted = signalled.clone();
@@ -261,9 +246,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             server.end().await;
         }
         let report = report?;
-        if let Some(tracing) = tracing {
-            tracing.end().await;
-        }
         if let Some(probing) = probing {
             probing.abort();
         }
@@ -298,9 +280,7 @@ fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
 /// The exit code for a worker's failure.
 fn refused(error: WorkerError) -> anyhow::Error {
     match error {
-        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) | WorkerError::NameTaken { .. } => {
-            Exit::usage(error)
-        }
+        WorkerError::Endpoint(_) | WorkerError::NameTaken { .. } => Exit::usage(error),
         WorkerError::Refused(error) => explained(error),
         other => other.into(),
     }

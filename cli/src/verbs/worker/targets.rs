@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::json;
+use service_kit::umask;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use worker::ServerState;
@@ -57,8 +58,12 @@ impl TargetsFile {
     }
 }
 
-/// Replaces the file as a whole: Prometheus may read it at any time.
+/// Replaces the file as a whole: Prometheus may read it at any time, often as another user.
 fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    umask::as_inherited(|| replace_with(file, text))
+}
+
+fn replace_with(file: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }

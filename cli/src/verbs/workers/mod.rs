@@ -10,9 +10,12 @@ use report::tables::fleet;
 
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
+use crate::kit::screen::Screen;
 use crate::place::remote::Remote;
 
 /// List the workers of a fleet, drain one or all, or look after the records that workers of this machine have not delivered.
+///
+/// A worker that went away without signing off stays in the list for an hour, with what it held.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -46,7 +49,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out, "{}", serde_json::to_string(worker)?)?;
         }
         if !arguments.json {
-            fleet::workers(&workers).write(&mut out)?;
+            Screen::here().table(&fleet::workers(&workers), &mut out)?;
         }
         Ok(ExitCode::Success)
     })

@@ -9,6 +9,7 @@ use worker::outbox::spools;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, note};
+use crate::kit::screen::Screen;
 
 /// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]
@@ -92,7 +93,7 @@ fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         }
     }
     if !arguments.json {
-        table.write(&mut out)?;
+        Screen::here().table(&table, &mut out)?;
     }
     Ok(ExitCode::Success)
 }

@@ -1,4 +1,6 @@
-//! `kgfleet check`: finds problems that would end a long run early, before it starts.
+//! `kgfleet check`: finds problems that would end a long run early, before it starts. `question` asks a model one question.
+
+mod question;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,11 +15,11 @@ use domain::{Ask, ModelHome};
 use serde::Serialize;
 use worker::Connect;
 
+use crate::configure::at_endpoint::AtEndpoint;
 use crate::configure::choose::{self, Selection};
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
-use crate::files::prices::PriceTable;
-use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
 use crate::place::queue_login::QueueLogin;
@@ -28,13 +30,16 @@ use crate::place::{disk, folders, packs as material};
 /// Check everything that a long run needs before it starts.
 ///
 /// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and whether the records fit
-/// on the disk; with --context or --queue also the fleet or the queue. Exit codes: 0 ready, perhaps with warnings; 1 the run
-/// would fail; 2 the configuration cannot be used.
+/// on the disk; with --context or --queue also the fleet or the queue. With --endpoint and --model, each model is asked one
+/// short question: what is asked and what comes is shown and thrown away. Exit codes: 0 ready, perhaps with warnings; 1 the run
+/// would fail, or a model does not answer; 2 the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file, or `quick` for the bundled one.
-    #[arg(add = choose::completed())]
-    config: PathBuf,
+    #[arg(required_unless_present = "endpoint", add = choose::completed())]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    server: AtEndpoint,
     #[command(flatten)]
     selection: Selection,
     /// Folder that would hold the run.
@@ -45,8 +50,6 @@ pub struct Arguments {
     queue: Option<String>,
     #[command(flatten)]
     login: QueueLogin,
-    #[command(flatten)]
-    prices: PriceTable,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -80,7 +83,7 @@ impl Findings {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
     let (pack, plan) = folders::plan(&configuration)?;
     let tasks = material::build(&pack, &plan)?;
     let mut findings = Findings::default();
@@ -98,14 +101,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(message) = preflight::unjudged(&configuration, &tasks) {
         findings.add(Level::Warning, "judge", message);
     }
+    if arguments.server.is_given() && arguments.remote.named()?.is_some() {
+        return Err(usage!(
+            "--endpoint is asked from this machine; a fleet's models are those of a configuration"
+        ));
+    }
     let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
     let remote = arguments.remote.named()?;
-    if let Some(message) = configuration.unpriced(&arguments.prices.read()?) {
-        // A coordinator goes by its own table.
-        let level = if remote.is_some() { Level::Warning } else { Level::Problem };
-        findings.add(level, "cap", message);
-    }
     block_on(async {
         match remote {
             Some(remote) => match remote.client() {
@@ -114,6 +117,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             },
             None => {
                 let connect = LocalConnect::new(None, Targets::of(&configuration));
+                if arguments.server.is_given() {
+                    for model in &configuration.models {
+                        question::ask(model, &connect, &mut findings).await;
+                    }
+                }
                 for (number, (model, ask)) in asks(&configuration).enumerate() {
                     let of_models = (number < configuration.models.len()).then_some(&longest);
                     of_model(model, ask, &connect, of_models, &mut findings).await;

@@ -1,37 +1,43 @@
 //! Exercises of recorded cases: built once per case, shared by all threads.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use results::llmkgbench::ResultRecord;
+use serde_json::{Map, Value};
 use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, ReadOnce, TaskClass, families};
 
-use super::compare::EMPTY_MAP;
+/// Replaces a missing map.
+static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 /// Maximum number of exercises kept. Published runs have about 130 cases with a few prompts each; further exercises are
 /// built for each record, which is slower.
 const EXERCISES_MAX: usize = 4096;
 
 /// A case with its exercise.
-pub(super) struct BuiltExercise {
-    pub(super) class: TaskClass,
-    pub(super) exercise: Box<dyn Exercise>,
+pub struct BuiltExercise {
+    pub class: TaskClass,
+    pub exercise: Box<dyn Exercise>,
 }
 
 /// Builds and keeps exercises.
-pub(super) struct BuiltExercises {
+pub struct BuiltExercises {
     graphs: GraphLibrary,
     compat: Compat,
     known: RwLock<HashMap<String, Arc<BuiltExercise>>>,
 }
 
 impl BuiltExercises {
-    pub(super) fn new(graphs: GraphLibrary, compat: Compat) -> Self {
+    /// Of cases that refer to these graphs.
+    pub fn new(graphs: GraphLibrary, compat: Compat) -> Self {
         Self { graphs, compat, known: RwLock::default() }
     }
 
     /// The exercise of a record's case.
-    pub(super) fn of(&self, record: &ResultRecord) -> Result<Arc<BuiltExercise>, CaseError> {
+    ///
+    /// # Errors
+    /// The record does not hold its case, or a graph is missing.
+    pub fn of(&self, record: &ResultRecord) -> Result<Arc<BuiltExercise>, CaseError> {
         let input = CaseInput {
             class: record.task_id(),
             version: record.task_version(),
