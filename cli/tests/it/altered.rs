@@ -77,12 +77,9 @@ fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
     }
     // The last one stands for all others here.
     data.kgfleet(&["verify", name]).expect(UNSATISFIED).prints(&["was altered", "the log is sound"]);
-    for verb in [
-        &["export", name, "--format", "csv"][..],
-        &["report", name],
-        &["copy", name, "--to", "x.kgbundle"],
-        &["retry", name],
-    ] {
+    for verb in
+        [&["export", name, "--format", "csv"][..], &["report", name], &["archive", name], &["retry", name]]
+    {
         data.kgfleet(verb).expect(INFRASTRUCTURE).says(&["was altered"]);
     }
     // It stands in nobody's way, and goes when it is told to.
@@ -95,18 +92,46 @@ fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
 }
 
 #[test]
-fn a_manifest_that_holds_no_hashes_is_read() {
+fn a_run_whose_manifest_is_gone_or_damaged_stays_the_latest_and_every_verb_names_it() {
     let data = Data::new();
-    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
-    let run = data.run();
-    let mut manifest: Value =
-        serde_json::from_str(&std::fs::read_to_string(run.dir.manifest_path()).unwrap()).unwrap();
-    for hash in ["configuration_hash", "plan_hash"] {
-        manifest.as_object_mut().unwrap().remove(hash);
+    let begin = || data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    begin();
+    let older = data.run().name().to_owned();
+    begin();
+    let newest = data.runs().into_iter().find(|run| run.name() != older).unwrap();
+    let (name, path) = (newest.name(), newest.dir.manifest_path());
+    let (sound, dialogue) = (std::fs::read(&path).unwrap(), format!("sim-strong/{NT_TASK}/0"));
+    for damage in [None, Some("{")] {
+        std::fs::remove_file(&path).unwrap();
+        damage.iter().for_each(|content| std::fs::write(&path, content).unwrap());
+        let listed = data.kgfleet(&["status"]).expect(0);
+        listed.prints(&[name, "unreadable", &older]).says(&["manifest", name]);
+        let shown = data.kgfleet(&["status", "latest"]).to_string();
+        assert!(shown.contains("manifest") && shown.contains(name), "{shown}");
+        for verb in [
+            &["show", &dialogue][..],
+            &["dialogues"],
+            &["table"],
+            &["report"],
+            &["compare"],
+            &["export", "--format", "csv"],
+            &["verify"],
+            &["resume"],
+            &["retry"],
+            &["rejudge"],
+            &["archive"],
+            &["rm"],
+        ] {
+            for wanted in ["latest", name] {
+                let arguments = [&verb[..1], &[wanted], &verb[1..]].concat();
+                let refused = data.kgfleet(&arguments);
+                assert_ne!(refused.code(), Some(0), "{arguments:?}: {refused}");
+                refused.says(&["manifest", name]);
+            }
+        }
+        std::fs::write(&path, &sound).unwrap();
+        data.kgfleet(&["table", "latest"]).expect(0);
     }
-    std::fs::write(run.dir.manifest_path(), manifest.to_string()).unwrap();
-    data.kgfleet(&["verify", run.name()]).expect(0).prints(&["not checked", "no hash"]);
-    data.kgfleet(&["table", run.name()]).expect(0);
 }
 
 /// A pipe that nobody writes into: who opens it as a file waits for ever.
@@ -135,7 +160,7 @@ fn what_is_named_as_a_file_and_is_none_is_refused_at_once() {
         std::fs::write(&path, manifest.to_string()).unwrap();
         data.kgfleet(&["verify", name]).prints(&["not checked", "is not a regular file"]);
         data.kgfleet(&["show", name, &format!("sim-strong/{NT_TASK}/0")]).expect(0);
-        data.kgfleet(&["resume", name]).says(&["is not a regular file"]);
+        data.kgfleet(&["resume", name]).says(&["is not in the sink"]);
 
         let of_pack = format!(
             "name = \"n\"\npack = \"{file}\"\n[[models]]\nlabel = \"m\"\nconnector = \"simulated\"\n"

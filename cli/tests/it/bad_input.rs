@@ -28,9 +28,10 @@ fn an_endpoint_that_nobody_listens_on_is_named() {
 #[test]
 fn a_wrong_model_name_is_answered_with_the_names_that_are_served() {
     let (data, server) = (Data::new(), Server::start());
-    let finished = data.kgfleet(&["run", "--endpoint", &server.url(), "--model", "simm"]).expect(USAGE);
-    finished.says(&["does not serve `simm`", "it serves: sim, sim-other", &server.url()]);
-    assert!(data.runs().is_empty());
+    let arguments = ["run", "--endpoint", &server.url(), "--model", "simm"];
+    let finished = data.kgfleet(&arguments).expect(INFRASTRUCTURE);
+    finished.says(&["model-not-found: HTTP 404", "its list of models lacks `simm`; it names sim, sim-other"]);
+    assert!(data.run().entries().is_empty(), "one question was asked, and not recorded");
 }
 
 #[test]
@@ -46,10 +47,10 @@ fn keys_are_needed_checked_and_never_told() {
     let with_key = |key: &str| crate::harness::process::finish(data.command(&arguments).env("SIM_KEY", key));
     let refused = with_key(WRONG).expect(INFRASTRUCTURE).says(&["unauthorized", &server.url()]);
     assert!(!refused.stderr.contains(WRONG), "{refused}");
-    assert!(data.runs().is_empty());
+    assert!(data.runs().iter().all(|run| run.entries().is_empty()));
 
     with_key(RIGHT).expect(0);
-    let run = data.run();
+    let run = data.runs().pop().unwrap();
     data.kgfleet(&["export", run.name(), "--format", "jsonl"]).expect(0);
     for folder in [run.dir.path().to_owned(), run.dir.exports()] {
         for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -63,24 +63,6 @@ fn a_run_ends_at_its_cap_and_goes_on_under_a_higher_one() {
 }
 
 #[test]
-fn money_is_counted_by_the_table_of_prices_or_the_run_is_refused() {
-    let (data, server) = (Data::new(), Server::start());
-    let file = configuration(&data, &server, "money = 0.5");
-    data.kgfleet(&["check", &file]).expect(1).prints(&["cap: `cap.money` cannot count", "--prices"]);
-    data.kgfleet(&["run", &file]).expect(2).says(&["`cap.money` cannot count", MODEL, "--prices"]);
-    assert!(data.runs().is_empty());
-    let table = format!(
-        "currency = 'EUR'\n[[tokens]]\nmodels = ['{MODEL}']\ninput = 1000000\noutput = 1000000\nas_of = '2026-01-02'\n\
-         source = 'https://prices.example'\n"
-    );
-    let table = data.write("prices.toml", table);
-    let prices = table.to_str().unwrap();
-    data.kgfleet(&["check", &file, "--prices", prices]).expect(0);
-    let run = ["run", &file, "--no-sandbox", "--concurrency", "1", "--prices", prices];
-    until_capped(&data, &server, &run).says(&["of 0.5000 EUR used; raise `cap.money`"]);
-}
-
-#[test]
 fn the_stages_of_a_judged_benchmark_share_its_cap() {
     let data = Data::new();
     let under = |tokens: u64| {

@@ -154,7 +154,7 @@ fn a_key_in_a_real_bash_writes_the_only_name_out() {
     let (data, run) = with_run();
     // In a session of its own, so that it takes no other terminal than this one.
     let mut command = shell(&data, "setsid");
-    command.args(["--ctty", "bash", "--norc", "--noprofile", "-i"]).env("TERM", "xterm-256color");
+    command.args(["--ctty", "bash", "--norc", "--noprofile", "-i"]).env("TERM", "dumb");
     let mut terminal = Terminal::start(&mut command, 120, 24);
     let is_shown = |text: String| move |lines: &[String]| lines.iter().any(|line| line.starts_with(&text));
     terminal.press(". <(\"$KGFLEET\" completions bash); PS1='ready> '\n");

@@ -80,7 +80,7 @@ fn play(
     coordinator: &Coordinator,
     kubernetes: &KubernetesServer,
     job: &str,
-    server: &Server,
+    endpoint: &str,
 ) -> Finished {
     let pod = format!("{job}-0");
     let arguments = {
@@ -104,7 +104,7 @@ fn play(
     let arguments: Vec<&str> =
         arguments.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     let more = [&arguments[1..], &["--concurrency", "4"]].concat();
-    let ended = cluster.worker_with(&pod, coordinator.port, &server.url(), &more).finish();
+    let ended = cluster.worker_with(&pod, coordinator.port, endpoint, &more).finish();
     let mut objects = kubernetes.objects();
     let (kind, phase) =
         if ended.code() == Some(0) { ("Complete", "Succeeded") } else { ("Failed", "Failed") };
@@ -158,36 +158,27 @@ fn two_models_take_turns_on_one_gpu_and_a_later_stage_begins_a_server_of_its_own
     let run = submit(8, &[]);
     // Equal, but for their names.
     drop(kubernetes.until(was_made("bench-alpha-1")));
-    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", &servers[0]).expect(0);
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", &servers[0].url()).expect(0);
     drop(kubernetes.until(was_made("bench-beta-1")));
     drop(first);
-    play(&cluster, &coordinator, &kubernetes, "bench-beta-1", &servers[1]).expect(0);
+    play(&cluster, &coordinator, &kubernetes, "bench-beta-1", &servers[1].url()).expect(0);
     let view = cluster.status(&coordinator, &run);
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 16));
     // What is added later brings servers back, one by one as before.
     submit(10, &["--extend", &run]);
     drop(kubernetes.until(was_made("bench-alpha-2")));
-    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &servers[0]).expect(0);
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &servers[0].url()).expect(0);
     drop(kubernetes.until(was_made("bench-beta-2")));
-    play(&cluster, &coordinator, &kubernetes, "bench-beta-2", &servers[1]).expect(0);
+    play(&cluster, &coordinator, &kubernetes, "bench-beta-2", &servers[1].url()).expect(0);
     assert_eq!(cluster.status(&coordinator, &run).scored, 20);
     let changes = kubernetes.objects().changes.clone();
     let expected = ["bench-alpha-1", "bench-beta-1", "bench-alpha-2", "bench-beta-2"];
     assert_eq!(changes, expected.map(|job| format!("POST jobs {job}")));
-    // A bundle of the run says which of them made its records.
+    // What its servers left says which of them made its records.
     let left = ["launch", "--costs", "--release", "bench", "--json"];
     wait_until("the conductor has handed over what servers left", || {
         cluster.kgfleet(&coordinator, &left).expect(0).json()["servers"].as_array().unwrap().len() == 4
     });
-    let (other, bundle) = (crate::harness::Data::new(), cluster.data.path().join("two.kgbundle"));
-    let bundle = bundle.to_str().unwrap();
-    cluster.kgfleet(&coordinator, &["copy", &run, "--to", bundle]).expect(0);
-    other.kgfleet(&["copy", "--from", bundle]).expect(0);
-    let cited = std::fs::read(other.run().dir.exports().join("servers.json")).unwrap();
-    let cited: Vec<Value> = serde_json::from_slice(&cited).unwrap();
-    let jobs: Vec<&str> = cited.iter().map(|each| each["server"]["job"].as_str().unwrap()).collect();
-    assert_eq!(jobs, ["bench-alpha-1", "bench-alpha-2", "bench-beta-1", "bench-beta-2"]);
-    assert!(cited[0]["file"].as_str().unwrap().starts_with("usage/bench-alpha-1."), "{cited:?}");
     second.signal(Signal::TERM);
     second.finish().expect(0).says(&["stopping: servers go on"]);
 }
@@ -215,15 +206,14 @@ fn somebody_is_told_of_a_pool_that_is_given_up_and_it_is_tried_again_when_they_s
     let coordinator = cluster.coordinator();
     let told = Receiver::start(0);
     let hook = format!("{}/hook", told.url());
-    let conductor = conductor(&cluster, &coordinator, &kubernetes, &account, &["--notify", &hook]);
+    let conductor = conductor(&cluster, &coordinator, &kubernetes, &account, &["--webhook", &hook]);
     let model = "[[models]]\nlabel = 'alpha'\nconnector = 'openai-compatible'\nstream = false\n";
     let text = format!("name = 'one'\nseed = 5\niterations = 8\ntasks = ['{NT_TASK}']\n{model}");
     let configuration = cluster.data.write("one.toml", text);
     cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
     drop(kubernetes.until(was_made("bench-alpha-1")));
-    // Its server serves another model.
-    let wrong = Server::start();
-    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", &wrong).expect(2);
+    // Its template names no address.
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-1", "nowhere").expect(2);
     let posts = told.until(|posts| !posts.is_empty());
     let notice: Value = serde_json::from_slice(&posts[0].body).unwrap();
     assert_eq!((&notice["event"], &notice["release"]), (&json!("pool-failed"), &json!("bench")));
@@ -234,7 +224,7 @@ fn somebody_is_told_of_a_pool_that_is_given_up_and_it_is_tried_again_when_they_s
     kubernetes.objects().of.get_mut("cronjobs").unwrap().get_mut("bench-alpha").unwrap()["metadata"]["annotations"]
         ["kgfleet/retry"] = json!(now);
     drop(kubernetes.until(was_made("bench-alpha-2")));
-    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &server).expect(0);
+    play(&cluster, &coordinator, &kubernetes, "bench-alpha-2", &server.url()).expect(0);
     drop(conductor);
 }
 

@@ -155,25 +155,33 @@ fn dialogues_that_failed_are_listed_with_their_cause() {
 }
 
 #[test]
-fn the_doctor_names_calls_that_a_server_refused() {
+fn answers_that_were_cut_are_told_wherever_a_run_is_seen() {
     let data = Data::new();
-    let first = FaultRule::new(
-        FaultWhen::NthOfConversation(1),
-        FaultKind::Status { code: 503, retry_after_s: Some(0) },
-    );
-    let server = Server::with_faults(vec![first]);
-    data.kgfleet(&server.run_arguments(&[NT_TASK], 6, 2)).expect(0);
-    let told = data.kgfleet(&["doctor", "latest", "--json"]).expect(0).json();
-    let figures = &told["figures"];
-    assert_eq!(
-        (&figures["dialogues"], &figures["calls"], &figures["failed_calls"]),
-        (&6.into(), &6.into(), &6.into())
-    );
-    let causes: Vec<&str> =
-        told["findings"].as_array().unwrap().iter().map(|found| found["cause"].as_str().unwrap()).collect();
-    assert!(causes.contains(&"server"), "{told}");
-    data.kgfleet(&["doctor", "latest"])
-        .expect(0)
-        .prints(&["server: 50 % of the calls failed (more than 5 %)"]);
-    data.kgfleet(&["doctor", "nobody"]).expect(3).says(&["nobody"]);
+    let server = Server::start();
+    let cut = "4 of 4 answers were cut by the limit of tokens";
+    let run = server.run_arguments(&[NT_TASK, "RdfFriendCount-nt-2"], 2, 2);
+    let run: Vec<&str> = run.iter().map(|argument| &**argument).chain(["--max-tokens", "1"]).collect();
+    data.kgfleet(&run).expect(0).says(&[cut, &format!("({NT_TASK} 2, RdfFriendCount-nt-2 2)")]);
+    data.kgfleet(&["status", "latest"]).expect(0).says(&[cut]);
+    let status = data.kgfleet(&["status", "latest", "--json"]).expect(0).json();
+    assert_eq!(status["cells"][0]["odd"], serde_json::json!([["cut", 2]]));
+    let table = data.kgfleet(&["table", "latest", "--show", "cut", "--format", "json"]).expect(0).json();
+    assert_eq!(table["rows"][1]["cut"], 2, "{table}");
+    let list = |more: &[&str]| {
+        data.kgfleet(&[&["dialogues", "latest", "--cut", "--format", "csv"], more].concat()).expect(0).stdout
+    };
+    assert_eq!(list(&[]).lines().count(), 5);
+    let one = list(&["--task", NT_TASK]);
+    let name = one.lines().nth(1).unwrap().split(',').nth(1).unwrap();
+    data.kgfleet(&["show", "latest", name]).expect(0).prints(&["; cut) ---"]);
+    let file = data.path().join("report.html");
+    data.kgfleet(&["report", "latest", "--out", file.to_str().unwrap()]).expect(0);
+    assert!(std::fs::read_to_string(file).unwrap().contains(cut));
+    // Whoever has room says nothing of it.
+    let whole = Data::new();
+    let whole_run = whole.kgfleet(&server.run_arguments(&[NT_TASK], 2, 2)).expect(0);
+    assert!(!whole_run.stderr.contains("were cut"), "{whole_run}");
+    let limits: Vec<_> =
+        whole.run().records().values().map(|entry| entry.record.provenance.model.max_tokens).collect();
+    assert!(limits.iter().all(|limit| limit.is_some_and(|limit| limit > 4096)), "{limits:?}");
 }

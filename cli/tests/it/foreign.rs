@@ -1,11 +1,11 @@
 //! Foreign runs: nothing that their manifests name is contacted or read before the user trusts them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use results::bundle;
+use results::archive;
 use results::manifest::hash;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -60,11 +60,12 @@ fn alter(run: &RunOnDisk, change: impl FnOnce(&mut Value)) {
     manifest.write(&run.dir.manifest_path()).unwrap();
 }
 
-/// A bundle that names what its author likes.
+/// An archive that names what its author likes.
 fn packed(run: &RunOnDisk, data: &Data) -> PathBuf {
-    let name = format!("data/runs/{}/manifest.json", run.name());
-    let file = data.path().join("strange.kgbundle");
-    bundle::write(&file, &run.manifest.run, &[(name, run.dir.manifest_path())]).unwrap();
+    let name = format!("runs/{}/manifest.json", run.name());
+    let file = data.path().join("strange.tar.zst");
+    let log = (format!("runs/{}/log/", run.name()), run.dir.log());
+    archive::write(&file, &run.manifest.run, &[log, (name, run.dir.manifest_path())]).unwrap();
     file
 }
 
@@ -82,13 +83,12 @@ fn copied(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_strangers_bundle_gets_no_key_and_no_question_before_the_user_says_so() {
+fn a_strangers_archive_gets_no_key_and_no_question_before_the_user_says_so() {
     let (server, trap) = (Server::with_key(SECRET), Receiver::start(0));
     let (stranger, user) = (Data::new(), Data::new());
     let secret = user.write("secret", format!("{SECRET}\n"));
     let text = configuration(&server.url(), 2, &key_file(&secret));
-    let bundle = packed(&unfinished(&server, &stranger, &stranger.write("a.toml", &text)), &stranger);
-    user.kgfleet(&["copy", "--from", bundle.to_str().unwrap()]).expect(0);
+    user.unpack(&packed(&unfinished(&server, &stranger, &stranger.write("a.toml", &text)), &stranger));
     let run = user.run();
 
     // To a server of the stranger's, with a file or a variable of the user's.
@@ -202,31 +202,27 @@ fn the_configuration_in_the_users_hand_is_the_users_word() {
 }
 
 #[test]
-fn a_bundle_names_no_keys_and_is_still_the_run_that_it_was() {
+fn an_archive_names_no_keys_and_is_still_the_run_that_it_was() {
     let (server, data, other) = (Server::with_key(SECRET), Data::new(), Data::new());
     let secret = data.write("the-secret-place", SECRET);
     let text = configuration(&server.url(), 2, &key_file(&secret));
     let config = data.write("a.toml", text);
     data.kgfleet(&["run", config.to_str().unwrap()]).expect(0);
     let run = data.run();
-    let file = data.path().join("run.kgbundle");
+    let file = data.path().join("run.tar.zst");
     let file = file.to_str().unwrap();
-    data.kgfleet(&["copy", "latest", "--to", file]).expect(0).says(&["names of keys"]);
+    data.kgfleet(&["archive", "latest", "--out", file]).expect(0).says(&["names of keys"]);
     let mut unpacked = Vec::new();
     let packed = fs::File::open(file).unwrap();
     std::io::Read::read_to_end(&mut zstd::Decoder::new(packed).unwrap(), &mut unpacked).unwrap();
     let text = String::from_utf8_lossy(&unpacked);
     assert!(!text.contains("the-secret-place") && !text.contains("key_file"), "it names the key");
 
-    other.kgfleet(&["copy", "--from", file]).expect(0);
-    let bundled = other.run();
-    assert_eq!(bundled.manifest.configuration_hash, run.manifest.configuration_hash);
-    assert!(bundled.manifest.is_as_hashed() && run.manifest.is_as_hashed());
+    other.unpack(Path::new(file));
+    let unpacked = other.run();
+    assert_eq!(unpacked.manifest.configuration_hash, run.manifest.configuration_hash);
+    assert!(unpacked.manifest.is_as_hashed() && run.manifest.is_as_hashed());
     other.kgfleet(&["verify", run.name()]).expect(0);
-    // Where the run is already, it is the same one, and keeps its names.
-    data.kgfleet(&["copy", "--from", file]).expect(0).says(&["files are the same"]);
-    assert_eq!(data.run().manifest, run.manifest);
-
     // Keys are given by a configuration.
     other.kgfleet(&["resume", run.name()]).expect(USAGE).says(&[&server.url(), "without a key", "--extend"]);
     let more = other.write("more.toml", configuration(&server.url(), 4, &key_file(&secret)));
@@ -263,7 +259,7 @@ fn a_pipeline_from_elsewhere_is_as_foreign_as_a_run() {
 }
 
 #[test]
-fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
+fn an_archive_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
     let (server, here, there) = (Server::with_key(SECRET), Data::new(), Data::new());
     let secret = here.write("the-secret-place", SECRET);
     let judge = format!(
@@ -275,64 +271,26 @@ fn a_bundle_of_a_judged_benchmark_is_the_whole_of_it_and_names_no_keys() {
     // The judge's answers are no verdicts.
     let finished = here.kgfleet(&["run", config.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
-    let file = here.path().join("facts.kgbundle");
+    let file = here.path().join("facts.tar.zst");
     let file = file.to_str().unwrap();
-    here.kgfleet(&["copy", &name, "--to", file]).expect(0).says(&["names of keys"]);
+    here.kgfleet(&["archive", &name, "--out", file]).expect(0).says(&["names of keys"]);
     let unpacked = tempfile::tempdir().unwrap();
-    let head = bundle::unpack(Path::new(file), unpacked.path()).unwrap();
+    let head = archive::unpack(Path::new(file), unpacked.path()).unwrap();
     let text =
         |path: &str| String::from_utf8_lossy(&fs::read(unpacked.path().join(path)).unwrap()).into_owned();
-    let texts = head.files.iter().map(|file| (file.path.clone(), text(&file.path)));
-    let files: BTreeMap<String, String> = texts.collect();
+    let is_file = |path: &str| unpacked.path().join(path).is_file();
+    let texts = head.files.iter().filter(|file| is_file(&file.path));
+    let files: BTreeMap<String, String> = texts.map(|file| (file.path.clone(), text(&file.path))).collect();
     let names_keys =
         |(_, text): &(&String, &String)| text.contains("the-secret-place") || text.contains("key_file");
     assert!(files.iter().find(names_keys).is_none(), "it names the key");
-    for (file, says) in [
-        ("README.txt", "grade"),
-        ("report.html", "Judged answers"),
-        ("results.csv", "facts"),
-        ("not-judged.csv", "grade"),
-    ] {
-        assert!(files[file].contains(says), "{file} lacks `{says}`: {}", files[file]);
-    }
-
-    let pipelines = |data: &Data| {
-        let folder = fs::read_dir(data.path().join("pipelines")).unwrap();
-        folder.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
-    };
-    there.kgfleet(&["copy", "--from", file]).expect(0).says(&[&format!("benchmark {name} is in")]);
+    there.unpack(Path::new(file));
     let table = |data: &Data| data.kgfleet(&["table", &name]).expect(0).stdout;
     assert_eq!(table(&there), table(&here));
     assert_eq!(there.kgfleet(&["verify", &name]).stdout, here.kgfleet(&["verify", &name]).stdout);
-    // Once more, there and where it came from: nothing is new, and keys keep their names.
-    for data in [&there, &here] {
-        let before = pipelines(data);
-        data.kgfleet(&["copy", "--from", file]).expect(0).says(&["files are the same"]);
-        assert_eq!(pipelines(data), before);
-    }
     there.kgfleet(&["retry", &name]).expect(USAGE).says(&[
         &server.url(),
         "without a key",
         "--trust-endpoints",
     ]);
-
-    // Documents that are about another benchmark, or about runs of another one, change nothing.
-    let documents = &files["data/benchmark.json"];
-    for hostile in
-        [documents.replace(&name, "other"), documents.replacen(&format!("\"{name}.ask"), "\"../x.ask", 1)]
-    {
-        let evil = bundled_documents(&here, &name, &hostile);
-        let refused = Data::new();
-        refused.kgfleet(&["copy", "--from", evil.to_str().unwrap()]).expect(3);
-        assert!(refused.runs().is_empty());
-    }
-}
-
-/// A bundle of documents alone.
-fn bundled_documents(data: &Data, name: &str, documents: &str) -> PathBuf {
-    let path = data.write("other.json", documents);
-    let path_of_bundle = data.path().join("other.kgbundle");
-    let contents = [("data/benchmark.json".to_owned(), path)];
-    bundle::write(&path_of_bundle, &domain::RunId::new(name), &contents).unwrap();
-    path_of_bundle
 }

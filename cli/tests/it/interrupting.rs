@@ -7,11 +7,11 @@ use crate::harness::{Data, NT_TASK, RunOnDisk, Running, Server};
 const ITERATIONS: u32 = 12;
 const IN_FLIGHT: u32 = 4;
 
-/// A run of which the first dialogues wait for their answers.
-fn waiting(server: &Server, data: &Data) -> Running {
-    server.gate().close();
+/// A run of which the first question was answered, or not, and the next ones wait for their answers.
+fn waiting(server: &Server, data: &Data, first_is_answered: bool) -> Running {
+    server.gate().close_after(usize::from(first_is_answered));
     let process = data.start(&server.run_arguments(&[NT_TASK], ITERATIONS, IN_FLIGHT));
-    server.gate().until_held(IN_FLIGHT as usize);
+    server.gate().until_held(if first_is_answered { IN_FLIGHT as usize } else { 1 });
     process
 }
 
@@ -31,16 +31,16 @@ fn goes_on(server: &Server, data: &Data, run: &RunOnDisk) {
 fn one_interrupt_finishes_what_is_in_flight() {
     for signal in [Signal::INT, Signal::TERM] {
         let (server, data) = (Server::start(), Data::new());
-        let mut process = waiting(&server, &data);
+        let mut process = waiting(&server, &data, true);
         process.signal(signal);
-        process.until_it_says("finishing the dialogues in flight");
+        process.until_it_says("waiting for the answers to 4 calls");
         server.gate().open();
         let finished = process.finish().expect(130);
         let run = data.run();
         let resume = format!("kgfleet resume {}", run.name());
-        finished.says(&["4 dialogues scored", &resume]).prints(&[NT_TASK]);
+        finished.says(&["5 dialogues scored", &resume]).prints(&[NT_TASK]);
         let records = run.records();
-        assert_eq!(records.len(), IN_FLIGHT as usize);
+        assert_eq!(records.len(), 1 + IN_FLIGHT as usize);
         assert!(records.values().all(|entry| entry.record.outcome.is_scored()));
         goes_on(&server, &data, &run);
     }
@@ -49,9 +49,9 @@ fn one_interrupt_finishes_what_is_in_flight() {
 #[test]
 fn two_interrupts_drop_what_is_in_flight() {
     let (server, data) = (Server::start(), Data::new());
-    let mut process = waiting(&server, &data);
+    let mut process = waiting(&server, &data, false);
     process.signal(Signal::INT);
-    process.until_it_says("interrupt again to drop them");
+    process.until_it_says("interrupt again to drop");
     process.signal(Signal::INT);
     process.finish().expect(130).says(&["dropping the dialogues in flight", "0 dialogues scored"]);
     let run = data.run();

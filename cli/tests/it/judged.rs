@@ -83,6 +83,40 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
 }
 
 #[test]
+fn one_with_a_damaged_file_is_listed_beside_the_others_and_removed_by_force() {
+    let data = Data::new();
+    let pipeline = on_one_machine(&data).run;
+    let other = data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    let folder = data.path().join("pipelines");
+    let last = |beginning: String| {
+        let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
+        let names = names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with(&beginning));
+        folder.join(names.max_by_key(|name| (name.len(), name.clone())).unwrap())
+    };
+    for document in ["state", "manifest"] {
+        let path = last(format!("{pipeline}.{document}"));
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] = 0xff;
+        std::fs::write(&path, damaged).unwrap();
+        let listed =
+            data.kgfleet(&["status"]).expect(0).prints(&[pipeline.as_str(), "unreadable", "finished"]);
+        assert_eq!(listed.stdout.lines().count(), 4, "{listed}");
+        listed.says(&[pipeline.as_str(), document]);
+        data.kgfleet(&["status", pipeline.as_str()]).expect(0).prints(&[document]);
+        let refused = data.kgfleet(&["rm", pipeline.as_str()]);
+        assert_ne!(refused.code(), Some(0), "{refused}");
+        refused.says(&[document, "--force"]);
+        if document == "state" {
+            std::fs::write(&path, whole).unwrap();
+        }
+    }
+    data.kgfleet(&["rm", pipeline.as_str(), "--force"]).expect(0).says(&["removed pipeline"]);
+    assert_eq!(data.runs().len(), 1, "{other}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
 fn a_judge_that_is_away_is_named_and_without_waiting_the_run_ends_and_can_go_on() {
     let data = Data::new();
     let url = format!("http://127.0.0.1:{}/v1", free_port());
@@ -226,11 +260,19 @@ fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
     let mut expected: Vec<String> = runs.iter().map(|run| format!("{}.jsonl", run.name())).collect();
     expected.sort();
     assert_eq!(files, expected);
-    // Whatever it was called, the folder has its whole name: one called `latest` would be taken for result files later.
-    let arguments = ["export", "latest", "--format", "jsonl"];
+    // Whatever it was called, the folder has its whole name, and no run can have the name of the folder.
     let place = [("KGFLEET_DATA_DIR", data.path())];
-    finish(kgfleet().args(arguments).envs(place).current_dir(data.path())).expect(0);
-    assert_eq!(std::fs::read_dir(data.path().join(name)).unwrap().count(), runs.len());
+    let here = |arguments: &[&str]| finish(kgfleet().args(arguments).envs(place).current_dir(data.path()));
+    here(&["export", "latest", "--format", "jsonl"]).expect(0);
+    let exported = data.path().join(format!("{name}+exports"));
+    assert_eq!(std::fs::read_dir(exported).unwrap().count(), runs.len());
+    // A folder that has the name of a run all the same is not read in its place.
+    std::fs::create_dir(data.path().join(name)).unwrap();
+    let numbers = here(&["table", name]);
+    let elsewhere = data.kgfleet(&["table", name]);
+    assert_eq!((numbers.code(), &numbers.stdout), (elsewhere.code(), &elsewhere.stdout));
+    numbers.expect(0).says(&["is a run, and a file or folder here"]);
+    here(&["table", &format!("./{name}")]).says(&["contains no result file"]);
     let fewer = data.write("fewer.toml", COMPARED.replace("iterations = 10", "iterations = 9"));
     let refused = data.kgfleet(&["rejudge", name, "--with", fewer.to_str().unwrap()]).expect(2);
     refused.says(&["- iterations = 10", "+ iterations = 9", name]);

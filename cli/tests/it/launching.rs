@@ -37,6 +37,13 @@ fn calls(data: &Data, name: &str) -> Vec<String> {
     (0..).map_while(|number| std::fs::read_to_string(path(number)).ok()).collect()
 }
 
+/// What helm was told to install.
+fn installs(data: &Data) -> Vec<String> {
+    let mut calls = calls(data, "helm");
+    calls.retain(|call| call.starts_with("upgrade\n"));
+    calls
+}
+
 #[test]
 fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
     let data = Data::new();
@@ -102,12 +109,13 @@ fn a_launch_checks_what_is_needed_and_installs_all_pools_at_once() {
     let launch =
         ["launch", config, "--table", &table, "--apply", "--base", "mine.yaml", "--namespace", "bench"];
     let launch = [&launch[..], &programs].concat();
+    data.write("helm.says", "null");
     // Nothing is installed that could not start.
     data.kgfleet(&launch).expect(USAGE).says(&[
         "nothing was installed",
         "kubectl -n bench create secret generic huggingface --from-literal=token=...",
     ]);
-    assert!(calls(&data, "helm").is_empty());
+    assert!(installs(&data).is_empty());
     assert_eq!(
         calls(&data, "kubectl")[0],
         "get\nsecret\nhuggingface\n--ignore-not-found\n-o\njson\n--namespace\nbench\n"
@@ -116,11 +124,11 @@ fn a_launch_checks_what_is_needed_and_installs_all_pools_at_once() {
     let launched = data.kgfleet(&launch).expect(0);
     launched.prints(&["first", "second", "judge", "to judge", "later"]);
     let calls = calls(&data, "helm");
-    assert_eq!(calls.len(), 1);
-    assert!(calls[0].starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{}", calls[0]);
-    assert!(calls[0].contains("\n--values\nmine.yaml"), "one's own values come last: {}", calls[0]);
-    assert!(calls[0].contains(&format!("run.config={config}")), "{}", calls[0]);
-    let text = std::fs::read_to_string(data.path().join("helm-0.yaml")).unwrap();
+    let installs = calls.last().unwrap();
+    assert!(installs.starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{installs}");
+    assert!(installs.contains("\n--values\nmine.yaml"), "one's own values come last: {installs}");
+    assert!(installs.contains(&format!("run.config={config}")), "{installs}");
+    let text = std::fs::read_to_string(data.path().join(format!("helm-{}.yaml", calls.len() - 1))).unwrap();
     let values: Value = serde_saphyr::from_str(&text).unwrap();
     let pools = values["servingEngineSpec"]["modelSpec"].as_array().unwrap();
     let told: Vec<(&str, u64)> = pools
@@ -129,6 +137,104 @@ fn a_launch_checks_what_is_needed_and_installs_all_pools_at_once() {
         .collect();
     assert_eq!(told, [("first", 4), ("second", 4), ("judge", 0)], "a judge of two stages has one pool");
     assert_eq!(values["conductor"], json!({"enabled": true, "gpus": 1, "gpusPerNode": 1}));
+}
+
+/// A benchmark of these models, of which the table has the size of `fits` alone.
+fn sized(data: &Data, models: &[&str]) -> (String, String) {
+    let model = |label: &&str| {
+        format!("[[models]]\nlabel = '{label}'\nmodel = 'sim-{label}'\nconnector = 'openai-compatible'\n")
+    };
+    let head = "name = 'sized'\niterations = 4\ntasks = ['FactExtractStatic']\n";
+    let config = data.write("sized.toml", head.to_owned() + &models.iter().map(model).collect::<String>());
+    (config.to_str().unwrap().to_owned(), table(data, &["sim-fits"]))
+}
+
+#[test]
+fn of_a_plan_that_does_not_fit_nothing_is_installed_unless_somebody_wants_what_fits() {
+    let data = Data::new();
+    let (helm, kubectl) = (program(&data, "helm"), program(&data, "kubectl"));
+    data.write("helm.says", "null");
+    data.write("kubectl.says", json!({"data": {"token": "eA=="}}).to_string());
+    let (config, table) = sized(&data, &["fits", "unknown"]);
+    let launch = ["launch", &config, "--table", &table, "--apply", "--helm", &helm, "--kubectl", &kubectl];
+    data.kgfleet(&launch)
+        .expect(UNSATISFIED)
+        .prints(&["does not fit: unknown"])
+        .says(&["nothing was installed", "--what-fits"]);
+    assert_eq!(installs(&data), [""; 0]);
+    data.kgfleet(&[&launch[..], &["--what-fits"]].concat())
+        .expect(UNSATISFIED)
+        .says(&["installing what fits, 1 of 2 models"]);
+    assert_eq!(installs(&data).len(), 1);
+    // Nor where the budget ends before a model begins.
+    let (config, table) = sized(&data, &["fits"]);
+    let budget = ["--gpu-hours", "0.001"];
+    let launch = ["launch", &config, "--table", &table, "--apply", "--helm", &helm, "--kubectl", &kubectl];
+    data.kgfleet(&[&launch[..], &budget].concat())
+        .expect(UNSATISFIED)
+        .prints(&["over the budget, never started: fits"])
+        .says(&["nothing was installed", "--what-fits"]);
+    assert_eq!(installs(&data).len(), 1);
+    data.kgfleet(&[&launch[..], &budget, &["--what-fits"]].concat()).expect(UNSATISFIED);
+    assert_eq!(installs(&data).len(), 2);
+    // On Slurm it is the same, and what would be done is told all the same.
+    let (config, table) = sized(&data, &["fits", "unknown"]);
+    let slurm = ["launch", &config, "--table", &table, "--slurm", "--coordinator", "http://127.0.0.1:9"];
+    data.kgfleet(&slurm).expect(UNSATISFIED).says(&[
+        "does not fit: unknown",
+        "nothing was submitted",
+        "--what-fits",
+    ]);
+    data.kgfleet(&[&slurm[..], &["--dry-run"]].concat()).expect(UNSATISFIED).prints(&["MODEL=sim-fits"]);
+}
+
+#[test]
+fn a_launch_into_a_release_with_a_run_that_is_not_over_changes_nothing_and_says_what_to_do() {
+    let Some(cluster) = Cluster::start() else { return };
+    let coordinator = cluster.coordinator();
+    let data = &cluster.data;
+    let (helm, kubectl, url) = (program(data, "helm"), program(data, "kubectl"), coordinator.url());
+    data.write("kubectl.says", json!({"data": {"token": "eA=="}}).to_string());
+    let (config, table) = sized(data, &["fits"]);
+    let launch = ["launch", &config, "--table", &table, "--apply", "--helm", &helm, "--kubectl", &kubectl];
+    let launch = |more: &[&str]| data.kgfleet(&[&launch[..], more].concat());
+    let to = ["--coordinator", url.as_str()];
+    let text = std::fs::read_to_string(&config).unwrap();
+    let has = |config: &str| data.write("helm.says", json!({"run": {"config": config}}).to_string());
+
+    // Nobody says whether the run of another configuration is over.
+    has("name = 'other'");
+    launch(&[]).expect(USAGE).says(&["nothing was installed", "another configuration", "--context"]);
+    // Its coordinator says that it is: it has none.
+    launch(&to).expect(0);
+    let run = cluster.kgfleet(&coordinator, &["submit", &config]).expect(0).stdout.trim().to_owned();
+    launch(&to).expect(USAGE).says(&[
+        "nothing was installed",
+        &format!("works on {run} ("),
+        &format!("--extend {run}"),
+        &format!("kgfleet cancel {run}"),
+    ]);
+    assert_eq!(installs(data).len(), 1);
+    // The same configuration is not submitted again, so its pools may change; and what is added to the run begins no other.
+    has(&text);
+    launch(&[]).expect(0);
+    has("name = 'other'");
+    launch(&["--extend", &run]).expect(0);
+    let last = installs(data).pop().unwrap();
+    assert!(last.contains(&format!("\n--set-string\nrun.extend={run}\n")), "{last}");
+    cluster.kgfleet(&coordinator, &["cancel", &run]).expect(0);
+    launch(&to).expect(0);
+}
+
+#[test]
+fn a_release_that_does_not_exist_is_an_error() {
+    let data = Data::new();
+    let kubectl = program(&data, "kubectl");
+    data.write("kubectl.says", json!({"kind": "List", "items": []}).to_string());
+    let of = ["--release", "wrong", "--namespace", "n", "--kubectl", &kubectl];
+    let missing = "there is no release `wrong` in the namespace `n`";
+    data.kgfleet(&[&["launch", "--status"][..], &of].concat()).expect(INFRASTRUCTURE).says(&[missing]);
+    data.kgfleet(&[&["launch", "--retry", "a"][..], &of].concat()).expect(INFRASTRUCTURE).says(&[missing]);
 }
 
 #[test]
@@ -153,9 +259,15 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
             "kind": "Job", "metadata": {"name": "bench-small-1", "uid": "1", "labels": labels},
             "status": {"startTime": "2026-01-01T00:00:00Z", "conditions": [condition]},
         },
+        {
+            "kind": "Job", "metadata": {"name": "bench-small-2", "uid": "2", "labels": labels},
+            "status": {"startTime": "2026-01-01T02:00:00Z"},
+        },
+        {
+            "kind": "Event", "involvedObject": {"uid": "2"}, "reason": "FailedCreate",
+            "message": "pods is forbidden: exceeded quota: gpus", "lastTimestamp": jiff::Timestamp::now().to_string(),
+        },
         {"kind": "CronJob", "metadata": {"name": "other", "labels": {"kgfleet/pool": "other"}}},
-        // It signs certificates, and is no pool.
-        {"kind": "CronJob", "metadata": {"name": "bench-certificates"}},
     ]});
     data.write("kubectl.says", list.to_string());
     let prices = repository().join("deploy/costs/prices.toml");
@@ -165,6 +277,7 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
         .prints(&[
             "org/small",
             "4.0 GPU-hours",
+            "1 queued, gets no further server; does not start: FailedCreate: pods is forbidden: exceeded quota: gpus",
             "small failed: PodFailurePolicy: Container worker for pod bench/x failed with exit code 2",
             "kgfleet launch --retry small",
             "no pool: other: the annotation kgfleet/estimate",

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use benchmarks::kinds;
 use domain::{Connector, ModelHome, PROVIDERS};
+use present::figure::Breadth;
 use report::analysis::scheme::{bundled, named};
 use report::{Dialogues, figures, views};
 use serde_json::Value;
@@ -88,10 +89,10 @@ fn every_table_and_every_file_beside_it_can_be_asked_for() {
 #[test]
 fn every_plot_is_told() {
     let (scheme, none) = (named(&bundled(), "semantic").unwrap(), Dialogues::default());
-    let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(&none, &scheme));
+    let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(&none, &scheme, Breadth::Wide));
     let files: Vec<String> = drawn.map(|plot| format!("{}.svg", plot.file)).collect();
-    // One for each task is none of no tasks.
-    are_told("analysis.md", files.iter().map(String::as_str).chain(["task_LABEL.svg"]));
+    // What would show nothing of no dialogues is left out.
+    are_told("analysis.md", files.iter().map(String::as_str).chain(["task_LABEL.svg", "compasses.svg"]));
 }
 
 #[test]

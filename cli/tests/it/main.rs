@@ -5,11 +5,12 @@
 //! tested in that crate.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod archiving;
 mod harness;
 
+mod adversary;
 mod altered;
 mod bad_input;
-mod batching;
 mod capped;
 mod chart;
 mod cluster;
@@ -21,8 +22,8 @@ mod determinism;
 mod disk_full;
 mod extending;
 mod finding;
+mod first_question;
 mod foreign;
-mod gc;
 mod golden;
 mod halu;
 mod inspecting;
@@ -32,9 +33,7 @@ mod judging;
 mod killing;
 mod launching;
 mod lists;
-mod moving;
 mod notifying;
-mod old_data;
 mod options;
 mod own_tasks;
 mod packing;
@@ -43,6 +42,7 @@ mod quick_run;
 mod reevaluating;
 mod reference;
 mod refusing;
+mod removing;
 mod reporting;
 mod resuming;
 mod retrying;

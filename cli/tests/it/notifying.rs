@@ -1,4 +1,4 @@
-//! `--notify`: events of a run are reported elsewhere.
+//! `--webhook` and `--on-end`: events of a run are reported elsewhere.
 
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
@@ -11,12 +11,12 @@ fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
     // The address is asked again, the command is not.
     let receiver = Receiver::start(2);
     let heard = data.path().join("heard");
-    let command = format!("{{ printenv KGFLEET_EVENT; cat; }} > {}", heard.display());
+    let command = format!("cat > {}", heard.display());
     let mut arguments = server.run_arguments(&CHEAP_TASKS[..1], 3, 2);
     arguments.extend([
-        "--notify".to_owned(),
+        "--webhook".to_owned(),
         format!("{}/hook", receiver.url()),
-        "--notify".to_owned(),
+        "--on-end".to_owned(),
         command,
     ]);
     data.kgfleet(&arguments).expect(0);
@@ -29,9 +29,7 @@ fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
     assert_eq!((of("event"), of("phase"), of("scored")), ("finished".into(), "finished".into(), 3.into()));
     assert_eq!(of("run"), data.run().name());
     let heard = std::fs::read_to_string(heard).unwrap();
-    let (event, json) = heard.split_once('\n').unwrap();
-    assert_eq!(event, "finished");
-    assert_eq!(serde_json::from_str::<Value>(json).unwrap(), notice);
+    assert_eq!(serde_json::from_str::<Value>(&heard).unwrap(), notice);
 }
 
 /// The events that were told so far, in order, with the notices.
@@ -70,7 +68,12 @@ fn a_run_that_stands_is_told_and_so_is_its_end() {
     let (data, server, receiver) = (Data::new(), Server::start(), Receiver::start(0));
     server.gate().close_after(2);
     let mut arguments = server.run_arguments(&CHEAP_TASKS[..1], 4, 1);
-    arguments.extend(["--notify".to_owned(), receiver.url(), "--stalled-after".to_owned(), "0.3".to_owned()]);
+    arguments.extend([
+        "--webhook".to_owned(),
+        receiver.url(),
+        "--stalled-after".to_owned(),
+        "0.3".to_owned(),
+    ]);
     stands_and_goes_on(&receiver, &server, data.start(&arguments), || {});
 }
 
@@ -87,7 +90,7 @@ fn a_run_in_a_fleet_whose_worker_is_stopped_is_told_as_stalled() {
         "submit",
         configuration.to_str().unwrap(),
         "--watch",
-        "--notify",
+        "--webhook",
         &url,
         "--stalled-after",
         "0.3",
@@ -112,23 +115,18 @@ fn a_run_in_a_fleet_whose_worker_is_stopped_is_told_as_stalled() {
 }
 
 #[test]
-fn a_model_that_nobody_serves_is_told_to_an_address_and_to_a_command() {
+fn a_model_that_nobody_serves_is_told() {
     let Some(cluster) = Cluster::start() else { return };
     let receiver = Receiver::start(0);
     let coordinator = cluster.coordinator();
     let configuration = cluster.configuration(&CHEAP_TASKS[..1], 2);
-    let heard = cluster.data.path().join("heard");
-    // Whole at once, so that nobody reads half of it.
-    let command = format!("cat > {0}.part && mv {0}.part {0}", heard.display());
     let (url, to) = (receiver.url(), coordinator.url());
     let _following = cluster.data.start(&[
         "submit",
         configuration.to_str().unwrap(),
         "--watch",
-        "--notify",
+        "--webhook",
         &url,
-        "--notify",
-        &command,
         "--blocked-after",
         "0.3",
         "--coordinator",
@@ -137,17 +135,14 @@ fn a_model_that_nobody_serves_is_told_to_an_address_and_to_a_command() {
     let notice = until_told(&receiver, "blocked");
     assert_eq!(notice["blocked"][0]["models"], serde_json::json!(["sim"]), "{notice}");
     assert!(notice["blocked"][0]["reason"].as_str().unwrap().contains("no worker serves it"), "{notice}");
-    wait_until("the command has heard", || heard.exists());
-    let heard: Value = serde_json::from_str(&std::fs::read_to_string(heard).unwrap()).unwrap();
-    assert_eq!(heard, notice);
 }
 
 #[test]
 fn whom_to_tell_and_nobody_who_follows_the_run_is_a_mistake() {
     let data = Data::new();
-    let arguments = ["submit", "quick", "--notify", "true", "--coordinator", "http://127.0.0.1:1"];
+    let arguments = ["submit", "quick", "--on-end", "true", "--coordinator", "http://127.0.0.1:1"];
     data.kgfleet(&arguments).expect(2).says(&["--watch"]);
-    data.kgfleet(&["run", "--notify", "true", "--stalled-after", "0"])
+    data.kgfleet(&["run", "--webhook", "http://127.0.0.1:1", "--stalled-after", "0"])
         .expect(2)
         .says(&["more than 0 seconds"]);
 }
@@ -156,6 +151,6 @@ fn whom_to_tell_and_nobody_who_follows_the_run_is_a_mistake() {
 fn a_target_that_fails_does_not_fail_the_run() {
     let (data, server) = (Data::new(), Server::start());
     let mut arguments = server.run_arguments(&CHEAP_TASKS[..1], 1, 1);
-    arguments.extend(["--notify".to_owned(), "exit 7".to_owned()]);
-    data.kgfleet(&arguments).expect(0).says(&["cannot notify of `finished`", "exit status: 7"]);
+    arguments.extend(["--on-end".to_owned(), "exit 7".to_owned()]);
+    data.kgfleet(&arguments).expect(0).says(&["the command of --on-end ended with", "exit status: 7"]);
 }

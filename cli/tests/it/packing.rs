@@ -103,13 +103,11 @@ fn records_that_cannot_be_imported_are_named_and_the_rest_is() {
 }
 
 #[test]
-fn a_private_identity_keeps_a_pack_private() {
+fn a_private_password_keeps_a_pack_private() {
     let folder = tempfile::tempdir().unwrap();
-    let key = packs::Identity::generate().to_file_text();
-    std::fs::write(folder.path().join("key.txt"), key).unwrap();
     write_records(folder.path(), &[record("a", "?")]);
-    let import = ["import", "a_result.json", "--out", "zoo.kgpack", "--recipient-identity", "key.txt"];
+    let import = ["import", "a_result.json", "--out", "zoo.kgpack", "--pack-password", "ours"];
     ends(folder.path(), &import, 0);
     ends(folder.path(), &["list", "zoo.kgpack"], 2);
-    ends(folder.path(), &["list", "zoo.kgpack", "--identity", "key.txt"], 0);
+    ends(folder.path(), &["list", "zoo.kgpack", "--pack-password", "ours"], 0);
 }

@@ -6,7 +6,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use packs::{Group, Header, Identity, Parts};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use packs::{Group, Header, Parts, published_password};
 use results::llmkgbench::discover;
 use serde_json::{Value, json};
 
@@ -25,12 +28,8 @@ impl Lab {
     fn new() -> Self {
         let lab = Self(tempfile::tempdir().unwrap());
         for (name, protected) in [("guarded", true), ("open", false)] {
-            packs::seal_file(
-                &parts(protected),
-                &Identity::published().unwrap(),
-                &lab.path(&format!("{name}.kgpack")),
-            )
-            .unwrap();
+            packs::seal_file(&parts(protected), &published_password(), &lab.path(&format!("{name}.kgpack")))
+                .unwrap();
             let configuration = format!(
                 "name = \"{name}\"\nseed = 5\niterations = 4\npack = \"{name}.kgpack\"\n\
                  [[models]]\nlabel = \"good\"\nconnector = \"simulated\"\nskill = 1.0\n\
@@ -236,22 +235,22 @@ fn the_folder_of_a_protected_run_holds_no_text() {
 }
 
 #[test]
-fn a_bundle_of_a_protected_run_holds_no_text_and_the_run_opens_elsewhere() {
+fn an_archive_of_a_protected_run_holds_no_text_and_the_run_opens_elsewhere() {
     let lab = Lab::new();
     let run = lab.run("guarded.toml", &[]);
     let texts = lab.texts(&run);
-    lab.ends(&["copy", &run, "--to", "guarded.kgbundle"], 0);
-    let unpacked = tempfile::tempdir().unwrap();
-    let head = results::bundle::unpack(&lab.path("guarded.kgbundle"), unpacked.path()).unwrap();
+    lab.ends(&["archive", &run, "--out", "guarded.tar.zst"], 0);
+    let elsewhere = lab.path("elsewhere");
+    let head = results::archive::unpack(&lab.path("guarded.tar.zst"), &elsewhere).unwrap();
     assert!(head.files.iter().any(|file| file.path.ends_with(".kgpack")));
-    assert_eq!(leaks(unpacked.path(), &texts), Vec::<String>::new());
+    assert_eq!(leaks(&elsewhere, &texts), Vec::<String>::new());
     // Without the pack that its configuration names.
     fs::remove_file(lab.path("guarded.kgpack")).unwrap();
-    lab.ends(&["copy", "--from", "guarded.kgbundle", "--data-dir", "elsewhere"], 0);
     let arguments = ["export", run.as_str(), "--format", "csv", "--form", "wide", "--data-dir", "elsewhere"];
     lab.ends(&arguments, 0);
     lab.ends(&["verify", &run, "--data-dir", "elsewhere"], 0);
-    lab.ends(&["copy", &run, "--data-dir", "elsewhere", "--to", "again.kgbundle"], 0);
+    lab.ends(&["verify", "guarded.tar.zst"], 0);
+    lab.ends(&["archive", &run, "--data-dir", "elsewhere"], 0);
 }
 
 #[test]
@@ -274,6 +273,18 @@ fn readers_of_a_protected_run_open_it_unasked_and_redact() {
     }
 }
 
+/// The texts of a report, as its script unpacks them.
+fn texts_of(page: &str) -> String {
+    let blocks = page.split("id=\"block-").skip(1);
+    let packed = blocks.map(|part| part.split_once('>').unwrap().1.split_once('<').unwrap().0);
+    let unpacked = |block: &str| {
+        let (bytes, mut text) = (STANDARD.decode(block).unwrap(), String::new());
+        ZlibDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+        text
+    };
+    packed.map(unpacked).collect()
+}
+
 #[test]
 fn what_was_expected_is_as_protected_as_texts_and_a_pack_that_is_gone_is_named() {
     let lab = Lab::new();
@@ -288,9 +299,19 @@ fn what_was_expected_is_as_protected_as_texts_and_a_pack_that_is_gone_is_named()
         assert!(head.contains(text), "`{text}`: {shown}");
     }
 
+    let report = |run: &str, more: &[&str]| {
+        lab.ends(&[&["report", run, "--out", "page.html"], more].concat(), 0);
+        texts_of(&fs::read_to_string(lab.path("page.html")).unwrap())
+    };
+    let texts = report(&guarded, &[]);
+    assert!(texts.contains("the exercises are protected") && !texts.contains(":bittern"), "{texts}");
+    let texts = report(&guarded, &["--plaintext"]);
+    assert!(texts.contains("\"expected\":") && texts.contains(":bittern\\n:spoonbill"), "{texts}");
+
     let open = lab.run("open.toml", &[]);
     let (shown, _) = lab.ends(&["show", &open, dialogue], 0);
     assert!(shown.contains("extracted query"), "{shown}");
+    assert!(report(&open, &[]).contains(":bittern\\n:spoonbill"));
     fs::remove_file(lab.path("open.kgpack")).unwrap();
     let kept = lab.path("kgfleet-data").join("packs");
     if kept.exists() {
@@ -298,6 +319,7 @@ fn what_was_expected_is_as_protected_as_texts_and_a_pack_that_is_gone_is_named()
     }
     let (shown, _) = lab.ends(&["show", &open, dialogue], 0);
     assert!(shown.contains("expected and extracted: not known: the pack of run"), "{shown}");
+    assert!(report(&open, &[]).contains("the pack of run"));
     assert!(shown.contains("--- prompt 1 (first) ---"), "the rest is shown: {shown}");
 }
 
@@ -340,11 +362,11 @@ fn without_its_key_a_protected_run_is_checked_and_not_read() {
     let path = lab.folder(&run).join("manifest.json");
     let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let key = manifest["log_key"].as_str().unwrap().to_owned();
-    assert!(key.starts_with("-----BEGIN AGE ENCRYPTED FILE-----"));
+    assert!(key.len() > 64, "{key}");
 
-    // Wrapped for somebody else.
+    // Wrapped with another password.
     let cipher = results::log::LogCipher::generate();
-    let stranger = Identity::generate().to_file_text();
+    let stranger = results::password::Password::new("theirs");
     manifest["log_key"] = results::run_key::wrap(&cipher, &stranger).unwrap().into();
     fs::write(&path, manifest.to_string()).unwrap();
     let (checked, talk) = lab.ends(&["verify", &run], 1);
@@ -352,9 +374,9 @@ fn without_its_key_a_protected_run_is_checked_and_not_read() {
         checked.contains("16 records are encrypted and intact") && checked.contains("is sound"),
         "{checked}"
     );
-    assert!(talk.contains("does not open with this identity"), "{talk}");
+    assert!(talk.contains("does not open with this password"), "{talk}");
     let (_, talk) = lab.ends(&["show", &run, "good/Text2SparqlExecEvalListOrganizational/0"], 3);
-    assert!(talk.contains("does not open with this identity"), "{talk}");
+    assert!(talk.contains("does not open with this password"), "{talk}");
     lab.ends(&["status"], 0);
 
     // Without any, nothing is appended in the clear.

@@ -157,7 +157,7 @@ fn a_written_configuration_runs_and_is_not_written_over() {
     let written = text(Path::new(file));
     data.kgfleet(&init).expect(2).says(&["is there already"]);
     assert_eq!(text(Path::new(file)), written);
-    data.kgfleet(&["check", file]).expect(0).prints(&["serves it", "disk: records in ", ": about ", " free"]);
+    data.kgfleet(&["check", file]).expect(0).prints(&["lists it", "disk: records in ", ": about ", " free"]);
     data.kgfleet(&["run", file, "--task", NT_TASK, "--limit", "2"]).expect(0);
     assert_eq!(data.run().records().len(), 2);
     data.kgfleet(&["init", "other.toml", "--model", "a\"b"]).expect(2).says(&["--model"]);

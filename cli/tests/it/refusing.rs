@@ -18,7 +18,7 @@ fn a_server_that_refuses_everything_is_not_asked_everything() {
     arguments[place] = endpoint.clone();
     let words = format!("HTTP 404 from {endpoint}/chat/completions");
     let stopped = data.kgfleet(&arguments).expect(INFRASTRUCTURE);
-    let stopped = stopped.says(&["does not list its models", "could not be asked", &words]);
+    let stopped = stopped.says(&["its list of models cannot be used", "could not be asked", &words]);
     let run = data.run();
     assert!(run.entries().is_empty(), "what was refused alike is not recorded: {stopped}");
     stopped.says(&["stopped", &format!("kgfleet resume {}", run.name())]);

@@ -159,7 +159,7 @@ fn tables_are_sorted_grouped_and_written_as_workbooks() {
     let out = data.path().join("tables.xlsx");
     table(&["--format", "xlsx", "--show", "dialogues", "--out", out.to_str().unwrap()]).expect(0);
     let names = sheets(&out);
-    assert_eq!((names[0].as_str(), names[1].as_str(), names.len()), ("1 Summary", "2 Dialogues", 11));
+    assert_eq!((names[0].as_str(), names[1].as_str(), names.len()), ("1 Summary", "2 Dialogues", 12));
 }
 
 /// Names of the sheets of a workbook.

@@ -72,7 +72,7 @@ fn a_run_has_one_writer() {
     let data = Data::new();
     let arguments = server.run_arguments(&TASKS, ITERATIONS, 4);
     let process = data.start(&arguments);
-    server.gate().until_held(4);
+    server.gate().until_held(1);
     let name = data.run().name().to_owned();
     data.kgfleet(&["status"]).expect(0).prints(&[&name, "running"]);
     data.kgfleet(&["status", &name]).expect(0).prints(&[&format!("run {name} running: 0/20 dialogues")]);

@@ -1,28 +1,32 @@
-//! `kgfleet watch` on a real terminal: what it shows at several sizes, and how it leaves.
+//! Following a run from beside: `kgfleet status` and `watch`, and what they show of a run on this machine whose server dies.
+
+use std::net::TcpStream;
 
 use rustix::process::Signal;
 
 use crate::harness::terminal::Terminal;
-use crate::harness::{Data, NT_TASK, Running};
+use crate::harness::{Data, NT_TASK, Running, Server, free_port, wait_until};
 
 /// Models of the run: more than a small screen has lines.
 const MODELS: usize = 41;
 
-const KEYS: &str = "Tab 1 2 3 lists";
-const END: &str = "\x1b[F";
+/// Dialogues in flight of a run on this machine.
+const IN_FLIGHT: u32 = 4;
 
-/// A coordinator with its queue in a file, a run of many models, and nobody who serves them.
+/// A coordinator with its queue in memory, a run of many models, and nobody who serves them.
 struct Watched {
     data: Data,
     port: u16,
-    coordinator: Running,
+    _coordinator: Running,
     run: String,
 }
 
 impl Watched {
     fn start() -> Self {
-        let (data, port) = (Data::new(), crate::harness::free_port());
-        let coordinator = coordinator(&data, port);
+        let (data, port) = (Data::new(), free_port());
+        let listen = format!("127.0.0.1:{port}");
+        let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
+        coordinator.until_it_says("serving on");
         let models = (0..MODELS)
             .map(|n| format!("[[models]]\nlabel = 'model-{n:02}'\nconnector = 'simulated'\n"))
             .collect::<String>();
@@ -30,95 +34,61 @@ impl Watched {
         let file = data.write("many.toml", text);
         let url = format!("http://127.0.0.1:{port}");
         let submitted = data.kgfleet(&["submit", file.to_str().unwrap(), "--coordinator", &url]).expect(0);
-        Self { data, port, coordinator, run: submitted.stdout.trim().to_owned() }
-    }
-
-    fn watch(&self, columns: u16, rows: u16) -> Terminal {
-        let url = format!("http://127.0.0.1:{}", self.port);
-        let mut command = self.data.command(&["watch", &self.run, "--coordinator", &url]);
-        Terminal::start(command.env("TERM", "xterm-256color"), columns, rows)
-    }
-
-    /// The screen when everything is where it belongs.
-    #[track_caller]
-    fn until_whole(&self, terminal: &mut Terminal, rows: u16, model: usize) -> Vec<String> {
-        let head = format!("run {} active: many", self.run);
-        let model = format!("model-{model:02}");
-        terminal.until(|lines| {
-            lines[0] == head
-                && lines[1].starts_with("0/82 dialogues, 0 failed, ETA -, 0/s, 0 tokens/s")
-                && lines[2]
-                    .starts_with("blocked: 41 models, model-00, model-01, model-02 and 38 more (no worker")
-                && lines[3].contains("1 Models 41")
-                && lines[5..lines.len() - 4].iter().any(|line| line.starts_with(&model))
-                && lines.last().is_some_and(|line| line.starts_with(KEYS))
-                && lines.iter().filter(|line| line.contains("dialogues, 0 failed")).count() == 1
-                && lines.len() == usize::from(rows)
-        })
+        Self { data, port, _coordinator: coordinator, run: submitted.stdout.trim().to_owned() }
     }
 }
 
-impl Watched {
-    /// What stands on the screen of before.
-    #[track_caller]
-    fn until_left(&self, terminal: &mut Terminal) {
-        let line = format!("run {} active: 0/82 dialogues", self.run);
-        terminal.until(|lines| lines.iter().any(|found| found.starts_with(&line)));
-    }
-}
-
-fn coordinator(data: &Data, port: u16) -> Running {
-    let listen = format!("127.0.0.1:{port}");
-    let mut process = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
-    process.until_it_says("serving on");
-    process
+/// What `kgfleet status` says of the run of this folder.
+fn status(data: &Data) -> String {
+    data.kgfleet(&["status", "latest"]).expect(0).stdout
 }
 
 #[test]
-fn the_screen_is_whole_at_every_size_and_after_a_resize() {
-    let watched = Watched::start();
-    for (columns, rows) in [(80, 24), (120, 40), (200, 50)] {
-        let mut terminal = watched.watch(columns, rows);
-        watched.until_whole(&mut terminal, rows, 0);
-        assert!(terminal.is_alternate() && !terminal.echoes());
-        terminal.press(END);
-        watched.until_whole(&mut terminal, rows, MODELS - 1);
-        for (columns, rows) in [(80, 24), (132, 30)] {
-            terminal.resize(columns, rows);
-            watched.until_whole(&mut terminal, rows, MODELS - 1);
-        }
-        // Sorted by name, then to the first one that is blocked.
-        terminal.press("ssss");
-        terminal.until(|lines| lines[3].contains("1 Models 41, by name"));
-        terminal.press("b");
-        terminal.until(|lines| {
-            lines[5].starts_with("model-00") && lines.iter().any(|line| line.ends_with("more below"))
-        });
-        terminal.press("\t");
-        terminal.until(|lines| lines[4].starts_with("worker"));
-        terminal.press("3");
-        terminal.until(|lines| lines[4].contains("cause"));
-        terminal.press("q");
-        assert_eq!(terminal.finish().code(), Some(0));
-        watched.until_left(&mut terminal);
-        assert!(!terminal.is_alternate() && terminal.echoes(), "the terminal is as it was");
-    }
+fn a_run_of_this_machine_is_followed_from_beside() {
+    let (server, data) = (Server::start(), Data::new());
+    // The first question is asked alone.
+    server.gate().close_after(1);
+    let process = data.start(&server.run_arguments(&[NT_TASK], 8, IN_FLIGHT));
+    server.gate().until_held(IN_FLIGHT as usize);
+    wait_until("its process tells", || {
+        status(&data).contains("running: 1/8 dialogues, 0 failed, 4 in flight, ETA ")
+    });
+    let told = data.kgfleet(&["status", "latest", "--json"]).expect(0).json();
+    assert_eq!(told["models"][0]["calls"]["in_flight"], IN_FLIGHT);
+    data.kgfleet(&["pause", "latest"]).expect(2).says(&["Ctrl-C", "kgfleet resume"]);
+    let watcher = data.start(&["watch"]);
+    server.gate().open();
+    process.finish().expect(0);
+    watcher.finish().expect(0).prints(&["finished: 8/8 dialogues, 0 failed", NT_TASK]);
+    data.kgfleet(&["verify", "latest"]).expect(0);
+    assert!(!data.run().dir.path().join("live.json").exists());
 }
 
 #[test]
-fn a_coordinator_that_is_gone_is_told_and_forgotten_when_it_is_back() {
-    let mut watched = Watched::start();
-    let mut terminal = watched.watch(80, 24);
-    watched.until_whole(&mut terminal, 24, 0);
-    watched.coordinator.signal(Signal::KILL);
-    let lines = terminal.until(|lines| lines[2].starts_with("no answer for "));
-    assert!(lines[1].starts_with("0/82 dialogues"), "what it said last stays");
-    watched.coordinator = coordinator(&watched.data, watched.port);
-    watched.until_whole(&mut terminal, 24, 0);
-    terminal.signal(Signal::TERM);
-    assert_eq!(terminal.finish().code(), Some(130));
-    watched.until_left(&mut terminal);
-    assert!(!terminal.is_alternate() && terminal.echoes());
+fn a_server_that_dies_is_named_in_every_terminal() {
+    let data = Data::new();
+    let listen = format!("127.0.0.1:{}", free_port());
+    let server = data.start(&["simulate", "--listen", &listen]);
+    wait_until("it serves", || TcpStream::connect(&listen).is_ok());
+    let arguments =
+        ["run", "--endpoint", &format!("http://{listen}/v1"), "--model", "sim", "--task", NT_TASK];
+    let more = ["--iterations", "100000", "--concurrency", "4"];
+    let mut process = data.start(&[&arguments[..], &more].concat());
+    data.until_recorded(&mut process, 1);
+    server.signal(Signal::KILL);
+    process.until_it_says("4 calls wait: connection refused since ");
+    wait_until("its process tells", || {
+        let shown = status(&data).split_whitespace().collect::<Vec<_>>().join(" ");
+        shown.contains("4 waiting, ETA -") && shown.contains("4 calls wait: connection refused since ")
+    });
+    let run = data.run();
+    // What a killed process has left is nobody's word.
+    let left = std::fs::read(run.dir.path().join("live.json")).unwrap();
+    process.signal(Signal::INT);
+    process.finish().expect(130).says(&["gave up 4 calls that no server has accepted", "kgfleet resume"]);
+    std::fs::write(run.dir.path().join("live.json"), left).unwrap();
+    let after = status(&data);
+    assert!(after.contains("interrupted") && !after.contains("calls wait"), "{after}");
 }
 
 #[test]

@@ -156,8 +156,8 @@ const CASES: &[Wrong] = &[
     wrong(
         "run --endpoint SERVER --model simm",
         "",
-        USAGE,
-        ["does not serve `simm`", "SERVER", "it serves: sim, sim-other"],
+        INFRASTRUCTURE,
+        ["its list of models lacks `simm`; it names sim, sim-other", "SERVER", "model-not-found"],
     ),
     wrong(
         RUN,
@@ -175,8 +175,6 @@ const CASES: &[Wrong] = &[
         USAGE,
         ["invalid value '0'", "--concurrency", "`auto` or a number from 1"],
     ),
-    wrong("worker --hedge maybe", "", USAGE, ["invalid value 'maybe'", "--hedge", "`on` or `off`"]),
-    wrong("worker --canaries few", "", USAGE, ["invalid value 'few'", "--canaries", "`on` or `off`"]),
     wrong("run --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
     wrong("plan quick --task Nonsense*", "", USAGE, ["Nonsense*", "no task of the pack", "there are"]),
     wrong("run --endpoint http://127.0.0.1:9", "", USAGE, ["--model", "required", "Usage"]),
@@ -269,7 +267,9 @@ fn every_wrong_input_is_answered_with_what_where_and_what_to_do_and_writes_nothi
         if finished.code() != Some(case.code) || !missing.is_empty() {
             faults.push(format!("expected {} and {missing:?} of {finished}", case.code));
         }
-        if files(data.path()) != before || !finished.stdout.is_empty() {
+        // A name that no list has is known to be wrong only once it was asked, by a run.
+        let asks = case.to_do == "model-not-found";
+        if !asks && (files(data.path()) != before || !finished.stdout.is_empty()) {
             faults.push(format!("something was written by {finished}: {:?}", files(data.path())));
         }
         if finished.stderr.contains("hunter2") {

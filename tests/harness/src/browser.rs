@@ -180,12 +180,18 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({"media": "print", "features": features}));
     }
 
-    /// Presses a key that types no character, such as `Enter` or `Tab`.
+    /// Presses a key: a letter, or one with a name, such as `Enter`, `Tab` or `ArrowDown`.
     pub fn press(&mut self, key: &str) {
         for kind in ["rawKeyDown", "char", "keyUp"] {
             let (code, text) = match key {
                 "Enter" => (13, "\r"),
-                _ => (9, ""),
+                "Tab" => (9, ""),
+                "Escape" => (27, ""),
+                "ArrowLeft" => (37, ""),
+                "ArrowUp" => (38, ""),
+                "ArrowRight" => (39, ""),
+                "ArrowDown" => (40, ""),
+                letter => (u32::from(letter.as_bytes()[0].to_ascii_uppercase()), letter),
             };
             if kind != "char" || !text.is_empty() {
                 let event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});

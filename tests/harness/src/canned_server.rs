@@ -30,6 +30,15 @@ impl CannedAnswer {
         }
     }
 
+    /// Bytes of this type.
+    pub fn typed(kind: &str, body: &[u8]) -> Self {
+        Self {
+            status: 200,
+            headers: vec![("content-type", kind.to_owned())],
+            body: Body::from(body.to_owned()),
+        }
+    }
+
     /// An answer as it was captured from a server: status line, headers, empty line, body.
     pub fn captured(text: &str) -> Self {
         let (head, body) = text.split_once("\n\n").unwrap();
@@ -92,6 +101,8 @@ pub fn sse(data: &str) -> Vec<u8> {
 pub struct CannedRequest {
     pub method: String,
     pub path: String,
+    /// What the address has after its `?`.
+    pub query: Option<String>,
     pub headers: Vec<(String, String)>,
     pub body: Value,
     /// The client's side of the connection.
@@ -140,6 +151,11 @@ impl CannedServer {
         Self { url, shared }
     }
 
+    /// How many of its answers nobody has asked for.
+    pub fn left(&self) -> usize {
+        self.shared.script.lock().unwrap().len()
+    }
+
     /// All requests so far.
     pub fn asked(&self) -> Vec<CannedRequest> {
         self.shared.asked.lock().unwrap().clone()
@@ -165,6 +181,7 @@ async fn answer(
     shared.asked.lock().unwrap().push(CannedRequest {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
+        query: head.uri.query().map(str::to_owned),
         headers: head.headers.iter().map(header).collect(),
         body,
         from,

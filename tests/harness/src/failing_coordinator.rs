@@ -44,8 +44,6 @@ pub struct FailingState {
     pub full: bool,
     /// Every worker is to end.
     pub drain: bool,
-    /// The run is over: nobody holds anything of it.
-    pub over: bool,
     /// Records received, in order.
     pub stored: Vec<Delivery>,
     pub refuse: bool,
@@ -198,12 +196,9 @@ impl FailingCoordinator {
                 let held = &state.units[lease.unit as usize];
                 let ours =
                     held.state == UnitState::Leased(report.worker.clone()) && held.attempt == lease.attempt;
-                if !ours || state.over || state.lose.contains(&lease.unit) {
+                if !ours || state.lose.contains(&lease.unit) {
                     orders.lost.push(lease.clone());
                 }
-            }
-            if state.over && !orders.lost.is_empty() {
-                orders.over.push(RUN.into());
             }
             state.lose.clear();
             for lease in &orders.lost {
@@ -232,7 +227,7 @@ impl FailingCoordinator {
             }
             state.parked.extend(report.parked.iter().cloned());
             orders.drain = state.drain;
-            if report.draining || state.drain || state.over {
+            if report.draining || state.drain {
                 return;
             }
             for offer in &report.offers {

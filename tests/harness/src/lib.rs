@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`skip`] | how a test skips: aloud | |
 //! | [`published`] | where published dialogues are | |
+//! | [`timing`] | what a piece of work takes, for benchmarks | |
 //! | [`ports`], [`waiting`] | a free port; a wait for what gives no event | |
 //! | [`http`] | reads a page | |
 //! | [`receiver`] | a server that stores every request | |
@@ -13,7 +14,8 @@
 //! | [`browser`] | a headless Chromium that is told what to do, and the accessibility checker | `browser` |
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
-//! | [`batch_provider`] | a provider of batches, which end when the test says so | `batch-provider` |
+//! | [`quirks`] | what real servers answer against their documents, a row each | `canned-server` |
+//! | [`listing_server`] | a server with one of the lists of models of that table | `canned-server` |
 //! | [`kubernetes_api`] | a stand-in for the API of Kubernetes, whose controllers the test plays | `kubernetes-api` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
 //! | [`invented_graph`] | a knowledge graph to draw questions from, of a seed | `invented-graph` |
@@ -31,8 +33,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a harness of tests fails by panicking")]
 
-#[cfg(feature = "batch-provider")]
-pub mod batch_provider;
 #[cfg(feature = "browser")]
 pub mod browser;
 #[cfg(feature = "canned-server")]
@@ -48,11 +48,15 @@ pub mod http;
 pub mod invented_graph;
 #[cfg(feature = "kubernetes-api")]
 pub mod kubernetes_api;
+#[cfg(feature = "canned-server")]
+pub mod listing_server;
 #[cfg(feature = "played-worker")]
 pub mod played_worker;
 pub mod ports;
 pub mod proxy;
 pub mod published;
+#[cfg(feature = "canned-server")]
+pub mod quirks;
 pub mod receiver;
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -67,6 +71,7 @@ pub mod skip;
 pub mod sparql_endpoint;
 #[cfg(feature = "terminal")]
 pub mod terminal;
+pub mod timing;
 pub mod waiting;
 #[cfg(feature = "invented-graph")]
 pub mod wikidata_graph;

@@ -131,11 +131,6 @@ impl SimServer {
         self.handle.stats().faults
     }
 
-    /// The spans that its requests belong to, as their headers `traceparent` name them.
-    pub fn traced(&self) -> Vec<String> {
-        self.handle.traced()
-    }
-
     /// The same with a key.
     pub fn with_key(key: &str) -> Self {
         let mut config = SimConfig::new(vec![ModelConfig::new(MODEL)]);

@@ -1,17 +1,15 @@
-//! A pseudo-terminal for one test, whose screen can be read and resized and which takes keys.
+//! A pseudo-terminal for one test, whose lines can be read and which takes keys.
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::num::NonZeroU16;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::fs::OFlags;
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 /// A process on a terminal. One that is dropped is killed.
 pub struct Terminal {
@@ -29,16 +27,8 @@ struct Shown {
 }
 
 struct State {
-    parser: vt100::Parser,
+    written: Vec<u8>,
     ended: bool,
-}
-
-fn nonzero(size: u16) -> NonZeroU16 {
-    NonZeroU16::new(size).unwrap()
-}
-
-fn size(columns: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 impl Terminal {
@@ -47,15 +37,17 @@ impl Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        tcsetwinsize(&master, size(columns, rows)).unwrap();
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let open = || {
             let flags = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
             File::options().read(true).write(true).custom_flags(flags).open(&name).unwrap()
         };
         let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        let parser = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
-        let state = State { parser, ended: false };
+        // The command keeps its ends of the line open as long as it lives.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let state = State { written: Vec::new(), ended: false };
         let shown = Arc::new(Shown { state: Mutex::new(state), changed: Condvar::new() });
         let keys = File::from(master);
         let (mut output, reads) = (keys.try_clone().unwrap(), Arc::clone(&shown));
@@ -63,7 +55,7 @@ impl Terminal {
             let mut bytes = [0; 4096];
             // A terminal that everybody has left is an error.
             while let Ok(count @ 1..) = output.read(&mut bytes) {
-                reads.state.lock().unwrap().parser.process(&bytes[..count]);
+                reads.state.lock().unwrap().written.extend(&bytes[..count]);
                 reads.changed.notify_all();
             }
         });
@@ -75,7 +67,7 @@ impl Terminal {
     pub fn until(&mut self, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let mut state = self.shown.state.lock().unwrap();
         loop {
-            let lines = lines(&state.parser);
+            let lines = lines(&state.written);
             if wanted(&lines) {
                 return lines;
             }
@@ -91,30 +83,6 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Another size, as a window manager gives it.
-    pub fn resize(&mut self, columns: u16, rows: u16) {
-        // As a terminal does: what it shows after that is for the process to say.
-        self.shown.state.lock().unwrap().parser.set_size(nonzero(rows), nonzero(columns));
-        tcsetwinsize(&self.keys, size(columns, rows)).unwrap();
-        // The kernel tells the session that the terminal belongs to; this one has none.
-        self.signal(Signal::WINCH);
-    }
-
-    /// Sends a signal.
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Whether the alternate screen is shown.
-    pub fn is_alternate(&self) -> bool {
-        self.shown.state.lock().unwrap().parser.screen().alternate_screen()
-    }
-
-    /// Whether what is typed is shown, as it is where nobody changed that.
-    pub fn echoes(&self) -> bool {
-        tcgetattr(self.line.as_ref().unwrap()).unwrap().local_modes.contains(LocalModes::ECHO)
-    }
-
     /// Waits for the end.
     pub fn finish(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
@@ -128,7 +96,7 @@ impl Terminal {
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }
-        let shown = lines(&self.shown.state.lock().unwrap().parser);
+        let shown = lines(&self.shown.state.lock().unwrap().written);
         (status, shown)
     }
 }
@@ -140,8 +108,30 @@ impl Drop for Terminal {
     }
 }
 
-fn lines(parser: &vt100::Parser) -> Vec<String> {
-    let screen = parser.screen();
-    let (_, columns) = screen.size();
-    screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
+/// The lines that were written, as a person sees them in the end. Of what steers a terminal, only going back in a line is known;
+/// the rest is left out.
+fn lines(written: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(written);
+    let (mut lines, mut column) = (vec![Vec::new()], 0_usize);
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        let line: &mut Vec<char> = lines.last_mut().unwrap();
+        match c {
+            '\n' => lines.push(Vec::new()),
+            '\r' => column = 0,
+            '\u{8}' => column = column.saturating_sub(1),
+            // A sequence such as `ESC [ 1 m` ends with a letter.
+            '\u{1b}' => drop(characters.find(char::is_ascii_alphabetic)),
+            c if c.is_control() => {}
+            c => {
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = c;
+                column += 1;
+            }
+        }
+        if c == '\n' {
+            column = 0;
+        }
+    }
+    lines.into_iter().map(|line| String::from_iter(line).trim_end().to_owned()).collect()
 }

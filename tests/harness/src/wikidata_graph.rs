@@ -59,7 +59,7 @@ const OTHERS: [Property; 8] = [
     (646, "Freebase ID", "ExternalId"),
 ];
 
-/// The statistics that `kgfleet halu fetch` adds.
+/// The statistics that the dumps lack.
 const STATISTICS: [&str; 6] =
     ["page_views", "site_links", "external_ids", "page_tokens", "statements", "references"];
 

@@ -221,6 +221,6 @@ fn a_benchmark_on_the_charts_own_commands_survives_scaling_node_loss_and_upgrade
     }
     cluster.coordinators.drain(..).for_each(Pod::stop);
     let records = namespace.claim("kgfleet-data");
-    let verify = ["verify", &cluster.run, "--history", "--data-dir", records.to_str().unwrap()];
+    let verify = ["verify", &cluster.run, "--data-dir", records.to_str().unwrap()];
     finish(kgfleet().args(verify)).expect(0);
 }

@@ -1,4 +1,4 @@
-//! `kgfleet secrets`: `ensure` with a stand-in for the Secrets of the Kubernetes API, `check` with a folder for the mounts.
+//! `kgfleet secrets ensure` with a stand-in for the Secrets of the Kubernetes API.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 
 use crate::harness::Data;
 use crate::harness::process::Finished;
-
-const RENEW_AFTER: &str = "kgfleet/renew-after";
 
 /// Secrets by name, and the requests that were made.
 #[derive(Default)]
@@ -62,11 +60,6 @@ impl SecretsStandIn {
     fn methods(&self) -> Vec<String> {
         let requests = std::mem::take(&mut self.kept.lock().unwrap().requests);
         requests.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
-    }
-
-    fn annotate(&self, name: &str, value: &str) {
-        let mut kept = self.kept.lock().unwrap();
-        kept.secrets.get_mut(name).unwrap()["metadata"]["annotations"][RENEW_AFTER] = json!(value);
     }
 }
 
@@ -134,7 +127,7 @@ const ALL: [&str; 7] =
     ["--auth", "--redis", "b-redis.bench.svc", "--tls-name", "localhost", "--tls-name", "10.0.0.7"];
 
 #[test]
-fn secrets_are_made_once_and_a_certificate_is_renewed_by_the_same_authority() {
+fn secrets_are_made_once_and_a_certificate_for_other_names_is_signed_by_the_same_authority() {
     let cluster = SecretsStandIn::start();
     cluster.ensure(&ALL).expect(0).says(&[
         "secret b-auth: made",
@@ -151,17 +144,14 @@ fn secrets_are_made_once_and_a_certificate_is_renewed_by_the_same_authority() {
     assert_eq!(cluster.secrets(), first);
     assert!(cluster.methods().iter().all(|method| method == "GET"));
 
-    // Time passes.
-    cluster.annotate("b-tls", "2026-01-01T00:00:00Z");
-    cluster.ensure(&ALL[3..]).expect(0).says(&["signed anew"]);
+    // Coordinators have another name.
+    cluster.ensure(&["--tls-name", "localhost"]).expect(0).says(&["signed anew"]);
     let renewed = cluster.secrets();
     assert_ne!(renewed["b-tls"]["data"]["tls.crt"], first["b-tls"]["data"]["tls.crt"]);
     assert_eq!(renewed["b-tls"]["data"]["ca.crt"], first["b-tls"]["data"]["ca.crt"], "who trusts it goes on");
     assert_eq!(renewed["b-authority"], first["b-authority"]);
     assert_eq!(renewed["b-auth"], first["b-auth"]);
 
-    // Coordinators have another name.
-    cluster.ensure(&["--tls-name", "localhost"]).expect(0).says(&["signed anew"]);
     // One that somebody else made is theirs.
     cluster.kept.lock().unwrap().secrets.get_mut("b-tls").unwrap()["metadata"]["annotations"] = json!({});
     cluster.ensure(&ALL).expect(0).says(&["b-tls: is there", "somebody else"]);
@@ -184,20 +174,4 @@ fn what_cannot_be_used_is_said_and_nothing_is_asked() {
     assert_eq!(cluster.methods(), [""; 0]);
     cluster.data.write("token", "of-somebody-else");
     cluster.ensure(&["--auth"]).expect(3).says(&["who are you?"]);
-}
-
-#[test]
-fn keys_that_mounted_secrets_lack_are_named() {
-    let data = Data::new();
-    let mounted = data.path().join("mounted");
-    std::fs::create_dir_all(mounted.join("b-auth")).unwrap();
-    std::fs::write(mounted.join("b-auth/worker.token"), "t").unwrap();
-    let fixed = ["secrets", "check", "--mounted", mounted.to_str().unwrap()];
-    let check = |secrets: &[&str]| data.kgfleet(&[&fixed[..], secrets].concat());
-    check(&["b-auth=worker.token"]).expect(0).prints(&["b-auth: has worker.token"]);
-    check(&["b-auth=worker.token,operator.token", "huggingface=token"])
-        .expect(1)
-        .prints(&["b-auth: LACKS operator.token", "huggingface: MISSING, or without token"]);
-    check(&["b-auth"]).expect(2).says(&["SECRET=KEY"]);
-    check(&[]).expect(2);
 }

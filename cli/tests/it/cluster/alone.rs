@@ -8,7 +8,6 @@ use super::winners;
 use crate::harness::{Cluster, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK, free_port};
 
 const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
-const USAGE: i32 = 2;
 const INFRASTRUCTURE: i32 = 3;
 
 #[test]
@@ -77,7 +76,4 @@ fn two_queues_never_serve_one_folder() {
     let _first = cluster.coordinator();
     let _second = cluster.coordinator();
     start(&[]).expect(INFRASTRUCTURE).says(&["another coordinator serves"]);
-    // Nothing would keep a second one from an object store.
-    let objects = format!("file://{}", cluster.data.path().join("objects").display());
-    start(&["--sink", &objects]).expect(USAGE).says(&["--sink", "redis://"]);
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::disk_full::Mount;
 use crate::harness::process::finish;
-use crate::harness::{Cluster, Data, NT_TASK, Server, http};
+use crate::harness::{Cluster, Data, NT_TASK, Server, http, wait_until};
 
 const USAGE: i32 = 2;
 const INFRASTRUCTURE: i32 = 3;
@@ -63,8 +63,14 @@ fn a_worker_whose_server_serves_another_model_says_so() {
     let Some(cluster) = Cluster::start() else { return };
     let server = Server::start();
     let coordinator = cluster.coordinator();
-    let worker = cluster.worker_with("worker", coordinator.port, &server.url(), &["--model", "llama"]);
-    worker.finish().expect(USAGE).says(&["llama", "sim", &server.url()]);
+    let _worker = cluster.worker_with("worker", coordinator.port, &server.url(), &["--model", "llama"]);
+    let model = "[[models]]\nlabel = 'llama'\nconnector = 'openai-compatible'\n";
+    let text = format!("name = 'one'\niterations = 2\ntasks = ['{NT_TASK}']\n{model}");
+    let file = cluster.data.write("llama.toml", text);
+    let submitted = cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
+    let run = submitted.stdout.trim();
+    let told = || cluster.kgfleet(&coordinator, &["status", run]).to_string();
+    wait_until("the run says what the list lacks", || told().contains("it names sim"));
 }
 
 #[test]
@@ -117,7 +123,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     drop(file);
     let mut worker = cluster.worker("worker", &coordinator, &server);
     worker.until_it_says("the disk is full");
-    crate::harness::wait_until("readiness says why", || {
+    wait_until("readiness says why", || {
         http::get(&page, "/readyz").is_some_and(|(status, why)| status == 503 && why.contains("disk is full"))
     });
     let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);

@@ -63,7 +63,7 @@ fn a_grace_that_is_over_gives_back_what_still_runs() {
         &stuck.url(),
         &["--grace", "1", "--concurrency", "4"],
     );
-    stuck.gate().until_held(4);
+    stuck.gate().until_held(1);
     leaving.signal(Signal::TERM);
     leaving.finish().expect(0);
     let _staying = cluster.worker("staying", &coordinator, &server);

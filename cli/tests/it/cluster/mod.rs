@@ -1,11 +1,11 @@
 //! The cluster as its users meet it: coordinators, workers and a real Redis, started, steered, killed.
 
 mod alone;
-mod attacker;
+pub mod attacker;
 mod bad_input;
 mod chaos;
+mod demo;
 mod draining;
-mod drifting;
 mod dying;
 mod killers;
 mod logins;
@@ -29,12 +29,11 @@ mod until_done;
 
 use std::collections::BTreeMap;
 
-use domain::DialogueKey;
-use jiff::Timestamp;
+use domain::{DialogueKey, RecordId};
 use results::log::LogEntry;
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, RunOnDisk, Running, Server};
+use crate::harness::{Cluster, RunOnDisk, Running, Server, acknowledged};
 
 /// Dialogues that a worker of [`Cluster::worker`] has in flight.
 const IN_FLIGHT: usize = 4;
@@ -55,12 +54,7 @@ fn in_the_middle(
     (server, coordinator, run, worker)
 }
 
-/// Milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    u64::try_from(Timestamp::now().as_millisecond()).unwrap()
-}
-
-/// The record of every dialogue that counts, and that there are exactly so many.
+/// The record of every dialogue that counts, and that there are exactly so many. No record that was acknowledged is missing.
 #[track_caller]
 fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, LogEntry> {
     let run: RunOnDisk = cluster.data.run();
@@ -75,6 +69,9 @@ fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, LogEntr
         }
     }
     assert_eq!(winners.len(), dialogues);
-    cluster.data.kgfleet(&["verify", run.name(), "--history"]).expect(0);
+    cluster.data.kgfleet(&["verify", run.name()]).expect(0);
+    let acknowledged = acknowledged::read(&cluster.data.acknowledged()).remove(&run.manifest.run).unwrap();
+    let kept = acknowledged::kept(&run.dir.log());
+    assert_eq!(acknowledged.difference(&kept).collect::<Vec<_>>(), Vec::<&RecordId>::new());
     winners
 }

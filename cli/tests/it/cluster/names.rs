@@ -28,7 +28,7 @@ fn a_second_worker_of_the_same_name_is_refused_and_a_restart_takes_over() {
     finished.expect(0);
     assert_eq!((view.scored, view.failed), (40, 0));
     winners(&cluster, 40);
-    cluster.data.kgfleet(&["verify", "latest", "--history"]).expect(0);
+    cluster.data.kgfleet(&["verify", "latest"]).expect(0);
     // The name never falls silent, so the second one gives up and says why.
     second.finish().expect(USAGE).says(&["twin", "name in use by instance", "--name"]);
 }

@@ -90,11 +90,12 @@ fn judging_runs_of_a_fleet_are_exported_in_every_format() {
         assert!(folder.join(format!("{}.csv", run.name())).is_file(), "{}", run.name());
     }
 
-    // It comes to another machine whole, and again without effect.
-    let pull = ["copy", &fleet.pipeline, "--from", &url];
-    elsewhere.kgfleet(&pull).expect(0).says(&["its documents"]);
+    // It comes to another machine whole.
+    let file = elsewhere.path().join("whole.tar.zst");
+    let archived = ["archive", &fleet.pipeline, "--out", text(&file), "--coordinator", &url];
+    elsewhere.kgfleet(&archived).expect(0);
+    elsewhere.unpack(&file);
     elsewhere.kgfleet(&["verify", &fleet.pipeline]).expect(0);
-    elsewhere.kgfleet(&pull).expect(0).says(&["0 records"]);
     let status = |run: &str| fleet.cluster.kgfleet(&fleet.coordinator, &["status", run, "--json"]).json();
     assert_eq!(status(&judging[..judging.len() - 3])["run"], judging.as_str());
     assert!(status(&fleet.pipeline)["runs"].as_array().unwrap().len() >= 2);

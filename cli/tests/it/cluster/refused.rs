@@ -14,7 +14,7 @@ fn a_server_that_refuses_two_of_ten_at_once_is_asked_on_while_it_writes_its_firs
     let Some(cluster) = Cluster::start() else { return };
     let rules = (1..=40).map(|n| FaultRule::new(FaultWhen::Request(5 * n), REFUSED)).collect();
     let server = Server::with_faults(rules);
-    server.gate().close();
+    server.gate().close_after(1);
     let coordinator = cluster.lone_coordinator_at(free_port());
     let run = cluster.submit(&coordinator, &[NT_TASK], 100);
     let url = server.url();

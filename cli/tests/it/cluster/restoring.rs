@@ -143,5 +143,5 @@ fn a_second_queue_over_the_same_records_is_refused_until_it_is_adopted() {
     end(coordinator);
     worker.signal(Signal::TERM);
     worker.finish().expect(0);
-    cluster.data.kgfleet(&["verify", &run, "--history"]).expect(0);
+    cluster.data.kgfleet(&["verify", &run]).expect(0);
 }

@@ -68,12 +68,11 @@ fn one_machine_and_a_cluster_record_the_same() {
     cluster.data.kgfleet(&["export", &run, "--format", "jsonl", "--out", out]).expect(0);
     assert_eq!(records(&file), alone);
 
-    // On another machine, where the run is pulled to, and again.
+    // On another machine, out of an archive.
     let other = Data::new();
-    let pull = ["copy", &run, "--from", &format!("http://127.0.0.1:{}", coordinator.port)];
-    other.kgfleet(&pull).expect(0).says(&["all compared"]);
-    other.kgfleet(&pull).expect(0).says(&["0 records of run"]);
-    other.kgfleet(&["export", &run, "--format", "jsonl", "--out", out]).expect(0);
+    let archive = other.path().join("run.tar.zst").to_str().unwrap().to_owned();
+    cluster.kgfleet(&coordinator, &["archive", &run, "--out", &archive]).expect(0);
+    other.kgfleet(&["export", &archive, "--format", "jsonl", "--out", out]).expect(0);
     assert_eq!(records(&file), alone);
     drop(simulator);
 }

@@ -1,8 +1,6 @@
 //! A real Sentinel promotes a replica that lacks writes which the old primary had acknowledged.
 
-use history::{Event, Noted};
-
-use super::{now_ms, winners};
+use super::winners;
 use crate::harness::{
     Cluster, NT_TASK, RedisServer, SentinelServer, Server, TURTLE_TASK, free_port, wait_until,
 };
@@ -30,7 +28,6 @@ fn a_failover_by_sentinel_that_loses_acknowledged_writes_loses_no_record() {
     cluster.data.until_recorded(&mut worker, KNOWN);
 
     // From here on the primary acknowledges what the replica never sees.
-    let since_ms = now_ms();
     replica.cut_off();
     wait_until("the replica is cut off", || replica.replicates("master_link_status:down"));
     let before = cluster.data.run().entries().len();
@@ -39,9 +36,6 @@ fn a_failover_by_sentinel_that_loses_acknowledged_writes_loses_no_record() {
     cluster.data.until_recorded(&mut worker, before + UNKNOWN);
     cluster.redis.kill();
     wait_until("the sentinel makes the replica the primary", || replica.replicates("role:master"));
-    let noted = Noted { at_ms: now_ms(), run: run.as_str().into(), event: Event::WritesLost { since_ms } };
-    let line = serde_json::to_string(&noted).unwrap();
-    cluster.data.write("events/failover.jsonl", format!("{line}\n"));
 
     server.gate().open();
     let (view, finished) = cluster.watch(&coordinator, &run);

@@ -59,6 +59,33 @@ fn a_redis_that_is_missing_or_goes_is_named_by_log_readiness_and_status() {
 }
 
 #[test]
+fn a_full_redis_is_named_by_readiness_status_and_metric_until_it_has_room() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (port, queue, http_port) = (free_port(), cluster.redis.url(), free_port());
+    let http = format!("127.0.0.1:{http_port}");
+    let coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--http", &http]);
+    let run = cluster.submit(&coordinator, &[NT_TASK], 1);
+    let in_trouble = |trouble: u8| {
+        let metric = format!("kgfleet_coordinator_trouble{{part=\"queue\"}} {trouble}\n");
+        let metrics = http::get(&http, "/metrics").unwrap_or_default().1;
+        metrics.contains(&metric) && readiness(http_port).0 == if trouble == 1 { 503 } else { 200 }
+    };
+    wait_until("the coordinator is ready", || in_trouble(0));
+    cluster.redis.say::<()>("CONFIG SET maxmemory 1");
+    wait_until("readiness and metric say so", || in_trouble(1));
+    for _ in 0..3 {
+        // What is read does not hide that nothing can be written.
+        cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&["takes no writes", "maxmemory"]);
+        assert!(readiness(http_port).1.contains("maxmemory"), "{:?}", readiness(http_port));
+        assert!(in_trouble(1));
+    }
+    cluster.redis.say::<()>("CONFIG SET maxmemory 0");
+    wait_until("all is well", || in_trouble(0));
+    let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
+    assert!(!status.stdout.contains("maxmemory"), "{status}");
+}
+
+#[test]
 fn a_model_without_a_worker_is_blocked_until_one_serves_it() {
     let Some(cluster) = Cluster::start() else { return };
     let coordinator = cluster.coordinator();
@@ -66,11 +93,7 @@ fn a_model_without_a_worker_is_blocked_until_one_serves_it() {
     // Its pod is pending, or its server does not find the model: nobody serves it.
     let blocked = ["blocked: sim (no worker serves it)"];
     cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&blocked);
-    // One serves it, and under another name than the pool says.
     let server = Server::start();
-    let wrong = cluster.worker_with("wrong", coordinator.port, &server.url(), &["--model", "meta/other"]);
-    wrong.finish().expect(USAGE).says(&["meta/other", "sim", &server.url()]);
-    cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&blocked);
     let _worker = cluster.worker("right", &coordinator, &server);
     let (view, finished) = cluster.watch(&coordinator, &run);
     finished.expect(0);

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{BENCHMARKS, EXPORTS, SHOWS, Transcript};
+use super::{BENCHMARKS, EXPORTS, SHOWS, Transcript, archive};
+use crate::harness::terminal::Terminal;
 use crate::harness::{Cluster, Data, Finished};
-use crate::old_data::archive;
 
 fn sealed() -> PathBuf {
     archive::folder().join("golden/finished.sealed")
@@ -113,6 +113,39 @@ fn a_fleet_shows_finished_benchmarks_as_a_folder_does() {
             finished.stderr = talk.filter(|line| !line.starts_with("fetching ")).collect();
             finished
         });
+    }
+}
+
+/// Columns of the terminals on which screens are kept.
+const COLUMNS: [u16; 2] = [80, 120];
+
+#[test]
+fn screens_of_80_and_120_columns_break_no_line() {
+    let data = Data::new();
+    let kept = kept(&data);
+    let name = &kept[0].1;
+    for columns in COLUMNS {
+        let mut transcript = Transcript::new();
+        transcript.replace(data.path().to_str().unwrap(), "DATA");
+        for command in [
+            &["status"][..],
+            &["status", name],
+            &["dialogues", name, "--worst", "3"],
+            &["compare", name, "--a", "sim-weak", "--b", "sim-strong"],
+            &["table", name, "--show", "models"],
+            &["watch", name],
+            &["pause", "--help"],
+        ] {
+            let mut process = data.command(command);
+            let (status, lines) = Terminal::start(process.env("NO_COLOR", "1"), columns, 200).finish_whole();
+            assert_eq!(status.code(), Some(0), "{command:?}");
+            transcript.add_line(&format!("$ kgfleet {}", command.join(" ")));
+            for line in &lines {
+                assert!(line.chars().count() <= usize::from(columns), "{command:?}: {line}");
+                transcript.add_line(line);
+            }
+        }
+        transcript.compare(&format!("screens-{columns}"));
     }
 }
 

@@ -5,6 +5,7 @@
 //! `KGFLEET_BLESS=1 cargo test -p cli --test it golden` writes the files in `cli/testdata/golden` anew: whoever does it reads
 //! the difference, and says in the commit why people see something else from now on.
 
+mod archive;
 mod kept;
 mod live;
 mod transcript;

@@ -125,6 +125,9 @@ fn without_rates(text: &str) -> String {
             for place in places.iter().filter(|place| place.end <= length) {
                 line.replace_range(place.clone(), &" ".repeat(place.len()));
             }
+            if !places.is_empty() {
+                line = format!("{}\n", line.trim_end());
+            }
         }
         kept.push_str(&line);
     }

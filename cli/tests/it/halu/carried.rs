@@ -35,15 +35,15 @@ fn timeless(data: &Data, pipeline: &str) -> Vec<Vec<Value>> {
 
 /// Archives a benchmark and restores it on a machine that has nothing of it.
 fn restored(data: &Data, pipeline: &str) -> Data {
-    let archive = data.path().join("archive.kgbundle");
-    data.kgfleet(&["copy", pipeline, "--to", text(&archive)]).expect(0);
+    let archive = data.path().join("archive.tar.zst");
+    data.kgfleet(&["archive", pipeline, "--out", text(&archive)]).expect(0);
     let elsewhere = Data::new();
-    elsewhere.kgfleet(&["copy", "--from", text(&archive)]).expect(0);
+    elsewhere.unpack(&archive);
     elsewhere
 }
 
 #[test]
-fn a_benchmark_judged_from_the_verdicts_of_another_is_exported_verified_and_pushed() {
+fn a_benchmark_judged_from_the_verdicts_of_another_is_exported_verified_and_archived() {
     let data = Data::new();
     let configured = configuration(&pack(&data, QUESTIONS, 2), QUESTIONS, &[0.9, 0.4], 1.0);
     let file = data.write("first.toml", &configured);
@@ -61,9 +61,6 @@ fn a_benchmark_judged_from_the_verdicts_of_another_is_exported_verified_and_push
     assert_eq!(std::fs::read_dir(&exported).unwrap().count(), runs.len());
     let expected = tables(&data, &second);
     assert_ne!(expected, tables(&data, &first));
-    let elsewhere = Data::new();
-    data.kgfleet(&["copy", &second, "--to", text(elsewhere.path())]).expect(0);
-    assert_eq!(tables(&elsewhere, &second), expected);
     let elsewhere = restored(&data, &second);
     assert_eq!(tables(&elsewhere, &second), expected);
     the_tables_follow_from_the_verdicts(&elsewhere, &second);

@@ -100,6 +100,8 @@ fn a_pipeline_of_a_fleet_has_the_tables_reports_and_sheets_that_it_has_beside_it
     from_afar(&["halu", "sample", &run, "--out", "x.csv"]).expect(2).says(&[&run, "is no pipeline"]);
     from_afar(&["table", &run, "--show", "halu"]).expect(2).says(&["none is named"]);
     from_afar(&["table", "nothing"]).expect(2).says(&["nothing"]);
-    far.kgfleet(&["copy", &first, "--from", &url]).expect(0).says(&[&first, "its documents"]);
-    assert_eq!(printed(far.kgfleet(&agreement)), printed(near.kgfleet(&agreement)));
+    let archive = far.path().join("first.tar.zst");
+    from_afar(&["archive", &first, "--out", text(&archive)]).expect(0);
+    let unpacked = far.kgfleet(&["halu", "agreement", text(&archive), text(&sheet)]);
+    assert_eq!(printed(unpacked), printed(near.kgfleet(&agreement)));
 }

@@ -208,7 +208,7 @@ fn an_interrupt_ends_a_benchmark_whose_judge_is_away() {
     running.until_it_says("waiting for");
     running.signal(Signal::INT);
     // Calls to an unreachable server are retried for many minutes: nobody waits for that.
-    running.finish().expect(130).says(&["wait for a judge that is away", "kgfleet resume"]);
+    running.finish().expect(130).says(&["interrupted", "kgfleet resume"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 usage: recompute.py FOLDER
 
-The folder holds what `kgfleet table NAME --show SHOW --format csv` prints, or what a bundle holds: halu-verdicts.csv, and
+The folder holds what `kgfleet table NAME --show SHOW --format csv` prints: halu-verdicts.csv, and
 any of halu.csv, halu-answers.csv, halu-stages.csv, halu-rates.csv and halu-groups.csv, which are compared with what follows from
 it. Ends with 1 and names every number that differs.
 

@@ -76,7 +76,7 @@ impl Cluster {
     /// What a coordinator is started with.
     pub fn coordinator_arguments(&self, port: u16, more: &[&str]) -> Vec<String> {
         let listen = format!("127.0.0.1:{port}");
-        let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease, "--event-log"];
+        let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease];
         let http: &[&str] = if more.contains(&"--http") { &[] } else { &["--http", "127.0.0.1:0"] };
         [&arguments[..], http, more].concat().into_iter().map(str::to_owned).collect()
     }
@@ -120,22 +120,6 @@ impl Cluster {
             work_dir.to_str().unwrap(),
         ];
         self.data.start(&[&arguments[..], more].concat())
-    }
-
-    /// The same, logging what this filter lets through.
-    pub fn worker_logging(
-        &self,
-        name: &str,
-        port: u16,
-        endpoint: &str,
-        more: &[&str],
-        filter: &str,
-    ) -> Running {
-        let (work_dir, coordinator) = (self.work_dir(name), url(port));
-        let arguments = ["worker", "--coordinator", &coordinator, "--name", name, "--endpoint", endpoint];
-        let rest = ["--evaluators", "1", "--work-dir", work_dir.to_str().unwrap()];
-        let mut command = self.data.command(&[&arguments[..], &rest, more].concat());
-        Running::start(command.env("KGFLEET_LOG", filter))
     }
 
     /// What a worker keeps.

@@ -10,6 +10,7 @@ use results::log::{LogEntry, LogItem, LogReader};
 use results::{RunDir, RunManifest};
 use tempfile::TempDir;
 
+use super::acknowledged::ACKNOWLEDGED;
 use super::process::{self, Finished, Running};
 
 /// Between two looks at a file that another process writes.
@@ -36,12 +37,18 @@ impl Data {
         self.state.path()
     }
 
+    /// The file in which workers note what coordinators acknowledged.
+    pub fn acknowledged(&self) -> PathBuf {
+        self.state().join("acknowledged")
+    }
+
     /// `kgfleet` with these arguments in this folder.
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = process::kgfleet();
         command.args(arguments).current_dir(self.path());
         command.env("KGFLEET_DATA_DIR", self.path()).env("XDG_STATE_HOME", self.state());
         command.env("KGFLEET_CONTEXTS", self.state().join("contexts.toml"));
+        command.env(ACKNOWLEDGED, self.acknowledged());
         command
     }
 
@@ -60,6 +67,11 @@ impl Data {
         let path = self.path().join(name);
         std::fs::write(&path, content).unwrap();
         path
+    }
+
+    /// Puts what an archive holds beside the other runs.
+    pub fn unpack(&self, archive: &Path) {
+        results::archive::unpack(archive, self.path()).unwrap();
     }
 
     /// The runs, oldest first.

@@ -1,8 +1,10 @@
 //! The binary as its users have it: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), a
-//! cluster of real processes ([`cluster`]), and texts that are kept to compare ([`kept_text`]). These parts lie here because cargo
+//! cluster of real processes ([`cluster`]), what coordinators acknowledged ([`acknowledged`]), and texts that are kept to
+//! compare ([`kept_text`]). These parts lie here because cargo
 //! tells only these tests where the binary is. All others, which know no binary, are in `tests/harness`; those that the tests here
 //! use are named here again, so that there is one place to look.
 
+pub mod acknowledged;
 pub mod cluster;
 pub mod data;
 pub mod kept_text;

@@ -20,13 +20,12 @@ pub fn shield(command: &mut Command) {
     command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     // Nothing is written into the home of who runs the tests. Tests of several commands have a folder each, see `Data`.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
-    // Servers of tests count what they are asked, and hold it back.
-    command.env("KGFLEET_CANARIES", "off");
     for name in [
         "KGFLEET_DATA_DIR",
         "KGFLEET_PASSWORD",
         "KGFLEET_TOKEN",
         "KGFLEET_TOKEN_FILE",
+        "KGFLEET_UMASK",
         "ANTHROPIC_API_KEY",
         "GEMINI_API_KEY",
         "http_proxy",
@@ -132,9 +131,9 @@ impl Running {
         }
     }
 
-    /// Waits until the process says something. Fails when it ends without having said it.
+    /// Waits until the process says something, and returns the line. Fails when it ends without having said it.
     #[track_caller]
-    pub fn until_it_says(&mut self, text: &str) {
+    pub fn until_it_says(&mut self, text: &str) -> String {
         loop {
             let mut line = String::new();
             let stderr = self.stderr.as_mut().expect("a process that is listened to");
@@ -142,7 +141,7 @@ impl Running {
             assert!(length > 0, "{} ended without saying `{text}`:\n{}", self.command, self.talk);
             self.talk.push_str(&line);
             if line.contains(text) {
-                return;
+                return line;
             }
         }
     }

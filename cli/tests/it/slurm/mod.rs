@@ -149,6 +149,6 @@ impl SlurmFleet {
         self.site.until("the run is finished", || scored().phase == RunPhase::Finished);
         assert_eq!((scored().scored, scored().failed), (dialogues, 0));
         self.site.until("its jobs are over", || self.site.says("squeue", &["-h", "-j", &run.job]).is_empty());
-        self.cluster.data.kgfleet(&["verify", &run.run, "--history"]).expect(0);
+        self.cluster.data.kgfleet(&["verify", &run.run]).expect(0);
     }
 }

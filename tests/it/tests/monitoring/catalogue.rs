@@ -33,6 +33,9 @@ const WORDS: [&str; 13] = [
     "nan",
 ];
 
+/// Labels that Prometheus and the chart's monitors give to all series of a process.
+const OF_SCRAPES: [&str; 4] = ["instance", "job", "release", "pool"];
+
 pub fn read() -> Catalogue {
     let page = fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
     let (mut order, mut metrics) = (Vec::new(), BTreeMap::new());
@@ -103,7 +106,7 @@ impl Catalogue {
             }
             let (metric, definition) = self.find(name).ok_or_else(|| format!("there is no metric {name}"))?;
             for label in labels {
-                if label != "instance" && label != "job" && !definition.labels.contains(&label) {
+                if !OF_SCRAPES.contains(&label.as_str()) && !definition.labels.contains(&label) {
                     return Err(format!("{metric} has no label {label}"));
                 }
             }

@@ -15,18 +15,13 @@ const MAKING: [&str; 5] =
 const CLIENTS: [&str; 8] = ["reqwest", "hyper", "hyper-util", "ureq", "curl", "isahc", "attohttpc", "awc"];
 
 /// Libraries of others that are built on them, each with the reason why that is well.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 6] = [
     ("reqwest", "what the one client is made of"),
     ("hyper-rustls", "a part of reqwest"),
     ("hyper-util", "a part of reqwest, tonic and axum"),
     ("hyper-timeout", "a part of tonic"),
     ("axum", "a server"),
     ("tonic", "calls the coordinator that was configured; it knows no redirects"),
-    (
-        "object_store",
-        "asks the store that the operator of a coordinator names, which may redirect to the region of a bucket, and a \
-         cloud's metadata for the credentials of that store: that is what its users want there",
-    ),
 ];
 
 /// Whether a text names this, and not as the end of a longer word.

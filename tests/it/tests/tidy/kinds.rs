@@ -35,9 +35,6 @@ const REGISTRIES: [(&str, &str, &str); 5] = [
     ("shared/report/src/figures", "shared/report/src/figures/mod.rs", "&{}::"),
 ];
 
-/// Folders among these that are no entry: what connectors share.
-const SHARED: [&str; 1] = ["shared/models/src/batch"];
-
 /// The names of the kinds, and other words for them.
 fn words() -> BTreeSet<String> {
     let mut words: BTreeSet<String> = ALIASES.map(str::to_owned).into();
@@ -167,8 +164,7 @@ fn registries_are_complete() {
             let name = entry.file_name().into_string().unwrap();
             let stem = name.trim_end_matches(".rs");
             let is_folder = entry.file_type().unwrap().is_dir();
-            let is_shared = SHARED.contains(&format!("{folder}/{name}").as_str());
-            if stem == "mod" || (only_folders && !is_folder) || is_shared {
+            if stem == "mod" || (only_folders && !is_folder) {
                 continue;
             }
             let mark = mark.replace("{}", stem).replace("{C}", &as_type(stem));

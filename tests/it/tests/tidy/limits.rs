@@ -33,9 +33,8 @@ const EXERCISE: &str = "shared/tasks/src/exercise.rs";
 const SANDBOX: &str = "worker/src/evaluate/sandbox/mod.rs";
 const SCAN: &str = "shared/rdf/src/scan.rs";
 const RETRY: &str = "shared/models/src/retry.rs";
-const DIALOGUE: &str = "worker/src/dialogue.rs";
-const STALL: &str = "shared/models/src/deadline.rs";
-const BUNDLE: &str = "shared/results/src/bundle.rs";
+const TIME_LIMITS: &str = "shared/domain/src/time_limits.rs";
+const ARCHIVE: &str = "shared/results/src/archive.rs";
 const PROVIDERS: &str = "shared/domain/src/provider.rs";
 const CONNECTIONS: &str = "shared/service-kit/src/http/bounded.rs";
 const SIMULATION: &str = "tests/sim/tests/sim/main.rs";
@@ -46,6 +45,27 @@ const QUERY: &str = "const fn query()";
 
 /// What documents say, and the numbers in it.
 const CLAIMS: &[(&str, &str, &[Number])] = &[
+    (
+        "docs/errors-and-logging.md",
+        "Keys of fewer than {} bytes are not searched for, in answers those of fewer than {}.",
+        &[
+            ("shared/models/src/key_search.rs", &["SEARCHED_KEY_BYTES_MIN: usize ="], Count),
+            ("shared/models/src/secret.rs", &["ANSWER_KEY_BYTES_MIN: usize ="], Count),
+        ],
+    ),
+    (
+        "docs/running.md",
+        "place that beats every {} s; whoever is silent for {} s is taken over.",
+        &[
+            ("shared/results/src/run_lock.rs", &["const BEAT_EVERY: Duration ="], Seconds),
+            ("shared/results/src/run_lock.rs", &["const DEAD_AFTER: Duration ="], Seconds),
+        ],
+    ),
+    (
+        "docs/running.md",
+        "waits for the other answers for {} s at most;",
+        &[("cli/src/engine/worker.rs", &["const INTERRUPTED_GRACE: Duration ="], Seconds)],
+    ),
     (
         "docs/running.md",
         "| CPU time of one query | {} s |",
@@ -65,6 +85,19 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
         "docs/running.md",
         "| size of an answer | {} MiB |",
         &[(EXERCISE, &[DEFAULTS, "answer_bytes_max:"], MiB)],
+    ),
+    (
+        "docs/running.md",
+        "`max_tokens` is {}, or, where the server tells the model's context, what the prompt leaves of it, at most {}",
+        &[
+            ("shared/domain/src/chat.rs", &["TOKENS_DEFAULT: u32 ="], Count),
+            ("shared/domain/src/chat.rs", &["TOKENS_OF_CONTEXT_MAX: u32 ="], Count),
+        ],
+    ),
+    (
+        "docs/running.md",
+        "a prompt of {} words or more",
+        &[("shared/domain/src/odd_answer.rs", &["const PROMPT_WORDS_MIN: u64 ="], Count)],
     ),
     (
         "docs/running.md",
@@ -106,21 +139,26 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
-        "| one call, from request to last token | {} s |",
-        &[(DIALOGUE, &["impl Default for Deadlines", "call:"], Seconds)],
+        "| one call, from request to last token | {} min, or",
+        &[(TIME_LIMITS, &["pub const CALL: Duration ="], Minutes)],
     ),
     (
         "docs/running.md",
-        "| one dialogue | {} h |",
-        &[(DIALOGUE, &["impl Default for Deadlines", "dialogue:"], Hours)],
+        "| one dialogue | three times its calls' limit, at least {} h |",
+        &[(TIME_LIMITS, &["pub const DIALOGUE_MIN: Duration ="], Hours)],
     ),
     (
         "docs/running.md",
-        "| silence of a stream | {} s before the first token, {} s between tokens |",
+        "| silence of a stream | {} min before the first token, {} min between tokens, or",
         &[
-            (STALL, &["impl Default for StallLimits", "first_token:"], Seconds),
-            (STALL, &["impl Default for StallLimits", "next_token:"], Seconds),
+            (TIME_LIMITS, &["pub const FIRST_TOKEN: Duration ="], Minutes),
+            (TIME_LIMITS, &["pub const BETWEEN_TOKENS: Duration ="], Minutes),
         ],
+    ),
+    (
+        "docs/running.md",
+        "and as a whole, at most {}h.",
+        &[(TIME_LIMITS, &["pub const TIME_LIMIT_MAX: Duration ="], Hours)],
     ),
     (
         "docs/running.md",
@@ -139,7 +177,7 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
-        "| back-off between attempts | from {} s, doubling to {} s; a server's `Retry-After` up to {} s |",
+        "| back-off between attempts | from {} s, doubling to {} s; what the server asks for, up to {} s |",
         &[
             (RETRY, &[POLICY, "delay_first:"], Seconds),
             (RETRY, &[POLICY, "delay_max:"], Seconds),
@@ -153,24 +191,15 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
-        "each round within {} h, {} dialogues at once.",
-        &[
-            ("shared/models/src/batch/api.rs", &["const BATCH_WINDOW: Duration ="], Hours),
-            ("worker/src/batching.rs", &["const DIALOGUES: u32 ="], Count),
-        ],
-    ),
-    (
-        "docs/running.md",
         "| first dialogues of a model refused with the same message | {}; then",
         &[("worker/src/breaker.rs", &["const REFUSALS_MAX: u32 ="], Count)],
     ),
     (
         "docs/running.md",
-        "from {} up to {} dialogues in flight for an OpenAI-compatible server, from {} up to {} for hosted providers.",
+        "from {} up to {} dialogues in flight for an OpenAI-compatible server, up to {} for hosted providers.",
         &[
-            (PROVIDERS, &["const OWN_SERVER:", "start:"], Count),
+            ("worker/src/limiter.rs", &["const START_UNTOLD: u32 ="], Count),
             (PROVIDERS, &["const OWN_SERVER:", "max:"], Count),
-            (PROVIDERS, &["const RATE_LIMITED:", "start:"], Count),
             (PROVIDERS, &["const RATE_LIMITED:", "max:"], Count),
         ],
     ),
@@ -181,11 +210,11 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
     ),
     (
         "docs/running.md",
-        "a bundle may hold {} files and become {} GiB, at most {} times its size.",
+        "An archive may hold {} files and become {} GiB, at most {} times its size.",
         &[
-            (BUNDLE, &["const FILES_MAX: usize ="], Count),
-            (BUNDLE, &["const UNPACKED_BYTES_MAX: u64 ="], GiB),
-            (BUNDLE, &["const RATIO_MAX: u64 ="], Count),
+            (ARCHIVE, &["const FILES_MAX: usize ="], Count),
+            (ARCHIVE, &["const UNPACKED_BYTES_MAX: u64 ="], GiB),
+            (ARCHIVE, &["const RATIO_MAX: u64 ="], Count),
         ],
     ),
     (
@@ -251,7 +280,29 @@ const CLAIMS: &[(&str, &str, &[Number])] = &[
             ("deploy/release-check", &["make simulation PROFILE=release SEEDS=\"${SEEDS:-"], Count),
         ],
     ),
+    (
+        "docs/conductor.md",
+        "told after {} s; on a node for {} minutes: deleted",
+        &[
+            ("conductor/src/start.rs", &["const TOLD_AFTER: Duration ="], Seconds),
+            ("conductor/src/server.rs", &["const START_WAIT_MAX: Duration ="], Minutes),
+        ],
+    ),
     ("docs/testing.md", "breaks a promise. {} seeds;", &[(SIMULATION, &["const SEEDS: u64 ="], Count)]),
+    (
+        "docs/kghalubench.md",
+        "One of fewer than {} words does not tell",
+        &[(
+            "shared/benchmarks/src/kinds/kghalubench/draw/question.rs",
+            &["const TELLING_WORDS_MIN: usize ="],
+            Count,
+        )],
+    ),
+    (
+        "docs/kghalubench.md",
+        "# a page with the {} worst answers;",
+        &[("shared/benchmarks/src/showing.rs", &["const PAGE_ROWS_MAX: usize ="], Count)],
+    ),
     (
         "docs/kghalubench.md",
         "| `.jsonld` | JSON-LD, up to {} MiB |",

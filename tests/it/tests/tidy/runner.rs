@@ -1,17 +1,54 @@
 //! What `make test` says about tests that did not run.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::workspace::{root, text_files};
 
-/// What `tests/run` says and whether it is content, where cargo does nothing and published dialogues are said to be there.
-fn run_nothing() -> (String, bool) {
+/// What `tests/run` says and whether it is content, where this is cargo and published dialogues are said to be there.
+fn run_with(cargo: &Path, arguments: &[&str]) -> (String, bool) {
     let mut command = Command::new(root().join("tests/run"));
     // Any folder: nothing reads it.
-    command.env("CARGO", "true").env("KGFLEET_CONFORMANCE", root().join("tests"));
+    command.args(arguments).env("CARGO", cargo).env("KGFLEET_CONFORMANCE", root().join("tests"));
     let output = command.output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.success())
+}
+
+/// The same, where cargo does nothing.
+fn run_nothing() -> (String, bool) {
+    run_with(Path::new("true"), &[])
+}
+
+/// What cargo prints of an executable with these failures, of which one prints what looks like the end of another.
+fn executable_with(failures: &[&str]) -> String {
+    let lines = |lines: Vec<String>| lines.join("\n");
+    let told = lines(
+        failures.iter().map(|name| format!("---- {name} stdout ----\nfailures:\n    no::test\n")).collect(),
+    );
+    let named = lines(failures.iter().map(|name| format!("    {name}")).collect());
+    let counts = format!("0 passed; {} failed; 0 ignored; 0 measured; 0 filtered out", failures.len());
+    format!(
+        "\nrunning 9 tests\n.F\nfailures:\n\n{told}\n\nfailures:\n{named}\n\ntest result: FAILED. {counts}\n\n"
+    )
+}
+
+#[test]
+fn all_tests_run_whatever_fails_and_the_failures_stand_at_the_end() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (cargo, said) = (folder.join("cargo"), folder.join("cargo.says"));
+    let first = executable_with(&["early::a_thing_works", "early::another_works"]);
+    let well = "\nrunning 1 test\n.\ntest result: ok. 1 passed; 0 failed\n\n";
+    fs::write(&said, [&first, well, &executable_with(&["late"])].concat()).unwrap();
+    let script =
+        format!("#!/bin/sh\ncat {}\ncase \"$*\" in *--no-fail-fast*) exit 101; esac\n", said.display());
+    fs::write(&cargo, script).unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let (said, content) = run_with(&cargo, &["-p", "some"]);
+    assert!(!content, "{said}");
+    let failed = "failed:\n    early::a_thing_works\n    early::another_works\n    late\n";
+    assert!(said.contains(failed), "{said}");
 }
 
 #[test]

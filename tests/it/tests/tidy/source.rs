@@ -56,7 +56,8 @@ pub fn sources() -> Vec<Source> {
     for (path, text) in text_files() {
         let path = path.to_str().unwrap();
         let member = members.iter().find(|member| path.starts_with(&format!("{}/src/", member.folder)));
-        if let Some(member) = member.filter(|_| path.ends_with(".rs")) {
+        let is_written = path.ends_with(".rs") && !path.contains("/generated/");
+        if let Some(member) = member.filter(|_| is_written) {
             let code = blanked(&text, false);
             let (path, member) = (path.to_owned(), member.folder.clone());
             files.push((Source { path, member, code, words: blanked(&text, true) }, BTreeSet::new()));

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use domain::RunId;
 use queue::QueueStore;
-use results::log::{CommitPolicy, LogOptions};
+use results::log::LogOptions;
 use results::run_dir::FoundRun;
 use results::sink::{OpenLog, SinkError, SinkReply, SinkReport};
 use results::{RunDir, RunManifest, Sink};
@@ -119,14 +119,6 @@ impl Sink for SinkInTurn {
         self.sink.folder()
     }
 
-    fn has_locks(&self) -> bool {
-        self.sink.has_locks()
-    }
-
-    fn commit_policy(&self) -> CommitPolicy {
-        self.sink.commit_policy()
-    }
-
     fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
         self.turn("create_run", manifest.run.as_str(), self.sink.create_run(manifest))
     }
@@ -167,17 +159,8 @@ impl Sink for SinkInTurn {
         self.turn("remove_run", run.as_str(), self.sink.remove_run(run))
     }
 
-    fn open_log<'a>(
-        &'a self,
-        run: &'a RunId,
-        options: LogOptions,
-        policy: CommitPolicy,
-    ) -> SinkReply<'a, OpenLog> {
-        self.turn("open_log", run.as_str(), self.sink.open_log(run, options, policy))
-    }
-
-    fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize> {
-        self.turn("refresh", run.as_str(), self.sink.refresh(run))
+    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog> {
+        self.turn("open_log", run.as_str(), self.sink.open_log(run, options))
     }
 
     fn check(&self) -> SinkReply<'_, SinkReport> {

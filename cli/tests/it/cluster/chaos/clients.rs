@@ -30,8 +30,7 @@ enum Deed {
     Remove,
     /// A new benchmark: one of several submissions, which have this seed.
     Submit(u64),
-    Bundle,
-    Unbundle,
+    Archive,
     Verify,
 }
 
@@ -45,8 +44,7 @@ impl Deed {
             Self::Retry => "retry",
             Self::Remove => "rm",
             Self::Submit(_) => "submit",
-            Self::Bundle => "copy --to",
-            Self::Unbundle => "copy --from",
+            Self::Archive => "archive",
             Self::Verify => "verify",
         }
     }
@@ -58,8 +56,8 @@ struct Client {
     /// The benchmark.
     of: String,
     submitted: Option<Submitted>,
-    /// What a bundle is about: its run, its file, and where it is unpacked.
-    bundle: Option<(String, PathBuf, PathBuf)>,
+    /// An archive: its run and its file.
+    archive: Option<(String, PathBuf)>,
     child: Child,
     begun: Instant,
     /// How often records were restored when it began.
@@ -76,6 +74,8 @@ pub struct Clients {
     told: BTreeMap<&'static str, [u64; 2]>,
     /// The names that submissions of one seed were told.
     names: BTreeMap<u64, BTreeSet<String>>,
+    /// Benchmarks whose removal somebody has asked for.
+    pub removals: BTreeSet<String>,
     started: u64,
     /// Submissions of one configuration at once that began a run of their own. They may where the first one ended meanwhile, or
     /// an older copy of the records does not have it.
@@ -118,7 +118,7 @@ impl Clients {
             Fault::ExtensionsRace => vec![more(), more(), Deed::Pause],
             Fault::RetriesRace => vec![Deed::Retry, Deed::Retry, Deed::Resume],
             Fault::RemovalsRace => vec![Deed::Remove, Deed::Resume, more(), Deed::Remove],
-            Fault::BundlesRace => vec![Deed::Bundle, Deed::Retry],
+            Fault::ArchivesRace => vec![Deed::Archive, Deed::Retry],
             other => unreachable!("{other} is no race of commands"),
         };
         for (client, deed) in deeds.into_iter().enumerate() {
@@ -146,7 +146,7 @@ impl Clients {
         self.started += 1;
         let path = fleet.at(&format!("client-{}", self.started));
         let mut command = kgfleet();
-        let mut bundle = None;
+        let mut archive = None;
         match &deed {
             Deed::Extend(iterations) => {
                 let configuration = submitted.map(|submitted| submitted.configuration(*iterations));
@@ -160,13 +160,15 @@ impl Clients {
                 command.arg("submit").arg(path.with_extension("toml"));
             }
             Deed::Remove => {
+                self.removals.insert(of.to_owned());
                 command.args(["rm", of, "--force"]);
             }
-            Deed::Bundle => {
+            Deed::Archive => {
                 let is_judged = submitted.is_some_and(|submitted| submitted.is_judged);
                 let run = if is_judged { format!("{of}.ask.{EXTRACTS}.1") } else { of.to_owned() };
-                command.args(["copy", &run, "--to"]).arg(path.with_extension("kgbundle"));
-                bundle = Some((run, path.with_extension("kgbundle"), path.with_extension("unbundled")));
+                let file = path.with_extension("tar.zst");
+                command.args(["archive", &run, "--out"]).arg(&file);
+                archive = Some((run, file));
             }
             deed => {
                 command.args([deed.verb(), of]);
@@ -175,7 +177,7 @@ impl Clients {
         command.args(["--coordinator", &fleet.url(at)]);
         let child = spawn(&mut command);
         let (of, submitted) = (of.to_owned(), submitted.cloned());
-        self.running.push(Client { deed, of, submitted, bundle, child, begun: now, age });
+        self.running.push(Client { deed, of, submitted, archive, child, begun: now, age });
     }
 
     /// Hears the answers. `age` is how often records were restored.
@@ -205,14 +207,13 @@ impl Clients {
     }
 
     fn hear(&mut self, client: Client, work: &mut Work, age: u64, now: Instant) {
-        let Client { deed, of, submitted, bundle, child, .. } = client;
+        let Client { deed, of, submitted, archive, child, .. } = client;
         let output = child.wait_with_output().unwrap();
         let [out, said] =
             [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         let (code, is_done) = (output.status.code(), output.status.success());
         self.told.entry(deed.verb()).or_default()[usize::from(!is_done)] += 1;
         let is_documented = match deed {
-            Deed::Unbundle => is_done,
             Deed::Verify => is_done || code == Some(1) && out.contains("the log is sound"),
             _ => matches!(code, Some(0 | 2 | 3)),
         };
@@ -247,36 +248,29 @@ impl Clients {
                     self.several += 1;
                 }
             }
-            Deed::Bundle => {
-                let Some((run, file, to)) = &bundle else { return };
+            Deed::Archive => {
+                let Some((run, file)) = archive else { return };
                 let mut command = kgfleet();
-                command.args(["copy", "--from"]).arg(file).arg("--data-dir").arg(to);
-                self.follow(Deed::Unbundle, run, &mut command, bundle.clone(), now);
-            }
-            Deed::Unbundle => {
-                let Some((run, _, to)) = &bundle else { return };
-                let mut command = kgfleet();
-                command.args(["verify", run, "--data-dir"]).arg(to);
-                self.follow(Deed::Verify, run, &mut command, bundle.clone(), now);
+                command.arg("verify").arg(&file);
+                let child = spawn(&mut command);
+                let deed = Deed::Verify;
+                self.running.push(Client {
+                    deed,
+                    of: run.clone(),
+                    submitted: None,
+                    archive: Some((run, file)),
+                    child,
+                    begun: now,
+                    age: 0,
+                });
             }
             Deed::Verify => {
-                let Some((_, file, to)) = &bundle else { return };
-                let _ = (fs::remove_file(file), fs::remove_dir_all(to));
+                if let Some((_, file)) = archive {
+                    let _ = fs::remove_file(file);
+                }
             }
             Deed::Pause | Deed::Resume | Deed::Cancel | Deed::Retry => {}
         }
-    }
-
-    fn follow(
-        &mut self,
-        deed: Deed,
-        of: &str,
-        command: &mut Command,
-        bundle: Option<(String, PathBuf, PathBuf)>,
-        now: Instant,
-    ) {
-        let (of, child) = (of.to_owned(), spawn(command));
-        self.running.push(Client { deed, of, submitted: None, bundle, child, begun: now, age: 0 });
     }
 
     /// Whether nobody waits for an answer.

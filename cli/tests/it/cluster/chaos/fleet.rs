@@ -1,25 +1,22 @@
 //! A cluster for every kind of fault: every connection passes a proxy that can be cut, records and spools are on small
 //! file systems, the clocks of Redis and of a coordinator follow files.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use domain::RunId;
-use history::{Event, Noted};
 use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
 use vllm_sim::FaultRule;
 
-use super::clocks::{self, OFFSETS_S};
+use super::clocks;
 use super::parts::Part;
 use super::plan::{Area, Fault, Planned};
-use super::redis::{Loss, Redis};
+use super::redis::Redis;
 use super::servers::{self, lying, refusing, throttling};
-use super::work::runs;
 use crate::disk_full::Mount;
+use crate::harness::acknowledged::ACKNOWLEDGED;
 use crate::harness::{Proxy, free_port, wait_until};
 
 const COORDINATORS: usize = 2;
@@ -44,9 +41,6 @@ const FAILED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 /// Room on each file system, in KiB.
 const ROOM_KIB: u32 = 256 << 10;
-
-/// Room for events, in KiB: an hour takes a quarter of a gigabyte, and what is not noted cannot be checked.
-const EVENTS_KIB: u32 = 4 << 20;
 
 /// The library that sets the clock of a process, made from `tests/clock.c`.
 const CLOCK: &str = "clock.so";
@@ -88,25 +82,20 @@ pub struct Fleet {
     disks: Option<Disks>,
     /// Whether the last coordinator and the last worker are left alive, so that their memory can be watched.
     is_sparing: bool,
-    /// Every run that was there when the queue began to lose something, or had lost it: an older copy of the records may not
-    /// have it for a while, and its queue goes on with it then.
-    seen: BTreeSet<RunId>,
     folder: TempDir,
 }
 
-/// Small file systems; the one that lies in another goes first.
+/// Small file systems.
 struct Disks {
-    _events: Mount,
     _spools: Mount,
     data: Mount,
 }
 
 impl Disks {
-    /// For records, for workers, and apart from both for events; nothing where this user may not mount.
+    /// For records and for workers; nothing where this user may not mount.
     fn mount(folder: &Path) -> Option<Self> {
-        let [data, spools, events] = [("data", ROOM_KIB), ("spools", ROOM_KIB), ("data/events", EVENTS_KIB)]
-            .map(|(name, kib)| Mount::tmpfs(&folder.join(name), kib));
-        Some(Self { _events: events?, _spools: spools?, data: data? })
+        let [data, spools] = ["data", "spools"].map(|name| Mount::tmpfs(&folder.join(name), ROOM_KIB));
+        Some(Self { _spools: spools?, data: data? })
     }
 }
 
@@ -136,7 +125,6 @@ impl Fleet {
             clocks,
             disks,
             is_sparing: false,
-            seen: BTreeSet::new(),
             folder,
         };
         for number in 0..COORDINATORS {
@@ -164,6 +152,11 @@ impl Fleet {
         self.at("data")
     }
 
+    /// The file in which workers note what was acknowledged, on none of the small file systems.
+    pub fn acknowledged(&self) -> PathBuf {
+        self.at("acknowledged")
+    }
+
     fn add_coordinator(&mut self, number: usize, queue: &str) {
         let port = free_port();
         let (listen, data) = (format!("127.0.0.1:{port}"), self.data());
@@ -180,7 +173,6 @@ impl Fleet {
             queue,
             "--lease",
             LEASE_S,
-            "--event-log",
             "--data-dir",
             data.to_str().unwrap(),
         ];
@@ -225,7 +217,9 @@ impl Fleet {
             work.to_str().unwrap(),
         ];
         let log = self.at(&format!("{name}.log"));
-        self.workers.push(Part::start("workers", &arguments, Vec::new(), log));
+        let noted = self.acknowledged().to_str().unwrap().to_owned();
+        let environment = vec![(ACKNOWLEDGED.to_owned(), noted)];
+        self.workers.push(Part::start("workers", &arguments, environment, log));
     }
 
     /// A coordinator's own address, for people.
@@ -369,31 +363,12 @@ impl Fleet {
             Fault::FlushRedis => drop(self.redis.primary().ask::<String>("FLUSHALL")),
             Fault::ClockOfRedis => clocks::set(&self.at("redis.clock"), planned.pick),
             Fault::FailOver => {
-                self.seen.extend(runs(&self.data()));
                 self.redis.fail_over()?;
                 return Some(Instant::now() + FAILED_OVER_WITHIN);
             }
             other => unreachable!("{other} does not concern Redis"),
         }
         Some(Instant::now())
-    }
-
-    /// Says among the events that the queue lost what it was told in that time.
-    fn note_loss(&mut self, Loss { since_ms, until_ms }: Loss) {
-        let mut lines = Vec::new();
-        self.seen.extend(runs(&self.data()));
-        for run in &self.seen {
-            // By the clock of every coordinator, also of the one whose clock is set.
-            for offset in OFFSETS_S {
-                let by = |ms: u64| ms.saturating_add_signed(1_000 * offset);
-                let event = Event::WritesLost { since_ms: by(since_ms) };
-                let noted = Noted { at_ms: by(until_ms), run: run.clone(), event };
-                serde_json::to_writer(&mut lines, &noted).unwrap();
-                lines.push(b'\n');
-            }
-        }
-        let path = self.data().join("events").join("chaos.jsonl");
-        File::options().create(true).append(true).open(path).unwrap().write_all(&lines).unwrap();
     }
 
     fn hit_disk(&mut self, fault: Fault, now: Instant) -> Option<Instant> {
@@ -464,9 +439,7 @@ impl Fleet {
         for (_, heal) in due {
             self.heal(heal);
         }
-        if let Some(loss) = self.redis.tend(now) {
-            self.note_loss(loss);
-        }
+        self.redis.tend(now);
         for parts in [&mut self.coordinators, &mut self.workers, &mut self.servers] {
             parts.iter_mut().for_each(Part::watch);
         }
@@ -479,9 +452,7 @@ impl Fleet {
         for (_, heal) in heals {
             self.heal(heal);
         }
-        if let Some(loss) = self.redis.settle() {
-            self.note_loss(loss);
-        }
+        self.redis.settle();
         for clock in ["redis.clock", "coordinator.clock"] {
             clocks::set(&self.at(clock), 0);
         }

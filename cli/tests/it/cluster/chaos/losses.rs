@@ -1,9 +1,8 @@
 //! What the record store loses: bits, tails and segments of record logs, and everything that an older copy does not hold.
-//! What was taken is noted by name among the events, so that the checker excuses that and nothing else.
+//! What was taken is noted by name, so that the check excuses that and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,13 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use domain::{RecordId, RunId};
-use history::{Event, LostRecord, Noted};
 use results::log::{Damage as Damaged, DamageKind, LogItem, LogOptions, LogReader, LogWriter};
 
 use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
 use super::work::{log_of, runs};
-use crate::cluster::now_ms;
+use crate::harness::acknowledged::kept;
 
 /// Of the newest runs with records, so many are damaged.
 const NEWEST: usize = 4;
@@ -49,8 +47,8 @@ struct Copying {
 pub struct Losses {
     copying: Option<Copying>,
     damages: Vec<(RunId, PathBuf, Damage)>,
-    /// Runs that lost records, with how many.
-    pub lost: BTreeMap<RunId, u64>,
+    /// The records that runs lost.
+    pub lost: BTreeMap<RunId, BTreeSet<RecordId>>,
     /// Runs and benchmarks that a restored copy did not hold.
     pub gone: BTreeSet<String>,
     /// How often records were restored.
@@ -82,11 +80,11 @@ impl Losses {
         let data = fleet.data();
         let run = newest(&data, planned.pick)?;
         let log = log_of(&data, &run);
-        let before = records(&log);
+        let before = kept(&log);
         let (segment, synced) = pick_segment(&log, planned.pick)?;
         let damage = spoil(planned, &segment, synced)?;
         self.damages.push((run.clone(), segment, damage));
-        self.note(&data, &run, before, &records(&log));
+        self.note(&run, &before, &kept(&log));
         Some(now)
     }
 
@@ -120,35 +118,28 @@ impl Losses {
             let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
             // A copy may hold every record, and not the seal that was set after them.
             if files(&log) != files(&of_copy) {
-                before.insert(run, records(&log));
+                before.insert(run, kept(&log));
             }
         }
         let mut rsync = Command::new("rsync");
-        // What is not of the record store stays as it is.
-        rsync.args(["--archive", "--delete", "--exclude=/events", "--exclude=/filler"]);
+        rsync.args(["--archive", "--delete", "--exclude=/filler"]);
         rsync.arg(format!("{}/", copy.display())).arg(&data);
         assert!(rsync.status().unwrap().success(), "the copy takes the place of the records");
         self.restored += 1;
         let gone: Vec<String> = there.difference(&names(&data)).cloned().collect();
         for (run, before) in before {
-            self.note(&data, &run, before, &records(&log_of(&data, &run)));
+            self.note(&run, &before, &kept(&log_of(&data, &run)));
         }
         self.gone.extend(gone.iter().cloned());
         gone
     }
 
-    /// Notes among the events what is not in the log of a run any more: no record at all where it is a seal.
-    fn note(&mut self, data: &Path, run: &RunId, before: Records, after: &Records) {
-        let records: Vec<LostRecord> =
-            before.into_iter().filter(|(id, _)| !after.contains_key(id)).map(|(_, lost)| lost).collect();
-        if !records.is_empty() {
-            *self.lost.entry(run.clone()).or_default() += records.len() as u64;
+    /// Notes what is not in the log of a run any more.
+    fn note(&mut self, run: &RunId, before: &BTreeSet<RecordId>, after: &BTreeSet<RecordId>) {
+        let taken: Vec<RecordId> = before.difference(after).cloned().collect();
+        if !taken.is_empty() {
+            self.lost.entry(run.clone()).or_default().extend(taken);
         }
-        let noted = Noted { at_ms: now_ms(), run: run.clone(), event: Event::RecordsLost { records } };
-        let mut line = serde_json::to_vec(&noted).unwrap();
-        line.push(b'\n');
-        let path = data.join("events").join("chaos.jsonl");
-        File::options().create(true).append(true).open(path).unwrap().write_all(&line).unwrap();
     }
 
     /// Every damage that was done, for people.
@@ -183,14 +174,8 @@ impl Losses {
 fn back_up(from: &Path, to: &Path) -> bool {
     let _ = fs::remove_dir_all(to);
     let logs_last: [&[&str]; 2] = [
-        &[
-            "--exclude=*.kglog",
-            "--exclude=*.synced",
-            "--exclude=*.lock",
-            "--exclude=/events",
-            "--exclude=/filler",
-        ],
-        &["--exclude=/events", "--include=*/", "--include=*.kglog", "--include=*.kgpack", "--exclude=*"],
+        &["--exclude=*.kglog", "--exclude=*.synced", "--exclude=*.lock", "--exclude=/filler"],
+        &["--include=*/", "--include=*.kglog", "--include=*.kgpack", "--exclude=*"],
     ];
     logs_last.iter().all(|patterns| {
         let mut rsync = Command::new("rsync");
@@ -206,24 +191,6 @@ fn back_up(from: &Path, to: &Path) -> bool {
 /// Whether this machine can copy a record store.
 pub fn can_copy() -> bool {
     Command::new("rsync").arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// What a log holds, by record and ticket: a record that was delivered twice has two entries.
-type Records = BTreeMap<(RecordId, u64), LostRecord>;
-
-/// What a log holds; nothing of what cannot be read.
-fn records(log: &Path) -> Records {
-    let items = LogReader::open(log, None).into_iter().flatten().flatten();
-    let entries = items.filter_map(|item| match item {
-        LogItem::Entry { entry, late, .. } => Some((entry, late)),
-        LogItem::Damage(_) => None,
-    });
-    let lost = entries.map(|(entry, late)| {
-        let (record, ticket) = (entry.record, entry.ticket);
-        let scored = record.outcome.is_scored();
-        LostRecord { record: record.attempt.id, key: record.key, ticket, scored, late }
-    });
-    lost.map(|lost| ((lost.record.clone(), lost.ticket), lost)).collect()
 }
 
 /// The segments of a log that end as a killed process leaves them, and where.

@@ -20,6 +20,7 @@ mod strangers;
 mod tally;
 mod work;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clients::Clients;
@@ -183,34 +184,24 @@ fn everything_ends_or_says_why_and_nothing_is_lost_whatever_fails() {
 
 /// Prints what happened.
 fn tell(chaos: &Chaos, reckoning: &Reckoning, seed: u64, seconds: u64) {
-    let count = |kind: &str| reckoning.counts.get(kind).copied().unwrap_or_default();
     let Reckoning { benchmarks, judged, scored, ended_after, explained, asked_again, .. } = reckoning;
     println!(
         "seed {seed}, {seconds} s, {benchmarks} benchmarks, {judged} of them judged\n{}",
         chaos.tally.table()
     );
     println!(
-        "{scored} dialogues scored; records acknowledged {}, lost {}, doubled {}; stale fences honoured {}; units granted \
-         twice {}; winners changed {}; superseded {}; contradictions of what was made to be lost {}, of records {}",
-        count("acknowledged"),
-        count("lost"),
-        count("doubled"),
-        count("stale_fence"),
-        count("granted_twice"),
-        count("winner_changed"),
-        count("superseded"),
-        count("excused"),
-        count("excused lost"),
+        "{scored} dialogues scored; records acknowledged {}, lost {}, taken from logs by a fault {}",
+        reckoning.acknowledged, reckoning.lost, reckoning.taken,
     );
     let losses = &chaos.losses;
     println!(
         "records taken from logs {} of {} runs, restored {} times, runs that the copy did not hold {}; damages that logs \
          name {}; finished runs that were resumed for what was lost {asked_again}",
-        losses.lost.values().sum::<u64>(),
+        losses.lost.values().map(BTreeSet::len).sum::<usize>(),
         losses.lost.len(),
         losses.restored,
         losses.gone.len(),
-        count("damages"),
+        reckoning.damages,
     );
     let strangers = &chaos.strangers;
     println!(

@@ -45,7 +45,7 @@ pub enum Fault {
     RetriesRace,
     RemovalsRace,
     SubmissionsRace,
-    BundlesRace,
+    ArchivesRace,
     OtherQueue,
     OlderQueue,
     FlipBit,
@@ -91,7 +91,7 @@ impl Fault {
         Self::RetriesRace,
         Self::RemovalsRace,
         Self::SubmissionsRace,
-        Self::BundlesRace,
+        Self::ArchivesRace,
         Self::OtherQueue,
         Self::OlderQueue,
         Self::FlipBit,
@@ -133,7 +133,7 @@ impl Fault {
             | Self::RetriesRace
             | Self::RemovalsRace
             | Self::SubmissionsRace
-            | Self::BundlesRace => Area::Commands,
+            | Self::ArchivesRace => Area::Commands,
             Self::OtherQueue | Self::OlderQueue => Area::Queues,
             Self::FlipBit | Self::CutTail | Self::LoseSegment | Self::OlderCopy => Area::Records,
             _ => Area::Processes,
@@ -194,7 +194,7 @@ impl fmt::Display for Fault {
             Self::RetriesRace => "retries race",
             Self::RemovalsRace => "removals race with other commands",
             Self::SubmissionsRace => "submissions of one benchmark race",
-            Self::BundlesRace => "bundles made while records come",
+            Self::ArchivesRace => "archives made while records come",
             Self::OtherQueue => "coordinator with another queue",
             Self::OlderQueue => "older queue comes back",
             Self::FlipBit => "bit of a record log flipped",

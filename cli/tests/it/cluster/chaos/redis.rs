@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cluster::now_ms;
 use crate::harness::{Proxy, RedisServer, SentinelServer, wait_until};
 
 const ARGUMENTS: [&str; 10] = [
@@ -54,16 +53,8 @@ impl Node {
     }
 }
 
-/// What the queue was told in this time is lost, milliseconds since the Unix epoch.
-#[derive(Clone, Copy)]
-pub struct Loss {
-    pub since_ms: u64,
-    pub until_ms: u64,
-}
-
 /// A failover under way.
 struct Failover {
-    loss: Loss,
     begun: Instant,
     /// When to look at it again.
     look: Instant,
@@ -141,23 +132,22 @@ impl Redis {
         let is_ready =
             self.replica.server.replicates("master_link_status:up") && self.sentinel.knows_a_replica();
         is_ready.then_some(())?;
-        let since_ms = now_ms();
         self.replica.server.cut_off();
         std::thread::sleep(UNSEEN_FOR);
-        self.lose_primary(since_ms);
+        self.lose_primary();
         Some(())
     }
 
-    /// Kills the primary, whose replica has heard nothing since then.
-    fn lose_primary(&mut self, since_ms: u64) {
+    /// Kills the primary, whose replica has heard nothing for a while.
+    fn lose_primary(&mut self) {
         self.sentinel.set_down_after(KILLED_MS);
         self.primary.server.kill();
-        let (loss, now) = (Loss { since_ms, until_ms: now_ms() }, Instant::now());
-        self.failover = Some(Failover { loss, begun: now, look: now });
+        let now = Instant::now();
+        self.failover = Some(Failover { begun: now, look: now });
     }
 
-    /// Starts again what has ended, and goes on with a failover; what it lost, once it is over.
-    pub fn tend(&mut self, now: Instant) -> Option<Loss> {
+    /// Starts again what has ended, and goes on with a failover. Whether the replica has taken the primary's place.
+    pub fn tend(&mut self, now: Instant) -> bool {
         if self.replica.server.has_ended() {
             self.replica.server.begin_again();
         }
@@ -165,18 +155,18 @@ impl Redis {
             if self.primary.server.has_ended() {
                 self.primary.server.begin_again();
             }
-            return None;
+            return false;
         };
         if now < failover.look {
-            return None;
+            return false;
         }
         failover.look = now + LOOK;
-        let (loss, is_too_long) = (failover.loss, now - failover.begun > FAILOVER_MAX);
+        let is_too_long = now - failover.begun > FAILOVER_MAX;
         if self.sentinel.watched() != Some(self.replica.line.port()) {
             if is_too_long {
                 self.bring_back();
             }
-            return None;
+            return false;
         }
         let replica = Node::start(&self.environment).expect("it was there before");
         self.primary = std::mem::replace(&mut self.replica, replica);
@@ -184,7 +174,7 @@ impl Redis {
         self.sentinel.set_down_after(SILENT_MS);
         self.sentinel.look_again();
         self.failover = None;
-        Some(loss)
+        true
     }
 
     /// Ends a failover for which no replica is fit: the primary comes back with all that it acknowledged, and gets a new replica.
@@ -198,14 +188,14 @@ impl Redis {
         self.failover = None;
     }
 
-    /// Waits until a failover is over.
-    pub fn settle(&mut self) -> Option<Loss> {
-        let mut loss = None;
+    /// Waits until a failover is over. Whether the replica has taken the primary's place.
+    pub fn settle(&mut self) -> bool {
+        let mut is_replaced = false;
         wait_until("a failover is over", || {
-            loss = loss.or(self.tend(Instant::now()));
+            is_replaced |= self.tend(Instant::now());
             !self.is_failing_over()
         });
-        loss
+        is_replaced
     }
 }
 
@@ -230,9 +220,9 @@ mod tests {
         clocks::set(&at("clock"), 0);
         let seems_long = || redis.sentinel.replica_was_cut_off_for().is_some_and(|ms| ms > 1_000_000);
         wait_until("the sentinel has heard of it", || !has_clocks || seems_long());
-        redis.lose_primary(now_ms());
-        let loss = redis.settle();
-        assert_eq!(loss.is_none(), has_clocks, "without clocks that can be set, it is an ordinary failover");
+        redis.lose_primary();
+        let is_replaced = redis.settle();
+        assert_eq!(!is_replaced, has_clocks, "without clocks that can be set, it is an ordinary failover");
         wait_until("the primary answers", || redis.primary().ask::<String>("GET kgf:store").is_some());
         wait_until("it has a replica", || redis.replica.server.replicates("master_link_status:up"));
         assert_eq!(redis.primary().ask::<String>("GET kgf:store").as_deref(), Some("kept"));

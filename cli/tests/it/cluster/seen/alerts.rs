@@ -119,9 +119,9 @@ fn every_alert_about_what_befalls_few_clusters_fires() {
         "KgfleetEvaluationLimits",
     ]);
 
-    // The unit kills two workers: the first death makes it a suspect, the second one a dead letter.
+    // The unit kills three workers: the second death makes it a suspect, the third one a dead letter.
     let server = Server::stuck_for_ever_at("");
-    for death in 0..2 {
+    for death in 0..3 {
         let before = server.faults();
         let victim = cluster.worker("victim", &coordinator, &server);
         wait_until(&format!("the question is asked after {death} deaths"), || server.faults() > before);

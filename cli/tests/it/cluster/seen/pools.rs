@@ -71,6 +71,24 @@ fn what_a_conductor_does_is_shown_and_what_it_cannot_do_is_told() {
     );
     drop(objects);
 
+    let alert = "KgfleetLoadSlow";
+    prometheus.until(alert, |prometheus| prometheus.has_fired(alert));
+    // Another pod of the loading one comes, and its image does not.
+    let mut objects = kubernetes.objects();
+    let pod = objects.of.get_mut("pods").unwrap().get_mut("bench-slow-1-0").unwrap();
+    let now = jiff::Timestamp::now().to_string();
+    let why = "Back-off pulling image \"no/such:1\"";
+    pod["status"] = json!({
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": now}],
+        "initContainerStatuses": [
+            {"name": "vllm", "state": {"waiting": {"reason": "ImagePullBackOff", "message": why}}},
+        ],
+    });
+    drop(objects);
+    let alert = "KgfleetPoolNotStarting";
+    prometheus.until(alert, |prometheus| prometheus.has_fired(alert));
+
     let of_pools = EMPTY_BY_DESIGN.iter().filter(|(.., reason)| *reason == NO_CONDUCTOR);
     let mut panels = Vec::new();
     for (place, metric, _) in of_pools {
@@ -82,11 +100,16 @@ fn what_a_conductor_does_is_shown_and_what_it_cannot_do_is_told() {
         prometheus
             .until(&format!("{question:?}"), |prometheus| !prometheus.range(&question.expression).is_empty());
     }
-    for alert in ["KgfleetPoolFailed", "KgfleetBudgetNearlyUsed", "KgfleetBudgetUsed", "KgfleetLoadSlow"] {
+    for alert in ["KgfleetPoolFailed", "KgfleetBudgetNearlyUsed", "KgfleetBudgetUsed"] {
         prometheus.until(alert, |prometheus| prometheus.has_fired(alert));
     }
+    let of_fleet = cluster.kgfleet(&coordinator, &["status", "latest"]).expect(0);
+    of_fleet.prints(&[
+        "does not start: ImagePullBackOff: Back-off pulling image",
+        "its pool has a server that does not start",
+    ]);
     // A coordinator names the same, of the models.
-    for (model, reason) in [("slow", "loading"), ("broken", "server-failed")] {
+    for (model, reason) in [("slow", "queued"), ("broken", "server-failed")] {
         let blocked = format!("kgfleet_run_model_blocked{{model=\"{model}\", reason=\"{reason}\"}}");
         prometheus.until(&blocked, |prometheus| prometheus.value(&blocked) == Some(1.0));
     }

@@ -1,18 +1,10 @@
-//! Old data as one file, `tar | zstd | age` for the published identity as packs are: records hold the texts of exercises.
+//! A data folder as one file, a tar in zstd, encrypted as packs are: records hold the texts of exercises.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-
-/// What opens the archives: it keeps out crawlers and is no secret.
-const IDENTITY: &str = include_str!("../../../../task-data/identity.txt");
 
 /// Compression level. An archive is written once.
 const ZSTD_LEVEL: i32 = 19;
-
-fn identity() -> age::x25519::Identity {
-    let key = IDENTITY.lines().find(|line| !line.starts_with('#')).unwrap();
-    key.parse().unwrap()
-}
 
 /// Where the archives lie.
 pub fn folder() -> PathBuf {
@@ -36,16 +28,25 @@ pub fn seal(folder: &Path, archive: &Path) {
         tar.append_data(&mut header, path.strip_prefix(folder).unwrap(), content.as_slice()).unwrap();
     }
     let packed = zstd::bulk::compress(&tar.into_inner().unwrap(), ZSTD_LEVEL).unwrap();
-    let sealed = age::encrypt(&identity().to_public(), &packed).unwrap();
-    std::fs::write(archive, sealed).unwrap();
+    let mut sealed = zip::ZipWriter::new(std::fs::File::create(archive).unwrap());
+    let password = packs::published_password();
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .with_aes_encryption(zip::AesMode::Aes256, password.as_str());
+    sealed.start_file("data.tar.zst", options).unwrap();
+    sealed.write_all(&packed).unwrap();
+    sealed.finish().unwrap();
 }
 
 /// Unpacks an archive into a folder.
 pub fn open(archive: &Path, folder: &Path) {
-    let sealed = std::fs::read(archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
-    let packed = age::decrypt(&identity(), &sealed).unwrap();
+    let sealed =
+        std::fs::File::open(archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
+    let mut sealed = zip::ZipArchive::new(sealed).unwrap();
+    let password = packs::published_password();
+    let packed = sealed.by_index_decrypt(0, password.as_str().as_bytes()).unwrap();
     let mut plain = Vec::new();
-    zstd::Decoder::new(packed.as_slice()).unwrap().read_to_end(&mut plain).unwrap();
+    zstd::Decoder::new(packed).unwrap().read_to_end(&mut plain).unwrap();
     tar::Archive::new(plain.as_slice()).unpack(folder).unwrap();
 }
 

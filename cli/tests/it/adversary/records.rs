@@ -1,0 +1,194 @@
+//! Records by which one worker's token, or one log on a disk, would take the memory and the screens of all who read the run.
+
+use domain::exchange::{Delivery, Receipt, WorkExchange};
+use domain::{DialogueKey, FailureCause, RecordId, RunId};
+use proto::{Client, ClientConfig};
+use results::log::{LogOptions, LogWriter};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::cluster::attacker::Guarded;
+use crate::harness::server::MODEL;
+use crate::harness::{Data, Finished, NT_TASK, Running, Server, free_port};
+
+/// Nearly as long as a record may be.
+const LONG: usize = 60 << 20;
+
+/// Records that are forged.
+const FORGED: u32 = 6;
+
+/// What `status` may print about them, in bytes: some twenty messages, and a table.
+const STATUS_BYTES: usize = 64 << 10;
+
+/// Memory that a coordinator may take for them for ever, in bytes: less than two of their messages.
+const KEPT_BYTES: u64 = 96 << 20;
+
+/// A message whose second line looks like one of kgfleet's, as long as asked for.
+fn message(bytes: usize) -> String {
+    format!("no such route\n{}{}", FORGED_LINE, "é".repeat(bytes / 2))
+}
+
+const FORGED_LINE: &str = "run forged: finished, 8 of 8 dialogues";
+
+/// A record of a dialogue that failed with a message.
+fn failed(iteration: u32, message: &str) -> Value {
+    json!({
+        "key": {"model": MODEL, "task": NT_TASK, "iteration": iteration},
+        "attempt": {"id": RecordId::random(), "generation": 1, "number": 1, "worker": "ghost-1"},
+        "started_at": "2025-01-01T00:00:00Z",
+        "ended_at": "2025-01-01T00:00:01Z",
+        "rounds": [],
+        "outcome": {"state": "failed", "cause": "bad-request", "message": message},
+        "provenance": {
+            "kgfleet": "0", "sampling": {}, "seed": 1,
+            "task": {
+                "class": "RdfFriendCount", "version": "4.4", "case": "c", "pack": "p", "pack_hash": "h", "scorer": "s",
+            },
+            "model": {"connector": "openai-compatible", "requested": "m", "system_fingerprint": message},
+        },
+    })
+}
+
+/// A scored record with more scores, or longer names of them, than any dialogue has.
+fn overfull(iteration: u32) -> Value {
+    let mut record = failed(iteration, "");
+    let many = || (0..500_000).map(|n| (n.to_string(), json!(0))).collect::<serde_json::Map<_, _>>();
+    let scores = if iteration.is_multiple_of(2) { json!(many()) } else { json!({ "n".repeat(LONG / 4): 0 }) };
+    record["outcome"] = json!({"state": "scored", "scores": scores, "infos": {}});
+    record
+}
+
+fn delivery(run: &str, record: &Value) -> Delivery {
+    let key: DialogueKey = serde_json::from_value(record["key"].clone()).unwrap();
+    Delivery {
+        run: RunId::new(run),
+        key,
+        failure: Some(FailureCause::BadRequest),
+        json: record.to_string().into(),
+    }
+}
+
+/// A value of the kernel's description of a process, in bytes.
+fn bytes(process: &Running, name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", process.pid().as_raw_nonzero())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap() << 10
+}
+
+/// Fails unless the messages are told, in few words, and none of them as a line of ours.
+#[track_caller]
+fn expect_told_in_short(status: Finished) {
+    assert!(status.stdout.len() < STATUS_BYTES, "status prints {} bytes", status.stdout.len());
+    assert!(!status.stdout.lines().any(|line| line.starts_with(FORGED_LINE)), "{status}");
+    status.expect(0).prints(&["no such route run forged: finished"]);
+}
+
+#[test]
+fn messages_of_a_worker_as_long_as_its_records_cost_nobody_anything() {
+    let Some(guarded) = Guarded::start() else { return };
+    let operator = guarded.token("alice", &["--role", "operator"]);
+    let reader = guarded.token("bob", &["--role", "reader"]);
+    let worker = guarded.token("pool", &["--role", "worker", "--workers", "ghost-*"]);
+    let configuration = guarded.cluster.configuration(&[NT_TASK], FORGED + 3);
+    let submit = ["submit", configuration.to_str().unwrap()];
+    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
+    guarded.known(&worker, &["status"]);
+    guarded.known(&reader, &["status", &run]).expect(0);
+    let before = bytes(&guarded.coordinator.process, "VmRSS:");
+
+    let token = Some(std::fs::read_to_string(&worker).unwrap().trim().to_owned());
+    let config = ClientConfig { token, ..ClientConfig::new(guarded.coordinator.url()) };
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = Client::connect_lazy(&config).unwrap();
+        let long = message(LONG);
+        for iteration in 0..FORGED {
+            let mut record = failed(iteration, &long);
+            // Two texts of this length are longer than a record.
+            record["provenance"]["model"]["system_fingerprint"] = json!("f");
+            let receipts = client.deliver(vec![delivery(&run, &record)]).await.unwrap();
+            assert_eq!(receipts, [Receipt::Stored]);
+        }
+        let mut unknown = failed(FORGED, "short");
+        unknown["junk"] = json!("x".repeat(LONG));
+        assert_eq!(client.deliver(vec![delivery(&run, &unknown)]).await.unwrap(), [Receipt::Stored]);
+        let mut rounds = failed(FORGED + 1, "short");
+        let round = json!({
+            "prompt": {"kind": "first", "text": ""}, "prompted_at": "2025-01-01T00:00:00Z",
+            "answer": {"text": ""}, "answered_at": "2025-01-01T00:00:00Z",
+        });
+        rounds["rounds"] = json!(vec![round; 40_000]);
+        let refused = client.deliver(vec![delivery(&run, &rounds)]).await.unwrap();
+        assert!(
+            matches!(&refused[0], Receipt::Refused { reason } if reason.contains("too many rounds")),
+            "{refused:?}"
+        );
+    });
+    let exported =
+        guarded.with(&operator, &["export", &run, "--format", "jsonl", "--output", "-"]).stdout.len();
+    assert!(exported < 2 * STATUS_BYTES, "{exported} bytes are stored");
+    expect_told_in_short(guarded.with(&reader, &["status", &run]));
+    let kept = bytes(&guarded.coordinator.process, "VmRSS:").saturating_sub(before);
+    assert!(kept < KEPT_BYTES, "the coordinator took {kept} bytes");
+
+    // One that reads them again needs no more than one that never saw them.
+    let Guarded { cluster, coordinator, tokens } = guarded;
+    coordinator.process.signal(Signal::KILL);
+    coordinator.process.finish();
+    let coordinator = cluster.coordinator_with(free_port(), &["--tokens", &tokens]);
+    expect_told_in_short(cluster.kgfleet(&coordinator, &["status", &run, "--token-file", &reader]));
+    let most = bytes(&coordinator.process, "VmHWM:").saturating_sub(before);
+    assert!(most < KEPT_BYTES, "the next coordinator took up to {most} bytes");
+}
+
+#[test]
+fn a_log_of_a_stranger_does_not_fill_the_screen() {
+    let (server, data) = (Server::start(), Data::new());
+    let configuration = data.write(
+        "given.toml",
+        format!(
+            "name = 'given'\niterations = 8\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = '{MODEL}'\nconnector = 'openai-compatible'\n\
+             endpoint = '{}'\n",
+            server.url()
+        ),
+    );
+    server.gate().close();
+    let mut process = data.start(&["run", configuration.to_str().unwrap(), "--concurrency", "1"]);
+    process.until_it_says("starting run");
+    server.gate().until_held(1);
+    process.signal(Signal::KILL);
+    process.finish();
+    let run = data.run();
+    // As earlier versions took it from workers: no limit has seen these records.
+    let (mut log, _) = LogWriter::open(&run.dir.log(), LogOptions::default()).unwrap();
+    let long = message(LONG / 4);
+    for iteration in 0..FORGED {
+        log.append_raw(u64::from(iteration) + 1, &failed(iteration, &long).to_string()).unwrap();
+    }
+    for iteration in FORGED..FORGED + 2 {
+        log.append_raw(u64::from(iteration) + 1, &overfull(iteration).to_string()).unwrap();
+    }
+    log.commit().unwrap();
+    expect_told_in_short(data.kgfleet(&["status", run.name()]));
+    let shown = data.kgfleet(&["show", run.name(), &format!("{MODEL}/{NT_TASK}/0")]).expect(0);
+    assert!(shown.stdout.len() < STATUS_BYTES, "show prints {} bytes", shown.stdout.len());
+    assert!(!shown.stdout.lines().any(|line| line.starts_with(FORGED_LINE)), "{shown}");
+
+    // What no dialogue has is damage, which costs no table and no export anything.
+    for iteration in FORGED..FORGED + 2 {
+        let shown = data.kgfleet(&["show", run.name(), &format!("{MODEL}/{NT_TASK}/{iteration}")]);
+        assert!(shown.stdout.len() < STATUS_BYTES, "show prints {} bytes", shown.stdout.len());
+    }
+    for format in ["csv", "result-json", "xlsx"] {
+        let file = data.path().join(format);
+        data.kgfleet(&[
+            "export",
+            run.name(),
+            "--format",
+            format,
+            "--plaintext",
+            "--out",
+            file.to_str().unwrap(),
+        ]);
+        assert!(file.metadata().unwrap().len() < STATUS_BYTES as u64, "{format}");
+    }
+}
