@@ -28,8 +28,6 @@ TOKEN = "of-the-administrator"
 PAUSE = "localhost/pause:1"
 # Seconds that a part may take until it answers. Machines are shared.
 PATIENCE = 180
-# Seconds that pods stay on a node that does not answer; five minutes where nobody says otherwise.
-TOLERATION = 30
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 # Volumes for claims, by their access mode: folders of this machine, which all nodes see.
 VOLUMES = {"ReadWriteOnce": 4, "ReadWriteMany": 4}
@@ -102,7 +100,6 @@ class Cluster:
             ["--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", self.folder / "accounts.pub"],
             ["--service-account-signing-key-file", self.folder / "accounts.key", "--service-cluster-ip-range", "10.96.0.0/16"],
             ["--allow-privileged", "--kubelet-preferred-address-types", "InternalIP"],
-            ["--default-not-ready-toleration-seconds", TOLERATION, "--default-unreachable-toleration-seconds", TOLERATION],
         )
         patiently("the API does not answer", self.api.is_ready)
         self.start(

@@ -1,7 +1,6 @@
-"""Upgrades, removals, new certificates and the end of a release, while it works."""
+"""Upgrades, removals and the end of a release, while it works."""
 
 import concurrent.futures
-import ssl
 import time
 
 from fleet import RELEASE, benchmark, ended, pool, pools
@@ -46,33 +45,6 @@ def pool_removed(fleet):
     view = fleet.status()
     expect(view["scored"] >= before and view["failed"] == 0, f"{view['scored']} after {before}, {view['failed']} failed")
     return f"b is gone; {view['scored']} of {view['planned']} scored, 0 failed"
-
-
-@step
-def certificates(fleet):
-    """The CronJob that renews certificates is run by hand while theirs is due: coordinators show the new one, and servers and callers go on, none started anew."""
-    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
-    working(fleet)
-    before, old = uids(fleet), {key: fleet.secret("tls", key).read_text() for key in ("tls.crt", "ca.crt")}
-    fleet.kubectl("annotate", "secret", f"{RELEASE}-tls", "--overwrite", "kgfleet/renew-after=2026-01-01T00:00:00Z")
-    fleet.kubectl("create", "job", "renews", f"--from=cronjob/{RELEASE}-certificates")
-    fleet.until("its Job is complete", lambda: ended(fleet.get("jobs", "renews")) == "Complete", 120)
-    new = {key: fleet.secret("tls", key).read_text() for key in old}
-    expect(new["tls.crt"] != old["tls.crt"] and new["ca.crt"] == old["ca.crt"], "no new certificate, or another authority")
-
-    def shown():
-        with fleet.forwarded() as port:
-            return der(ssl.get_server_certificate(("localhost", port))) == der(new["tls.crt"])
-
-    # Kubelets look for changed Secrets about once a minute.
-    fleet.until("coordinators show it", shown, 240)
-    working(fleet)
-    expect(uids(fleet) == before and not fleet.restarts(), f"{before} became {uids(fleet)}; {fleet.restarts()}")
-    return f"signed anew by the same authority and shown by coordinators; {', '.join(before)} went on, no restart"
-
-
-def der(certificate):
-    return ssl.PEM_cert_to_DER_cert(certificate[: certificate.index("-----END") + len("-----END CERTIFICATE-----")])
 
 
 def while_uninstalled(fleet):

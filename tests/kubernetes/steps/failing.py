@@ -1,6 +1,6 @@
 """Servers that fail, and what becomes of the others."""
 
-from fleet import Failed, benchmark, ended, exits, pool, pools
+from fleet import GPU, Failed, benchmark, ended, exits, pool, pools
 from steps import expect, on_own_nodes, step
 from steps.working import placed
 
@@ -70,6 +70,31 @@ def cannot_load(fleet):
     why = fleet.until("launch --status says why the other does not load", told, 600)
     fleet.until("no pod of it is left", lambda: not fleet.servers("bad"), 120)
     return f"good is done; bad failed: {why!r}"
+
+
+@step
+def cannot_start(fleet):
+    """Pools whose pods do not start say why within a minute, in the words of Kubernetes; the one whose image is mended is made anew and done."""
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {f"requests.{GPU}": "2"}}}
+    fleet.api.post(fleet.path("resourcequotas"), {"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    specs = [pool("image", tag="no-such"), pool("nowhere", nodeSelector={"no": "such"}), pool("quota", requestGPU=4)]
+    config = benchmark("kept", ["org/image", "org/nowhere", "org/quota"], 3)
+    fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
+    expected = {"image": "ImagePull", "nowhere": "Unschedulable", "quota": "exceeded quota"}
+    fleet.until("there are three Jobs", lambda: len(fleet.jobs()) >= 3, 240)
+
+    def told():
+        rows = fleet.pools()
+        said = {name: rows[name].get("not_starting") or "" for name in expected}
+        return said if all(word in said[name] for name, word in expected.items()) else None
+
+    said = fleet.until("launch --status says why", told, 60)
+    shown = fleet.kgfleet("status", "latest")
+    expect(shown.count("does not start") == 3, shown)
+    expect(all(row["gpu_hours"]["load"] == 0 for name, row in fleet.pools().items() if name != "image"), str(fleet.pools()))
+    fleet.upgrade(pools(pool("image"), *specs[1:], run={"config": config, "format": "toml"}))
+    fleet.until("the mended one is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("image")), 240)
+    return str(said)
 
 
 @step

@@ -1,7 +1,5 @@
 """A first installation, and what it leaves alone."""
 
-import helm_python
-
 from fleet import RELEASE, SMALL, benchmark, exits, merged, pool, pools
 from steps import expect, step
 
@@ -36,32 +34,6 @@ def helm_test(fleet):
     seen = fleet.shell(script)
     expect(seen.returncode == 0, f"as printed in the notes: {seen.stdout}{seen.stderr}")
     return f"passed: {str(said.get('logs', '')).strip()[:60]!r}; the notes' commands ended with 0"
-
-
-def refused_by_test(fleet):
-    """What `helm test` says against the Secrets; nothing if it passes."""
-    try:
-        fleet.test()
-    except helm_python.HelmError as error:
-        return f"{error}\n{fleet.logs(f'{RELEASE}-test-secrets', 'check')}"
-    return None
-
-
-@step
-def missing_key(fleet):
-    """`helm test` names the key of a Secret that is missing, of the release's own Secrets and of those that people make, and passes when it is there."""
-    fleet.install(pools(pool("a", hfToken={"secretName": "huggingface"})))
-    said = refused_by_test(fleet)
-    expect(said and "huggingface" in said and "token" in said, f"without the Secret huggingface: {said}")
-    fleet.kubectl("create", "secret", "generic", "huggingface", "--from-literal=token=x")
-    kept = fleet.get("secrets", f"{RELEASE}-auth")["data"]
-    fleet.api.patch(fleet.path("secrets", f"{RELEASE}-auth"), {"data": {"operator.token": None}})
-    said = refused_by_test(fleet)
-    expect(said and f"{RELEASE}-auth: LACKS operator.token" in said, f"without operator.token: {said}")
-    fleet.api.patch(fleet.path("secrets", f"{RELEASE}-auth"), {"data": kept})
-    said = refused_by_test(fleet)
-    expect(said is None, f"with all keys: {said}")
-    return "huggingface/token and operator.token were named, each by the first test; with both it passes"
 
 
 @step

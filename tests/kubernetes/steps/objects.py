@@ -11,14 +11,14 @@ from steps import expect, step
 
 # Values that are varied together, each with the first one as the default.
 DIMENSIONS = {
-    "coordinators": [{}, {"coordinator": {"replicaCount": 3, "pdb": False}}, {"coordinator": {"sink": "s3://bucket/prefix", "sinkSecretName": "s3"}}],
+    "coordinators": [{}, {"coordinator": {"replicaCount": 3, "pdb": False}}],
     "redis": [{}, {"redis": {"mode": "external", "url": "rediss://redis:6379", "tlsSecretName": "redis", "clientCertificate": True}}],
     "tls": [{}, {"tls": {"mode": "existing", "existingSecret": "tls"}}, {"tls": {"mode": "off"}}],
     "secrets": [{}, {"secrets": {"create": "none"}}],
     "weights": [{}, {"sharedPvcStorage": {"enabled": True}}, {"weights": {"hostPath": "/data/hf"}}],
     "kueue": [{}, {"kueue": {"queueName": "gpu", "priorityClass": "p", "topology": "unconstrained"}}],
     "network": [{}, {"networkPolicy": {"enabled": False}}],
-    "monitoring": [{}, {"monitoring": {"grafanaDashboards": {"enabled": True}, "otlpEndpoint": "http://c:4318"}}],
+    "monitoring": [{}, {"monitoring": {"grafanaDashboards": {"enabled": True}}}],
     "run": [{}, {"run": {"config": "name = 'x'", "extend": "x"}}],
     "pools": [
         [],
