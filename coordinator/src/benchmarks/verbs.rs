@@ -95,12 +95,23 @@ impl Benchmarks {
                 dialogues += self.runs.retry(&run, causes).await?;
             }
         }
-        match found {
-            _ if dialogues == 0 => {}
-            Benchmark::Judged(_) => self.begin_judged(name).await?,
-            Benchmark::Run(run) => self.begin_judged_of(&run).await?,
+        let judged = match &found {
+            Benchmark::Judged(judged) => Some(judged.name.clone()),
+            Benchmark::Run(run) => self.judged_of(run).await?,
+        };
+        if let Some(judged) = judged
+            && (dialogues > 0 || self.counts_failures(&judged).await?)
+        {
+            self.begin_judged(&judged).await?;
         }
         Ok(dialogues)
+    }
+
+    /// Whether a judged benchmark ended with failed dialogues. An earlier retry may have asked them again, and its coordinator
+    /// have died before it began the benchmark: then none is failed any more, and their answers want verdicts all the same.
+    async fn counts_failures(&self, name: &RunId) -> Result<bool> {
+        let JudgedState { phase, counts: [.., failed], .. } = self.judged_state(name).await?;
+        Ok(phase == RunPhase::Finished && failed > 0)
     }
 
     /// Whether something stands in for the failed dialogues of a run: what was judged with that stays as it is.
@@ -110,16 +121,20 @@ impl Benchmarks {
         Ok(judged.judging.stages.iter().any(|stage| stage.name == name.stage && stage.stands_in))
     }
 
+    /// The judged benchmark that a run is of, if it is finished.
+    async fn judged_of(&self, run: &RunId) -> Result<Option<RunId>> {
+        let Some(name) = stage_of(run).map(|stage| RunId::new(stage.pipeline)) else { return Ok(None) };
+        let is_over = self.find_judged(&name).await?.is_some()
+            && self.judged_state(&name).await?.phase == RunPhase::Finished;
+        Ok(is_over.then_some(name))
+    }
+
     /// Lets the judged benchmark go on that a run is of, if it is finished: new answers want verdicts.
     async fn begin_judged_of(&self, run: &RunId) -> Result<()> {
-        let Some(stage) = stage_of(run) else { return Ok(()) };
-        let name = RunId::new(stage.pipeline);
-        if self.find_judged(&name).await?.is_some()
-            && self.judged_state(&name).await?.phase == RunPhase::Finished
-        {
-            self.begin_judged(&name).await?;
+        match self.judged_of(run).await? {
+            Some(name) => self.begin_judged(&name).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Removes everything of it. With `force`, also one that goes on, or that cannot be read.
