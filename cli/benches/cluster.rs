@@ -96,7 +96,7 @@ impl Fleet {
         let (http, queue) = (format!("127.0.0.1:{http_port}"), redis.url());
         let data = data.to_str().expect("UTF-8");
         let arguments =
-            ["coordinator", "--listen", &listen, "--http", &http, "--queue", &queue, "--data-dir", data];
+            ["coordinator", "--listen", &listen, "--metrics", &http, "--queue", &queue, "--data-dir", data];
         let tokens = folder.path().join("tokens.toml");
         let tokens = tokens.to_str().expect("UTF-8");
         let (certificate, key) = (format!("{TLS}server.pem"), format!("{TLS}server.key"));
@@ -307,7 +307,7 @@ fn run_with(addition: Addition, iterations: u32) -> Duration {
     let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| harness::free_port()).collect();
     let worker = |(number, port): (usize, &u16)| {
         let http = format!("127.0.0.1:{port}");
-        fleet.worker_with(number, &simulator.base_url, &["--http", &http])
+        fleet.worker_with(number, &simulator.base_url, &["--metrics", &http])
     };
     let workers: Vec<Process> = ports.iter().enumerate().map(worker).collect();
     let all_ports = ports.iter().copied().chain([fleet.http_port]).collect();

@@ -150,7 +150,7 @@ impl<'f> SmallFleet<'f> {
         let data = folder.join("data");
         let data = data.to_str().expect("UTF-8");
         let process =
-            Process::start(&["coordinator", "--listen", &listen, "--http", &http, "--data-dir", data]);
+            Process::start(&["coordinator", "--listen", &listen, "--metrics", &http, "--data-dir", data]);
         while std::net::TcpStream::connect(&listen).is_err() {
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -1,20 +1,20 @@
 //! Admission: who is served, and how a browser must treat what it gets.
 //!
-//! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and
-//! only under a loopback name: any other name that resolves to this machine (DNS rebinding) is refused. The port itself
-//! has no TLS: other machines come through a proxy that has, under the address given to the coordinator (`--page-url`).
-//! A request that a proxy passed on under any other name seems to come from this machine and does not: it is refused if
-//! a header of the proxy shows this. Under that address the audit log names whom the proxy says that it asks for, and the
-//! proxy itself. What is refused here is counted in the audit log.
+//! A page that other machines can reach needs identities and TLS: that of the port, or that of a proxy under the address given
+//! to the coordinator (`--page-url`). Without identities, only this machine is served, and only under a loopback name: any
+//! other name that resolves to this machine (DNS rebinding) is refused. A request that a proxy passed on under any other name
+//! seems to come from this machine and does not: it is refused if a header of the proxy shows this. Under that address the audit
+//! log names whom the proxy says that it asks for, and the proxy itself. What is refused here is counted in the audit log.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::caller::Caller;
+use proto::server::Peer;
 
 use crate::render::login;
 use crate::site::Site;
@@ -90,9 +90,10 @@ type Admitted = (VisitorConnection, Option<Visitor>);
 fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
     let audit = site.coordinator.audit();
     let refused = |reason: &str| Box::new((StatusCode::FORBIDDEN, format!("{reason}\n")).into_response());
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical());
+    let peer = request.extensions().get::<Peer>();
     let connection = connection(site, peer, request.headers()).map_err(|reason| {
-        let unserved = VisitorConnection { secure: false, origin: String::new(), client: peer, proxy: None };
+        let client = peer.map(|peer| peer.address.ip().to_canonical());
+        let unserved = VisitorConnection { secure: false, origin: String::new(), client, proxy: None };
         audit.refused(unserved.deed("", "refused", reason));
         refused(reason)
     })?;
@@ -108,15 +109,20 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
         let next = if is_safe { path } else { "/" };
         return Err(Box::new((StatusCode::UNAUTHORIZED, login::page(next, None)).into_response()));
     }
+    if let (Some(peer), Some(_)) = (peer, &visitor) {
+        peer.let_in();
+    }
     Ok((connection, visitor))
 }
 
 /// How an allowed request came here; an error with the reason otherwise.
 fn connection(
     site: &Site,
-    peer: Option<IpAddr>,
+    peer: Option<&Peer>,
     headers: &HeaderMap,
 ) -> Result<VisitorConnection, &'static str> {
+    let has_tls = peer.is_some_and(|peer| peer.has_tls);
+    let peer = peer.map(|peer| peer.address.ip().to_canonical());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if let (Some(public), Login::Tokens(_)) = (&site.public, &site.login)
         && host.eq_ignore_ascii_case(&public.host)
@@ -133,18 +139,23 @@ fn connection(
                     only, which needs --tokens",
         );
     }
-    // An address of IPv4 may come in the clothes of IPv6.
-    let is_near = peer.is_some_and(|peer| peer.is_loopback());
-    match (is_near, is_loopback_name(host)) {
-        (true, true) => {
-            let origin = format!("http://{host}");
-            Ok(VisitorConnection { secure: false, origin, client: peer, proxy: None })
-        }
+    let scheme = if has_tls { "https" } else { "http" };
+    let served = || VisitorConnection {
+        secure: has_tls,
+        origin: format!("{scheme}://{host}"),
+        client: peer,
+        proxy: None,
+    };
+    if has_tls && matches!(site.login, Login::Tokens(_)) {
+        return Ok(served());
+    }
+    match (peer.is_some_and(|peer| peer.is_loopback()), is_loopback_name(host)) {
+        (true, true) => Ok(served()),
         (true, false) => Err("the page is not served under this name: use localhost, or --page-url"),
-        (false, _) => {
-            Err("the page is served to this machine only; other machines need --tokens and --page-url, \
-                           or a tunnel to this port")
-        }
+        (false, _) => Err(
+            "the page is served to this machine only; other machines need --tokens with TLS or --page-url, or a \
+                           tunnel to this port",
+        ),
     }
 }
 

@@ -34,7 +34,7 @@ impl Page {
         Ok(Self(Arc::new(Site::new(coordinator, login, public, links)?)))
     }
 
-    /// Its routes. Requests need the address of their peer as [`ConnectInfo`](axum::extract::ConnectInfo).
+    /// Its routes. Requests carry their [`Peer`](proto::server::Peer).
     pub fn router(&self) -> Router {
         routes::router(Arc::clone(&self.0))
     }

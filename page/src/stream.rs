@@ -13,7 +13,6 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use domain::ServiceError;
 use futures::stream;
-use service_kit::http::IDLE_MAX;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
@@ -27,6 +26,10 @@ const LARGE: usize = 32 << 10;
 
 /// Shortest time between two versions of a large section.
 const LARGE_EVERY: Duration = Duration::from_secs(5);
+
+/// Time without news after which an empty event is sent: proxies take a silent connection for one that is gone, nginx after a
+/// minute.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// The stream of one visitor.
 struct Reader {
@@ -58,8 +61,7 @@ pub(crate) fn of(site: Arc<Site>, visitor: Visitor, topic: Topic) -> Response {
         let event = reader.event().await?;
         Some((Ok::<_, Infallible>(event), reader))
     });
-    // Often enough that a connection without news is not taken for one that is gone.
-    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(IDLE_MAX / 3));
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     // Proxies that collect answers are asked not to.
     ([(HeaderName::from_static("x-accel-buffering"), "no")], stream).into_response()
 }

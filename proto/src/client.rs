@@ -1,8 +1,8 @@
 //! A client of coordinators: implements the interfaces of `domain` over gRPC.
 
+mod api;
 mod choice;
 mod connect;
-mod control;
 mod credentials;
 mod records;
 mod work;
@@ -11,21 +11,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::Feed;
 use domain::{ErrorCode, ServiceError};
-use futures::StreamExt as _;
-use futures::stream;
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::{Request, Response, Status, Streaming};
 
+pub use self::api::ApiClient;
 use self::choice::Choice;
 pub use self::connect::{ClientConfig, Reread};
 use self::records::RecordLane;
-use crate::convert::{ConversionError, refuse_answer};
 use crate::status::from_status;
 use crate::version;
-use crate::wire::control_service_client::ControlServiceClient;
 use crate::wire::work_service_client::WorkServiceClient;
 
 /// A choice of channels that adds the caller's credentials, and the wire version, to every call.
@@ -41,8 +37,7 @@ impl Interceptor for Introduction {
     }
 }
 
-/// A coordinator on the other side of a network, as [`WorkExchange`](domain::exchange::WorkExchange) and as
-/// [`Control`](domain::control::Control).
+/// A coordinator on the other side of a network, for a worker: a [`WorkExchange`](domain::exchange::WorkExchange).
 ///
 /// It has one connection, made at the first call and again after a failure, then to another coordinator where there are
 /// several; it does not retry calls. The connection's driver belongs to the runtime that made the client: use a client
@@ -51,7 +46,6 @@ impl Interceptor for Introduction {
 pub struct Client {
     line: Line,
     work: WorkServiceClient<Wire>,
-    control: ControlServiceClient<Wire>,
     records: Arc<RecordLane>,
 }
 
@@ -65,13 +59,10 @@ impl Client {
         let wire = InterceptedService::new(choice, Introduction);
         let line = Line { peer: format!("the coordinator at {}", config.addresses.join(" or ")).into() };
         let limit = crate::limits::MESSAGE_BYTES;
-        let work = WorkServiceClient::new(wire.clone())
-            .max_decoding_message_size(limit)
-            .max_encoding_message_size(limit);
-        let control =
-            ControlServiceClient::new(wire).max_decoding_message_size(limit).max_encoding_message_size(limit);
+        let work =
+            WorkServiceClient::new(wire).max_decoding_message_size(limit).max_encoding_message_size(limit);
         let records = Arc::new(RecordLane::new(line.clone(), work.clone()));
-        Ok(Self { line, work, control, records })
+        Ok(Self { line, work, records })
     }
 }
 
@@ -104,30 +95,6 @@ impl Line {
                 Ok(response.into_inner())
             }
         }
-    }
-
-    /// The answers of a streaming call. Each may take up to `patience`.
-    fn feed<'a, W, T>(
-        self,
-        patience: Duration,
-        call: impl Future<Output = Result<Response<Streaming<W>>, Status>> + Send + 'a,
-    ) -> Feed<'a, T>
-    where
-        W: Send + 'static,
-        T: TryFrom<W, Error = ConversionError> + Send + 'a,
-    {
-        let opened = async move {
-            let messages = self.answer(patience, call).await?;
-            Ok(stream::try_unfold((self, messages), move |(line, mut messages)| async move {
-                let Some(message) = line.next(patience, &mut messages).await? else { return Ok(None) };
-                let item = T::try_from(message).map_err(refuse_answer)?;
-                Ok(Some((item, (line, messages))))
-            }))
-        };
-        Box::pin(stream::once(opened).flat_map(|opened| match opened {
-            Ok(items) => items.left_stream(),
-            Err(error) => stream::iter([Err(error)]).right_stream(),
-        }))
     }
 
     /// The next message of a stream; `None` at its end.

@@ -7,22 +7,18 @@
 #[macro_use]
 mod on_wire;
 mod delivery;
-mod export_item;
 mod messages;
 mod offer;
 mod rate_budget;
 mod reach;
 mod report;
 mod run_material;
-mod submission;
 mod time;
 
 use domain::{ErrorCode, ServiceError};
 
 pub(crate) use delivery::{receipts_from_wire, receipts_to_wire};
-pub(crate) use messages::{causes_from_wire, causes_to_wire};
 pub(crate) use rate_budget::{wait_from_wire, wait_to_wire};
-pub(crate) use submission::configuration_from_wire;
 
 /// A message that breaks the rules of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

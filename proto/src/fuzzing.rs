@@ -1,9 +1,6 @@
 //! Reads arbitrary bytes as every message: called by the fuzz target of the wire and by the property tests.
 
-use domain::RunId;
-use domain::control::{BenchmarkCommand, BenchmarkView, DeadLetterView, ExportItem, WorkerView};
 use domain::exchange::{Delivery, Orders, RateBudget, Registered, Registration, Report, RunMaterial};
-use domain::pools::{PoolStates, ServerUsage};
 use prost::Message;
 
 use crate::wire;
@@ -14,19 +11,12 @@ use crate::wire;
 /// A message that was read is another one after it was written and read again.
 pub fn read_as_anything(bytes: &[u8]) -> usize {
     one_way::<(RateBudget, u32), wire::RateRequest>(bytes)
-        + one_way::<(RunId, BenchmarkCommand), wire::CommandRequest>(bytes)
         + one_way::<RunMaterial, wire::RunMaterial>(bytes)
         + both_ways::<Registration, wire::Registration>(bytes)
         + both_ways::<Registered, wire::Registered>(bytes)
         + both_ways::<Report, wire::Report>(bytes)
         + both_ways::<Orders, wire::Orders>(bytes)
         + both_ways::<Delivery, wire::Delivery>(bytes)
-        + both_ways::<BenchmarkView, wire::RunView>(bytes)
-        + both_ways::<ExportItem, wire::ExportItem>(bytes)
-        + both_ways::<WorkerView, wire::WorkerView>(bytes)
-        + both_ways::<DeadLetterView, wire::DeadLetter>(bytes)
-        + both_ways::<PoolStates, wire::PoolStates>(bytes)
-        + both_ways::<ServerUsage, wire::ServerUsage>(bytes)
 }
 
 fn read<D: TryFrom<W>, W: Message + Default>(bytes: &[u8]) -> Option<D> {

@@ -1,12 +1,13 @@
-//! The wire protocol between the parts of a cluster: the only crate that knows gRPC.
+//! The protocols between the parts of a cluster, on one port: gRPC for workers, JSON over HTTP for people and tools.
 //!
-//! The messages are in `proto/kgfleet/v1/`. [`Client`] is a remote coordinator, and [`server::serve`] serves a
-//! coordinator on a socket. Both use [`domain::exchange::WorkExchange`] and [`domain::control::Control`], so that
-//! callers need not distinguish a coordinator in the same process from a remote one.
+//! [`server::serve`] serves a coordinator on a socket. [`Client`] is a remote coordinator for workers
+//! ([`domain::exchange::WorkExchange`]), [`ApiClient`] one for people ([`domain::control::Control`]), so that callers need not
+//! distinguish a coordinator in the same process from a remote one.
 //!
-//! Reading order: the `.proto` files, [`limits`], [`convert`] (wire messages and `domain` types), `status` (errors),
-//! [`version`] (the version check), [`client`], [`server`].
+//! Reading order: the `.proto` files, [`api`], [`limits`], [`convert`] (wire messages and `domain` types), `status` (errors of
+//! gRPC), [`version`] (the version check), [`client`], [`server`].
 
+pub mod api;
 pub mod client;
 pub mod convert;
 #[cfg(any(test, feature = "test-support"))]
@@ -17,7 +18,7 @@ pub mod server;
 mod status;
 pub mod version;
 
-pub use client::{Client, ClientConfig};
+pub use client::{ApiClient, Client, ClientConfig};
 pub use convert::ConversionError;
 pub use version::WIRE_VERSION;
 
@@ -28,7 +29,8 @@ mod wire {
 
     include!("generated/kgfleet.v1.rs");
 
-    /// The descriptors of the `.proto` files, for the reflection service.
+    /// The descriptors of the `.proto` files.
+    #[cfg(test)]
     pub const DESCRIPTORS: &[u8] = include_bytes!("generated/kgfleet.v1.bin");
 }
 

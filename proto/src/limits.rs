@@ -20,8 +20,11 @@ pub const REGISTRATION_BYTES: usize = 1 << 20;
 /// Maximum size of a worker's report, in bytes: twenty thousand entries in each of its lists.
 pub const REPORT_BYTES: usize = 16 << 20;
 
-/// Maximum size of a part of a submission, in bytes: the configuration with its head, or a chunk of a pack.
+/// Maximum size of a submission without its pack, in bytes.
 pub const SUBMISSION_BYTES: usize = CONFIGURATION_BYTES + HEAD_BYTES;
+
+/// Packs that were sent and are kept for the submission that names them; a further one takes the place of the oldest.
+pub const SENT_PACKS: usize = 2;
 
 /// Maximum size of the records of one call in bytes: they must fit into a message, with its number and tags. Workers send
 /// at most 1 MiB, or one longer record.
@@ -84,6 +87,18 @@ pub const CONNECTIONS: usize = 8192;
 /// Maximum number of connections from one address: a thousand workers on one machine, two each. One address cannot
 /// take all.
 pub const CONNECTIONS_PER_ADDRESS: usize = 4096;
+
+/// Maximum number of connections beyond these, each of which ends after [`SPARE_CONNECTION`].
+pub const SPARE_CONNECTIONS: usize = 64;
+
+/// The same from one address.
+pub const SPARE_CONNECTIONS_PER_ADDRESS: usize = 16;
+
+/// How long a connection on a spare seat lasts: twice as long as Kubernetes waits for a probe by default.
+pub const SPARE_CONNECTION: Duration = Duration::from_secs(2);
+
+/// Maximum time between the first byte of a request of HTTP/1.1 and the end of its headers.
+pub const REQUEST_HEAD: Duration = Duration::from_secs(10);
 
 /// Timeout of a TLS handshake.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);

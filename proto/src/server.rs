@@ -1,9 +1,10 @@
-//! Serves a coordinator on a socket.
+//! Serves a coordinator on a socket: gRPC for workers, the API for people and tools, and the routes that a process has beside
+//! them, such as a page and probes.
 
 mod access;
+mod api;
 mod budget;
 mod closing;
-mod control;
 mod feed;
 mod guard;
 mod identity;
@@ -19,36 +20,44 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::http::header::HOST;
+use axum::middleware::{from_fn, from_fn_with_state};
 use domain::ServiceError;
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
-use domain::text::with_causes;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::Server;
 use tonic::{Response, Status};
-use tonic_health::ServingStatus;
+use tower::ServiceExt as _;
 
+use self::api::Api;
+pub use self::api::openapi;
 use self::budget::Received;
 use self::closing::{Closing, ServerPhase};
-use self::control::ControlHandlers;
-use self::guard::Guard;
+use self::guard::{Door, count, guard_grpc, receive};
 pub(crate) use self::identity::{AUTHORIZATION, BEARER};
 pub use self::identity::{
     IDENTITIES_MAX, IDENTITY_NAME_BYTES_MAX, Identities, IdentitiesError, IdentityChange, ListedIdentity,
     hash_of_token,
 };
+pub use self::incoming::Peer;
 pub use self::tls::{ServerTls, Tls};
 use self::work::WorkHandlers;
 use crate::limits::{
-    CALLS_PER_CONNECTION, HEADER_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES,
-    SHUTDOWN_GRACE, WINDOW_BYTES,
+    CALLS_PER_CONNECTION, HEADER_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES, NAMING_BYTES,
+    REQUEST_HEAD, SHUTDOWN_GRACE, WINDOW_BYTES,
 };
 use crate::status::to_status;
 use crate::version;
-use crate::wire::control_service_server::{ControlServiceServer, SERVICE_NAME as CONTROL_SERVICE};
 use crate::wire::work_service_server::{SERVICE_NAME as WORK_SERVICE, WorkServiceServer};
 
 /// A coordinator, as each caller may use it.
@@ -73,7 +82,7 @@ pub struct RefusedCall<'a> {
     pub who: Option<&'a str>,
     /// The caller's machine.
     pub from: Option<IpAddr>,
-    /// The last part of the call's path, such as `GetRun`.
+    /// The name of the call, such as `list_runs`.
     pub call: &'a str,
     pub why: &'a str,
 }
@@ -128,93 +137,114 @@ pub enum ServeError {
     /// The certificates cannot be used.
     #[error("the server's certificates cannot be used: {0}")]
     Tls(String),
-    /// The reflection service does not accept the protocol's own description: a bug.
-    #[error("the protocol's description is broken: {0}")]
-    Description(String),
-    /// The listener failed.
-    #[error("the server failed: {0}")]
-    Transport(String),
 }
 
-/// Serves a coordinator on a bound socket, with gRPC health and reflection beside it, until `shutdown` completes.
+/// What a process serves on the same port beside the calls.
+#[derive(Clone, Debug, Default)]
+pub struct BesideCalls {
+    /// For everybody: probes, and what lets its visitors in by itself.
+    pub open: Router,
+    /// For callers who may read: metrics.
+    pub for_readers: Router,
+}
+
+/// Serves a coordinator on a bound socket until `shutdown` completes.
 ///
-/// Then health reports `NOT_SERVING`, nothing new is accepted, record streams take no more batches, watchers are told
-/// to reconnect, and calls in progress may take up to [`SHUTDOWN_GRACE`]; after that, the remaining ones are answered
-/// with [`Unavailable`](domain::ErrorCode::Unavailable). A long poll counts as a call in progress: its server must
-/// end it.
+/// Then nothing new is accepted, record streams take no more batches, watchers are told to ask again, and calls in progress may
+/// take up to [`SHUTDOWN_GRACE`]; after that, the remaining ones are answered with
+/// [`Unavailable`](domain::ErrorCode::Unavailable). A long poll counts as a call in progress: its server must end it.
 ///
 /// A call whose caller went away is dropped at its next await, except batches of records, which are stored
 /// completely.
-///
-/// # Errors
-/// The listener failed.
 pub async fn serve(
     listener: TcpListener,
     services: impl Serve,
     security: Security,
+    beside: BesideCalls,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
+) {
     let (phase, closing) = closing::channel();
-    let (health, health_service) = tonic_health::server::health_reporter();
-    for name in ["", WORK_SERVICE, CONTROL_SERVICE] {
-        health.set_service_status(name, ServingStatus::Serving).await;
+    let door =
+        Door { services: Arc::new(services), identities: security.identities, received: Received::default() };
+    let app = routes(Arc::new(door), &closing, beside);
+    let builder = http();
+    let mut connections = incoming::connections(listener, security.tls);
+    let (graceful, mut served, mut shutdown) = (GracefulShutdown::new(), JoinSet::new(), pin!(shutdown));
+    loop {
+        let connection = tokio::select! {
+            () = &mut shutdown => break,
+            Some(_) = served.join_next() => continue,
+            connection = connections.recv() => connection,
+        };
+        let Some(connection) = connection else { break };
+        let (app, peer) = (app.clone(), connection.peer().clone());
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            app.clone().oneshot(received(request, peer.clone()))
+        });
+        let serving = builder.serve_connection(TokioIo::new(connection), service).into_owned();
+        let serving = graceful.watch(serving);
+        served.spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::debug!(error, "a connection ended early");
+            }
+        });
     }
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(crate::wire::DESCRIPTORS)
-        .build_v1()
-        .map_err(|e| ServeError::Description(e.to_string()))?;
-    let services: Arc<dyn Serve> = Arc::new(services);
-    let at_door = Arc::clone(&services);
-    let handlers = WorkHandlers { services: Arc::clone(&services), closing: closing.clone() };
-    let work = WorkServiceServer::new(handlers)
-        .max_decoding_message_size(MESSAGE_BYTES)
-        .max_encoding_message_size(MESSAGE_BYTES);
-    let control = ControlServiceServer::new(ControlHandlers { services, closing })
-        .max_decoding_message_size(MESSAGE_BYTES)
-        .max_encoding_message_size(MESSAGE_BYTES);
-
-    let identities = security.identities;
-    let received = Received::default();
-    let mut server = Server::builder()
-        .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
-        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-        .max_concurrent_streams(CALLS_PER_CONNECTION)
-        .http2_max_header_list_size(HEADER_BYTES)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .layer(tower::layer::layer_fn(move |inner| {
-            Guard::new(inner, Arc::clone(&at_door), identities.clone(), received.clone())
-        }));
-    let router = server
-        .add_service(health_service)
-        .add_service(reflection)
-        .add_service(InterceptedService::new(work, version::check_request))
-        .add_service(InterceptedService::new(control, version::check_request));
-
-    let incoming = incoming::connections(listener, security.tls);
-    let (stop, stopped) = oneshot::channel::<()>();
-    let mut serving = pin!(router.serve_with_incoming_shutdown(incoming, async move {
-        // An error means that `serve` was dropped, which also stops it.
-        let _ = stopped.await;
-    }));
-    tokio::select! {
-        result = &mut serving => {
-            return result.map_err(|e| ServeError::Transport(with_causes(&e)));
-        }
-        () = shutdown => {}
-    }
-    for name in ["", WORK_SERVICE, CONTROL_SERVICE] {
-        health.set_service_status(name, ServingStatus::NotServing).await;
-    }
+    drop(connections);
     phase.send_replace(ServerPhase::Draining);
-    let _ = stop.send(());
-    if tokio::time::timeout(SHUTDOWN_GRACE, &mut serving).await.is_ok() {
-        return Ok(());
+    let mut ending = pin!(graceful.shutdown());
+    if tokio::time::timeout(SHUTDOWN_GRACE, &mut ending).await.is_ok() {
+        return;
     }
     phase.send_replace(ServerPhase::Cut);
     // Long enough for the last answers. A connection whose client reads nothing ends with the process.
-    let _ = tokio::time::timeout(LAST_WORDS, &mut serving).await;
-    Ok(())
+    let _ = tokio::time::timeout(LAST_WORDS, ending).await;
+}
+
+/// How connections speak HTTP.
+fn http() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .max_concurrent_streams(CALLS_PER_CONNECTION)
+        .max_header_list_size(HEADER_BYTES)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES);
+    builder
+}
+
+/// A request as handlers see it: with its peer, and with the header `Host` also where HTTP/2 has an authority instead.
+fn received(request: Request<Incoming>, peer: Peer) -> Request<Body> {
+    let mut request = request.map(Body::new);
+    request.extensions_mut().insert(peer);
+    if !request.headers().contains_key(HOST)
+        && let Some(host) = request.uri().authority().and_then(|host| host.as_str().parse().ok())
+    {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
+}
+
+/// Everything that is served, behind what guards it.
+fn routes(door: Arc<Door>, closing: &Closing, beside: BesideCalls) -> Router {
+    let handlers = WorkHandlers { services: Arc::clone(&door.services), closing: closing.clone() };
+    let work = WorkServiceServer::new(handlers)
+        .max_decoding_message_size(MESSAGE_BYTES)
+        .max_encoding_message_size(MESSAGE_BYTES);
+    let work = InterceptedService::new(work, version::check_request)
+        .map_request(|request: Request<Body>| request.map(tonic::body::Body::new));
+    let grpc = Router::new()
+        .route_service(&format!("/{WORK_SERVICE}/{{*call}}"), work)
+        .layer(from_fn_with_state(Arc::clone(&door), guard_grpc));
+    let small = || from_fn_with_state((Arc::clone(&door), NAMING_BYTES), receive);
+    let readers = from_fn_with_state(Arc::clone(&door), guard::guard_readers);
+    grpc.merge(Api::new(Arc::clone(&door), closing.clone()).router())
+        .merge(beside.for_readers.layer(small()).layer(readers))
+        .merge(beside.open.layer(small()))
+        .layer(from_fn(count))
 }
 
 /// How long connections may take to close after their calls were aborted.

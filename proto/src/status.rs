@@ -65,12 +65,12 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
 }
 
 /// Explains an error caused by TLS on only one of the two sides.
-fn wrong_scheme(told: &str) -> Option<&'static str> {
+pub(crate) fn wrong_scheme(told: &str) -> Option<&'static str> {
     told.contains("InvalidContentType")
         .then_some("it does not speak TLS there: write http:// instead of https://, or name its TLS port")
 }
 
-fn shortened(mut message: String) -> String {
+pub(crate) fn shortened(mut message: String) -> String {
     if message.len() > ERROR_TEXT_BYTES {
         let mark = " …";
         let end = (0..=ERROR_TEXT_BYTES - mark.len()).rev().find(|&i| message.is_char_boundary(i));

@@ -1,27 +1,16 @@
 //! Every type survives the round trip over the wire; all other input is an error and never a panic.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{
-    BenchmarkCommand, BenchmarkView, Better, CellView, DeadLetterView, ExportItem, HeadlineView,
-    HistoryEntry, ModelNeed, ModelView, Pace, RefusalView, RowKind, RowView, RunLine, RunPhase, StrikeView,
-    WorkerView,
-};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Outlook, RateBudget, Receipt, Registered, Registration, Report,
+    Delivery, Grant, LeaseId, Offer, RateBudget, Receipt, Registered, Registration, Report, Retries,
     RunMaterial, TaskUse,
 };
-use domain::pools::{
-    PoolState, PoolStates, PoolWait, ServerEnd, ServerFault, ServerStage, ServerUsage, ServersDoing,
-    UsageHours, WaitReason,
-};
 use domain::{
-    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, ModelUsage,
-    RequestSettings, RunId, Sampling, ServiceError, TaskLabel,
+    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, ModelSpec, RequestSettings, RunId,
+    Sampling, ServiceError, TaskLabel,
 };
-use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -30,13 +19,9 @@ use prost::Message;
 use crate::convert::{self, ConversionError};
 use crate::fuzzing::read_as_anything;
 use crate::wire;
-use views::{cell, model_view, pace, pool_state, refusal, server_usage};
-
-mod views;
-
 mod work;
 
-use work::{name_taken, orders, report, status};
+use work::{name_taken, orders, report};
 
 fn name() -> impl Strategy<Value = String> {
     "[a-zA-Z0-9 ü/._-]{1,12}"
@@ -49,11 +34,6 @@ fn words() -> impl Strategy<Value = String> {
 fn duration() -> impl Strategy<Value = Duration> {
     (prop_oneof![0..100_u64, 0..=i64::MAX as u64], 0..1_000_000_000_u32)
         .prop_map(|(s, ns)| Duration::new(s, ns))
-}
-
-fn timestamp() -> impl Strategy<Value = Timestamp> {
-    (Timestamp::MIN.as_nanosecond()..=Timestamp::MAX.as_nanosecond())
-        .prop_map(|ns| Timestamp::from_nanosecond(ns).unwrap())
 }
 
 fn cause() -> impl Strategy<Value = FailureCause> {
@@ -149,88 +129,6 @@ prop_compose! {
     }
 }
 
-fn phase() -> impl Strategy<Value = RunPhase> {
-    proptest::sample::select(vec![
-        RunPhase::Preparing,
-        RunPhase::Active,
-        RunPhase::Paused,
-        RunPhase::Cancelled,
-        RunPhase::Finished,
-    ])
-}
-
-prop_compose! {
-    fn run_view()(
-        names in (name(), words()),
-        phase in phase(),
-        created_at in timestamp(),
-        counts in any::<(u64, u64, u64, u64)>(),
-        failures in vec((cause(), any::<u64>()), 0..3),
-        pace in pace(),
-        trouble in option::of(words()),
-        models in vec(model_view(), 0..3),
-        cells in vec(cell(), 0..3),
-        told in (vec(refusal(), 0..3), vec(words(), 0..3)),
-        shape in (words(), any::<bool>(), vec(row(), 0..3), vec(run_line(), 0..3)),
-        time in (option::of(any::<f64>()), vec(any::<u64>(), 0..3), any::<u64>(), vec(pool_state(), 0..2)),
-    ) -> BenchmarkView {
-        let ((run, name), (generation, planned, scored, failed)) = (names, counts);
-        let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
-        let (words, intervals, rows, runs) = shape;
-        let (elapsed_s, per_minute, unacknowledged, pools) = time;
-        BenchmarkView {
-            run: RunId::new(run), headline: HeadlineView { words, intervals }, rows, runs,
-            name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
-            tokens_per_second, refusals, notes, elapsed_s, per_minute, unacknowledged,
-            priority: (planned % 101) as u32,
-            submitter: format!("alice-{}", planned % 3),
-            pools,
-            history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
-        }
-    }
-}
-
-fn row() -> impl Strategy<Value = RowView> {
-    let kind = proptest::sample::select(RowKind::ALL.to_vec());
-    (name(), kind, proptest::sample::select(Better::ALL.to_vec())).prop_map(|(name, kind, better)| RowView {
-        name: name.as_str().into(),
-        kind,
-        better,
-    })
-}
-
-prop_compose! {
-    fn run_line()(names in vec(name(), 4), phase in phase(), counts in any::<(u64, u64, u64)>()) -> RunLine {
-        let (planned, scored, failed) = counts;
-        let (model, asks) = (names[1].as_str().into(), names[2].as_str().into());
-        RunLine { name: names[0].as_str().into(), stage: names[3].clone(), model, asks, phase, planned, scored, failed }
-    }
-}
-
-fn export_item() -> impl Strategy<Value = ExportItem> {
-    prop_oneof![
-        "\\PC{1,50}".prop_map(|json| ExportItem::Documents(json.into())),
-        "\\PC{1,50}".prop_map(|json| ExportItem::Manifest(json.into())),
-        (any::<u64>(), "\\PC{1,50}")
-            .prop_map(|(ticket, json)| ExportItem::Record { ticket, json: json.into() }),
-    ]
-}
-
-fn dead_letter() -> impl Strategy<Value = DeadLetterView> {
-    let strike = (name(), any::<u32>(), words(), timestamp()).prop_map(|(worker, attempt, cause, at)| {
-        StrikeView { worker: worker.as_str().into(), attempt, cause, at }
-    });
-    (name(), any::<u64>(), vec(key(), 0..3), vec(strike, 0..3), any::<bool>()).prop_map(
-        |(run, unit, dialogues, strikes, suspect)| DeadLetterView {
-            run: RunId::new(run),
-            unit,
-            dialogues,
-            strikes,
-            suspect,
-        },
-    )
-}
-
 /// Writes a wire message and reads it again.
 fn over_the_wire<W: Message + Default>(message: &W) -> W {
     W::decode(message.encode_to_vec().as_slice()).unwrap()
@@ -313,96 +211,16 @@ proptest! {
     }
 
     #[test]
-    fn causes(causes in vec(cause(), 0..20)) {
-        let message = wire::RetryRequest { run: "r".to_owned(), causes: convert::causes_to_wire(&causes) };
-        prop_assert_eq!(convert::causes_from_wire(over_the_wire(&message).causes).unwrap(), causes);
-    }
-
-    #[test]
-    fn commands(
-        run in name(),
-        command in proptest::sample::select(vec![BenchmarkCommand::Pause, BenchmarkCommand::Resume, BenchmarkCommand::Cancel]),
-    ) {
-        let run = RunId::new(run);
-        let arrived = over_the_wire(&wire::CommandRequest::from((&run, command)));
-        prop_assert_eq!(<(RunId, BenchmarkCommand)>::try_from(arrived).unwrap(), (run, command));
-    }
-
-    #[test]
-    fn configurations(text in words(), number in any::<f64>(), integer in any::<u64>(), with_pack in any::<bool>()) {
-        let submission = domain::control::Submission {
-            configuration: serde_json::json!({ "z": text, "a": [number, integer, null], "m": { "": with_pack } }),
-            pack: with_pack.then(|| [1_u8].as_slice().into()),
-        };
-        let head = over_the_wire(&wire::SubmissionHead::from(&submission));
-        prop_assert_eq!(head.with_pack, with_pack);
-        let configuration = convert::configuration_from_wire(&head).unwrap();
-        // As text, too: the order of keys is kept.
-        prop_assert_eq!(configuration.to_string(), submission.configuration.to_string());
-        prop_assert_eq!(configuration, submission.configuration);
-    }
-
-    #[test]
-    fn run_views(view in run_view()) {
-        there_and_back::<_, wire::RunView>(view)?;
-    }
-
-    #[test]
-    fn export_items(item in export_item()) {
-        there_and_back::<_, wire::ExportItem>(item)?;
-    }
-
-    #[test]
-    fn worker_views(worker in name(), status in status(), seen_ms_ago in any::<u64>(), draining in any::<bool>()) {
-        let (worker, status) = (worker.as_str().into(), Arc::new(status));
-        there_and_back::<_, wire::WorkerView>(WorkerView { worker, status, seen_ms_ago, draining })?;
-    }
-
-    #[test]
-    fn needs(
-        model in name(),
-        outlook in proptest::sample::select(Outlook::ALL.to_vec()),
-        (dialogues, workers) in any::<(u64, u64)>(),
-        rate in 0.0..1e9,
-    ) {
-        there_and_back::<_, wire::ModelNeed>(ModelNeed { model, outlook, dialogues, rate, workers })?;
-    }
-
-    #[test]
-    fn pool_states(
-        release in name(),
-        pools in vec(pool_state(), 0..3),
-        gpu_hours in any::<f64>(),
-        (gpu_hours_planned, gpu_hours_budget) in (option::of(any::<f64>()), option::of(any::<f64>())),
-        plan_ends_at in option::of(timestamp()),
-    ) {
-        let states =
-            PoolStates { release, pools, gpu_hours, gpu_hours_planned, gpu_hours_budget, plan_ends_at };
-        there_and_back::<_, wire::PoolStates>(states)?;
-    }
-
-    #[test]
-    fn server_usages(usage in server_usage()) {
-        there_and_back::<_, wire::ServerUsage>(usage)?;
-    }
-
-    #[test]
-    fn dead_letters(letter in dead_letter()) {
-        there_and_back::<_, wire::DeadLetter>(letter)?;
-    }
-
-    #[test]
     fn no_bytes_can_panic(bytes in vec(any::<u8>(), 0..200)) {
         read_as_anything(&bytes);
     }
 
     #[test]
-    fn no_damage_can_panic(report in report(), view in run_view(), at in any::<proptest::sample::Index>(), to in any::<u8>()) {
-        for mut bytes in [wire::Report::from(report).encode_to_vec(), wire::RunView::from(view).encode_to_vec()] {
-            let at = at.index(bytes.len());
-            bytes[at] = to;
-            read_as_anything(&bytes);
-        }
+    fn no_damage_can_panic(report in report(), at in any::<proptest::sample::Index>(), to in any::<u8>()) {
+        let mut bytes = wire::Report::from(report).encode_to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] = to;
+        read_as_anything(&bytes);
     }
 }
 
@@ -453,10 +271,10 @@ fn what_is_missing_unknown_or_out_of_range_is_named() {
         assert!(matches!(error, ConversionError::OutOfRange { field: "RateAnswer.wait", .. }), "{error}");
     }
     for (seconds, nanos) in [(i64::MAX, 0), (i64::MIN, 0), (0, -1), (0, 1_000_000_000)] {
-        let at = Some(prost_types::Timestamp { seconds, nanos });
-        let strike = wire::Strike { worker: "w".into(), at, ..Default::default() };
-        let error = StrikeView::try_from(strike).unwrap_err();
-        assert!(matches!(error, ConversionError::OutOfRange { field: "Strike.at", .. }), "{error}");
+        let since = Some(prost_types::Timestamp { seconds, nanos });
+        let retries = wire::Retries { why: "full".into(), since, ..Default::default() };
+        let error = Retries::try_from(retries).unwrap_err();
+        assert!(matches!(error, ConversionError::OutOfRange { field: "Retries.since", .. }), "{error}");
     }
     let budget = wire::RateRequest { budget: "b".into(), per_minute: 0, permits: 1 };
     let error = <(RateBudget, u32)>::try_from(budget).unwrap_err();

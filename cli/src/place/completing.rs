@@ -15,7 +15,7 @@ use domain::RunId;
 use domain::control::{BenchmarkView, Control, ModelView, RowKind};
 use packs::Pack;
 use packs::configurations::BUNDLED;
-use proto::client::Client;
+use proto::client::ApiClient;
 use results::{RunDir, RunManifest};
 use worker::material;
 
@@ -231,7 +231,7 @@ fn may_name(word: &str, runs: &[RunId]) -> bool {
 }
 
 /// Asks a coordinator, which may take [`ANSWER_TIME_MAX`].
-fn ask<T>(fleet: &Remote, calls: impl AsyncFnOnce(&Client) -> anyhow::Result<T>) -> Option<T> {
+fn ask<T>(fleet: &Remote, calls: impl AsyncFnOnce(&ApiClient) -> anyhow::Result<T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let answer = runtime.block_on(async {
         let client = fleet.client().ok()?;

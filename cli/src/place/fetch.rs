@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use coordinator::BenchmarkCopy;
 use domain::control::{Control, ExportItem};
-use domain::exchange::WorkExchange;
 use domain::{ErrorCode, RunId};
 use futures::StreamExt;
 use present::redaction::is_redacted;
-use proto::client::Client;
+use proto::client::ApiClient;
 use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest, archive};
 use worker::material::PackFolder;
@@ -178,7 +177,7 @@ pub fn fetch_if(
 
 /// Fetches the packs of a run that are not part of this program. Packs that the caller may not read are left out; some
 /// exports do not need them.
-async fn fetch_packs(client: &Client, manifest: &RunManifest, beside: &PackFolder) -> anyhow::Result<()> {
+async fn fetch_packs(client: &ApiClient, manifest: &RunManifest, beside: &PackFolder) -> anyhow::Result<()> {
     let core = packs::open_pack(packs::CORE)?;
     for used in manifest.packs.iter().filter(|used| used.hash != core.hash().as_str()) {
         // Runs of a pipeline share some.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 use anyhow::Context;
 use domain::RunId;
 use models::Secret;
-use proto::client::{Client, ClientConfig};
+use proto::client::{ApiClient, ClientConfig};
 
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
@@ -124,16 +124,16 @@ impl Remote {
     }
 
     /// A client; it connects with its first call. Requires a runtime.
-    pub fn client(&self) -> anyhow::Result<Client> {
+    pub fn client(&self) -> anyhow::Result<ApiClient> {
         models::install_crypto();
-        Client::connect_lazy(&self.config()?).map_err(explained)
+        ApiClient::new(&self.config()?).map_err(explained)
     }
 
     /// Makes calls about a run or judged benchmark, whose name may be abbreviated.
     pub fn about<T>(
         &self,
         name: &str,
-        calls: impl AsyncFnOnce(&Client, &RunId) -> anyhow::Result<T>,
+        calls: impl AsyncFnOnce(&ApiClient, &RunId) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         block_on(async {
             let client = self.client()?;

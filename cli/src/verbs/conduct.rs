@@ -56,8 +56,8 @@ pub struct Arguments {
     #[command(flatten)]
     cluster: KubernetesPlace,
     /// Address for /healthz, /readyz and /metrics. Default: none.
-    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
-    http: Option<String>,
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_METRICS")]
+    metrics: Option<String>,
     /// POST a JSON to this URL when a pool is given up (pool-failed) and when one waits because the budget is spent
     /// (budget-spent). Each is told once, and again only after it was over.
     #[arg(long, value_name = "URL")]
@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |_, _| say("stopping: servers go on"))?;
         let readiness = RoundReadiness::default();
-        if let Some(address) = &arguments.http {
+        if let Some(address) = &arguments.metrics {
             let (listener, bound) = bind(address).await?;
             eprintln!("health and metrics on http://{bound}");
             let ready = readiness.clone();

@@ -184,7 +184,7 @@ fn contexts_are_offered_as_bash_takes_words_apart() {
 fn coordinator(data: &Data) -> (Running, String) {
     let port = free_port();
     let listen = format!("127.0.0.1:{port}");
-    let mut process = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
+    let mut process = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
     process.until_it_says("serving on");
     (process, format!("http://{listen}"))
 }

@@ -134,7 +134,7 @@ fn status_and_readiness_say_what_a_first_question_waits_for() {
     let run = cluster.submit(&coordinator, &[NT_TASK], 10);
     let http_port = free_port();
     let address = format!("127.0.0.1:{http_port}");
-    let _worker = cluster.worker_with("worker", coordinator.port, server.url(), &["--http", &address]);
+    let _worker = cluster.worker_with("worker", coordinator.port, server.url(), &["--metrics", &address]);
     let waits = "its first question waits: overloaded: HTTP 503: Loading model (";
     let says = |model: &ModelView| model.blocked.as_ref().is_some_and(|why| why.starts_with(waits));
     wait_until("status says so", || cluster.status(&coordinator, &run).models.iter().all(says));

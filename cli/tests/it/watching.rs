@@ -25,7 +25,7 @@ impl Watched {
     fn start() -> Self {
         let (data, port) = (Data::new(), free_port());
         let listen = format!("127.0.0.1:{port}");
-        let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
+        let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
         coordinator.until_it_says("serving on");
         let models = (0..MODELS)
             .map(|n| format!("[[models]]\nlabel = 'model-{n:02}'\nconnector = 'simulated'\n"))

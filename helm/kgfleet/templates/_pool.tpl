@@ -28,7 +28,7 @@ kgfleet/pool: {{ .pool.name | quote }}
     {{- include "kgfleet.client.args" (dict "root" .root "token" "worker.token") | nindent 4 }}
     - --work-dir
     - /work
-    - --http
+    - --metrics
     - 0.0.0.0:7702
     - --concurrency
     - {{ $spec.concurrency | quote }}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::reach::is_loopback_host;
 use domain::{ErrorCode, ServiceError};
+use tonic::codegen::http::Uri;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
@@ -71,42 +72,44 @@ pub(super) fn invalid(what: String) -> ServiceError {
     ServiceError::new(ErrorCode::Invalid, what)
 }
 
+/// Sees that a coordinator may be called at this address with the credentials of a configuration.
+pub(super) fn checked(config: &ClientConfig, address: &str) -> Result<Uri, ServiceError> {
+    let uri: Uri = address
+        .parse()
+        .map_err(|e| invalid(format!("`{address}` is not an address of a coordinator: {e}")))?;
+    match uri.scheme_str() {
+        Some("http") if config.ca.is_some() => {
+            Err(invalid(format!("certificates are given, but `{address}` is not an https address")))
+        }
+        Some("http")
+            if config.token.is_some() && !config.insecure && !uri.host().is_some_and(is_loopback_host) =>
+        {
+            Err(invalid(format!(
+                "a token would be sent to `{address}` without TLS: use https, or --insecure-token if something else \
+                 encrypts the way"
+            )))
+        }
+        Some("http" | "https") => Ok(uri),
+        _ => Err(invalid(format!("`{address}` is neither http://HOST:PORT nor https://HOST:PORT"))),
+    }
+}
+
 fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceError> {
-    let mut endpoint = Endpoint::from_shared(address.to_owned())
-        .map_err(|e| invalid(format!("`{address}` is not an address of a coordinator: {e}")))?
+    let endpoint = Endpoint::from(checked(config, address)?)
         .connect_timeout(config.connect_timeout)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true);
-    match endpoint.uri().scheme_str() {
-        Some("http") if config.ca.is_some() => {
-            return Err(invalid(format!("certificates are given, but `{address}` is not an https address")));
-        }
-        Some("http")
-            if config.token.is_some()
-                && !config.insecure
-                && !endpoint.uri().host().is_some_and(is_loopback_host) =>
-        {
-            return Err(invalid(format!(
-                "a token would be sent to `{address}` without TLS: use https, or --insecure-token if something else \
-                 encrypts the way"
-            )));
-        }
-        Some("http") => {}
-        Some("https") => {
-            let tls = match &config.ca {
-                Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca)),
-                None => ClientTlsConfig::new().with_native_roots(),
-            };
-            endpoint = endpoint
-                .tls_config(tls)
-                .map_err(|e| invalid(format!("the certificates for `{address}` cannot be used: {e}")))?;
-        }
-        _ => {
-            return Err(invalid(format!("`{address}` is neither http://HOST:PORT nor https://HOST:PORT")));
-        }
+    if endpoint.uri().scheme_str() != Some("https") {
+        return Ok(endpoint);
     }
-    Ok(endpoint)
+    let tls = match &config.ca {
+        Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca)),
+        None => ClientTlsConfig::new().with_native_roots(),
+    };
+    endpoint
+        .tls_config(tls)
+        .map_err(|e| invalid(format!("the certificates for `{address}` cannot be used: {e}")))
 }
 
 #[cfg(test)]

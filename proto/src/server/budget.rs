@@ -13,13 +13,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use domain::{ErrorCode, ServiceError};
+use http_body::Body as _;
 use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt as _, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 use tonic::Status;
-use tonic::body::Body;
-use tonic::codegen::{BoxFuture, Bytes};
+use tonic::codegen::BoxFuture;
 
 use super::access::Sends;
 use crate::limits::{
@@ -53,6 +55,51 @@ impl Received {
         let room = |bytes: usize| Arc::new(Semaphore::new(bytes / DECODE_UNIT));
         let large = room(RECEIVED_BYTES - RECEIVED_SMALL_BYTES);
         Self { small: room(RECEIVED_SMALL_BYTES), large, patience, arrival }
+    }
+
+    /// Receives a whole body of at most so many bytes, if there is room for it, also on its connection.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Invalid`]: it is longer, or broken off. [`ErrorCode::Full`]: no room is free in time.
+    /// [`ErrorCode::Unavailable`]: it does not arrive in time.
+    pub(super) async fn whole(
+        &self,
+        body: Body,
+        limit: usize,
+        connection: Option<Arc<Semaphore>>,
+    ) -> Result<Bytes, ServiceError> {
+        let invalid = |message: String| ServiceError::new(ErrorCode::Invalid, message);
+        let too_long = || invalid(format!("the request has more than {limit} bytes"));
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        let expected = match body.size_hint().exact() {
+            Some(bytes) if bytes > limit as u64 => return Err(too_long()),
+            Some(bytes) => bytes as usize,
+            None => limit,
+        };
+        let units = expected.div_ceil(DECODE_UNIT) as u32;
+        let server = Arc::clone(self.room_for(expected));
+        let room = async {
+            // The connection's first: who waits for others of its own takes nothing from anybody.
+            let own = match connection {
+                Some(connection) => Some(connection.acquire_many_owned(units).await?),
+                None => None,
+            };
+            Ok::<_, tokio::sync::AcquireError>((own, server.acquire_many_owned(units).await?))
+        };
+        let _room = timeout(self.patience, room).await.map_err(|_| {
+            ServiceError::new(ErrorCode::Full, "too much is being received at once; try again later")
+        })?;
+        match timeout(self.arrival, Limited::new(body, limit).collect()).await {
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
+            Ok(Err(error)) => Err(invalid(format!("the request broke off: {error}"))),
+            Err(_) => {
+                let message = format!("the request did not arrive within {:?}", self.arrival);
+                Err(ServiceError::new(ErrorCode::Unavailable, message))
+            }
+        }
     }
 
     fn room_for(&self, bytes: usize) -> &Arc<Semaphore> {
@@ -191,7 +238,11 @@ impl http_body::Body for Budgeted {
         if this.waiting.is_none() {
             let frame = match Pin::new(&mut this.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(end) => return Poll::Ready(end),
+                Poll::Ready(end) => {
+                    return Poll::Ready(
+                        end.map(|end| end.map_err(|error| Status::from_error(error.into_inner()))),
+                    );
+                }
                 Poll::Pending => {
                     let Some(deadline) = &mut this.deadline else { return Poll::Pending };
                     ready!(deadline.as_mut().poll(context));

@@ -1,170 +1,185 @@
-//! The guard in front of every call: authentication, authorisation and resource limits.
+//! The guard in front of every call: who calls, whether they may, and what they may send.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use domain::caller::Caller;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use domain::caller::{Caller, CallerRole};
 use domain::{ErrorCode, ServiceError};
 use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
-use tonic::body::Body;
-use tonic::codegen::{BoxFuture, Bytes, Service, http};
-use tonic::{Request, Status};
+use tonic::Status;
 
-use super::access::{CallRoles, Sends, needed, words};
+use super::access::{READ, needed, words};
 use super::budget::{Budgeted, Received};
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
 use super::{RefusedCall, Serve};
+use crate::api::problem::Problem;
 use crate::status::to_status;
 
 /// Numbers calls.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-#[derive(Clone)]
-pub(super) struct Guard<S> {
-    inner: S,
-    services: Arc<dyn Serve>,
-    identities: Identities,
-    received: Received,
+/// The name of what is for readers beside the calls, in the audit log.
+const METRICS: &str = "metrics";
+
+/// What the calls of a server share.
+pub(super) struct Door {
+    pub services: Arc<dyn Serve>,
+    pub identities: Identities,
+    pub received: Received,
 }
 
-impl<S> Guard<S> {
-    pub(super) fn new(
-        inner: S,
-        services: Arc<dyn Serve>,
-        identities: Identities,
-        received: Received,
-    ) -> Self {
-        Self { inner, services, identities, received }
+/// A call that is not let in.
+pub(super) struct Refusal {
+    pub error: ServiceError,
+    /// None if the caller is unknown.
+    pub who: Option<Caller>,
+}
+
+impl Door {
+    /// The caller of a request, who has one of these roles.
+    pub(super) fn admit(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<&Peer>,
+        roles: &[CallerRole],
+        call: &str,
+    ) -> Result<Caller, Refusal> {
+        let denied = |message| ServiceError::new(ErrorCode::Denied, message);
+        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
+        let caller = self.identities.who(token).map_err(|why| Refusal {
+            error: denied(format!("this coordinator requires authentication: {why}")),
+            who: None,
+        })?;
+        if !roles.iter().any(|role| caller.has(*role)) {
+            let message =
+                format!("`{}` may not call {call}: it needs the role {}", caller.name(), words(roles));
+            return Err(Refusal { error: denied(message), who: Some(caller) });
+        }
+        let caller = match peer {
+            Some(peer) => {
+                peer.let_in();
+                caller.at(peer.address.ip())
+            }
+            None => caller,
+        };
+        self.services.heard(&caller);
+        Ok(caller)
+    }
+
+    /// Tells of a call that is not let in.
+    pub(super) fn tell(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) {
+        self.services.refused(&RefusedCall {
+            who: refusal.who.as_ref().map(Caller::name),
+            from: peer.map(|peer| peer.address.ip().to_canonical()),
+            call,
+            why: &refusal.error.message,
+        });
     }
 }
 
-/// The caller of a request, as established by the guard.
-pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
+/// Lets calls of gRPC in.
+pub(super) async fn guard_grpc(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let Some((roles, sends)) = needed(path) else {
+        return Status::unimplemented(format!("there is no call {path}")).into_http::<Body>();
+    };
+    let call = path.rsplit('/').next().unwrap_or(path);
+    let peer = request.extensions().get::<Peer>().cloned();
+    let caller = match door.admit(request.headers(), peer.as_ref(), roles, call) {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            door.tell(&refusal, peer.as_ref(), call);
+            let code = match refusal.who {
+                None => tonic::Code::Unauthenticated,
+                Some(_) => tonic::Code::PermissionDenied,
+            };
+            let status = to_status(refusal.error);
+            return Status::with_metadata(code, status.message(), status.metadata().clone()).into_http();
+        }
+    };
+    request.extensions_mut().insert(caller);
+    if let Some(Peer { line, .. }) = &peer {
+        let room = Arc::clone(&line.room);
+        request = request.map(|body| Body::new(Budgeted::new(body, sends, room, &door.received)));
+    }
+    next.run(request).await
+}
+
+/// Lets in who may read.
+pub(super) async fn guard_readers(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<Peer>().cloned();
+    match door.admit(request.headers(), peer.as_ref(), READ, METRICS) {
+        Ok(_) => next.run(request).await,
+        Err(refusal) => {
+            door.tell(&refusal, peer.as_ref(), METRICS);
+            match refusal.who {
+                Some(_) => Problem::from(&refusal.error).into_response(),
+                None => Problem::unauthenticated(&refusal.error),
+            }
+        }
+    }
+}
+
+/// The caller of a gRPC call, as established by the guard.
+pub(super) fn caller<T>(request: &tonic::Request<T>) -> Result<Caller, Status> {
     let nobody = || to_status(ServiceError::new(ErrorCode::Denied, "the caller is unknown"));
     request.extensions().get::<Caller>().cloned().ok_or_else(nobody)
 }
 
-fn denied(code: tonic::Code, message: String) -> Status {
-    let status = to_status(ServiceError::new(ErrorCode::Denied, message));
-    Status::with_metadata(code, status.message(), status.metadata().clone())
-}
-
-impl<S> Guard<S> {
-    /// What the call may send, and the caller, if allowed; `None` if the call is open to everybody.
-    fn admit(
-        &self,
-        request: &http::Request<Body>,
-        peer: Option<&Peer>,
-    ) -> Result<(Sends, Option<Caller>), Refused> {
-        let path = request.uri().path();
-        let (access, sends) = needed(path).ok_or_else(|| Refused {
-            status: Status::unimplemented(format!("there is no call {path}")),
-            who: None,
-        })?;
-        let CallRoles::Of(roles) = access else { return Ok((sends, None)) };
-        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
-        let caller = self.identities.who(token).map_err(|why| {
-            let message = format!("this coordinator requires authentication: {why}");
-            Refused { status: denied(tonic::Code::Unauthenticated, message), who: None }
-        })?;
-        if !roles.iter().any(|role| caller.has(*role)) {
-            let (name, call) = (caller.name(), last_part(path));
-            let message = format!("`{name}` may not call {call}: it needs the role {}", words(roles));
-            let status = denied(tonic::Code::PermissionDenied, message);
-            return Err(Refused { status, who: Some(caller) });
-        }
-        let caller = match peer {
-            Some(peer) => caller.at(peer.address.ip()),
-            None => caller,
-        };
-        Ok((sends, Some(caller)))
+/// Counts a request as a call of its connection until all of its answer is sent.
+pub(super) async fn count(request: Request, next: Next) -> Response {
+    let line = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.line));
+    let call = line.map(|line| line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
+    let answer = next.run(request).await;
+    match call {
+        Some(call) => answer.map(|body| Body::new(Counted { body, call })),
+        None => answer,
     }
 }
 
-/// A call that is not let in.
-struct Refused {
-    status: Status,
-    who: Option<Caller>,
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-impl<S> Service<http::Request<Body>> for Guard<S>
-where
-    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
-        + Clone
-        + Send
-        + 'static,
-    S::Future: Send,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<Self::Response, Infallible>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        let peer = request.extensions().get::<Peer>().cloned();
-        let (sends, caller) = match self.admit(&request, peer.as_ref()) {
-            Ok(admitted) => admitted,
-            Err(Refused { status, who }) => {
-                self.services.refused(&RefusedCall {
-                    who: who.as_ref().map(Caller::name),
-                    from: peer.map(|peer| peer.address.ip().to_canonical()),
-                    // What a stranger makes up is not repeated.
-                    call: needed(request.uri().path()).map_or("", |_| last_part(request.uri().path())),
-                    why: status.message(),
-                });
-                return Box::pin(async move { Ok(status.into_http()) });
-            }
-        };
-        let mut call = None;
-        if let Some(Peer { line, .. }) = &peer {
-            let (room, received) = (line.room.clone(), &self.received);
-            request = request.map(|body| Body::new(Budgeted::new(body, sends, room, received)));
-            // A stranger's calls do not make the connection a known one.
-            call = caller.is_some().then(|| line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
-        }
-        if let Some(caller) = caller {
-            self.services.heard(&caller);
-            request.extensions_mut().insert(caller);
-        }
-        let answer = self.inner.call(request);
-        Box::pin(async move { answer.await.map(|answer| answer.map(|body| Body::new(Held { body, call }))) })
+/// Lets requests through that bring at most so many bytes, which are received before anything is done.
+pub(super) async fn receive(
+    State((door, limit)): State<(Arc<Door>, usize)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let room = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.line.room));
+    let (parts, body) = request.into_parts();
+    match door.received.whole(body, limit, room).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(error) => Problem::from(&error).into_response(),
     }
 }
 
 /// An answer whose call counts as in progress until all of it is sent.
-struct Held {
+struct Counted {
     body: Body,
-    call: Option<OpenCall>,
+    call: OpenCall,
 }
 
-impl http_body::Body for Held {
+impl http_body::Body for Counted {
     type Data = Bytes;
-    type Error = Status;
+    type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(call) = &self.call {
-            call.asked_for_more();
-        }
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.call.asked_for_more();
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let (Some(call), Poll::Ready(Some(_))) = (&self.call, &frame) {
-            call.handed_out(Instant::now());
+        if let Poll::Ready(Some(_)) = &frame {
+            self.call.handed_out(Instant::now());
         }
         frame
     }

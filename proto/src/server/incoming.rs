@@ -1,4 +1,7 @@
-//! Incoming connections: counting, handshake, supervision, closing.
+//! Incoming connections: seats, handshake, supervision, closing.
+//!
+//! One address gets a share of the seats. Who finds none free gets one of a few spare seats, for a moment: long enough for a
+//! probe, so that whoever fills the others does not silence `/healthz`.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,17 +12,18 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, Sleep, sleep};
 use tokio_rustls::server::TlsStream;
-use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::either::Either;
-use tonic::transport::server::Connected;
 
 use super::line::{ClientConnection, LOOK_EVERY};
 use super::tls::Tls;
-use crate::limits::{CONNECTIONS, CONNECTIONS_PER_ADDRESS, HANDSHAKE, STALLED_WRITE};
+use crate::limits::{
+    CONNECTIONS, CONNECTIONS_PER_ADDRESS, HANDSHAKE, SPARE_CONNECTION, SPARE_CONNECTIONS,
+    SPARE_CONNECTIONS_PER_ADDRESS, STALLED_WRITE,
+};
 
 /// Connections after the handshake that are not yet served.
 const GREETED: usize = 16;
@@ -27,16 +31,16 @@ const GREETED: usize = 16;
 /// Pause after a failed accept, for example because no file descriptor is left.
 const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Accepts connections until the stream is dropped.
-pub(super) fn connections(listener: TcpListener, tls: Option<Tls>) -> ReceiverStream<io::Result<Connection>> {
+/// Accepts connections until the receiver is dropped.
+pub(super) fn connections(listener: TcpListener, tls: Option<Tls>) -> mpsc::Receiver<Connection> {
     let (sender, receiver) = mpsc::channel(GREETED);
     tokio::spawn(accept(listener, tls, sender));
-    ReceiverStream::new(receiver)
+    receiver
 }
 
-async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io::Result<Connection>>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let addresses = Addresses::default();
+async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<Connection>) {
+    let seats = Seats::new(CONNECTIONS, CONNECTIONS_PER_ADDRESS);
+    let spare = Seats::new(SPARE_CONNECTIONS, SPARE_CONNECTIONS_PER_ADDRESS);
     // Handshakes in progress end with this task.
     let mut greeting = JoinSet::new();
     loop {
@@ -53,7 +57,9 @@ async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io:
                 continue;
             }
         };
-        let Some(seat) = Seat::take(&room, &addresses, peer) else {
+        let ip = peer.ip();
+        let on_spare = || spare.take(ip).map(|seat| (seat, Some(Box::pin(sleep(SPARE_CONNECTION)))));
+        let Some((seat, end)) = seats.take(ip).map(|seat| (seat, None)).or_else(on_spare) else {
             tracing::warn!(%peer, "connection refused: the limit is reached");
             continue;
         };
@@ -62,7 +68,7 @@ async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io:
             match tokio::time::timeout(HANDSHAKE, greet(stream, tls)).await {
                 Ok(Ok(stream)) => {
                     // A stopping server takes none.
-                    let _ = taken.send(Ok(Connection::new(stream, peer, seat))).await;
+                    let _ = taken.send(Connection::new(stream, peer, seat, end)).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%peer, %error, "no handshake"),
                 Err(_) => tracing::debug!(%peer, "no handshake in time"),
@@ -79,38 +85,48 @@ async fn greet(stream: TcpStream, tls: Option<Tls>) -> io::Result<Stream> {
     })
 }
 
-/// Connections by address.
-type Addresses = Arc<Mutex<HashMap<IpAddr, usize>>>;
-
-/// A place within the connection limits.
-struct Seat {
-    addresses: Addresses,
-    ip: IpAddr,
-    _permit: OwnedSemaphorePermit,
+/// Seats for connections.
+#[derive(Debug)]
+struct Seats {
+    all: usize,
+    per_address: usize,
+    taken: Mutex<HashMap<IpAddr, usize>>,
 }
 
-impl Seat {
-    fn take(room: &Arc<Semaphore>, addresses: &Addresses, peer: SocketAddr) -> Option<Self> {
-        let permit = Arc::clone(room).try_acquire_owned().ok()?;
-        let ip = peer.ip();
-        let mut counts = addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(ip).or_default();
-        if *count >= CONNECTIONS_PER_ADDRESS {
+impl Seats {
+    fn new(all: usize, per_address: usize) -> Arc<Self> {
+        Arc::new(Self { all, per_address, taken: Mutex::default() })
+    }
+
+    fn take(self: &Arc<Self>, ip: IpAddr) -> Option<TakenSeat> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        // As many entries as connections at most.
+        if taken.values().sum::<usize>() >= self.all {
             return None;
         }
-        *count += 1;
-        drop(counts);
-        Some(Self { addresses: Arc::clone(addresses), ip, _permit: permit })
+        let here = taken.entry(ip).or_default();
+        if *here >= self.per_address {
+            return None;
+        }
+        *here += 1;
+        drop(taken);
+        Some(TakenSeat { seats: Arc::clone(self), ip })
     }
 }
 
-impl Drop for Seat {
+/// A seat until it is dropped.
+struct TakenSeat {
+    seats: Arc<Seats>,
+    ip: IpAddr,
+}
+
+impl Drop for TakenSeat {
     fn drop(&mut self) {
-        let mut counts = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.ip) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.ip);
+        let mut taken = self.seats.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(here) = taken.get_mut(&self.ip) {
+            *here -= 1;
+            if *here == 0 {
+                taken.remove(&self.ip);
             }
         }
     }
@@ -121,34 +137,58 @@ type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 /// A supervised connection.
 pub(super) struct Connection {
     stream: Stream,
-    peer: SocketAddr,
-    line: Arc<ClientConnection>,
+    peer: Peer,
     look: Interval,
     /// Expires if nothing could be written for too long.
     stalled: Option<Pin<Box<Sleep>>>,
-    _seat: Seat,
+    /// Runs if the connection has a spare seat.
+    end: Option<Pin<Box<Sleep>>>,
+    _seat: TakenSeat,
 }
 
-/// The data of a connection that calls use.
-#[derive(Clone)]
-pub(super) struct Peer {
-    pub(super) address: SocketAddr,
+/// The other end of a connection, as requests carry it in their extensions.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Whether the connection is encrypted.
+    pub has_tls: bool,
     pub(super) line: Arc<ClientConnection>,
 }
 
+impl Peer {
+    /// The other end of a plain connection that begins now.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, has_tls: false, line: ClientConnection::new(Instant::now()) }
+    }
+
+    /// Takes note that somebody on this connection was let in: it is not closed soon as that of a stranger.
+    pub fn let_in(&self) {
+        self.line.let_in();
+    }
+}
+
 impl Connection {
-    fn new(stream: Stream, peer: SocketAddr, seat: Seat) -> Self {
-        let now = Instant::now();
-        let mut look = tokio::time::interval_at(now + LOOK_EVERY, LOOK_EVERY);
+    fn new(stream: Stream, address: SocketAddr, seat: TakenSeat, end: Option<Pin<Box<Sleep>>>) -> Self {
+        let mut look = tokio::time::interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        Self { stream, peer, line: ClientConnection::new(now), look, stalled: None, _seat: seat }
+        let has_tls = matches!(stream, Either::Right(_));
+        let peer = Peer { has_tls, ..Peer::new(address) };
+        Self { stream, peer, look, stalled: None, end, _seat: seat }
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// Whether the connection must be closed now. Wakes the task when it should ask again.
     fn has_to_end(&mut self, context: &mut Context<'_>) -> bool {
+        if self.end.as_mut().is_some_and(|end| end.as_mut().poll(context).is_ready()) {
+            return true;
+        }
         while self.look.poll_tick(context).is_ready() {
-            if let Some(reason) = self.line.close_reason(Instant::now()) {
-                tracing::info!(peer = %self.peer, ?reason, "connection closed");
+            if let Some(reason) = self.peer.line.close_reason(Instant::now()) {
+                tracing::info!(peer = %self.peer.address, ?reason, "connection closed");
                 return true;
             }
         }
@@ -163,16 +203,8 @@ impl Connection {
         }
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALLED_WRITE)));
         ready!(stalled.as_mut().poll(context));
-        tracing::info!(peer = %self.peer, "connection closed: the peer reads nothing");
+        tracing::info!(peer = %self.peer.address, "connection closed: the peer reads nothing");
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl Connected for Connection {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        Peer { address: self.peer, line: Arc::clone(&self.line) }
     }
 }
 

@@ -1,4 +1,6 @@
 //! The state of one connection, and when to close it: a plain state machine that takes the time.
+//!
+//! The guard takes note of every request of a connection, and of the first caller that it lets in.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +22,9 @@ pub(super) struct ClientConnection {
 
 #[derive(Debug)]
 struct State {
-    /// Whether there was an authenticated call.
+    /// Whether a caller was let in.
     known: bool,
-    /// When the last call ended.
+    /// When the last call ended; of a stranger, when it came.
     idle_since: Instant,
     calls: u64,
     /// Calls whose last piece of an answer was not read yet, with the time.
@@ -61,12 +63,15 @@ impl ClientConnection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers an authenticated call.
+    /// Registers a call.
     pub(super) fn begin(self: &Arc<Self>, number: u64) -> OpenCall {
-        let mut state = self.state();
-        state.known = true;
-        state.calls += 1;
+        self.state().calls += 1;
         OpenCall { line: Arc::clone(self), number }
+    }
+
+    /// Takes note that a caller was let in.
+    pub(super) fn let_in(&self) {
+        self.state().known = true;
     }
 
     /// Whether to close the connection, and why.
@@ -101,7 +106,10 @@ impl Drop for OpenCall {
         let mut state = self.line.state();
         state.calls = state.calls.saturating_sub(1);
         state.unread.remove(&self.number);
-        state.idle_since = Instant::now();
+        // A stranger's calls do not make its time longer.
+        if state.known {
+            state.idle_since = Instant::now();
+        }
     }
 }
 
@@ -118,7 +126,14 @@ mod tests {
         let line = ClientConnection::new(begin);
         assert_eq!(line.close_reason(begin), None);
         assert_eq!(line.close_reason(begin + UNKNOWN_PEER), Some(CloseReason::Unknown));
+        drop(line.begin(0));
         let call = line.begin(1);
+        assert_eq!(
+            line.close_reason(begin + UNKNOWN_PEER),
+            Some(CloseReason::Unknown),
+            "calls make nobody known"
+        );
+        line.let_in();
         assert_eq!(line.close_reason(begin + IDLE_CONNECTION * 2), None, "a long poll is no idling");
         call.handed_out(begin);
         call.asked_for_more();

@@ -57,7 +57,7 @@ fn config(tls: &ServerTls) -> Result<Arc<ServerConfig>, ServeError> {
         .with_no_client_auth()
         .with_single_cert(certificates(&tls.certificate)?, key)
         .map_err(|error| wrong(&error))?;
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 

@@ -15,7 +15,7 @@ use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer, call};
 use proto::limits::{BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES};
-use proto::{Client, ClientConfig};
+use proto::{ApiClient, Client, ClientConfig};
 
 use crate::samples::{dead_letter, delivery, grant, lease, material, run_view, worker_view};
 
@@ -29,6 +29,10 @@ fn test<F: Future<Output = ()>>(body: impl FnOnce() -> F) {
 
 fn client(node: &ScriptedServer) -> Client {
     Client::connect_lazy(&ClientConfig::new(node.address())).unwrap()
+}
+
+fn api(node: &ScriptedServer) -> ApiClient {
+    ApiClient::new(&ClientConfig::new(node.address())).unwrap()
 }
 
 fn report() -> Report {
@@ -114,7 +118,7 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
     test(|| async {
         let fake = Arc::new(ScriptedCoordinator::default());
         let node = ScriptedServer::start(&fake);
-        let client = client(&node);
+        let client = api(&node);
         let run = RunId::new("r");
 
         for pack in [None, Some(vec![7; PACK_CHUNK_BYTES + 1].into()), Some(Vec::new().into())] {
@@ -150,6 +154,11 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         fake.will_return(Vec::<ServerUsage>::new());
         assert_eq!(client.server_usage().await.unwrap(), []);
         assert_eq!(fake.heard(), ["server_usage"]);
+
+        let pack: Arc<[u8]> = vec![7; 3 << 20].into();
+        fake.will_return(Arc::clone(&pack));
+        assert_eq!(client.pack("00ff").await.unwrap(), pack);
+        assert_eq!(fake.heard(), [call("pack", &"00ff")]);
 
         fake.will_return(run_view());
         assert_eq!(client.view(&run).await.unwrap(), run_view());
@@ -212,25 +221,27 @@ fn errors_keep_their_code_and_their_words() {
     test(|| async {
         let fake = Arc::new(ScriptedCoordinator::default());
         let node = ScriptedServer::start(&fake);
-        let client = client(&node);
+        let (client, people) = (client(&node), api(&node));
         let run = RunId::new("r");
         for code in ErrorCode::ALL {
             let error = ServiceError::new(code, format!("`r` is gone:\n\t{code:?} ü"));
             fake.will_fail(&error);
-            assert_eq!(client.view(&run).await.unwrap_err(), error);
+            assert_eq!(people.view(&run).await.unwrap_err(), error);
             fake.will_fail(&error);
             assert_eq!(client.deliver(vec![delivery(0)]).await.unwrap_err(), error);
             fake.will_fail(&error);
             assert_eq!(client.pack("00ff").await.unwrap_err(), error);
             fake.will_fail(&error);
-            assert_eq!(client.records(&run).collect::<Vec<_>>().await, [Err(error.clone())]);
+            assert_eq!(people.pack("00ff").await.unwrap_err(), error);
+            fake.will_fail(&error);
+            assert_eq!(people.records(&run).collect::<Vec<_>>().await, [Err(error.clone())]);
             // After its first items, too.
             fake.will_return(vec![Ok(run_view()), Err(error.clone())]);
-            assert_eq!(client.watch(&run).collect::<Vec<_>>().await, [Ok(run_view()), Err(error)]);
+            assert_eq!(people.watch(&run).collect::<Vec<_>>().await, [Ok(run_view()), Err(error)]);
         }
         let long = ServiceError::new(ErrorCode::Invalid, "x".repeat(1 << 20));
         fake.will_fail(&long);
-        let error = client.view(&run).await.unwrap_err();
+        let error = people.view(&run).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Invalid);
         assert!(long.message.starts_with(error.message.trim_end_matches(" …")), "{}", error.message.len());
     });
@@ -242,11 +253,12 @@ fn without_a_coordinator_calls_are_unavailable_and_say_where_it_was_looked_for()
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
-        let client = Client::connect_lazy(&ClientConfig::new(&address)).unwrap();
+        let config = ClientConfig::new(&address);
+        let (client, people) = (Client::connect_lazy(&config).unwrap(), ApiClient::new(&config).unwrap());
         for error in [
-            client.list().await.unwrap_err(),
+            people.list().await.unwrap_err(),
             client.deliver(vec![delivery(0)]).await.unwrap_err(),
-            client.watch(&RunId::new("r")).try_collect::<Vec<_>>().await.unwrap_err(),
+            people.watch(&RunId::new("r")).try_collect::<Vec<_>>().await.unwrap_err(),
         ] {
             assert_eq!(error.code, ErrorCode::Unavailable);
             assert!(error.message.contains(&address) && error.message.contains("refused"), "{error}");
@@ -313,7 +325,7 @@ fn a_name_that_is_missing_is_refused_by_the_server_and_spoils_no_other_record() 
         let fake = Arc::new(ScriptedCoordinator::default());
         let node = ScriptedServer::start(&fake);
         let client = client(&node);
-        let error = client.view(&RunId::new("")).await.unwrap_err();
+        let error = client.run_material(&RunId::new("")).await.unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (ErrorCode::Invalid, "RunReference.run is missing"));
         let nameless = DialogueKey { task: "".into(), ..delivery(1).key };
         let deliveries = vec![delivery(0), Delivery { key: nameless, ..delivery(1) }, delivery(2)];
@@ -419,7 +431,7 @@ fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
         let fake = Arc::new(ScriptedCoordinator::default());
         let gate = fake.hold_deliveries();
         let mut node = ScriptedServer::start(&fake);
-        let client = client(&node);
+        let (client, people) = (client(&node), api(&node));
         let in_hand = tokio::spawn({
             let client = client.clone();
             async move { client.deliver(vec![delivery(0)]).await }
@@ -427,7 +439,7 @@ fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
         gate.entered(1).await;
         fake.will_show_and_wait(run_view());
         let run = RunId::new("r");
-        let mut watch = client.watch(&run);
+        let mut watch = people.watch(&run);
         assert_eq!(watch.next().await.unwrap().unwrap(), run_view());
 
         node.stop();
@@ -438,7 +450,7 @@ fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
         gate.open();
         assert_eq!(in_hand.await.unwrap().unwrap(), [Receipt::Stored]);
         node.ended().await;
-        assert_eq!(client.list().await.unwrap_err().code, ErrorCode::Unavailable);
+        assert_eq!(people.list().await.unwrap_err().code, ErrorCode::Unavailable);
     });
 }
 

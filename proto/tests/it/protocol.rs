@@ -9,12 +9,9 @@ use futures::StreamExt as _;
 use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
 use proto::server::{Identities, Security, ServerTls, Tls, hash_of_token};
 use proto::version::WIRE_VERSION_KEY;
-use proto::{Client, ClientConfig, WIRE_VERSION};
+use proto::{ApiClient, Client, ClientConfig, WIRE_VERSION};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
 
 use crate::samples::{delivery, material, run_view};
 
@@ -47,23 +44,22 @@ async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
     let channel = channel(&node).await;
     let future = (WIRE_VERSION + 1).to_string();
     let theirs = format!("the caller speaks wire version {future}");
-    for method in ["/kgfleet.v1.ControlService/ListRuns", "/kgfleet.v1.WorkService/Register"] {
-        for (version, advice) in [
-            (Some(future.as_str()), theirs.as_str()),
-            (Some(future.as_str()), "update the coordinator"),
-            (Some("0"), "update the caller"),
-            (Some("latest"), "sends no wire version"),
-            (None, "sends no wire version"),
-        ] {
-            let status = call_with_version(channel.clone(), method, version).await.unwrap_err();
-            assert_eq!(status.metadata().get("kgfleet-error-code").unwrap(), "incompatible");
-            assert!(status.message().contains(advice), "{version:?}: {}", status.message());
-        }
+    let method = "/kgfleet.v1.WorkService/Register";
+    for (version, advice) in [
+        (Some(future.as_str()), theirs.as_str()),
+        (Some(future.as_str()), "update the coordinator"),
+        (Some("0"), "update the caller"),
+        (Some("latest"), "sends no wire version"),
+        (None, "sends no wire version"),
+    ] {
+        let status = call_with_version(channel.clone(), method, version).await.unwrap_err();
+        assert_eq!(status.metadata().get("kgfleet-error-code").unwrap(), "incompatible");
+        assert!(status.message().contains(advice), "{version:?}: {}", status.message());
     }
     assert_eq!(fake.heard(), [""; 0]);
-    fake.will_return(Vec::<domain::control::BenchmarkView>::new());
     let ours = WIRE_VERSION.to_string();
-    call_with_version(channel, "/kgfleet.v1.ControlService/ListRuns", Some(&ours)).await.unwrap();
+    let status = call_with_version(channel, method, Some(&ours)).await.unwrap_err();
+    assert_eq!(status.message(), "Registration.worker is missing", "an equal version is let in");
 }
 
 #[tokio::test]
@@ -71,52 +67,9 @@ async fn a_call_that_the_server_does_not_know_is_unimplemented() {
     let fake = Arc::new(ScriptedCoordinator::default());
     let node = ScriptedServer::start(&fake);
     let ours = WIRE_VERSION.to_string();
-    let method = "/kgfleet.v1.ControlService/Levitate";
+    let method = "/kgfleet.v1.WorkService/Levitate";
     let status = call_with_version(channel(&node).await, method, Some(&ours)).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::Unimplemented);
-}
-
-#[tokio::test]
-async fn health_is_told_until_the_end_begins() {
-    let fake = Arc::new(ScriptedCoordinator::default());
-    let mut node = ScriptedServer::start(&fake);
-    let mut health = HealthClient::new(channel(&node).await);
-    for service in ["", "kgfleet.v1.WorkService", "kgfleet.v1.ControlService"] {
-        let request = HealthCheckRequest { service: service.to_owned() };
-        let answer = health.check(request).await.unwrap().into_inner();
-        assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
-    }
-    let request = HealthCheckRequest { service: String::new() };
-    let mut changes = health.watch(request).await.unwrap().into_inner();
-    assert_eq!(changes.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
-    node.stop();
-    assert_eq!(changes.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
-    drop(changes);
-    node.ended().await;
-}
-
-#[tokio::test]
-async fn reflection_names_the_services() {
-    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
-    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-    use tonic_reflection::pb::v1::{ServerReflectionRequest, server_reflection_response::MessageResponse};
-
-    let fake = Arc::new(ScriptedCoordinator::default());
-    let node = ScriptedServer::start(&fake);
-    let ask = ServerReflectionRequest {
-        message_request: Some(MessageRequest::ListServices(String::new())),
-        ..ServerReflectionRequest::default()
-    };
-    let mut reflection = ServerReflectionClient::new(channel(&node).await);
-    let answers = reflection.server_reflection_info(futures::stream::iter([ask])).await.unwrap();
-    let answer = answers.into_inner().message().await.unwrap().unwrap();
-    let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
-        panic!("{answer:?}")
-    };
-    let names: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
-    for name in ["kgfleet.v1.WorkService", "kgfleet.v1.ControlService"] {
-        assert!(names.iter().any(|found| found == name), "{names:?}");
-    }
 }
 
 const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
@@ -134,15 +87,21 @@ async fn over_tls_a_client_talks_to_whom_it_trusts() {
     let run = RunId::new("r");
     let known = ClientConfig { ca: Some(CA.to_vec()), ..ClientConfig::new(node.address()) };
     fake.will_return(run_view());
-    assert_eq!(Client::connect_lazy(&known).unwrap().view(&run).await.unwrap(), run_view());
+    assert_eq!(ApiClient::new(&known).unwrap().view(&run).await.unwrap(), run_view());
+    fake.will_return(material());
+    assert_eq!(Client::connect_lazy(&known).unwrap().run_material(&run).await.unwrap(), material());
 
     let distrustful = ClientConfig { ca: Some(SERVER.0.to_vec()), ..known.clone() };
     let plain = ClientConfig::new(node.address().replace("https", "http"));
     for stranger in [distrustful, plain] {
-        let error = Client::connect_lazy(&stranger).unwrap().view(&run).await.unwrap_err();
-        assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
+        for error in [
+            ApiClient::new(&stranger).unwrap().view(&run).await.map(drop).unwrap_err(),
+            Client::connect_lazy(&stranger).unwrap().run_material(&run).await.map(drop).unwrap_err(),
+        ] {
+            assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
+        }
     }
-    assert_eq!(fake.heard().len(), 1);
+    assert_eq!(fake.heard().len(), 2);
 }
 
 #[test]
@@ -168,18 +127,19 @@ fn identities() -> String {
     .concat()
 }
 
-fn with_token(node: &ScriptedServer, token: Option<&str>) -> Client {
-    let token = token.map(str::to_owned);
-    Client::connect_lazy(&ClientConfig { token, ..ClientConfig::new(node.address()) }).unwrap()
+/// The two clients with this token.
+fn with_token(node: &ScriptedServer, token: Option<&str>) -> (ApiClient, Client) {
+    let config = ClientConfig { token: token.map(str::to_owned), ..ClientConfig::new(node.address()) };
+    (ApiClient::new(&config).unwrap(), Client::connect_lazy(&config).unwrap())
 }
 
 #[tokio::test]
-async fn without_a_token_nobody_gets_anything_but_health() {
+async fn without_a_token_nobody_gets_anything() {
     let fake = Arc::new(ScriptedCoordinator::default());
     let known = Identities::parse(&identities()).unwrap();
     let node = ScriptedServer::start_with(&fake, Security { identities: known, tls: None });
-    for token in [None, Some(""), Some("token-nobody"), Some("token-operator ")] {
-        let client = with_token(&node, token);
+    for token in [None, Some(""), Some("token-nobody"), Some("token-operatoR")] {
+        let (client, work) = with_token(&node, token);
         let run = RunId::new("r");
         let refusals = [
             client.list().await.map(drop).unwrap_err(),
@@ -189,19 +149,17 @@ async fn without_a_token_nobody_gets_anything_but_health() {
             client.check().await.map(drop).unwrap_err(),
             client.needs(&[]).await.map(drop).unwrap_err(),
             client.drain_worker(&"w".into()).await.unwrap_err(),
-            client.run_material(&run).await.map(drop).unwrap_err(),
+            work.run_material(&run).await.map(drop).unwrap_err(),
             client.pack("00").await.map(drop).unwrap_err(),
-            client.deregister(&"w".into(), &"i".into(), None).await.unwrap_err(),
-            client.deliver(vec![delivery(1)]).await.map(drop).unwrap_err(),
+            work.pack("00").await.map(drop).unwrap_err(),
+            work.deregister(&"w".into(), &"i".into(), None).await.unwrap_err(),
+            work.deliver(vec![delivery(1)]).await.map(drop).unwrap_err(),
         ];
         for refusal in refusals {
             assert_eq!(refusal.code, ErrorCode::Denied, "{refusal}");
         }
     }
     assert_eq!(fake.heard(), [""; 0], "the coordinator heard of none of it");
-    let request = HealthCheckRequest { service: String::new() };
-    let answer = HealthClient::new(channel(&node).await).check(request).await.unwrap().into_inner();
-    assert_eq!(answer.status(), ServingStatus::Serving);
 }
 
 #[tokio::test]
@@ -214,19 +172,19 @@ async fn everybody_does_what_their_role_says() {
         let error = result.unwrap_err();
         assert!(error.code == ErrorCode::Denied && error.message.contains(words), "{error}");
     };
-    let reader = with_token(&node, Some("token-reader"));
+    let (reader, reading) = with_token(&node, Some("token-reader"));
     fake.will_return(run_view());
     reader.view(&run).await.unwrap();
-    denied(reader.drain_worker(&"w".into()).await, "`reader` may not call DrainWorker");
-    denied(reader.run_material(&run).await.map(drop), "needs the role worker");
-    let pool = with_token(&node, Some("token-pool"));
-    denied(pool.list().await.map(drop), "needs the role reader or operator");
+    denied(reader.drain_worker(&"w".into()).await, "`reader` may not call drain_worker");
+    denied(reading.run_material(&run).await.map(drop), "needs the role worker");
+    let (listing, pool) = with_token(&node, Some("token-pool"));
+    denied(listing.list().await.map(drop), "needs the role reader or operator");
     fake.will_return(material());
     pool.run_material(&run).await.unwrap();
-    let operator = with_token(&node, Some("token-operator"));
+    let (operator, operating) = with_token(&node, Some("token-operator"));
     fake.will_return(());
     operator.drain_worker(&"w".into()).await.unwrap();
-    denied(operator.deliver(vec![delivery(1)]).await.map(drop), "needs the role worker");
+    denied(operating.deliver(vec![delivery(1)]).await.map(drop), "needs the role worker");
 
     // Who is struck off the list is out, also in the middle of a call.
     fake.will_show_and_wait(run_view());
@@ -253,14 +211,14 @@ async fn certificates_are_replaced_while_a_coordinator_serves() {
     let tokened = ClientConfig { token: Some("token-operator".to_owned()), ..bare.clone() };
     let wrong_token = ClientConfig { token: Some("token".to_owned()), ..bare.clone() };
     for unknown in [&bare, &wrong_token] {
-        let error = Client::connect_lazy(unknown).unwrap().list().await.unwrap_err();
+        let error = ApiClient::new(unknown).unwrap().list().await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Denied, "{error}");
     }
     // New connections get what the files say now; what cannot be used changes nothing.
     assert!(tls.replace(&ServerTls { key: b"no key".to_vec(), ..server_tls() }).is_err());
     tls.replace(&server_tls()).unwrap();
     fake.will_return(Vec::<domain::control::BenchmarkView>::new());
-    Client::connect_lazy(&tokened).unwrap().list().await.unwrap();
+    ApiClient::new(&tokened).unwrap().list().await.unwrap();
 }
 
 #[tokio::test]
@@ -286,13 +244,16 @@ async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     let mut said = Vec::new();
     let _ = silent.read_to_end(&mut said).await;
     fake.will_return(Vec::<domain::control::BenchmarkView>::new());
-    with_token(&node, Some("token-reader")).list().await.unwrap();
+    with_token(&node, Some("token-reader")).0.list().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_refused_caller_reads_its_token_again_and_is_told_to_try_again() {
+async fn a_refused_caller_reads_its_token_again() {
     let file = |token: &str| {
-        format!("[[identity]]\nname = 'a'\nroles = ['reader']\nsha256 = '{}'\n", hash_of_token(token))
+        format!(
+            "[[identity]]\nname = 'a'\nroles = ['reader', 'worker']\nsha256 = '{}'\n",
+            hash_of_token(token)
+        )
     };
     let identities = Identities::parse(&file("old")).unwrap();
     let fake = Arc::new(ScriptedCoordinator::default());
@@ -304,22 +265,32 @@ async fn a_refused_caller_reads_its_token_again_and_is_told_to_try_again() {
     };
     let again = config.clone();
     let config = ClientConfig { reread: Some(Arc::new(move || Ok(again()))), ..config() };
-    let client = Client::connect_lazy(&config).unwrap();
+    let (people, client) = (ApiClient::new(&config).unwrap(), Client::connect_lazy(&config).unwrap());
     let list = async || {
         fake.will_return(Vec::<domain::control::BenchmarkView>::new());
-        client.list().await.map_err(|error| error.code)
+        people.list().await.map_err(|error| error.code)
+    };
+    let ask = async || {
+        fake.will_return(material());
+        client.run_material(&RunId::new("r")).await.map_err(|error| error.code)
     };
     list().await.unwrap();
+    ask().await.unwrap();
     identities.replace(&file("new")).unwrap();
     assert_eq!(list().await.unwrap_err(), ErrorCode::Denied, "its file says nothing else");
+    assert_eq!(ask().await.unwrap_err(), ErrorCode::Denied);
     *kept.lock().unwrap() = "new".to_owned();
     // Files are read twice a second at most.
+    while list().await == Err(ErrorCode::Denied) {
+        tokio::task::yield_now().await;
+    }
+    list().await.unwrap();
     let after = loop {
-        match list().await {
+        match ask().await {
             Err(ErrorCode::Denied) => tokio::task::yield_now().await,
             after => break after,
         }
     };
     assert_eq!(after.unwrap_err(), ErrorCode::Unavailable, "the same call may succeed later");
-    list().await.unwrap();
+    ask().await.unwrap();
 }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
@@ -85,7 +86,7 @@ pub trait Control: Send + Sync + 'static {
 }
 
 /// What a model has left, over all runs and judged benchmarks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelNeed {
     /// The name that its servers give it.
     pub model: String,
@@ -145,7 +146,7 @@ impl RunPhase {
 }
 
 /// A benchmark, or one run of a judged one, as people see it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkView {
     /// Its name.
     pub run: RunId,
@@ -257,7 +258,7 @@ impl BenchmarkView {
 }
 
 /// An action of a caller on a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     pub at: Timestamp,
     /// Name of the identity; [`Caller::ANYONE`](crate::caller::Caller::ANYONE) if none are configured.
@@ -267,7 +268,7 @@ pub struct HistoryEntry {
 }
 
 /// A model of a run as people see it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelView {
     pub model: ModelLabel,
     /// Dialogues planned.
@@ -322,7 +323,7 @@ impl ModelView {
 }
 
 /// How fast a model progresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pace {
     /// Dialogues per second over the last minute.
@@ -334,7 +335,7 @@ pub struct Pace {
 }
 
 /// What the one number of each model is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeadlineView {
     /// In words: `mean of tasks`, or the name of a result.
     pub words: String,
@@ -349,7 +350,7 @@ impl Default for HeadlineView {
 }
 
 /// A row of the table of a benchmark.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RowView {
     /// As in [`CellView::task`].
     pub name: TaskLabel,
@@ -372,7 +373,7 @@ named! {
 }
 
 /// A run of a judged benchmark, briefly.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLine {
     pub name: RunId,
     pub stage: String,
@@ -397,7 +398,7 @@ impl RunLine {
 }
 
 /// One model in one row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellView {
     /// The name of the row: a task, a stage, or a result after `= `.
     pub task: TaskLabel,
@@ -444,7 +445,7 @@ named! {
 }
 
 /// Failed dialogues of a model with the same message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalView {
     pub model: ModelLabel,
     pub cause: FailureCause,
@@ -471,11 +472,10 @@ pub enum ExportItem {
 }
 
 /// A worker as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerView {
     pub worker: WorkerId,
     /// Its last report, which is shared: it may name dozens of models.
-    #[serde(with = "shared")]
     pub status: Arc<WorkerStatus>,
     /// Milliseconds since then.
     pub seen_ms_ago: u64,
@@ -483,25 +483,8 @@ pub struct WorkerView {
     pub draining: bool,
 }
 
-/// Reads and writes an `Arc` as the value in it.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(from).map(Arc::new)
-    }
-}
-
 /// A dead letter or suspect as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetterView {
     /// The run that it belongs to.
     #[serde(default)]
@@ -517,7 +500,7 @@ pub struct DeadLetterView {
 
 /// A worker's death counted against a unit. The first is free, the second makes the unit a suspect; each later one is a
 /// strike, because the unit ran alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StrikeView {
     /// The worker that died.
     pub worker: WorkerId,

@@ -243,7 +243,9 @@ pub struct Parking {
 }
 
 /// What a worker reports about itself, for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 pub struct WorkerStatus {
     /// Version of its kgfleet.
@@ -292,7 +294,9 @@ pub struct WorkerStatus {
 }
 
 /// What a worker has under way of a model of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct ModelCalls {
     pub run: RunId,
     pub model: ModelLabel,
@@ -300,7 +304,9 @@ pub struct ModelCalls {
 }
 
 /// The calls of a model that are under way, and those that wait.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 pub struct Calls {
     /// Dialogues in flight, without those whose calls wait.
@@ -313,7 +319,9 @@ pub struct Calls {
 }
 
 /// Calls that are made again for the same reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Retries {
     /// What they met, in a few words, none of them a server's.
     pub why: String,
@@ -362,7 +370,9 @@ impl Calls {
 }
 
 /// How many dialogues of a model a worker allows in flight now.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct ModelLimit {
     /// The name under which its servers know it.
     pub model: String,
@@ -387,7 +397,9 @@ named! {
 }
 
 /// A model of a run that a worker serves and does not ask further for a while.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct NotAsked {
     pub run: RunId,
     pub model: ModelLabel,

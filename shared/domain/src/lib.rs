@@ -9,6 +9,9 @@
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
 //! [`model_name`] says whether two names mean the same model, [`spelling`] offers names in place of a wrong one.
 
+#[doc(hidden)]
+pub use schemars;
+
 #[macro_use]
 mod named;
 

@@ -3,6 +3,7 @@
 mod usage;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use usage::{ServerEnd, ServerFault, ServerUsage, UsageHours};
@@ -52,7 +53,7 @@ impl WaitReason {
 }
 
 /// Why a pool with work has no server, or no further one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolWait {
     pub why: WaitReason,
     pub since: Timestamp,
@@ -61,7 +62,7 @@ pub struct PoolWait {
 }
 
 /// How many servers of a pool are doing the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServersDoing {
     pub stage: ServerStage,
     /// At least 1.
@@ -69,7 +70,7 @@ pub struct ServersDoing {
 }
 
 /// A pool as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolState {
     pub pool: String,
     /// The name that its servers give the model.
@@ -138,7 +139,7 @@ impl PoolState {
 }
 
 /// What a conductor tells of all pools of its release.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolStates {
     pub release: String,
     pub pools: Vec<PoolState>,

@@ -17,7 +17,7 @@ pub const REACH_MAX: usize = 64;
 
 /// What a worker may contact besides the servers that it was started with. Contains no secrets, because it is sent to
 /// coordinators.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Reach {
     /// Its keys, in the order of its file.
@@ -27,7 +27,7 @@ pub struct Reach {
 }
 
 /// A key without its secret.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KeyReach {
     /// Its name in configurations.
     pub name: String,
@@ -40,7 +40,7 @@ pub struct KeyReach {
 
 /// An address pattern: `http[s]://HOST[:PORT][/PATH]` for every address that begins with it, or `HOST[:PORT]` for
 /// every address on a host.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Place(String);
 

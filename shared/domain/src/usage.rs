@@ -2,12 +2,13 @@
 
 use std::ops::{AddAssign, SubAssign};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dialogue::{FailedCall, Round};
 
 /// Sums over dialogues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelUsage {
     /// Dialogues with an answer.

@@ -6,12 +6,11 @@
 //! | `/readyz` | 200, or 503 with the reason | whether to send work to it |
 //! | `/metrics` | Prometheus's text format | what it did |
 //!
-//! A process may serve pages beside these. Connections are bounded in number, and idle ones are closed.
+//! A coordinator serves them beside its calls. Connections are bounded in number, and idle ones are closed.
 
 mod bounded;
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +18,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::metrics::Metrics;
 
 use bounded::Bounded;
-pub use bounded::{IDLE_MAX, REQUEST_TIME_MAX};
 
 /// How long requests in progress may take when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -40,26 +37,23 @@ pub struct Probes {
     pub metrics: Metrics,
 }
 
-/// The paths of the probes.
-pub const PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-
-/// The probes as routes, for a process that serves more than these.
-pub fn router(probes: Probes) -> Router {
-    let Probes { ready, metrics } = probes;
+/// The probes as routes, for a process that serves more than these: nobody needs to be known for them.
+pub fn health(ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>) -> Router {
     let readiness = move || async move {
         match ready() {
             Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
             Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
         }
     };
+    Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(readiness))
+}
+
+/// The metrics as a route.
+pub fn metrics(metrics: Metrics) -> Router {
     let exposition = move || async move {
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
     };
-    let [alive, ready, metrics] = PATHS;
-    Router::new()
-        .route(alive, get(|| async { "alive\n" }))
-        .route(ready, get(readiness))
-        .route(metrics, get(exposition))
+    Router::new().route("/metrics", get(exposition))
 }
 
 /// Serves the probes until `shutdown` completes, and keeps the metrics small meanwhile. Requests in progress then
@@ -72,35 +66,17 @@ pub async fn serve(
     probes: Probes,
     shutdown: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
-    serve_with(listener, probes, Router::new(), shutdown).await
-}
-
-/// The same, with pages beside the probes; they find the address of their peer as
-/// [`ConnectInfo`](axum::extract::ConnectInfo).
-///
-/// # Errors
-/// The listener failed.
-pub async fn serve_with(
-    listener: TcpListener,
-    probes: Probes,
-    pages: Router,
-    shutdown: impl Future<Output = ()>,
-) -> std::io::Result<()> {
-    let metrics = probes.metrics.clone();
+    let kept_up = probes.metrics.clone();
     let (stop, stopped) = oneshot::channel::<()>();
-    let service = router(probes).merge(pages).into_make_service_with_connect_info::<SocketAddr>();
-    // Small answers, such as events, leave at once.
-    let listener = Bounded::new(listener).tap_io(|stream| {
-        let _ = stream.set_nodelay();
-    });
-    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
+    let service = health(probes.ready).merge(metrics(probes.metrics));
+    let serving = axum::serve(Bounded::new(listener), service).with_graceful_shutdown(async move {
         // An error means that `serve` was dropped, which also stops it.
         let _ = stopped.await;
     });
     let mut serving = pin!(serving.into_future());
     tokio::select! {
         result = &mut serving => return result,
-        () = metrics.keep_up() => {}
+        () = kept_up.keep_up() => {}
         () = shutdown => {}
     }
     let _ = stop.send(());
@@ -110,6 +86,8 @@ pub async fn serve_with(
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+
+    use std::net::SocketAddr;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;

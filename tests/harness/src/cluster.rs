@@ -15,8 +15,8 @@ use coordinator::{Coordinator, CoordinatorOptions};
 use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::WorkExchange;
 use domain::{RunId, WorkerId};
-use proto::server::{Security, Services};
-use proto::{Client, ClientConfig};
+use proto::server::{BesideCalls, Security, Services};
+use proto::{ApiClient, Client, ClientConfig};
 use queue::QueueStore;
 use results::sink;
 use service_kit::shutdown::{self, Stop, StopSender, reached};
@@ -162,9 +162,14 @@ impl Cluster {
         };
         let (stop, stopped) = shutdown::channel();
         let task = runtime.spawn(async move {
-            proto::server::serve(listener, services, Security::none(), reached(stopped, Stop::Drain))
-                .await
-                .unwrap();
+            proto::server::serve(
+                listener,
+                services,
+                Security::none(),
+                BesideCalls::default(),
+                reached(stopped, Stop::Drain),
+            )
+            .await;
         });
         Served { coordinator, access, address, stop, task, runtime }
     }
@@ -197,8 +202,8 @@ impl Cluster {
 
 impl Served {
     /// The coordinator as the command line sees it: over the wire.
-    pub fn client(&self) -> Client {
-        Client::connect_lazy(&ClientConfig::new(format!("http://{}", self.address))).unwrap()
+    pub fn client(&self) -> ApiClient {
+        ApiClient::new(&ClientConfig::new(format!("http://{}", self.address))).unwrap()
     }
 
     /// Stops it and waits until its address is free again.

@@ -19,7 +19,7 @@ use domain::exchange::{
 use domain::pools::{PoolStates, ServerUsage};
 use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
-use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
+use proto::server::{BesideCalls, Identities, Security, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -292,7 +292,7 @@ pub struct ScriptedServer {
     port: Option<TcpListener>,
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
-    serving: Option<JoinHandle<Result<(), ServeError>>>,
+    serving: Option<JoinHandle<()>>,
 }
 
 impl ScriptedServer {
@@ -323,7 +323,10 @@ impl ScriptedServer {
         let (stop, stopped) = oneshot::channel();
         let serving = runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            serve(listener, services, security, async { stopped.await.unwrap_or_default() }).await
+            serve(listener, services, security, BesideCalls::default(), async {
+                stopped.await.unwrap_or_default()
+            })
+            .await;
         });
         Self { address, port: Some(port), runtime: Some(runtime), stop: Some(stop), serving: Some(serving) }
     }
@@ -346,7 +349,7 @@ impl ScriptedServer {
 
     /// Waits until it has.
     pub async fn ended(&mut self) {
-        self.serving.take().unwrap().await.unwrap().unwrap();
+        self.serving.take().unwrap().await.unwrap();
     }
 }
 

@@ -13,7 +13,7 @@ use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use costs::Prices;
 use door::{Door, ServedCoordinator};
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
-use proto::server::Security;
+use proto::server::{BesideCalls, Security};
 use queue::QueueStore;
 use results::run_lock::{Holder, RunLock};
 use service_kit::descriptors;
@@ -43,14 +43,15 @@ const QUEUE_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// records.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Address for workers and the command line (gRPC).
+    /// Address for everything: workers (gRPC), the API under /api/v1, the live page, /healthz, /readyz, and /metrics for callers
+    /// with the role reader.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_LISTEN", default_value = "127.0.0.1:7700")]
     listen: String,
-    /// Address for the live page, /healthz, /readyz and /metrics.
-    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
-    http: String,
+    /// A second address for /metrics, /healthz and /readyz alone, in plain HTTP and for everybody who reaches it.
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_METRICS")]
+    metrics: Option<String>,
     /// The https:// address under which a proxy with TLS shows the live page to other machines; needs --tokens. Without
-    /// it, the page is shown to this machine only.
+    /// it, other machines need the TLS and the tokens of this coordinator.
     #[arg(long, value_name = "URL", env = "KGFLEET_PAGE_URL", requires = "tokens")]
     page_url: Option<PublicUrl>,
     /// Address of Grafana with this project's dashboards, to which the live page leads.
@@ -156,24 +157,35 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let coordinator = Coordinator::start_noting(config, queue, sink, audit.clone());
         let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
         coordinator.bind(adopt).await?;
-        let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper.clone(), |wanted, _| match wanted {
             Stop::Drain => say("stopping: finishing calls in progress"),
             _ => say("stopping at once"),
         })?;
         let ready = Arc::clone(&coordinator);
-        let probes =
-            Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
+        let ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync> =
+            Arc::new(move || ready.ready().map_err(|error| error.message));
         let links = Links { prices: Prices::clone(&prices), dashboards: arguments.dashboards.clone() };
         let options =
             PageOptions { login: entrance(&security), public: arguments.page_url.clone(), links };
         let page =
             Page::new(Arc::clone(&coordinator), options).context("the live page cannot be served")?;
-        let pages = page.router();
-        let probing =
-            tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
-        eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
+        let beside = BesideCalls {
+            open: http::health(Arc::clone(&ready)).merge(page.router()),
+            for_readers: http::metrics(metrics.clone()),
+        };
+        let scraped = match &arguments.metrics {
+            Some(address) => {
+                let (listener, bound) = bind(address).await?;
+                let probes = Probes { ready, metrics: metrics.clone() };
+                let serving = tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Drain)));
+                eprintln!("metrics on http://{bound}/metrics");
+                Some(serving)
+            }
+            None => None,
+        };
+        let scheme = if security.tls.is_some() { "https" } else { "http" };
+        eprintln!("coordinator serving on {scheme}://{bound}: calls, live page and probes");
         let following = arguments.door.clone().follow(security.clone(), audit.clone());
         let services = ServedCoordinator(Arc::clone(&coordinator));
         let draining = Arc::clone(&coordinator);
@@ -185,12 +197,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             page.close();
         });
         tokio::select! {
-            served = proto::server::serve(listener, services, security, reached(stop.clone(), Stop::Drain)) => served?,
+            () = proto::server::serve(listener, services, security, beside, reached(stop.clone(), Stop::Drain)) => {}
             () = following => {}
+            () = metrics.keep_up() => {}
             () = reached(stop, Stop::Abort) => {}
         }
         stopper.at_least(Stop::Abort);
-        probing.await??;
+        if let Some(scraped) = scraped {
+            scraped.await??;
+        }
         if let Err(error) = audit.flush().await {
             tracing::error!(%error, "what was counted is not in the audit log");
         }

@@ -12,7 +12,7 @@ use conductor::objects::{POOL_LABEL, RELEASE_LABEL};
 use conductor::template::RETRY;
 use domain::control::{BenchmarkView, Control, Submission};
 use jiff::Timestamp;
-use proto::client::Client;
+use proto::client::ApiClient;
 use serde_json::Value;
 
 use super::plan::LaunchPlan;
@@ -272,7 +272,7 @@ fn has_shared_volume(file: &Path) -> anyhow::Result<Option<bool>> {
 }
 
 /// Submits a run, as soon as a coordinator answers.
-pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<BenchmarkView> {
+pub async fn submit(client: &ApiClient, submission: Submission) -> anyhow::Result<BenchmarkView> {
     let mut failures = 0;
     loop {
         match client.submit(submission.clone()).await {

@@ -109,8 +109,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "25", value_parser = seconds)]
     grace: Duration,
     /// Address for /healthz, /readyz and /metrics. Default: none.
-    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
-    http: Option<String>,
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_METRICS")]
+    metrics: Option<String>,
     #[command(flatten)]
     until: UntilOptions,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     if arguments.server.rank()? > 0 {
-        return part::run(own, arguments.http.as_deref(), metrics);
+        return part::run(own, arguments.metrics.as_deref(), metrics);
     }
     let (name, _taken) = match &arguments.name {
         Some(name) => (name.clone(), None),
@@ -214,7 +214,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         })?;
         let (mut probing, mut probed_at) = (None, None);
-        if let Some(address) = &arguments.http {
+        if let Some(address) = &arguments.metrics {
             let (listener, address) = bind(address).await?;
             eprintln!("health and metrics on http://{address}");
             let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };

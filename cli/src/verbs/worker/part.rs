@@ -14,7 +14,7 @@ use crate::verbs::worker::until::Signalled;
 
 /// Runs the command of a part, if there is one, until the part is told to end. A part that ends by itself takes the server
 /// with it.
-pub fn run(command: Option<ServerCommand>, http: Option<&str>, metrics: Metrics) -> anyhow::Result<ExitCode> {
+pub fn run(command: Option<ServerCommand>, address: Option<&str>, metrics: Metrics) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (stopper, stop) = shutdown::channel();
@@ -24,7 +24,7 @@ pub fn run(command: Option<ServerCommand>, http: Option<&str>, metrics: Metrics)
             noted.note(signal);
             say("ending this part of the server");
         })?;
-        if let Some(address) = http {
+        if let Some(address) = address {
             let (listener, address) = bind(address).await?;
             eprintln!("health and metrics on http://{address}");
             let probes = Probes { ready: Arc::new(|| Ok(())), metrics };

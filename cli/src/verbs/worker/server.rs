@@ -46,9 +46,9 @@ pub struct ServerOptions {
     /// Kind of the GPUs of its server, for records. Default: what the driver of this machine says.
     #[arg(long, value_name = "KIND", env = "KGFLEET_GPU_KIND")]
     gpu_kind: Option<String>,
-    /// Write a file for Prometheus' file_sd that names the --http address of this worker, and the server that it started;
+    /// Write a file for Prometheus' file_sd that names the --metrics address of this worker, and the server that it started;
     /// it goes with the worker.
-    #[arg(long, value_name = "FILE", requires = "http")]
+    #[arg(long, value_name = "FILE", requires = "metrics")]
     targets: Option<PathBuf>,
     /// The command of a server to start, such as `vllm serve MODEL --port {port}`: {port} is a free port, {rank} the rank,
     /// and an argument {headless} becomes --headless for parts other than 0. A server that ends is started again; it ends

@@ -5,7 +5,7 @@ use domain::exchange::{Delivery, WorkExchange};
 use domain::text::steers;
 use domain::{DialogueKey, RunId};
 use futures::StreamExt;
-use proto::{Client, ClientConfig};
+use proto::{ApiClient, Client, ClientConfig};
 use rustix::process::Signal;
 
 use crate::cluster::attacker::Guarded;
@@ -15,7 +15,7 @@ use crate::harness::{Cluster, NT_TASK, free_port};
 const FORGED: &str = "x\n2031-11-29T00:00:00.000000Z  INFO audit::log: remove who=\"alice\" from=\"10.0.0.1\"\u{1b}[2J\u{9b}2J\u{202e}";
 
 /// Calls everything that names something, as a reader and as a worker.
-async fn name_everything(reader: &Client, worker: &Client, run: &str) {
+async fn name_everything(reader: &ApiClient, worker: &Client, run: &str) {
     let forged = RunId::new(FORGED);
     let refusals = [
         reader.view(&forged).await.map(drop).err(),
@@ -50,7 +50,7 @@ fn no_name_becomes_a_line_of_the_log() {
         let configuration = guarded.cluster.configuration(&[NT_TASK], 1);
         let submitted = guarded.known(&operator, &["submit", configuration.to_str().unwrap()]).expect(0);
         tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let [reader, worker] = [&reader, &worker].map(|config| Client::connect_lazy(config).unwrap());
+            let (reader, worker) = (ApiClient::new(&reader).unwrap(), Client::connect_lazy(&worker).unwrap());
             name_everything(&reader, &worker, submitted.stdout.trim()).await;
         });
         guarded.coordinator.process.signal(Signal::TERM);

@@ -64,7 +64,7 @@ fn two_queues_never_serve_one_folder() {
     let Some(cluster) = Cluster::start() else { return };
     let redis = cluster.redis.url();
     let start = |more: &[&str]| {
-        let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+        let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
         cluster.data.kgfleet(&[&arguments[..], more].concat())
     };
     let lone = cluster.lone_coordinator_at(free_port());

@@ -13,7 +13,7 @@ use domain::exchange::{
 };
 use domain::{DialogueKey, ErrorCode, RunId, ServiceError};
 use futures::StreamExt;
-use proto::{Client, ClientConfig};
+use proto::{ApiClient, Client, ClientConfig};
 use rustix::process::Signal;
 
 use crate::harness::cluster::Coordinator;
@@ -98,7 +98,8 @@ impl Guarded {
 }
 
 /// Every call that there is, without a right to any.
-async fn try_everything(client: &Client) -> Vec<ServiceError> {
+async fn try_everything(config: &ClientConfig) -> Vec<ServiceError> {
+    let (client, work) = (ApiClient::new(config).unwrap(), Client::connect_lazy(config).unwrap());
     let (run, worker) = (RunId::new("r"), "gpu-1".into());
     let registration = Registration {
         worker: "gpu-1".into(),
@@ -135,15 +136,16 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         client.dead_letters(&run, None).await.map(drop).unwrap_err(),
         client.requeue(&run, &[]).await.map(drop).unwrap_err(),
         client.check().await.map(drop).unwrap_err(),
-        client.register(registration).await.map(drop).unwrap_err(),
-        client.exchange(report).await.map(drop).unwrap_err(),
-        client.deliver(vec![delivery]).await.map(drop).unwrap_err(),
-        client.take_rate(&budget, 1).await.map(drop).unwrap_err(),
+        work.register(registration).await.map(drop).unwrap_err(),
+        work.exchange(report).await.map(drop).unwrap_err(),
+        work.deliver(vec![delivery]).await.map(drop).unwrap_err(),
+        work.take_rate(&budget, 1).await.map(drop).unwrap_err(),
         client.submit(submission).await.map(drop).unwrap_err(),
         client.remove(&run, true).await.unwrap_err(),
-        client.run_material(&run).await.map(drop).unwrap_err(),
+        work.run_material(&run).await.map(drop).unwrap_err(),
         client.pack("00").await.map(drop).unwrap_err(),
-        client.deregister(&worker, &"i".into(), None).await.unwrap_err(),
+        work.pack("00").await.map(drop).unwrap_err(),
+        work.deregister(&worker, &"i".into(), None).await.unwrap_err(),
     ]
 }
 
@@ -176,7 +178,7 @@ fn an_attacker_with_only_network_access_gets_nothing() {
         for token in [None, Some(""), Some("kgfleet_0000"), Some("Bearer")] {
             let token = token.map(str::to_owned);
             let config = ClientConfig { token, ..ClientConfig::new(coordinator.url()) };
-            for refusal in try_everything(&Client::connect_lazy(&config).unwrap()).await {
+            for refusal in try_everything(&config).await {
                 assert_eq!(refusal.code, ErrorCode::Denied, "{refusal}");
             }
         }
@@ -367,7 +369,7 @@ fn nobody_stands_open_to_a_network_by_mistake() {
     let Some(cluster) = Cluster::start() else { return };
     let tokens = cluster.data.write("tokens.toml", "");
     let redis = cluster.redis.url();
-    let arguments = ["coordinator", "--listen", "0.0.0.0:0", "--http", "127.0.0.1:0", "--queue", &redis];
+    let arguments = ["coordinator", "--listen", "0.0.0.0:0", "--metrics", "127.0.0.1:0", "--queue", &redis];
     let start = |more: &[&str]| cluster.data.start(&[&arguments[..], more].concat());
     start(&[]).finish().expect(USAGE).says(&["--tls-cert", "--tokens", "--insecure"]);
     start(&["--tokens", tokens.to_str().unwrap()]).finish().expect(USAGE).says(&["has no TLS"]);

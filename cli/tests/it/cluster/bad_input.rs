@@ -77,8 +77,15 @@ fn a_worker_whose_server_serves_another_model_says_so() {
 fn a_redis_that_evicts_keys_is_refused() {
     let Some(cluster) = Cluster::start() else { return };
     cluster.redis.say::<()>("CONFIG SET maxmemory-policy allkeys-lru");
-    let arguments =
-        ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &cluster.redis.url()];
+    let arguments = [
+        "coordinator",
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics",
+        "127.0.0.1:0",
+        "--queue",
+        &cluster.redis.url(),
+    ];
     let refused = cluster.data.kgfleet(&arguments).expect(INFRASTRUCTURE);
     refused.says(&["maxmemory-policy", "noeviction"]);
 }
@@ -111,7 +118,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let data_dir = folder.to_str().unwrap();
     let page = format!("127.0.0.1:{}", crate::harness::free_port());
     let arguments =
-        ["coordinator", "--listen", &listen, "--http", &page, "--queue", &redis, "--data-dir", data_dir];
+        ["coordinator", "--listen", &listen, "--metrics", &page, "--queue", &redis, "--data-dir", data_dir];
     let mut process = cluster.data.start(&arguments);
     process.until_it_says("serving on");
     let coordinator = crate::harness::cluster::Coordinator { process, port };

@@ -57,7 +57,7 @@ fn stranger(data: &Data, port: u16) -> (Coordinator, RedisServer) {
         "coordinator",
         "--listen",
         &listen,
-        "--http",
+        "--metrics",
         "127.0.0.1:0",
         "--queue",
         &redis.url(),
@@ -129,7 +129,7 @@ fn a_coordinator_does_not_serve_a_queue_without_its_records() {
     coordinator.process.signal(Signal::TERM);
     coordinator.process.finish().expect(0);
     let empty = Data::new();
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue"];
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--queue"];
     let place = empty.path().display().to_string();
     empty.kgfleet(&[&arguments[..], &[&cluster.redis.url()]].concat()).expect(3).says(&[
         "belongs to the records of store",

@@ -14,7 +14,7 @@ fn readiness(port: u16) -> (u16, String) {
 #[test]
 fn files_of_secrets_that_are_missing_are_named() {
     let data = Data::new();
-    let places = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+    let places = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
     let missing = data.path().join("secret/file");
     let missing = missing.to_str().unwrap();
     for options in [
@@ -36,13 +36,14 @@ fn files_of_secrets_that_are_missing_are_named() {
 fn a_redis_that_is_missing_or_goes_is_named_by_log_readiness_and_status() {
     let Some(mut cluster) = Cluster::start() else { return };
     let nowhere = format!("redis://127.0.0.1:{}", free_port());
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &nowhere];
+    let arguments =
+        ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--queue", &nowhere];
     let refused = cluster.data.kgfleet(&arguments).expect(INFRASTRUCTURE);
     refused.says(&[nowhere.trim_start_matches("redis://"), "refused"]);
 
     let (port, queue, http_port) = (free_port(), cluster.redis.url(), free_port());
     let http = format!("127.0.0.1:{http_port}");
-    let mut coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--http", &http]);
+    let mut coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--metrics", &http]);
     let run = cluster.submit(&coordinator, &[NT_TASK], 1);
     wait_until("the coordinator is ready", || readiness(http_port).0 == 200);
     cluster.redis.kill();
@@ -63,7 +64,7 @@ fn a_full_redis_is_named_by_readiness_status_and_metric_until_it_has_room() {
     let Some(cluster) = Cluster::start() else { return };
     let (port, queue, http_port) = (free_port(), cluster.redis.url(), free_port());
     let http = format!("127.0.0.1:{http_port}");
-    let coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--http", &http]);
+    let coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--metrics", &http]);
     let run = cluster.submit(&coordinator, &[NT_TASK], 1);
     let in_trouble = |trouble: u8| {
         let metric = format!("kgfleet_coordinator_trouble{{part=\"queue\"}} {trouble}\n");
@@ -107,7 +108,7 @@ fn a_folder_that_cannot_be_written_is_named_at_the_start() {
     let file = cluster.data.write("volume", "a file");
     let folder = file.join("data");
     let (folder, queue) = (folder.to_str().unwrap(), cluster.redis.url());
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &queue];
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--queue", &queue];
     let refused = cluster.data.kgfleet(&[&arguments[..], &["--data-dir", folder]].concat());
     refused.expect(INFRASTRUCTURE).says(&[folder]);
 }

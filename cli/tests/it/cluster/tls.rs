@@ -30,7 +30,7 @@ pub fn certificate(folder: &Path, name: &str) -> bool {
 
 /// `kgfleet coordinator` at this Redis, with the authorities of this file as the system's.
 fn coordinator(data: &Data, url: &str, system: &Path, more: &[&str]) -> Command {
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", url];
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--queue", url];
     let mut command = data.command(&[&arguments[..], more].concat());
     command.env("SSL_CERT_FILE", system).env_remove("SSL_CERT_DIR");
     command

@@ -208,7 +208,7 @@ fn a_worker_starts_its_own_server_and_takes_it_along() {
     let coordinator = cluster.coordinator();
     cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
     let targets = cluster.data.path().join("targets.json");
-    let more = ["--model", "middling", "--http", "127.0.0.1:0", "--targets", targets.to_str().unwrap()];
+    let more = ["--model", "middling", "--metrics", "127.0.0.1:0", "--targets", targets.to_str().unwrap()];
     let mut worker = with_own_server(&cluster, "own", &coordinator, &more, &own_server(&file));
     worker.until_it_says("the first server answers");
     let written = std::fs::read_to_string(&targets).unwrap();

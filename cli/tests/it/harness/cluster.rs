@@ -77,7 +77,7 @@ impl Cluster {
     pub fn coordinator_arguments(&self, port: u16, more: &[&str]) -> Vec<String> {
         let listen = format!("127.0.0.1:{port}");
         let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease];
-        let http: &[&str] = if more.contains(&"--http") { &[] } else { &["--http", "127.0.0.1:0"] };
+        let http: &[&str] = if more.contains(&"--metrics") { &[] } else { &["--metrics", "127.0.0.1:0"] };
         [&arguments[..], http, more].concat().into_iter().map(str::to_owned).collect()
     }
 

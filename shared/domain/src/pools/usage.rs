@@ -70,7 +70,7 @@ impl ServerFault {
 }
 
 /// See the text of the module. Texts are empty where nobody says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerUsage {
     pub release: String,
     pub pool: String,
@@ -106,7 +106,7 @@ pub struct ServerUsage {
 }
 
 /// GPU-hours by what they were for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsageHours {
     pub load: f64,
     pub work: f64,

@@ -34,10 +34,10 @@ const SPARE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// A connection on which no byte moves in either direction for this time is closed. It is longer than the usual
 /// interval between two scrapes, which share a connection.
-pub const IDLE_MAX: Duration = Duration::from_secs(120);
+const IDLE_MAX: Duration = Duration::from_secs(120);
 
 /// Time from the first byte of a request to the first byte of its answer. No page takes that long.
-pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
@@ -161,10 +161,6 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn set_nodelay(&self) -> io::Result<()> {
-        self.stream.set_nodelay(true)
-    }
-
     /// Whether the request or the connection has taken too long.
     fn is_late(&mut self, context: &mut Context<'_>) -> bool {
         let mut late = |time: &mut Option<Pin<Box<Sleep>>>| {

@@ -167,7 +167,7 @@ impl Fleet {
             "coordinator",
             "--listen",
             &listen,
-            "--http",
+            "--metrics",
             "127.0.0.1:0",
             "--queue",
             queue,

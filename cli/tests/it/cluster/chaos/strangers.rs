@@ -82,7 +82,7 @@ impl Strangers {
         let log = fleet.at(&format!("stranger-{}.log", self.started));
         let mut command = kgfleet();
         command.args(fleet.arguments_of_stranger(queue));
-        command.args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+        command.args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
         command.stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         let child = command.spawn().unwrap();
         self.came += 1;

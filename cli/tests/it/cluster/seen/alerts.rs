@@ -88,7 +88,7 @@ fn every_alert_about_what_befalls_few_clusters_fires() {
 
     // Its files can be kept from growing. The signal that goes with that would kill; a full disk sends none.
     let (port, http, queue) = (free_port(), format!("127.0.0.1:{}", ports[0]), cluster.redis.url());
-    let more = ["--queue", &queue, "--http", &http, "--strikes", "1"];
+    let more = ["--queue", &queue, "--metrics", &http, "--strikes", "1"];
     let mut command = Command::new("sh");
     process::shield(&mut command);
     command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_kgfleet")]);
@@ -101,7 +101,7 @@ fn every_alert_about_what_befalls_few_clusters_fires() {
     let mut simulator = cluster.data.start(&["simulate", simulation.to_str().unwrap(), "--listen", &listen]);
     simulator.go_on_listening();
     let http = format!("127.0.0.1:{}", ports[1]);
-    let more = ["--concurrency", "12", "--spool-mb", "1", "--http", &http];
+    let more = ["--concurrency", "12", "--spool-mb", "1", "--metrics", &http];
     let mut worker = cluster.worker_with("steady", port, &format!("http://{listen}/v1"), &more);
     worker.go_on_listening();
     for (name, text) in [

@@ -144,7 +144,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let began = Instant::now();
     let coordinator = cluster.coordinator_with(
         free_port(),
-        &["--queue", &cluster.redis.url(), "--http", &format!("127.0.0.1:{}", ports[0])],
+        &["--queue", &cluster.redis.url(), "--metrics", &format!("127.0.0.1:{}", ports[0])],
     );
     let simulate = |name: &str, simulation: &str| {
         let listen = format!("127.0.0.1:{}", free_port());
@@ -156,7 +156,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let (_stuck_simulator, never_answers) = simulate("stuck.toml", STUCK);
     let worker = |at: usize, listen: &str, concurrency: &str| {
         let http = format!("127.0.0.1:{}", ports[at]);
-        let more = ["--concurrency", concurrency, "--http", &http, "--gpus", "1"];
+        let more = ["--concurrency", concurrency, "--metrics", &http, "--gpus", "1"];
         let mut worker = cluster.worker_with(
             &format!("worker-{at}"),
             coordinator.port,
@@ -176,7 +176,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
 
     // One worker waits for a server that never comes.
     let (nowhere, http) = (format!("http://127.0.0.1:{}/v1", free_port()), format!("127.0.0.1:{}", ports[4]));
-    let more = ["--model", "sim-strong", "--http", &http];
+    let more = ["--model", "sim-strong", "--metrics", &http];
     let mut waiting = cluster.worker_with("worker-4", coordinator.port, &nowhere, &more);
     waiting.go_on_listening();
     // One worker holds more leases than the rule about expired ones asks for, and cannot work them off.

@@ -25,14 +25,14 @@ fn what_a_conductor_does_is_shown_and_what_it_cannot_do_is_told() {
     let Some(prometheus) = Prometheus::start(cluster.data.path(), &ports) else { return };
     let [http, of_conductor] = ports.map(|port| format!("127.0.0.1:{port}"));
     let queue = cluster.redis.url();
-    let mut coordinator = cluster.coordinator_with(free_port(), &["--queue", &queue, "--http", &http]);
+    let mut coordinator = cluster.coordinator_with(free_port(), &["--queue", &queue, "--metrics", &http]);
     coordinator.process.go_on_listening();
     let (kubernetes, account) = (KubernetesServer::start(), account(cluster.data.path()));
     for name in ["slow", "broken"] {
         kubernetes.objects().put("cronjobs", pool(name));
     }
     let budget = BUDGET.to_string();
-    let more = ["--gpus", "2", "--gpu-hours", &budget, "--http", &of_conductor];
+    let more = ["--gpus", "2", "--gpu-hours", &budget, "--metrics", &of_conductor];
     let mut conductor = conductor(&cluster, &coordinator, &kubernetes, &account, &more);
     conductor.go_on_listening();
     let model = |name: &str| {

@@ -1,0 +1,68 @@
+//! Answers that go on: views as server-sent events, records as JSON lines.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse as _, Response};
+use domain::RunId;
+use domain::caller::Caller;
+use futures::{Stream, StreamExt as _, stream};
+use tokio::sync::mpsc;
+
+use super::Api;
+use crate::api::problem::Problem;
+use crate::api::{ExportLine, JSON_LINES};
+use crate::limits::ITEMS_AHEAD;
+use crate::server::closing::leaving;
+use crate::server::feed::{ended_by, items, pump};
+
+/// A benchmark again and again, until it ends: events `view`, then `end`, or `error` with a problem.
+pub(super) fn views(api: &Api, caller: Caller, run: RunId) -> Response {
+    let control = api.control(&caller);
+    // One view is buffered: a slow watcher sees fewer of them, not older ones.
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move { pump(control.watch(&run), &caller, &sender).await });
+    let closing = api.closing.clone();
+    let views = ended_by(items(receiver), async move { closing.draining().await }, leaving);
+    let views = views.map(|view| view.map(Some)).chain(stream::iter([Ok(None)]));
+    let events = until_error(views).map(|view| match view {
+        Ok(Some(view)) => event("view", serde_json::to_vec(&view)),
+        Ok(None) => event("end", Ok(b"{}".to_vec())),
+        Err(error) => event("error", serde_json::to_vec(&Problem::from(&error))),
+    });
+    // Proxies that collect answers are asked not to.
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(events.map(Ok::<_, Infallible>))).into_response()
+}
+
+fn event(name: &str, json: serde_json::Result<Vec<u8>>) -> Bytes {
+    let mut event = format!("event: {name}\ndata: ").into_bytes();
+    event.extend(json.unwrap_or_default());
+    event.extend(b"\n\n");
+    event.into()
+}
+
+/// The export of a benchmark, a line for each item.
+pub(super) fn records(api: &Api, caller: Caller, run: RunId) -> Response {
+    let control = api.control(&caller);
+    let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
+    tokio::spawn(async move { pump(control.records(&run), &caller, &sender).await });
+    let closing = api.closing.clone();
+    let lines = ended_by(items(receiver), async move { closing.cut().await }, leaving);
+    let lines = until_error(lines).map(|item| ExportLine::write(&item).map(Bytes::from));
+    ([(header::CONTENT_TYPE, JSON_LINES)], Body::from_stream(lines)).into_response()
+}
+
+/// A stream that ends with its first error.
+fn until_error<T, E>(items: impl Stream<Item = Result<T, E>>) -> impl Stream<Item = Result<T, E>> {
+    items.scan(false, |is_over, item| {
+        let item = (!*is_over).then_some(item);
+        *is_over |= matches!(item, Some(Err(_)));
+        futures::future::ready(item)
+    })
+}
