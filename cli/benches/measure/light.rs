@@ -14,7 +14,7 @@ use domain::{
     Record, RecordId, Round, Sampling, TaskProvenance, WorkerId,
 };
 use jiff::Timestamp;
-use proto::client::{ApiClient, ClientConfig};
+use proto::client::{Client, ClientConfig};
 
 /// Mean lengths of the published dialogues, in characters.
 const PROMPT_CHARS: usize = 2_278;
@@ -37,7 +37,7 @@ pub async fn work(
     recorded: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 ) {
-    let client = ApiClient::new(&ClientConfig::new(&coordinator)).expect("an address");
+    let client = Client::connect_lazy(&ClientConfig::new(&coordinator)).expect("an address");
     let worker = WorkerId::new(format!("light-{number:04}"));
     let registration = Registration {
         instance: InstanceId::default(),

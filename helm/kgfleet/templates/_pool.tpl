@@ -48,7 +48,7 @@ kgfleet/pool: {{ .pool.name | quote }}
     - {name: KGFLEET_GPUS, value: {{ mul (int .) (int ($.pool.multiNodeSize | default 1)) | quote }}}
     {{- end }}
   ports:
-    - {name: http, containerPort: 7702}
+    - {name: metrics, containerPort: 7702}
   # What it says at its end is seen in the pod's state.
   terminationMessagePolicy: FallbackToLogsOnError
   {{- if and (eq (.pool.standing | toString) "false") (semverCompare ">=1.35-0" .root.Capabilities.KubeVersion.Version) }}
@@ -58,16 +58,16 @@ kgfleet/pool: {{ .pool.name | quote }}
     - {action: Restart, exitCodes: {operator: NotIn, values: [0, 2, 3]}}
   {{- end }}
   startupProbe:
-    httpGet: {path: /healthz, port: http}
+    httpGet: {path: /healthz, port: metrics}
     periodSeconds: 2
     failureThreshold: 60
   livenessProbe:
-    httpGet: {path: /healthz, port: http}
+    httpGet: {path: /healthz, port: metrics}
     periodSeconds: 10
     timeoutSeconds: 5
   # Ready is who has registered, whether or not the server beside it has loaded.
   readinessProbe:
-    httpGet: {path: /readyz, port: http}
+    httpGet: {path: /readyz, port: metrics}
     periodSeconds: 5
     timeoutSeconds: 5
   resources:

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use domain::caller::CallerRole;
 use domain::control::{Control, RunPhase};
 use futures::future::join_all;
 use page::Page;
-use service_kit::http::{PATHS, Probes, REQUEST_TIME_MAX, serve_with};
-use service_kit::metrics::Metrics;
+use proto::limits::MESSAGE_TIME;
+use proto::server::{BesideCalls, Security, Services, serve};
+use service_kit::http::health;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Duration, Instant, sleep};
@@ -50,7 +51,6 @@ const ROWS: &[(&str, &str, &[&str])] = &[
     ("/assets/{name}", "GET", ANYBODY),
     ("/healthz", "GET", ANYBODY),
     ("/readyz", "GET", ANYBODY),
-    ("/metrics", "GET", ANYBODY),
 ];
 
 /// Longer than any form may be.
@@ -84,12 +84,10 @@ impl Port {
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // A process has one recorder of metrics.
-        static METRICS: OnceLock<Metrics> = OnceLock::new();
-        let metrics = METRICS.get_or_init(|| Metrics::install().unwrap()).clone();
-        let probes = Probes { ready: Arc::new(|| Ok(())), metrics };
-        let pages = world.page.router();
-        tokio::spawn(serve_with(listener, probes, pages, std::future::pending()));
+        let open = health(Arc::new(|| Ok(()))).merge(world.page.router());
+        let services = Services { exchange: world.access.clone(), control: world.access.clone() };
+        let beside = BesideCalls { open, ..BesideCalls::default() };
+        tokio::spawn(serve(listener, services, Security::none(), beside, std::future::pending()));
         Self { world, address, run, phase, sessions }
     }
 
@@ -147,7 +145,7 @@ fn every_path_has_a_row_and_every_role_asks() {
     assert!(CallerRole::ALL.iter().all(asks), "{ROLES:?}");
     let rows: BTreeSet<(&str, &str)> = ROWS.iter().map(|(path, method, _)| (*path, *method)).collect();
     let served: BTreeSet<(&str, &str)> =
-        Page::routes().into_iter().chain(PATHS.map(|path| (path, "GET"))).collect();
+        Page::routes().into_iter().chain([("/healthz", "GET"), ("/readyz", "GET")]).collect();
     assert_eq!(served, rows);
 }
 
@@ -246,7 +244,7 @@ async fn what_is_half_sent_does_nothing_in_every_role_and_path() {
 
 /// A byte every so often: often enough that the connection is not idle, and too seldom for the request.
 const DRIP_EVERY: Duration = Duration::from_secs(5);
-const _: () = assert!(DRIP_EVERY.as_secs() * 4 < REQUEST_TIME_MAX.as_secs());
+const _: () = assert!(DRIP_EVERY.as_secs() * 4 < MESSAGE_TIME.as_secs());
 
 #[tokio::test]
 async fn what_drips_in_loses_its_connection_in_every_role_and_path() {
@@ -284,7 +282,7 @@ async fn what_drips_in_loses_its_connection_in_every_role_and_path() {
         // Who may not post is refused by the head alone.
         assert!(status.is_none_or(|status| status >= 400), "{role} {path}: {answer}");
     }
-    assert!(begun.elapsed() < REQUEST_TIME_MAX + 3 * DRIP_EVERY, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < MESSAGE_TIME + 3 * DRIP_EVERY, "{:?}", begun.elapsed());
     tokio::time::resume();
     port.expect_nothing_done().await;
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use audit::AuditLog;
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use coordinator::access::Access;
 use coordinator::{Coordinator, CoordinatorOptions};
@@ -18,6 +17,7 @@ use domain::{DialogueKey, InstanceId, RunId};
 use harness::played_worker::{PlayedWorker, keys, record};
 use packs::{Group, Header, Parts, published_password};
 use page::{Links, Login, Page, PageOptions, PublicUrl};
+use proto::server::Peer;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -101,7 +101,7 @@ impl<'a> Visit<'a> {
             request = request.header(name, value);
         }
         let mut request = request.body(Body::from(body)).unwrap();
-        request.extensions_mut().insert(ConnectInfo(self.peer.parse::<SocketAddr>().unwrap()));
+        request.extensions_mut().insert(Peer::new(self.peer.parse::<SocketAddr>().unwrap()));
         (self.world.router.clone(), request)
     }
 

@@ -41,7 +41,8 @@ fn status(code: ErrorCode) -> StatusCode {
 }
 
 impl Problem {
-    fn with(status: StatusCode, error: &ServiceError) -> Self {
+    /// An error in an answer of this status.
+    pub(crate) fn with(status: StatusCode, error: &ServiceError) -> Self {
         Self {
             kind: "about:blank".to_owned(),
             title: status.canonical_reason().unwrap_or_default().to_owned(),

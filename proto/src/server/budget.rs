@@ -14,16 +14,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
 use domain::{ErrorCode, ServiceError};
 use http_body::Body as _;
 use http_body::{Frame, SizeHint};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep, timeout};
 use tonic::Status;
 use tonic::codegen::BoxFuture;
 
 use super::access::Sends;
+use crate::api::problem::Problem;
 use crate::limits::{
     MESSAGE_BYTES, MESSAGE_TIME, NAMING_BYTES, RECEIVED_BYTES, RECEIVED_SMALL_BYTES, ROOM_PATIENCE,
 };
@@ -60,16 +62,19 @@ impl Received {
     /// Receives a whole body of at most so many bytes, if there is room for it, also on its connection.
     ///
     /// # Errors
-    /// [`ErrorCode::Invalid`]: it is longer, or broken off. [`ErrorCode::Full`]: no room is free in time.
-    /// [`ErrorCode::Unavailable`]: it does not arrive in time.
+    /// It is longer, or broken off; no room is free in time; or it does not arrive in time.
     pub(super) async fn whole(
         &self,
         body: Body,
         limit: usize,
         connection: Option<Arc<Semaphore>>,
-    ) -> Result<Bytes, ServiceError> {
-        let invalid = |message: String| ServiceError::new(ErrorCode::Invalid, message);
-        let too_long = || invalid(format!("the request has more than {limit} bytes"));
+    ) -> Result<Bytes, Problem> {
+        let problem =
+            |status, code, message: String| Problem::with(status, &ServiceError::new(code, message));
+        let too_long = || {
+            let message = format!("the request has more than {limit} bytes");
+            problem(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Invalid, message)
+        };
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
@@ -88,16 +93,20 @@ impl Received {
             };
             Ok::<_, tokio::sync::AcquireError>((own, server.acquire_many_owned(units).await?))
         };
-        let _room = timeout(self.patience, room).await.map_err(|_| {
-            ServiceError::new(ErrorCode::Full, "too much is being received at once; try again later")
-        })?;
+        let Ok(_room) = timeout(self.patience, room).await else {
+            let message = "too much is being received at once; try again later".to_owned();
+            return Err(problem(StatusCode::TOO_MANY_REQUESTS, ErrorCode::Full, message));
+        };
         match timeout(self.arrival, Limited::new(body, limit).collect()).await {
             Ok(Ok(whole)) => Ok(whole.to_bytes()),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
-            Ok(Err(error)) => Err(invalid(format!("the request broke off: {error}"))),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
+            Ok(Err(error)) => {
+                let message = format!("the request broke off: {error}");
+                Err(problem(StatusCode::BAD_REQUEST, ErrorCode::Invalid, message))
+            }
             Err(_) => {
                 let message = format!("the request did not arrive within {:?}", self.arrival);
-                Err(ServiceError::new(ErrorCode::Unavailable, message))
+                Err(problem(StatusCode::REQUEST_TIMEOUT, ErrorCode::Unavailable, message))
             }
         }
     }
@@ -361,6 +370,29 @@ mod tests {
         let mut next = Upload::new(Sends::One(MESSAGE_BYTES), &server);
         next.send(MESSAGE_BYTES, 1);
         next.next().await.expect("the room of a call that ended is free");
+    }
+
+    #[tokio::test]
+    async fn a_whole_body_has_its_length_its_time_and_its_room() {
+        let server = hasty();
+        let free = server.small.available_permits();
+        let status = async |body: Body| server.whole(body, 10, None).await.map_err(|problem| problem.status);
+        assert_eq!(status(Body::from("ten bytes!")).await.unwrap(), "ten bytes!");
+        assert_eq!(status(Body::from("eleven byte")).await, Err(413));
+        let (pieces, receiver) = mpsc::unbounded_channel();
+        pieces.send(Bytes::from_static(b"eleven bytes")).unwrap();
+        assert_eq!(
+            status(Body::new(Pieces(receiver))).await,
+            Err(413),
+            "also where its length is not told before"
+        );
+        let (pieces, receiver) = mpsc::unbounded_channel();
+        pieces.send(Bytes::from_static(b"half")).unwrap();
+        assert_eq!(status(Body::new(Pieces(receiver))).await, Err(408));
+        assert_eq!(server.small.available_permits(), free);
+        let connection = Arc::new(Semaphore::new(0));
+        let crowded = server.whole(Body::from("x"), 10, Some(connection)).await;
+        assert_eq!(crowded.unwrap_err().status, 429);
     }
 
     #[tokio::test]

@@ -158,7 +158,7 @@ pub(super) async fn receive(
     let (parts, body) = request.into_parts();
     match door.received.whole(body, limit, room).await {
         Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
-        Err(error) => Problem::from(&error).into_response(),
+        Err(problem) => problem.into_response(),
     }
 }
 

@@ -286,7 +286,7 @@ mod tests {
         let log = AuditLog::open(folder.path()).unwrap();
         log.act(deed("alice", "remove", "run")).await.unwrap();
         for _ in 0..100_000 {
-            log.refused(deed("", "refused", "GetRun"));
+            log.refused(deed("", "refused", "get_run"));
         }
         loop {
             // The thread may be behind.

@@ -1,6 +1,7 @@
 //! The interface of a coordinator for people and tools.
 //!
-//! A call is added here, in `proto/` (message, conversion, client, server) and in `coordinator/src/access/`.
+//! A call is added here, in `proto/src/server/api` (a row of the routes and its handler), in `proto/src/client/api.rs` and in
+//! `coordinator/src/access/`.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What people should know of an answer, although it is one: that it was cut, is empty, or was withheld.
 //!
 //! A record says it of its answers once, when it is made ([`odd_answer`](crate::odd_answer)); summaries, tables and metrics count what
-//! records say. A further oddity is a further variant with its words here, and a line in `control.proto`.
+//! records say. A further oddity is a further variant with its words here.
 
 named! {
     /// What is odd about an answer.

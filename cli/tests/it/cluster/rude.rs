@@ -43,17 +43,13 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// The list of runs is asked for, by a client that takes so many bytes of the answer.
 fn question(window: u32) -> Vec<u8> {
-    let version = proto::WIRE_VERSION.to_string();
     let settings = [&[0, INITIAL_WINDOW_SIZE][..], &window.to_be_bytes()].concat();
     let mut head = Vec::new();
     for (name, value) in [
-        (":method", "POST"),
+        (":method", "GET"),
         (":scheme", "http"),
-        (":path", "/kgfleet.v1.ControlService/ListRuns"),
-        (":authority", "coordinator"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-        ("kgfleet-wire-version", version.as_str()),
+        (":path", "/api/v1/runs"),
+        (":authority", "localhost"),
     ] {
         // A literal that is not remembered: shorter than 127 bytes, so that its length is one byte.
         head.push(0);
@@ -65,8 +61,7 @@ fn question(window: u32) -> Vec<u8> {
     [
         PREFACE.to_vec(),
         frame(SETTINGS, 0, 0, &settings),
-        frame(HEADERS, END_OF_HEADERS, 1, &head),
-        frame(DATA, END_OF_STREAM, 1, &[0; 5]),
+        frame(HEADERS, END_OF_HEADERS | END_OF_STREAM, 1, &head),
     ]
     .concat()
 }
