@@ -1,10 +1,10 @@
 //! The page in a real browser.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use harness::browser::{Browser, axe};
+use proto::server::{BesideCalls, Security, Services};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -14,8 +14,9 @@ use super::world::*;
 async fn serve(world: &World) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let service = world.router.clone().into_make_service_with_connect_info::<SocketAddr>();
-    tokio::spawn(async move { axum::serve(listener, service).await });
+    let services = Services { exchange: world.access.clone(), control: world.access.clone() };
+    let beside = BesideCalls { open: world.router.clone(), ..BesideCalls::default() };
+    tokio::spawn(proto::server::serve(listener, services, Security::none(), beside, std::future::pending()));
     format!("http://localhost:{port}")
 }
 

@@ -45,12 +45,9 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 fn question(window: u32) -> Vec<u8> {
     let settings = [&[0, INITIAL_WINDOW_SIZE][..], &window.to_be_bytes()].concat();
     let mut head = Vec::new();
-    for (name, value) in [
-        (":method", "GET"),
-        (":scheme", "http"),
-        (":path", "/api/v1/runs"),
-        (":authority", "localhost"),
-    ] {
+    for (name, value) in
+        [(":method", "GET"), (":scheme", "http"), (":path", "/api/v1/runs"), (":authority", "localhost")]
+    {
         // A literal that is not remembered: shorter than 127 bytes, so that its length is one byte.
         head.push(0);
         for text in [name, value] {
