@@ -49,7 +49,7 @@ impl Api {
     pub(super) fn router(self) -> Router {
         let mut router = Router::new();
         for route in routes() {
-            let (path, answers) = (format!("{BASE}{}", route.path), (route.answers)());
+            let (path, answers) = (format!("{BASE}{}", route.path), (route.handler)());
             let answers = match route.takes {
                 Takes::Bytes(limit) => {
                     answers.layer(from_fn_with_state((Arc::clone(&self.door), limit), receive))

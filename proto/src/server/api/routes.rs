@@ -1,7 +1,7 @@
 //! The routes of the API: who may call each, and what it takes and answers. One table, from which the router and
 //! `docs/reference/api.yaml` are made.
 
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use domain::caller::CallerRole;
 use domain::control::{BenchmarkCommand, BenchmarkView, DeadLetterView, ModelNeed, WorkerView};
 use domain::pools::{PoolStates, ServerUsage};
@@ -56,297 +56,118 @@ pub(in crate::server) struct ApiRoute {
     pub(super) body: Option<SchemaOf>,
     pub takes: Takes,
     pub(super) answer: Answers,
-    pub(super) answers: fn() -> MethodRouter<Api>,
+    pub(super) handler: fn() -> MethodRouter<Api>,
 }
 
-/// A route that takes a name at most and answers with JSON.
-fn asks(
-    operation: &'static str,
-    path: &'static str,
-    roles: &'static [CallerRole],
-    answer: SchemaOf,
-    answers: fn() -> MethodRouter<Api>,
-    about: &'static str,
-) -> ApiRoute {
-    ApiRoute {
-        method: "GET",
-        path,
-        operation,
-        about,
-        roles,
-        query: &[],
-        body: None,
-        takes: Takes::Bytes(NAMING_BYTES),
-        answer: Answers::Json(answer),
-        answers,
-    }
+/// What a request brings: at most a name, JSON of a type, or a pack.
+macro_rules! takes {
+    () => {
+        (None, Takes::Bytes(NAMING_BYTES))
+    };
+    (pack) => {
+        (None, Takes::Pack)
+    };
+    ($type:ty, $bytes:expr) => {
+        (Some(of::<$type> as SchemaOf), Takes::Bytes($bytes))
+    };
 }
 
-/// The same for one that changes something.
-fn acts(
-    operation: &'static str,
-    path: &'static str,
-    roles: &'static [CallerRole],
-    answer: SchemaOf,
-    answers: fn() -> MethodRouter<Api>,
-    about: &'static str,
-) -> ApiRoute {
-    ApiRoute { method: "POST", ..asks(operation, path, roles, answer, answers, about) }
+/// What a call answers with: nothing, records, a pack, events with a type, or JSON of a type.
+macro_rules! answers {
+    () => {
+        Answers::Nothing
+    };
+    (records) => {
+        Answers::Records
+    };
+    (pack) => {
+        Answers::Pack
+    };
+    (events of $type:ty) => {
+        Answers::Events(of::<$type>)
+    };
+    ($type:ty) => {
+        Answers::Json(of::<$type>)
+    };
 }
 
-const VIEW: SchemaOf = of::<BenchmarkView>;
+/// Rows of the table: method, path, name, roles, what the request brings, what the answer is, the parameters of the query, the
+/// handler, and what the call does.
+macro_rules! routes {
+    ($($method:ident $path:literal $operation:ident $roles:ident ($($takes:tt)*) -> ($($answer:tt)*) $([$($query:expr),*])?
+       by $handler:expr, $about:literal;)*) => {
+        vec![$({
+            let (body, takes) = takes!($($takes)*);
+            ApiRoute {
+                method: stringify!($method),
+                path: $path,
+                operation: stringify!($operation),
+                about: $about,
+                roles: $roles,
+                query: &[$($($query),*)?],
+                body,
+                takes,
+                answer: answers!($($answer)*),
+                handler: || on(MethodFilter::$method, $handler),
+            }
+        }),*]
+    };
+}
 
 /// Every route.
 pub(in crate::server) fn routes() -> Vec<ApiRoute> {
     use BenchmarkCommand::{Cancel, Pause, Resume};
-    vec![
-        asks(
-            "list_runs",
-            "/runs",
-            READ,
-            of::<Vec<BenchmarkView>>,
-            || get(handlers::list),
-            "All benchmarks, briefly: those without judges by name, then the judged ones.",
-        ),
-        ApiRoute {
-            body: Some(of::<SubmissionBody>),
-            takes: Takes::Bytes(SUBMISSION_BYTES),
-            ..acts(
-                "submit",
-                "/runs",
-                STEER,
-                VIEW,
-                || post(handlers::submit),
-                "Plans a benchmark and queues it; joins an unfinished one of the same configuration.",
-            )
-        },
-        asks(
-            "get_run",
-            "/runs/{run}",
-            READ,
-            VIEW,
-            || get(handlers::view),
-            "A benchmark, or one run of a judged one.",
-        ),
-        ApiRoute {
-            method: "DELETE",
-            query: &[(
-                "force",
-                "boolean",
-                "Whether an active benchmark is cancelled first; otherwise it is refused.",
-            )],
-            answer: Answers::Nothing,
-            ..acts(
-                "remove_run",
-                "/runs/{run}",
-                STEER,
-                VIEW,
-                || delete(handlers::remove),
-                "Removes a benchmark that is over, with its records.",
-            )
-        },
-        ApiRoute {
-            answer: Answers::Events(VIEW),
-            ..asks(
-                "watch_run",
-                "/runs/{run}/events",
-                READ,
-                VIEW,
-                || get(handlers::watch),
-                "A benchmark about once a second, until it ends.",
-            )
-        },
-        ApiRoute {
-            body: Some(of::<SubmissionBody>),
-            takes: Takes::Bytes(SUBMISSION_BYTES),
-            ..acts(
-                "extend_run",
-                "/runs/{run}/extend",
-                STEER,
-                VIEW,
-                || post(handlers::extend),
-                "Adds models, tasks or iterations to a benchmark. The notes of the answer begin with what was added.",
-            )
-        },
-        acts(
-            "pause_run",
-            "/runs/{run}/pause",
-            STEER,
-            VIEW,
-            || post(|a, b, c| handlers::command(Pause, a, b, c)),
-            "Hands out no more units; those that were handed out go on.",
-        ),
-        acts(
-            "resume_run",
-            "/runs/{run}/resume",
-            STEER,
-            VIEW,
-            || post(|a, b, c| handlers::command(Resume, a, b, c)),
-            "Continues, also a cancelled benchmark.",
-        ),
-        acts(
-            "cancel_run",
-            "/runs/{run}/cancel",
-            STEER,
-            VIEW,
-            || post(|a, b, c| handlers::command(Cancel, a, b, c)),
-            "Stops; workers drop the dialogues in progress.",
-        ),
-        ApiRoute {
-            body: Some(of::<RetryBody>),
-            ..acts(
-                "retry_run",
-                "/runs/{run}/retry",
-                STEER,
-                of::<Count>,
-                || post(handlers::retry),
-                "Queues failed dialogues again; answers how many.",
-            )
-        },
-        ApiRoute {
-            body: Some(of::<RequeueBody>),
-            takes: Takes::Bytes(LIST_BYTES),
-            ..acts(
-                "requeue_dead_letters",
-                "/runs/{run}/requeue",
-                STEER,
-                of::<Count>,
-                || post(handlers::requeue),
-                "Gives dead letters another chance; answers how many. Of a judged benchmark: all.",
-            )
-        },
-        ApiRoute {
-            answer: Answers::Records,
-            ..asks(
-                "get_records",
-                "/runs/{run}/records",
-                READ,
-                VIEW,
-                || get(handlers::records),
-                "For each run its manifest, then the record that counts of every dialogue; of a judged benchmark, its documents first. Texts of protected exercises are for operators.",
-            )
-        },
-        ApiRoute {
-            query: &[("unit", "integer", "The number of one unit; all without it.")],
-            ..asks(
-                "list_dead_letters",
-                "/runs/{run}/dead-letters",
-                READ,
-                of::<Vec<DeadLetterView>>,
-                || get(handlers::dead_letters),
-                "The dead letters of a benchmark's runs, then their suspects.",
-            )
-        },
-        ApiRoute {
-            answer: Answers::Pack,
-            ..asks(
-                "get_pack",
-                "/packs/{hash}",
-                READ,
-                VIEW,
-                || get(handlers::pack),
-                "A sealed pack by its hash; protected ones are for operators.",
-            )
-        },
-        ApiRoute {
-            method: "PUT",
-            takes: Takes::Pack,
-            answer: Answers::Nothing,
-            ..acts(
-                "send_pack",
-                "/packs/{hash}",
-                STEER,
-                VIEW,
-                || put(handlers::send_pack),
-                "Sends a sealed pack, under its SHA-256, for a submission that names it soon after.",
-            )
-        },
-        asks(
-            "list_workers",
-            "/workers",
-            NEEDS,
-            of::<Vec<WorkerView>>,
-            || get(handlers::workers),
-            "The workers, by name.",
-        ),
-        ApiRoute {
-            answer: Answers::Nothing,
-            ..acts(
-                "drain_worker",
-                "/workers/{worker}/drain",
-                STEER,
-                VIEW,
-                || post(handlers::drain),
-                "Asks a worker to finish what it holds and end.",
-            )
-        },
-        ApiRoute {
-            query: &[(
-                "model",
-                "string",
-                "A model by the name that its servers give it; repeatable. Without it: every model that an unfinished benchmark names.",
-            )],
-            ..asks(
-                "get_needs",
-                "/needs",
-                NEEDS,
-                of::<Vec<ModelNeed>>,
-                || get(handlers::needs),
-                "What models have left, over all benchmarks.",
-            )
-        },
-        ApiRoute {
-            method: "PUT",
-            body: Some(of::<PoolStates>),
-            takes: Takes::Bytes(LIST_BYTES),
-            answer: Answers::Nothing,
-            ..acts(
-                "note_pools",
-                "/pools/{release}",
-                CONDUCT,
-                VIEW,
-                || put(handlers::note_pools),
-                "What a conductor tells of the pools of its release; shown for a minute.",
-            )
-        },
-        asks(
-            "get_server_usage",
-            "/server-usage",
-            NEEDS,
-            of::<Vec<ServerUsage>>,
-            || get(handlers::server_usage),
-            "What servers of pools have left, in the order of their ends.",
-        ),
-        ApiRoute {
-            body: Some(of::<Vec<ServerUsage>>),
-            takes: Takes::Bytes(LIST_BYTES),
-            answer: Answers::Nothing,
-            ..acts(
-                "note_server_usage",
-                "/server-usage",
-                CONDUCT,
-                VIEW,
-                || post(handlers::note_server_usage),
-                "Keeps what servers of pools left that have ended.",
-            )
-        },
-        asks(
-            "check",
-            "/check",
-            READ,
-            of::<Vec<String>>,
-            || get(handlers::check),
-            "Whether the coordinator and what it depends on are ready for a long run: warnings, worst first.",
-        ),
-        asks(
-            "get_version",
-            "/version",
-            NEEDS,
-            of::<Version>,
-            || get(handlers::version),
-            "Which program answers.",
-        ),
-    ]
+    routes! {
+        GET "/runs" list_runs READ () -> (Vec<BenchmarkView>) by handlers::list,
+            "All benchmarks, briefly: those without judges by name, then the judged ones.";
+        POST "/runs" submit STEER (SubmissionBody, SUBMISSION_BYTES) -> (BenchmarkView) by handlers::submit,
+            "Plans a benchmark and queues it; joins an unfinished one of the same configuration.";
+        GET "/runs/{run}" get_run READ () -> (BenchmarkView) by handlers::view,
+            "A benchmark, or one run of a judged one.";
+        DELETE "/runs/{run}" remove_run STEER () -> ()
+            [("force", "boolean", "Whether an active benchmark is cancelled first; otherwise it is refused.")]
+            by handlers::remove, "Removes a benchmark that is over, with its records.";
+        GET "/runs/{run}/events" watch_run READ () -> (events of BenchmarkView) by handlers::watch,
+            "A benchmark about once a second, until it ends.";
+        POST "/runs/{run}/extend" extend_run STEER (SubmissionBody, SUBMISSION_BYTES) -> (BenchmarkView) by handlers::extend,
+            "Adds models, tasks or iterations to a benchmark. The notes of the answer begin with what was added.";
+        POST "/runs/{run}/pause" pause_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Pause, a, b, c),
+            "Hands out no more units; those that were handed out go on.";
+        POST "/runs/{run}/resume" resume_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Resume, a, b, c),
+            "Continues, also a cancelled benchmark.";
+        POST "/runs/{run}/cancel" cancel_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Cancel, a, b, c),
+            "Stops; workers drop the dialogues in progress.";
+        POST "/runs/{run}/retry" retry_run STEER (RetryBody, NAMING_BYTES) -> (Count) by handlers::retry,
+            "Queues failed dialogues again; answers how many.";
+        POST "/runs/{run}/requeue" requeue_dead_letters STEER (RequeueBody, LIST_BYTES) -> (Count) by handlers::requeue,
+            "Gives dead letters another chance; answers how many. Of a judged benchmark: all.";
+        GET "/runs/{run}/records" get_records READ () -> (records) by handlers::records,
+            "For each run its manifest, then the record that counts of every dialogue; of a judged benchmark, its documents first. \
+             Texts of protected exercises are for operators.";
+        GET "/runs/{run}/dead-letters" list_dead_letters READ () -> (Vec<DeadLetterView>)
+            [("unit", "integer", "The number of one unit; all without it.")]
+            by handlers::dead_letters, "The dead letters of a benchmark's runs, then their suspects.";
+        GET "/packs/{hash}" get_pack READ () -> (pack) by handlers::pack,
+            "A sealed pack by its hash; protected ones are for operators.";
+        PUT "/packs/{hash}" send_pack STEER (pack) -> () by handlers::send_pack,
+            "Sends a sealed pack, under its SHA-256, for a submission that names it soon after.";
+        GET "/workers" list_workers NEEDS () -> (Vec<WorkerView>) by handlers::workers, "The workers, by name.";
+        POST "/workers/{worker}/drain" drain_worker STEER () -> () by handlers::drain,
+            "Asks a worker to finish what it holds and end.";
+        GET "/needs" get_needs NEEDS () -> (Vec<ModelNeed>)
+            [("model", "string", "A model by the name that its servers give it; repeatable. Without it: every model that an \
+                unfinished benchmark names.")]
+            by handlers::needs, "What models have left, over all benchmarks.";
+        PUT "/pools/{release}" note_pools CONDUCT (PoolStates, LIST_BYTES) -> () by handlers::note_pools,
+            "What a conductor tells of the pools of its release; shown for a minute.";
+        GET "/server-usage" get_server_usage NEEDS () -> (Vec<ServerUsage>) by handlers::server_usage,
+            "What servers of pools have left, in the order of their ends.";
+        POST "/server-usage" note_server_usage CONDUCT (Vec<ServerUsage>, LIST_BYTES) -> () by handlers::note_server_usage,
+            "Keeps what servers of pools left that have ended.";
+        GET "/check" check READ () -> (Vec<String>) by handlers::check,
+            "Whether the coordinator and what it depends on are ready for a long run: warnings, worst first.";
+        GET "/version" get_version NEEDS () -> (Version) by handlers::version, "Which program answers.";
+    }
 }
 
 #[cfg(test)]
