@@ -1,44 +1,9 @@
-//! Which way dependencies point.
+//! What members may depend on. That they form no circle is cargo's to see, and `ARCHITECTURE.md` lists them ([`claims`](crate::claims)).
 
 use crate::workspace::members;
 
-/// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
-/// their place already.
-const ORDER: [&str; 30] = [
-    "domain",
-    "present",
-    "costs",
-    "stats",
-    "pool",
-    "aside",
-    "named-files",
-    "proto",
-    "service-kit",
-    "rdf",
-    "shacl",
-    "tasks",
-    "results",
-    "packs",
-    "task-files",
-    "benchmarks",
-    "models",
-    "queue",
-    "audit",
-    "report",
-    "vllm-sim",
-    "worker",
-    "coordinator",
-    "conductor",
-    "page",
-    "cli",
-    "harness",
-    "integration-tests",
-    "fuzz-targets",
-    "simulation",
-];
-
 /// Crates that one member wraps for all others, so that they could be replaced there.
-const WRAPPED: [(&str, &[&str]); 4] = [
+const WRAPPED: [(&str, &[&str]); 3] = [
     (
         "rdf",
         &[
@@ -56,51 +21,12 @@ const WRAPPED: [(&str, &[&str]); 4] = [
             "sparesults",
         ],
     ),
-    (
-        "proto",
-        &[
-            "prost",
-            "prost-build",
-            "prost-types",
-            "protox",
-            "tonic",
-            "tonic-build",
-            "tonic-health",
-            "tonic-prost",
-            "tonic-prost-build",
-            "tonic-reflection",
-        ],
-    ),
-    ("results", &["object_store"]),
+    ("proto", &["prost", "prost-types", "tonic", "tonic-health", "tonic-prost", "tonic-reflection"]),
     ("queue", &["redis", "deadpool-redis"]),
 ];
 
 /// The feature by which a member lends tests what production must not have.
 const SUPPORT: &str = "test-support";
-
-/// What tests of several members share.
-const HARNESS: &str = "harness";
-
-fn place(name: &str) -> Option<usize> {
-    ORDER.iter().position(|member| *member == name)
-}
-
-#[test]
-fn members_use_only_those_before_them() {
-    for member in members() {
-        let name = &member.name;
-        let own = place(name).unwrap_or_else(|| panic!("{name} has no place in ORDER: give it one"));
-        // Tests of every member may use the harness; its library uses most members.
-        let lent = |dependency: &String| {
-            dependency == name || (dependency == HARNESS && !member.dependencies_of_code.contains(dependency))
-        };
-        for dependency in member.dependencies.iter().filter(|dependency| !lent(dependency)) {
-            if let Some(other) = place(dependency) {
-                assert!(other < own, "{name} must not use {dependency}, which comes after it");
-            }
-        }
-    }
-}
 
 #[test]
 fn wrapped_crates_are_named_by_their_wrapper_only() {
