@@ -1,5 +1,5 @@
 //! What tests of several crates share, a module for each part. A part with a feature of its own needs other crates of this
-//! workspace or libraries; who uses it names the feature, so that a crate that only skips does not build a cluster.
+//! workspace or libraries; who uses it names the feature, so that a crate that only skips builds little.
 //!
 //! | part | what it is | feature |
 //! |---|---|---|
@@ -25,7 +25,6 @@
 //! | [`played_worker`] | a worker that makes its records by hand | `played-worker` |
 //! | [`failing_coordinator`] | a coordinator with a queue, whose failures are switched on and off | `failing-coordinator` |
 //! | [`scripted_coordinator`] | a coordinator that remembers calls and answers what the test says, and a server that can die | `scripted-coordinator` |
-//! | [`cluster`] | real coordinators and workers over sockets, in one process | `cluster` |
 //!
 //! Some parts lie with the tests of one crate, because only these can use them: a cluster of processes in
 //! `cli/tests/it/harness` (cargo tells only them where the binary is), a coordinator whose rounds and clock the test owns in
@@ -37,8 +36,6 @@
 pub mod browser;
 #[cfg(feature = "canned-server")]
 pub mod canned_server;
-#[cfg(feature = "cluster")]
-pub mod cluster;
 #[cfg(feature = "failing-coordinator")]
 pub mod failing_coordinator;
 #[cfg(feature = "gated-model")]

@@ -120,12 +120,6 @@ impl SimServer {
         Self::with_faults(vec![FaultRule { prompt_contains: Some(prompt_contains.to_owned()), ..first }])
     }
 
-    /// The same, which never answers any request of a conversation whose prompt contains this text.
-    pub fn stuck_for_ever_at(prompt_contains: &str) -> Self {
-        let all = FaultRule::new(FaultWhen::Always, FaultKind::Hang);
-        Self::with_faults(vec![FaultRule { prompt_contains: Some(prompt_contains.to_owned()), ..all }])
-    }
-
     /// Requests that met a fault so far.
     pub fn faults(&self) -> u64 {
         self.handle.stats().faults

@@ -1,4 +1,4 @@
-//! Simulated embedders and classifiers, asked by the project's own connectors over sockets: rules, dials, faults, time.
+//! Simulated embedders and classifiers, asked by the project's own connectors over sockets: rules, dials, time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,14 +7,11 @@ use crate::support::{Sim, ask, echo_model, fixed, keys};
 use domain::{DialogueKey, FailureCause};
 use models::{
     CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
-    EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, RetryPolicy, TextPair, VllmClassifier,
-    embed_with_retry,
+    EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, TextPair, VllmClassifier,
 };
 use serde_json::{Value, json};
 use vllm_sim::answers::AnswerConfig;
-use vllm_sim::{
-    ClassifierDial, EmbedderDial, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimConfig,
-};
+use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig};
 
 const CURIE: &str = "Marie Curie was a Polish physicist and chemist who studied radioactivity.";
 const ABOUT_CURIE: &str = "Marie Curie, born in Warsaw in 1867, won two Nobel prizes in Paris.";
@@ -29,25 +26,14 @@ fn config() -> SimConfig {
     SimConfig::new(vec![embedder, classifier, echo_model()])
 }
 
-fn with_fault(when: FaultWhen, fault: FaultKind) -> SimConfig {
-    SimConfig { faults: FaultPlan { seed: 1, rules: vec![FaultRule::new(when, fault)] }, ..config() }
-}
-
 fn key() -> DialogueKey {
     DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
 }
 
-fn embedder(sim: &Sim) -> OpenAiEmbedder {
-    OpenAiEmbedder::new(EmbedConfig::new(sim.url("/v1"), "e"), &HttpClient::new()).unwrap()
-}
-
-fn texts(texts: &[&str]) -> EmbedRequest {
+async fn embed(sim: &Sim, texts: &[&str]) -> Result<EmbedReply, CallError> {
+    let embedder = OpenAiEmbedder::new(EmbedConfig::new(sim.url("/v1"), "e"), &HttpClient::new()).unwrap();
     let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-    EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 }
-}
-
-async fn embed(sim: &Sim, given: &[&str]) -> Result<EmbedReply, CallError> {
-    embedder(sim).embed(texts(given)).await
+    embedder.embed(EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 }).await
 }
 
 async fn classify(sim: &Sim, pairs: &[(&str, &str)]) -> Result<ClassifyReply, CallError> {
@@ -110,41 +96,6 @@ async fn confusion_is_dialled() {
         .unwrap();
     let labels: Vec<&str> = reply.classifications.iter().map(|found| &*found.label).collect();
     assert_eq!(labels, ["NEUTRAL", "CONTRADICTION"]);
-}
-
-#[tokio::test]
-async fn faults_end_as_the_causes_that_chat_knows() {
-    for (fault, cause) in [
-        (FaultKind::Status { code: 429, retry_after_s: None }, FailureCause::RateLimited),
-        (FaultKind::Status { code: 503, retry_after_s: None }, FailureCause::Overloaded),
-        (FaultKind::Status { code: 401, retry_after_s: None }, FailureCause::Unauthorized),
-        (FaultKind::Reset, FailureCause::Connection),
-        (FaultKind::CutStream { after_tokens: 1 }, FailureCause::Aborted),
-        (FaultKind::Garbage, FailureCause::Server),
-    ] {
-        let sim = Sim::start(with_fault(FaultWhen::Always, fault.clone())).await;
-        assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, cause, "{fault:?}");
-        assert_eq!(classify(&sim, &[("a", "b")]).await.unwrap_err().cause, cause, "{fault:?}");
-    }
-    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::NullContent)).await;
-    assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, FailureCause::Server);
-    assert_eq!(classify(&sim, &[("a", "b")]).await.unwrap_err().cause, FailureCause::BadRequest);
-    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::WrongModel { name: "other".into() })).await;
-    assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, FailureCause::WrongModel);
-    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::Hang)).await;
-    let request = EmbedRequest { deadline: Duration::from_millis(20), ..texts(&["a"]) };
-    assert_eq!(embedder(&sim).embed(request).await.unwrap_err().cause, FailureCause::Timeout);
-}
-
-#[tokio::test]
-async fn a_busy_embedder_is_asked_again_and_the_refusal_kept() {
-    let busy = FaultKind::Status { code: 503, retry_after_s: None };
-    let sim = Sim::start(with_fault(FaultWhen::NthOfConversation(1), busy)).await;
-    let policy = RetryPolicy { delay_first: Duration::from_micros(10), ..RetryPolicy::default() };
-    let (reply, failed) = embed_with_retry(&embedder(&sim), texts(&[CURIE]), &policy, Default::default).await;
-    assert_eq!(reply.unwrap().embeddings.len(), 1);
-    let causes: Vec<_> = failed.iter().map(|call| call.cause).collect();
-    assert_eq!(causes, [FailureCause::Overloaded]);
 }
 
 #[tokio::test]
