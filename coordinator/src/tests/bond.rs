@@ -3,10 +3,9 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use domain::ErrorCode;
 use domain::control::Control;
 use futures::poll;
-use queue::{MemoryStore, QueueOwner};
+use queue::MemoryStore;
 
 use super::ground::*;
 use super::worker::*;
@@ -91,16 +90,4 @@ async fn a_queue_that_forgot_everything_is_bound_anew_and_its_old_state_is_refus
     assert!(refused.message.contains("is number 1") && refused.message.contains("number 2"), "{refused}");
     old.bind(ADOPT).await.unwrap();
     one.tend().await.unwrap_err();
-}
-
-#[tokio::test]
-async fn a_queue_bound_before_stores_knew_their_queues_is_accepted() {
-    let (here, there) = two_queues();
-    let store = results::sink::folder(here.data.path()).identify().await.unwrap();
-    let of_before = QueueOwner { store, queue: String::new(), generation: 0 };
-    here.queue.bind(None, &of_before).await.unwrap();
-    here.coordinator().bind(Adopt::NOTHING).await.unwrap();
-    assert_eq!(here.queue.owner().await.unwrap().unwrap().generation, 1);
-    let second = start(config(), there.queue, here.data.path());
-    assert_eq!(second.bind(Adopt::NOTHING).await.unwrap_err().code, ErrorCode::Conflict);
 }

@@ -166,13 +166,8 @@ async fn one_damaged_file_stops_nothing_else(file: File, restarts: bool) {
 #[tokio::test]
 async fn one_damaged_file_of_a_judged_benchmark_stops_nothing_else() {
     for file in File::ALL {
-        one_damaged_file_stops_nothing_else(file, false).await;
-    }
-}
-
-#[tokio::test]
-async fn one_damaged_file_of_a_judged_benchmark_stops_nothing_else_after_a_restart() {
-    for file in File::ALL {
-        one_damaged_file_stops_nothing_else(file, true).await;
+        for restarts in [false, true] {
+            one_damaged_file_stops_nothing_else(file, restarts).await;
+        }
     }
 }

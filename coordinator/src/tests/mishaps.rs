@@ -164,22 +164,6 @@ fn record(worker: &Worker, nth: usize) -> domain::exchange::Delivery {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_lost_before_its_first_record_is_rebuilt_under_another_generation() {
-    let ground = Ground::new();
-    let coordinator = ground.coordinator();
-    let (run, worker) = under_way(&coordinator).await;
-    let before = worker.held[0].lease.generation;
-    // The queue's clock stands still, as if it had been set back.
-    assert!(ground.queue.forget_run(&run).await.unwrap());
-    let mut other = Worker::new("other");
-    coordinator.tend().await.unwrap();
-    other.exchange(&coordinator, 3).await;
-    assert!(other.held[0].lease.generation > before);
-    // What was leased before the loss is stale: it counts as a record, not as a commit of a lease.
-    coordinator.deliver(vec![record(&worker, 0)]).await.unwrap();
-}
-
-#[tokio::test]
 async fn nothing_is_acknowledged_into_a_folder_that_was_removed() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

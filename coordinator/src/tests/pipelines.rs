@@ -436,25 +436,6 @@ async fn a_judged_benchmark_is_one_line_of_a_list_and_its_view_names_its_runs_an
 }
 
 #[tokio::test]
-async fn a_tested_model_is_added_at_one_coordinator_and_judged_at_another() {
-    let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
-    let name = one.submit(submission(&["m"])).await.unwrap().run;
-    let mut asked = Asked::default();
-    finish(&one, &name, &mut asked).await;
-    let before = asked.judged.clone();
-    two.tend().await.unwrap();
-    let extended = two.extend(&name, submission(&["m", "n"])).await.unwrap();
-    assert!(extended.notes.iter().any(|note| note.contains("+ models.1 = ")), "{:?}", extended.notes);
-    one.tend().await.unwrap();
-    let view = finish(&one, &name, &mut asked).await;
-    assert_eq!((view.models.len(), view.planned, view.scored), (2, 8, 8));
-    assert!(before.iter().all(|(uid, said)| asked.judged[uid] == *said), "nothing is asked again");
-    two.tend().await.unwrap();
-    assert_eq!(outcome(&two.view(&name).await.unwrap()), outcome(&view));
-}
-
-#[tokio::test]
 async fn what_a_finished_pipeline_came_to_is_shown_without_its_logs() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

@@ -75,7 +75,11 @@ async fn a_submission_of_what_is_over_or_removed_begins_another_run() {
     // A priority is no other question.
     let mut urgent = submission(1);
     urgent.configuration["priority"] = 90.into();
-    assert_eq!(two.submit(urgent).await.unwrap().run, third);
+    let joined = two.submit(urgent.clone()).await.unwrap();
+    assert_eq!((&joined.run, joined.priority), (&third, 10), "who joins changes nothing");
+    // An extension changes it, and keeps it where it names none.
+    assert_eq!(two.extend(&third, urgent).await.unwrap().priority, 90);
+    assert_eq!(two.extend(&third, submission(1)).await.unwrap().priority, 90);
 }
 
 #[tokio::test]

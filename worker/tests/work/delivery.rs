@@ -1,7 +1,7 @@
 //! Records that the coordinator does not accept.
 
 use domain::FailureCause;
-use harness::failing_coordinator::{FailingCoordinator, FailingState, key};
+use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::GatedModel;
 use worker::{EvaluationMode, Stop, WorkerConfig};
 
@@ -39,18 +39,6 @@ async fn a_refused_record_of_a_lost_lease_parks_nothing() {
     coordinator.unit("m", [1]);
     let state = coordinator.until("the other unit", |state| state.stored.len() == 1).await;
     assert_eq!(state.parked, []);
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn records_say_whose_they_are() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", [5]);
-    let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
-    let state = coordinator.until("the end", FailingState::complete).await;
-    assert_eq!(state.stored[0].key, key("m", 5));
-    assert!(!state.stored[0].json.contains('\n'));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }

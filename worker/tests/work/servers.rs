@@ -47,24 +47,6 @@ pub fn config(endpoints: Vec<String>) -> WorkerConfig {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_servers_of_one_model_share_its_dialogues() {
-    let (first, second) = (simulator("org/model").await, simulator("org/model").await);
-    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
-    for unit in 0..4 {
-        coordinator.unit("m", unit * 10..unit * 10 + 10);
-    }
-    let worker = AtWork::start(config(vec![first.base_url(), second.base_url()]), &coordinator);
-    let state = coordinator.until("the end", FailingState::complete).await;
-    assert_eq!(state.stored.len(), 40);
-    let asked = asked(&state, "m");
-    assert_eq!(asked.len(), 2, "{asked:?}");
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
-    first.shutdown().await;
-    second.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_dialogues_of_a_case_go_to_the_server_that_was_asked_it_first() {
     // Each has a model of its own, by which the test knows that it was found.
     let first = simulator_of(&["org/model", "org/first"]).await;
@@ -129,23 +111,5 @@ async fn of_two_servers_that_list_a_model_the_one_that_does_not_chat_is_left_alo
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
     mute.shutdown().await;
-    server.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_comes_later_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("servers.json");
-    let coordinator = FailingCoordinator::new(vec![spec("m", "org/model")]);
-    coordinator.unit("m", 0..5);
-    let mut config = config(Vec::new());
-    config.endpoints = Endpoints::File(file.clone());
-    let worker = AtWork::start(config, &coordinator);
-    coordinator.until("it is registered", |state| !state.registered.is_empty()).await;
-    let server = simulator("org/model").await;
-    std::fs::write(&file, format!("[\"{}\"]", server.base_url())).unwrap();
-    coordinator.until("the end", FailingState::complete).await;
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
     server.shutdown().await;
 }

@@ -49,49 +49,6 @@ async fn it_works_everything_off_and_ends_when_it_is_told_twice_that_nothing_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_comes_between_two_answers_is_done_first() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    says(&coordinator, Outlook::Done);
-    let worker = AtWork::start(until_done(config(GatedModel::answering().open(), 4), LONG), &coordinator);
-    coordinator.until("the first answer", |state| state.told > 0).await;
-    coordinator.unit("m", 0..3);
-    let report = worker.ended().await.unwrap();
-    assert_eq!((report.tally.delivered, why(report.ended)), (3, Some(Departure::Done)));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_leaves_an_idle_server_with_later_work_to_others_after_its_time() {
-    for (outlook, expected) in [(Outlook::Later, Departure::Later), (Outlook::Held, Departure::Held)] {
-        let coordinator = FailingCoordinator::new(vec![model("m")]);
-        says(&coordinator, outlook);
-        let idle = Duration::from_millis(1);
-        let worker = AtWork::start(until_done(config(GatedModel::answering().open(), 4), idle), &coordinator);
-        assert_eq!(why(worker.ended().await.unwrap().ended), Some(expected));
-        assert_eq!(coordinator.state().why, Some(expected));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_stays_with_coordinators_that_say_nothing_or_do_not_know() {
-    for outlook in [None, Some(Outlook::Unknown), Some(Outlook::Work)] {
-        let coordinator = FailingCoordinator::new(vec![model("m")]);
-        coordinator.change(|state| state.outlook = outlook);
-        let idle = Duration::from_millis(1);
-        let worker = AtWork::start(until_done(config(GatedModel::answering().open(), 4), idle), &coordinator);
-        let waits =
-            |state: &FailingState| state.last_report.as_ref().is_some_and(|report| report.until.is_some());
-        coordinator.until("it waits", waits).await;
-        // Work that comes is done, so it was there.
-        coordinator.unit("m", 0..1);
-        coordinator.until("the end", FailingState::complete).await;
-        worker.stop(Stop::Drain);
-        let report = worker.ended().await.unwrap();
-        assert_eq!((report.tally.delivered, report.ended), (1, None), "it was told to end with work left");
-        assert_eq!(coordinator.state().why, Some(Departure::Drained));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_is_told_to_end_after_it_heard_that_nothing_is_left_is_done() {
     let coordinator = FailingCoordinator::new(vec![model("m")]);
     says(&coordinator, Outlook::Done);
@@ -195,15 +152,4 @@ async fn a_server_that_does_not_come_ends_it_and_one_that_loads_is_no_trouble() 
     assert_eq!(ended.why, Departure::Failed);
     assert!(ended.reason.contains("http://127.0.0.1:9"), "{ended:?}");
     assert_eq!(coordinator.state().why, Some(Departure::Failed));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_comes_late_does_not_wait_for_its_server() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    says(&coordinator, Outlook::Done);
-    let mut config = until_done(config(GatedModel::answering(), 4), LONG);
-    config.connectors = Vec::new();
-    config.endpoints = Endpoints::Listed(vec!["http://127.0.0.1:9".to_owned()]);
-    let worker = AtWork::start(config, &coordinator);
-    assert_eq!(why(worker.ended().await.unwrap().ended), Some(Departure::Done));
 }

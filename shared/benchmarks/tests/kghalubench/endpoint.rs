@@ -16,8 +16,6 @@ use rdf::sorted::{SortedTriples, SortedWriter};
 use rdf::stream::{StreamFormat, read_triples};
 use rdf::{Graph, NamedOrBlankNode, RdfFormat};
 
-use crate::invented::invented;
-
 /// An engine in place of a server, that cuts long lists as some endpoints do.
 struct Cutting {
     engine: SparqlEngine,
@@ -50,6 +48,11 @@ fn mapping() -> Mapping {
 
 fn wikidata() -> Mapping {
     Mapping::from_toml(Mapping::named("wikidata").unwrap()).unwrap()
+}
+
+/// The invented graph of a seed.
+fn invented(seed: u64) -> Dump {
+    Dump::parse(turtle(seed).as_bytes(), RdfFormat::Turtle, mapping()).unwrap()
 }
 
 /// A graph of Wikidata's shape.

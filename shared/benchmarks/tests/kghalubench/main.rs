@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
 mod endpoint;
-mod invented;
 mod popularity;
 mod reference;
 mod study;

@@ -6,9 +6,7 @@ use crate::support::{question, request};
 use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, TimeLimits};
 use harness::canned_server::{CannedAnswer, CannedServer, StreamEnd, sse};
 use models::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE};
-use models::{
-    CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, RetryPolicy, Secret, complete_with_retry,
-};
+use models::{CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, Secret};
 use serde_json::{Value, json};
 
 const KEY: &str = "sk-0123456789-very-secret";
@@ -129,36 +127,6 @@ async fn a_server_that_ignores_the_wish_for_a_stream_is_understood() {
 }
 
 #[tokio::test]
-async fn null_content_is_an_empty_answer() {
-    let reply = ask(whole(&Value::Null, "length")).await.unwrap();
-    assert_eq!(reply.answer.text, "");
-    assert_eq!(reply.answer.finish_reason, Some(FinishReason::Length));
-    let null = json!({"choices": [{"delta": {"content": null}, "finish_reason": "stop"}]}).to_string();
-    assert_eq!(ask(CannedAnswer::events(&[&null, "[DONE]"])).await.unwrap().answer.text, "");
-}
-
-#[tokio::test]
-async fn reasoning_is_kept_apart_under_either_name() {
-    for name in ["reasoning", "reasoning_content"] {
-        let thought = json!({"choices": [{"delta": {name: "hm"}}]}).to_string();
-        let reply = ask(CannedAnswer::events(&[&thought, &thought, &delta("yes"), &last("stop"), "[DONE]"]))
-            .await
-            .unwrap();
-        assert_eq!(reply.answer.text, "yes");
-        assert_eq!(reply.answer.reasoning.as_deref(), Some("hmhm"));
-    }
-}
-
-#[tokio::test]
-async fn chunks_may_split_characters_and_events() {
-    let bytes = [sse(&delta("日本語 😀")), sse(&last("stop")), sse("[DONE]")].concat();
-    let reply = ask(CannedAnswer::stream(bytes.chunks(1).map(<[u8]>::to_vec).collect(), StreamEnd::Proper))
-        .await
-        .unwrap();
-    assert_eq!(reply.answer.text, "日本語 😀");
-}
-
-#[tokio::test]
 async fn half_answers_are_never_answers() {
     for (canned, part) in [
         (CannedAnswer::stream(vec![sse(&delta("half"))], StreamEnd::Cut), "broke off"),
@@ -196,13 +164,6 @@ async fn invalid_utf8_is_a_fault_of_transport() {
     let error =
         ask(CannedAnswer::stream(vec![bytes, sse(&last("stop"))], StreamEnd::Proper)).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient));
-}
-
-#[tokio::test]
-async fn an_error_within_a_stream_is_that_error() {
-    let event = r#"{"error":{"message":"engine is busy","type":"x","param":null,"code":503}}"#;
-    let error = ask(CannedAnswer::events(&[&delta("half"), event, "[DONE]"])).await.unwrap_err();
-    assert_eq!((error.cause, error.status), (FailureCause::Overloaded, Some(503)));
 }
 
 #[tokio::test]
@@ -248,40 +209,6 @@ async fn the_deadline_ends_a_hanging_call() {
         asked.deadline = Duration::from_millis(50);
         let error = model(&server, |config| config.stream = stream).await.complete(asked).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::Timeout);
-    }
-}
-
-#[tokio::test]
-async fn refusals_are_understood() {
-    use FailureCause::{BadRequest, ContextExceeded, ModelNotFound, Overloaded, RateLimited, Unauthorized};
-    let busy = |seconds| RetryAdvice::RateLimited { after: seconds };
-    let full =
-        r#"{"error":{"message":"The engine is currently busy","type":"Service Unavailable","code":503}}"#;
-    let rate = r#"{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}"#;
-    let model = r#"{"error":{"message":"The model `x` does not exist.","type":"NotFoundError","param":"model","code":404}}"#;
-    let long = r#"{"error":{"message":"The prompt is too long","type":"BadRequestError","param":"input_tokens","code":400}}"#;
-    for (canned, cause, retry) in [
-        (CannedAnswer::json(503, full), Overloaded, busy(None)),
-        (
-            CannedAnswer::json(503, full).header("retry-after", "3"),
-            Overloaded,
-            busy(Some(Duration::from_secs(3))),
-        ),
-        (CannedAnswer::json(429, rate), RateLimited, busy(None)),
-        (
-            CannedAnswer::json(429, rate).header("retry-after", "2"),
-            RateLimited,
-            busy(Some(Duration::from_secs(2))),
-        ),
-        (CannedAnswer::json(401, r#"{"error":"Unauthorized"}"#), Unauthorized, RetryAdvice::No),
-        (CannedAnswer::json(404, model), ModelNotFound, RetryAdvice::No),
-        (CannedAnswer::json(404, r#"{"detail":"Not Found"}"#), BadRequest, RetryAdvice::No),
-        (CannedAnswer::json(405, r#"{"detail":"Method Not Allowed"}"#), BadRequest, RetryAdvice::No),
-        (CannedAnswer::json(400, long), ContextExceeded, RetryAdvice::No),
-        (CannedAnswer::json(302, "").header("location", "http://127.0.0.1:1/"), BadRequest, RetryAdvice::No),
-    ] {
-        let error = ask(canned).await.unwrap_err();
-        assert_eq!((error.cause, error.retry), (cause, retry), "{error}");
     }
 }
 
@@ -422,24 +349,6 @@ async fn health_and_probe_report_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_full_server_is_asked_again_and_the_refusal_kept() {
-    let full =
-        r#"{"error":{"message":"The engine is currently busy","type":"Service Unavailable","code":503}}"#;
-    let server = CannedServer::start(vec![
-        CannedAnswer::json(503, full).header("retry-after", "0"),
-        whole(&json!("yes"), "stop"),
-    ])
-    .await;
-    let model = model(&server, |_| ()).await;
-    let policy = RetryPolicy { delay_first: Duration::from_millis(1), ..RetryPolicy::default() };
-    let (reply, failed) =
-        complete_with_retry(&model, question("?"), &policy, || jiff::Timestamp::UNIX_EPOCH).await;
-    assert_eq!(reply.unwrap().answer.text, "yes");
-    assert_eq!((failed.len(), failed[0].cause), (1, FailureCause::Overloaded));
-    assert_eq!(failed[0].message, "HTTP 503: The engine is currently busy");
-}
-
-#[tokio::test]
 async fn a_connection_is_used_again() {
     let server = CannedServer::echo().await;
     let model = model(&server, |_| ()).await;
@@ -448,16 +357,6 @@ async fn a_connection_is_used_again() {
     }
     let connections: std::collections::BTreeSet<_> = server.asked().iter().map(|asked| asked.from).collect();
     assert_eq!(connections.len(), 1);
-}
-
-#[tokio::test]
-async fn many_calls_at_once_get_their_own_answers() {
-    let server = CannedServer::echo().await;
-    let model = model(&server, |_| ()).await;
-    let calls = (0..256).map(|number| model.complete(question(&format!("question {number}"))));
-    for (number, reply) in futures::future::join_all(calls).await.into_iter().enumerate() {
-        assert_eq!(reply.unwrap().answer.text, format!("question {number}"));
-    }
 }
 
 fn named(model: &Value) -> CannedAnswer {
