@@ -4,7 +4,6 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use ::harness::sparql_endpoint::{SparqlEngine, SparqlServer};
 use ::harness::wikidata_graph::{self, WikidataShape};
 
 use super::draw_invented;
@@ -60,84 +59,11 @@ fn generate(data: &Data, graph: &Path, mapping: &Path, questions: &str) -> Finis
 }
 
 #[test]
-fn the_same_seed_draws_the_same_pack_and_it_verifies() {
-    let data = Data::new();
-    let (first, second) = (data.path().join("a.kgpack"), data.path().join("b.kgpack"));
-    let draw = |seed: &str, out: &Path| {
-        let out = out.to_str().unwrap();
-        let numbers = ["--questions", "12", "--assessments", "2", "--seed", seed];
-        draw_invented(&data, &[&["--out", out, "--json"][..], &numbers].concat())
-    };
-    let hash = |finished: &Finished| finished.json()["snapshot"].clone();
-    let one = draw("1", &first);
-    assert_eq!(one.json()["tasks"], serde_json::json!(["KGHalu-01", "KGHalu-02"]));
-    assert_eq!(hash(&one), hash(&draw("2", &second)));
-    let show = |pack: &Path, case: &str| {
-        data.kgfleet(&["pack", "show", pack.to_str().unwrap(), case]).expect(0).stdout
-    };
-    let case = "KGHalu-01/q001";
-    assert_ne!(show(&first, case), show(&second, case));
-    draw("1", &second);
-    assert_eq!(show(&first, case), show(&second, case));
-    data.kgfleet(&["pack", "verify", first.to_str().unwrap()]).expect(0);
-}
-
-#[test]
 fn a_graph_of_ones_own_is_asked_about_as_far_as_it_goes() {
     let data = Data::new();
     let (graph, mapping) = (data.write("museum.ttl", GRAPH), data.write("museum.toml", MAPPING));
     generate(&data, &graph, &mapping, "2").expect(0);
     generate(&data, &graph, &mapping, "3").expect(2).says(&["2 of 3 questions", "without a description"]);
-}
-
-#[test]
-fn a_graph_that_lacks_what_a_question_needs_says_what() {
-    let data = Data::new();
-    let mapping = data.write("museum.toml", MAPPING);
-    for (missing, lacks) in [
-        (" e:about ", "without a description"),
-        (" e:room ", "with fewer than three valid relations"),
-        (" e:views ", "without a number for the statistic page_views"),
-    ] {
-        assert!(GRAPH.contains(missing));
-        // Said in words that the mapping does not know, or not at all.
-        let graph = match missing {
-            " e:room " => GRAPH
-                .replace(" e:room \"3\" ;", "")
-                .replace(" e:room \"4\" ;", "")
-                .replace(" e:room \"5\" ;", ""),
-            // Of a statistic that no entity has nothing is expected, see below.
-            " e:views " => GRAPH.replace(missing, " e:unknown ") + "e:d e:views 4 .",
-            _ => GRAPH.replace(missing, " e:unknown "),
-        };
-        let graph = data.write("poor.ttl", graph);
-        generate(&data, &graph, &mapping, "1").expect(2).says(&["0 of 1 questions", lacks]);
-    }
-    assert!(!data.path().join("museum.kgpack").exists());
-}
-
-#[test]
-fn only_the_statistics_that_a_graph_has_are_needed() {
-    let data = Data::new();
-    let whole = data.write("museum.toml", MAPPING);
-    let (head, _) = MAPPING.split_once("[statistics]").unwrap();
-    let without = data.write("without.toml", head);
-    let words = ["e:views", "e:links", "e:ids", "e:tokens", "e:sources"];
-    let bare = words.iter().fold(GRAPH.to_owned(), |graph, word| graph.replace(word, "e:unknown"));
-    let all = vec!["page_views", "site_links", "external_ids", "page_tokens", "references"];
-    for (graph, mapping, missing) in [
-        (GRAPH.to_owned(), &whole, vec![]),
-        (GRAPH.replace("e:sources", "e:unknown"), &whole, vec!["references"]),
-        (bare, &whole, all.clone()),
-        (GRAPH.to_owned(), &without, all),
-    ] {
-        let graph = data.write("graph.ttl", graph);
-        let drawn = generate(&data, &graph, mapping, "2").expect(0);
-        assert_eq!(drawn.json()["missing_statistics"], serde_json::json!(missing));
-        let pack = data.path().join("museum.kgpack");
-        let shown = data.kgfleet(&["pack", "list", pack.to_str().unwrap(), "--json"]).expect(0).stdout;
-        assert_eq!(shown.contains("The graph has no"), !missing.is_empty(), "{shown}");
-    }
 }
 
 /// A graph of Wikidata's shape as N-Triples.
@@ -184,24 +110,24 @@ fn a_document_is_drawn_from_in_every_syntax_and_compression() {
     let xml = graph.serialize(rdf::RdfFormat::RdfXml, graph.prefixes());
     let quads = lines.replace(" .\n", " <http://e/graph> .\n");
     let trig = format!("<http://e/graph> {{ {lines} }}");
-    let gzip = |bytes: &[u8]| {
-        // Two members, as parallel tools write them.
+    // Two members, as parallel tools write them.
+    let in_two = |bytes: &[u8], packed: fn(&[u8]) -> Vec<u8>| {
         let (first, second) = bytes.split_at(bytes.len() / 2);
-        let member = |bytes: &[u8]| {
+        [packed(first), packed(second)].concat()
+    };
+    let gzip = |bytes: &[u8]| {
+        in_two(bytes, |part| {
             let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            std::io::Write::write_all(&mut out, bytes).unwrap();
+            std::io::Write::write_all(&mut out, part).unwrap();
             out.finish().unwrap()
-        };
-        [member(first), member(second)].concat()
+        })
     };
     let bzip2 = |bytes: &[u8]| {
-        let (first, second) = bytes.split_at(bytes.len() / 2);
-        let member = |bytes: &[u8]| {
+        in_two(bytes, |part| {
             let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-            std::io::Write::write_all(&mut out, bytes).unwrap();
+            std::io::Write::write_all(&mut out, part).unwrap();
             out.finish().unwrap()
-        };
-        [member(first), member(second)].concat()
+        })
     };
     for (name, bytes) in [
         ("a.nq", quads.clone().into_bytes()),
@@ -219,45 +145,16 @@ fn a_document_is_drawn_from_in_every_syntax_and_compression() {
         let (_, again) = questions_of(&data, path.to_str().unwrap(), &[]);
         assert!(!again.stderr.contains("sorting"), "{}", again.stderr);
     }
-    let cut = data.path().join("cut.nt.gz");
     let bytes = gzip(lines.as_bytes());
-    std::fs::write(&cut, &bytes[..bytes.len() - 20]).unwrap();
-    let out = data.path().join("cut.kgpack");
-    let arguments = [
-        "halu",
-        "generate",
-        "--kg",
-        cut.to_str().unwrap(),
-        "--mapping",
-        "wikidata",
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    data.kgfleet(&arguments).expect(3).says(&["cut.nt.gz"]);
-    let wrong = data.write("broken.nt.zst", "no frame");
-    let arguments = [
-        "halu",
-        "generate",
-        "--kg",
-        wrong.to_str().unwrap(),
-        "--mapping",
-        "wikidata",
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    data.kgfleet(&arguments).expect(3).says(&["broken.nt.zst"]);
-    let unknown = data.write("graph.hdt", "x");
-    let arguments = [
-        "halu",
-        "generate",
-        "--kg",
-        unknown.to_str().unwrap(),
-        "--mapping",
-        "wikidata",
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    data.kgfleet(&arguments).expect(2).says(&["graph.hdt", ".nt .nq .ttl .trig", ".bz2"]);
+    let refused = |name: &str, content: &[u8], code: i32, words: &[&str]| {
+        let (graph, out) = (data.write(name, content), data.path().join("never.kgpack"));
+        let [graph, out] = [&graph, &out].map(|path| path.to_str().unwrap());
+        let arguments = ["halu", "generate", "--kg", graph, "--mapping", "wikidata", "--out", out];
+        data.kgfleet(&arguments).expect(code).says(&[name]).says(words);
+    };
+    refused("cut.nt.gz", &bytes[..bytes.len() - 20], 3, &[]);
+    refused("broken.nt.zst", b"no frame", 3, &[]);
+    refused("graph.hdt", b"x", 2, &[".nt .nq .ttl .trig", ".bz2"]);
 }
 
 #[test]
@@ -291,31 +188,6 @@ fn a_command_that_is_killed_while_it_sorts_leaves_nothing_that_hurts() {
     drawn.says(&["it is made again"]);
 }
 
-#[test]
-fn an_endpoint_that_refuses_every_seventh_request_draws_what_its_dump_draws() {
-    let data = Data::new();
-    let lines = shaped(400);
-    let (expected, _) = questions_of(&data, data.write("graph.nt", &lines).to_str().unwrap(), &[]);
-    let graph = rdf::Graph::parse(&lines, rdf::RdfFormat::NTriples, None).unwrap();
-    let server = SparqlServer::start(SparqlEngine::new(&graph), 7);
-    let (questions, _) = questions_of(&data, &server.url(), &[]);
-    assert_eq!(questions, expected);
-    let asked = server.asked();
-    // All answers are kept.
-    let (again, _) = questions_of(&data, &server.url(), &[]);
-    assert_eq!((again, server.asked()), (expected, asked));
-}
-
-#[test]
-fn assessments_about_distinct_entities_say_how_many_there_are() {
-    let data = Data::new();
-    let path = data.write("graph.nt", shaped(60));
-    let (_, shared) = questions_of(&data, path.to_str().unwrap(), &[]);
-    let (_, distinct) = questions_of(&data, path.to_str().unwrap(), &["--distinct"]);
-    assert!(shared.json()["entities"].as_u64().unwrap() <= 16);
-    assert_eq!(distinct.json()["entities"], 16);
-}
-
 /// Asks an endpoint, keeping answers in a folder of this name.
 fn from_endpoint(data: &Data, url: &str, cache: &str, more: &[&str]) -> Finished {
     let mapping = data.write("museum.toml", MAPPING);
@@ -324,19 +196,6 @@ fn from_endpoint(data: &Data, url: &str, cache: &str, more: &[&str]) -> Finished
     let [mapping, cache, out] = &files;
     let arguments = ["halu", "generate", "--kg", url, "--mapping", mapping, "--cache", cache, "--out", out];
     data.kgfleet(&[&arguments[..], more].concat())
-}
-
-#[test]
-fn what_a_command_of_a_test_writes_where_it_is_started_is_not_in_the_checkout() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let data = Data::new();
-    let (mapping, out) = (data.write("museum.toml", MAPPING), data.path().join("museum.kgpack"));
-    let (mapping, out, url) =
-        (mapping.to_str().unwrap(), out.to_str().unwrap(), format!("http://{nobody}/sparql"));
-    let arguments = ["halu", "generate", "--kg", &url, "--attempts", "1", "--mapping", mapping, "--out", out];
-    data.kgfleet(&arguments).expect(3);
-    assert!(data.path().join("halu-cache").is_dir(), "the folder for answers of endpoints");
-    assert!(!Path::new(env!("CARGO_MANIFEST_DIR")).join("halu-cache").exists());
 }
 
 #[test]

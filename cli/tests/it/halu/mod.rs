@@ -6,7 +6,6 @@ use domain::control::BenchmarkView;
 use crate::harness::{Data, Finished, invented_graph};
 
 mod carried;
-mod fleet;
 mod generating;
 mod judges;
 mod killed;
