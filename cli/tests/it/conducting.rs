@@ -27,11 +27,6 @@ pub fn pool(name: &str) -> Value {
     let estimate = json!({
         "gpus": 1, "parts": 1, "servers": 1, "load_seconds": 5, "dialogues_per_second": 10, "dialogues": 8,
     });
-    pool_of(name, name, 1, &estimate)
-}
-
-/// A pool that serves a model by servers of so many parts.
-pub fn pool_of(name: &str, model: &str, parts: u32, estimate: &Value) -> Value {
     let labels = json!({"app.kubernetes.io/instance": "bench", "kgfleet/pool": name});
     json!({
         "metadata": {
@@ -40,8 +35,8 @@ pub fn pool_of(name: &str, model: &str, parts: u32, estimate: &Value) -> Value {
         },
         "spec": {"suspend": true, "schedule": "0 0 1 1 *", "jobTemplate": {
             "metadata": {"labels": labels},
-            "spec": {"completions": parts, "parallelism": parts, "template": {"spec": {"containers": [
-                {"name": "worker", "args": ["worker", "--model", model, "--until-done", "--leave-surplus"]},
+            "spec": {"completions": 1, "parallelism": 1, "template": {"spec": {"containers": [
+                {"name": "worker", "args": ["worker", "--model", name, "--until-done", "--leave-surplus"]},
             ]}}},
         }},
     })

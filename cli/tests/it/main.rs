@@ -47,7 +47,6 @@ mod reporting;
 mod resuming;
 mod retrying;
 mod slurm;
-mod unattended;
 mod verbs;
 mod watching;
 mod wrong_inputs;

@@ -49,26 +49,3 @@ fn a_worker_that_is_told_to_drain_does_the_same() {
         cluster.kgfleet(coordinator, &["workers", "drain", "leaving"]).expect(0);
     });
 }
-
-#[test]
-fn a_grace_that_is_over_gives_back_what_still_runs() {
-    let Some(cluster) = Cluster::with_lease(NEVER) else { return };
-    let (stuck, server) = (Server::start(), Server::start());
-    stuck.gate().close();
-    let coordinator = cluster.coordinator();
-    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
-    let leaving = cluster.worker_with(
-        "leaving",
-        coordinator.port,
-        &stuck.url(),
-        &["--grace", "1", "--concurrency", "4"],
-    );
-    stuck.gate().until_held(1);
-    leaving.signal(Signal::TERM);
-    leaving.finish().expect(0);
-    let _staying = cluster.worker("staying", &coordinator, &server);
-    let (view, finished) = cluster.watch(&coordinator, &run);
-    finished.expect(0);
-    assert_eq!((view.scored, view.failed), (DIALOGUES as u64, 0));
-    winners(&cluster, DIALOGUES);
-}

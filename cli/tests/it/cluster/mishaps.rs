@@ -1,11 +1,10 @@
-//! Mistakes of people: records on a folder that is not there, runs removed while they are written, workers that do not
+//! Mistakes of people: runs removed while they are written, workers that do not
 //! come back.
 
 use rustix::process::Signal;
 
 use super::{IN_FLIGHT, in_the_middle, winners};
-use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, NT_TASK, RedisServer, Running, Server};
+use crate::harness::{Cluster, NT_TASK, Running, Server};
 
 const TASKS: [&str; 1] = [NT_TASK];
 const ITERATIONS: u32 = 20;
@@ -49,26 +48,6 @@ fn until_spooled(cluster: &Cluster, run: &str, records: u64) {
     }
 }
 
-/// A coordinator on another data folder and another Redis, as one that was started by mistake.
-fn stranger(data: &Data, port: u16) -> (Coordinator, RedisServer) {
-    let redis = RedisServer::start_with(&["--save", ""]).expect("a second redis-server");
-    let listen = format!("127.0.0.1:{port}");
-    let arguments = [
-        "coordinator",
-        "--listen",
-        &listen,
-        "--metrics",
-        "127.0.0.1:0",
-        "--queue",
-        &redis.url(),
-        "--lease",
-        "2",
-    ];
-    let mut process = data.start(&arguments);
-    process.until_it_says("serving on");
-    (Coordinator { process, port }, redis)
-}
-
 fn worker_of(cluster: &Cluster, name: &str, port: u16, server: &Server) -> Running {
     // In the working folder of the first one.
     let work_dir = cluster.work_dir("first");
@@ -89,54 +68,6 @@ fn worker_of(cluster: &Cluster, name: &str, port: u16, server: &Server) -> Runni
         work_dir.to_str().unwrap(),
     ];
     cluster.data.start(&arguments)
-}
-
-#[test]
-fn records_of_a_run_that_the_coordinator_does_not_know_are_kept_until_one_knows_it() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    let (port, run) = undelivered(&cluster, &server);
-
-    // A coordinator that was never told of the run: everything is kept, and other work goes on.
-    let elsewhere = Data::new();
-    let (wrong, _redis) = stranger(&elsewhere, port);
-    let mut worker = worker_of(&cluster, "first", port, &server);
-    worker.until_it_says("they are kept and offered again");
-    let other = cluster.submit(&wrong, &TASKS, 2);
-    let (view, finished) = cluster.watch(&wrong, &other);
-    finished.expect(0);
-    assert_eq!((view.scored, view.failed), (2, 0));
-    let workers = cluster.kgfleet(&wrong, &["workers", "--json"]).expect(0);
-    assert!(workers.json()["status"]["parked_records"].as_u64().unwrap() >= IN_FLIGHT as u64, "{workers}");
-    assert!(spooled(&cluster, &run) >= IN_FLIGHT as u64);
-    wrong.process.signal(Signal::KILL);
-    wrong.process.finish();
-
-    // The right one again.
-    let coordinator = cluster.coordinator_at(port);
-    let (view, finished) = cluster.watch(&coordinator, &run);
-    finished.expect(0);
-    assert_eq!((view.scored, view.failed), (ITERATIONS.into(), 0));
-    winners(&cluster, ITERATIONS as usize);
-    worker.signal(Signal::TERM);
-    worker.finish().expect(0).says(&["0 undelivered records"]);
-}
-
-#[test]
-fn a_coordinator_does_not_serve_a_queue_without_its_records() {
-    let Some(cluster) = Cluster::start() else { return };
-    let coordinator = cluster.coordinator();
-    coordinator.process.signal(Signal::TERM);
-    coordinator.process.finish().expect(0);
-    let empty = Data::new();
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--queue"];
-    let place = empty.path().display().to_string();
-    empty.kgfleet(&[&arguments[..], &[&cluster.redis.url()]].concat()).expect(3).says(&[
-        "belongs to the records of store",
-        &place,
-        "mount the volume",
-        "--adopt-store",
-    ]);
 }
 
 #[test]
@@ -185,21 +116,4 @@ fn the_records_of_a_worker_that_does_not_come_back_are_delivered_by_another() {
     assert!(of_first >= ANSWERED + IN_FLIGHT, "{of_first} records of the first worker count");
     second.signal(Signal::TERM);
     second.finish().expect(0);
-}
-
-#[test]
-fn people_drop_what_they_do_not_want_to_be_delivered() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    let (_, run) = undelivered(&cluster, &server);
-    let dir = cluster.work_dir("first");
-    let dir = dir.to_str().unwrap();
-    cluster.data.kgfleet(&["workers", "spool", "drop", "--run", "another", "--work-dir", dir]).expect(0);
-    assert!(spooled(&cluster, &run) >= IN_FLIGHT as u64);
-    cluster
-        .data
-        .kgfleet(&["workers", "spool", "drop", "--run", &run, "--work-dir", dir])
-        .expect(0)
-        .says(&["records dropped"]);
-    assert_eq!(spooled(&cluster, &run), 0);
 }

@@ -2,17 +2,15 @@
 
 mod alone;
 pub mod attacker;
-mod bad_input;
 mod chaos;
 mod demo;
 mod draining;
 mod dying;
-mod killers;
+mod full_disk;
 mod logins;
 mod mishaps;
 mod names;
 mod pipelines;
-mod refused;
 mod renewing;
 mod restoring;
 mod rights;
@@ -20,7 +18,6 @@ mod rude;
 mod same_records;
 mod seen;
 mod sentinel;
-mod several;
 mod sharing;
 mod steering;
 mod symptoms;

@@ -1,5 +1,4 @@
-//! Records restored from an older copy, or with a part missing, under a newer queue; and a second queue over one
-//! folder.
+//! Records restored from an older copy, or with a part missing, under a newer queue.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use rustix::process::Signal;
 
 use super::in_the_middle;
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Data, NT_TASK, Server, free_port};
+use crate::harness::{Cluster, Data, NT_TASK, Server};
 
 const TASKS: [&str; 1] = [NT_TASK];
 const ITERATIONS: u32 = 20;
@@ -112,36 +111,4 @@ fn what_a_flipped_bit_took_from_the_log_of_a_fleet_is_asked_again() {
     assert_eq!((view.scored, view.failed), (DIALOGUES, 0));
     worker.signal(Signal::TERM);
     worker.finish().expect(0);
-}
-
-#[test]
-fn a_second_queue_over_the_same_records_is_refused_until_it_is_adopted() {
-    let Some(cluster) = Cluster::start() else { return };
-    let (server, coordinator, run, worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
-
-    let (port, first) = (free_port(), format!("127.0.0.1:{}/0", cluster.redis.port()));
-    let second = format!("127.0.0.1:{}/1", cluster.redis.port());
-    let other = cluster.coordinator_arguments(port, &["--queue", &format!("redis://{second}")]);
-    cluster.data.kgfleet(&other).expect(3).says(&[&first, &second, "--adopt-queue"]);
-    // What a server forgot is no second queue: the run goes on by itself.
-    cluster.redis.say::<()>("FLUSHALL");
-    server.gate().open();
-    cluster.watch(&coordinator, &run).1.expect(0);
-    end(coordinator);
-    worker.signal(Signal::TERM);
-    worker.finish().expect(0);
-    cluster.data.kgfleet(&other).expect(3).says(&["--adopt-queue"]);
-
-    // Redis was moved on purpose.
-    let url = format!("redis://{second}");
-    let coordinator = cluster.coordinator_with(port, &["--queue", &url, "--adopt-queue"]);
-    let more = cluster.submit(&coordinator, &TASKS, ITERATIONS + 1);
-    let worker = cluster.worker("second", &coordinator, &server);
-    cluster.watch(&coordinator, &more).1.expect(0);
-    let back = cluster.coordinator_arguments(free_port(), &["--queue", &cluster.redis.url()]);
-    cluster.data.kgfleet(&back).expect(3).says(&[&first, &second]);
-    end(coordinator);
-    worker.signal(Signal::TERM);
-    worker.finish().expect(0);
-    cluster.data.kgfleet(&["verify", &run]).expect(0);
 }

@@ -1,13 +1,7 @@
-//! Several benchmarks on one fleet.
+//! Several benchmarks of one identity on one fleet.
 
-use super::IN_FLIGHT;
 use super::attacker::Guarded;
-use crate::harness::server::MODEL;
-use crate::harness::{Cluster, NT_TASK, TURTLE_TASK};
-
-/// Answers between the submission of the short benchmark and the moment at which it has to be over. It has 10 dialogues of at
-/// most three rounds; what the worker had in hand, and an equal part for the long one, come to fewer than the rest.
-const ANSWERS: usize = 120;
+use crate::harness::NT_TASK;
 
 const REFUSED: i32 = 3;
 
@@ -35,52 +29,4 @@ fn nobody_has_more_open_dialogues_than_the_identity_may() {
     guarded.with(&alice, &["submit", &file("third", 20)]).expect(0);
     let listed = guarded.with(&bob, &["status"]).expect(0);
     listed.prints(&["submitted by", "alice", "bob"]);
-}
-
-#[test]
-fn a_short_benchmark_does_not_wait_for_the_end_of_a_long_one() {
-    let Some(cluster) = Cluster::start() else { return };
-    let tasks = [NT_TASK, TURTLE_TASK];
-    let (server, coordinator, long, worker) = super::in_the_middle(&cluster, &tasks, 200, 4);
-    let short = format!(
-        "name = 'short'\nseed = 6\niterations = 10\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = '{MODEL}'\n\
-         connector = 'openai-compatible'\nstream = false\n"
-    );
-    let short = cluster.data.write("short.toml", short);
-    let submitted = ["submit", short.to_str().unwrap(), "--priority", "20"];
-    let name = cluster.kgfleet(&coordinator, &submitted).expect(0).stdout.trim().to_owned();
-    let view = cluster.status(&coordinator, &name);
-    assert_eq!((view.priority, view.submitter.as_str()), (20, "anyone"));
-    assert_eq!(cluster.status(&coordinator, &long).priority, 10);
-    let shown = cluster.kgfleet(&coordinator, &["status", &name]).expect(0).stdout;
-    assert!(shown.contains("submitted by anyone, priority 20"), "{shown}");
-
-    server.gate().open();
-    server.gate().close_after(ANSWERS);
-    let (view, finished) = cluster.watch(&coordinator, &name);
-    finished.expect(0);
-    assert_eq!((view.scored, view.failed), (10, 0));
-    server.gate().until_held(IN_FLIGHT);
-    let view = cluster.status(&coordinator, &long);
-    assert!(
-        view.done() > 0 && view.done() < view.planned / 2,
-        "{} of {} are done",
-        view.done(),
-        view.planned
-    );
-
-    // Another priority is no other benchmark; an extension changes it, and keeps it where none is named.
-    let file = cluster.data.path().join("cluster.toml");
-    let file = file.to_str().unwrap();
-    let again = cluster.kgfleet(&coordinator, &["submit", file, "--priority", "30"]).expect(0);
-    assert_eq!(again.stdout.trim(), long);
-    assert!(again.stderr.contains("its priority stays 10"), "{again}");
-    let extended = ["submit", file, "--extend", &long, "--priority", "30"];
-    let extended = cluster.kgfleet(&coordinator, &extended).expect(0);
-    assert!(extended.stderr.contains("+ priority = 30"), "{extended}");
-    assert_eq!(cluster.status(&coordinator, &long).priority, 30);
-    cluster.kgfleet(&coordinator, &["submit", file, "--extend", &long]).expect(0);
-    assert_eq!(cluster.status(&coordinator, &long).priority, 30);
-    cluster.kgfleet(&coordinator, &["submit", file, "--priority", "101"]).expect(2);
-    drop(worker);
 }

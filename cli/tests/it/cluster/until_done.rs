@@ -4,15 +4,12 @@ use std::path::Path;
 
 use domain::control::RunPhase;
 use rustix::process::Signal;
-use vllm_sim::{FaultKind, FaultRule, FaultWhen};
 
 use super::winners;
 use crate::harness::cluster::Coordinator;
 use crate::harness::process::is_alive;
 use crate::harness::server::MODEL;
-use crate::harness::{
-    Cluster, FACTS, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, free_port, judged_facts,
-};
+use crate::harness::{Cluster, FACTS, NT_TASK, Running, Server, TURTLE_TASK, free_port, judged_facts};
 
 const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 
@@ -57,66 +54,6 @@ fn a_run_is_worked_off_and_its_servers_end() {
     until_done(&cluster, "again", &coordinator.url(), &server, &[]).finish().expect(0);
     assert_eq!(cluster.status(&coordinator, &run).scored, 50);
     winners(&cluster, 50);
-}
-
-#[test]
-fn failed_dialogues_that_are_retried_are_waited_for() {
-    let Some(cluster) = Cluster::start() else { return };
-    let first = FaultWhen::NthOfConversation(1);
-    let refuse = FaultRule::new(first, FaultKind::Status { code: 400, retry_after_s: None });
-    let rule = FaultRule { prompt_contains: Some(TURTLE_PROMPT.to_owned()), ..refuse };
-    let server = Server::with_faults(vec![rule]);
-    let coordinator = cluster.coordinator();
-    let run = cluster.submit(&coordinator, &TASKS, 8);
-    until_done(&cluster, "one", &coordinator.url(), &server, &[]).finish().expect(0);
-    assert_eq!(cluster.status(&coordinator, &run).failed, 8);
-    cluster.kgfleet(&coordinator, &["retry", &run]).expect(0);
-    until_done(&cluster, "two", &coordinator.url(), &server, &[]).finish().expect(0);
-    let view = cluster.status(&coordinator, &run);
-    assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 16, 0));
-    winners(&cluster, 16);
-}
-
-#[test]
-fn a_paused_run_gives_its_server_back_and_a_later_one_goes_on() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    server.gate().close_after(6);
-    let coordinator = cluster.coordinator();
-    // More than it leases at once: what it holds when the run is paused, it ends.
-    let run = cluster.submit(&coordinator, &TASKS, 40);
-    let held = until_done(&cluster, "held", &coordinator.url(), &server, &["--idle-after", "1"]);
-    server.gate().until_held(4);
-    cluster.kgfleet(&coordinator, &["pause", &run]).expect(0);
-    server.gate().open();
-    held.finish().expect(75);
-    let more = ["--idle-after", "1", "--later-code", "9"];
-    until_done(&cluster, "never-held", &coordinator.url(), &server, &more).finish().expect(9);
-    cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
-    until_done(&cluster, "goes-on", &coordinator.url(), &server, &more).finish().expect(0);
-    assert_eq!(cluster.status(&coordinator, &run).scored, 80);
-    winners(&cluster, 80);
-}
-
-#[test]
-fn a_signal_with_work_left_is_told_from_the_end() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    let coordinator = cluster.coordinator();
-    cluster.submit(&coordinator, &TASKS, 10);
-    for (name, signal, code) in [("term", Signal::TERM, 143), ("int", Signal::INT, 130)] {
-        server.gate().close();
-        let mut worker = until_done(&cluster, name, &coordinator.url(), &server, &["--grace", "1"]);
-        // From then on signals are awaited.
-        worker.until_it_says("asking");
-        server.gate().until_held(1);
-        worker.signal(signal);
-        worker.finish().expect(code);
-        server.gate().open();
-    }
-    let worker = until_done(&cluster, "drained", &coordinator.url(), &server, &[]);
-    worker.finish().expect(0);
-    winners(&cluster, 20);
 }
 
 #[test]
@@ -176,29 +113,6 @@ fn with_own_server(
     let folder = ["--work-dir", work.to_str().unwrap()];
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     cluster.data.start(&[&head[..], &folder, more, &own].concat())
-}
-
-#[test]
-fn judges_wait_for_their_stages_and_the_judged_do_not_wait_for_them() {
-    let Some(cluster) = Cluster::start() else { return };
-    let file = cluster.data.write("judged.toml", judged());
-    let coordinator = cluster.coordinator();
-    let submitted = cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
-    let benchmark = submitted.stdout.trim().to_owned();
-    let of = |model: &str| {
-        let more = ["--until-done", "--model", model, "--idle-after", "600"];
-        with_own_server(&cluster, model, &coordinator, &more, &own_server(&file))
-    };
-    let judges = ["grader", "reviewer"].map(of);
-    of("middling").finish().expect(0);
-    for judge in judges {
-        judge.finish().expect(0);
-    }
-    let view = cluster.status(&coordinator, &benchmark);
-    assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0));
-    for run in cluster.data.runs() {
-        cluster.data.kgfleet(&["verify", run.name()]).expect(0);
-    }
 }
 
 #[test]

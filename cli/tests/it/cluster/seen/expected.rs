@@ -63,8 +63,9 @@ pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 16] = [
     ),
 ];
 
-/// Alerts that a test of their own causes (`alerts.rs`), because what they are about would spoil what panels show.
-pub const CAUSED_APART: [&str; 8] = [
+/// Alerts that are tried in `deploy/prometheus/alerts_test.yml` alone, because what they are about would spoil what panels
+/// show.
+pub const NOT_CAUSED: [&str; 8] = [
     "KgfleetModelFailing",
     "KgfleetQuotaExhausted",
     "KgfleetSpoolFilling",
