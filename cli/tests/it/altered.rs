@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use results::manifest::hash;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::{Data, NT_TASK};
 
@@ -26,10 +26,9 @@ fn hash_again(manifest: &mut Value) {
     manifest["configuration_hash"] = hash(&manifest["configuration"]).into();
 }
 
-const CHANGES: [Change; 10] = [
+/// Of every kind of difference one; `results` knows the further ways to make them.
+const CHANGES: [Change; 4] = [
     ("seed", |m| m["configuration"]["seed"] = 7.into(), "its configuration"),
-    ("seed beside the configuration", |m| m["seed"] = 7.into(), "its seed"),
-    ("labels of two models", swap_labels, "its configuration"),
     (
         "labels of two models, and the hash",
         |m| {
@@ -38,15 +37,7 @@ const CHANGES: [Change; 10] = [
         },
         "its plan",
     ),
-    ("tasks", |m| m["configuration"]["tasks"] = json!(["RdfFriendCount-nt-2"]), "its configuration"),
-    (
-        "sampling",
-        |m| m["configuration"]["models"][0]["sampling"] = json!({"temperature": 1.5}),
-        "its configuration",
-    ),
     ("hash of the pack", |m| m["packs"][0]["hash"] = "0".repeat(64).into(), "its pack"),
-    ("hash of the plan", |m| m["plan_hash"] = "0".repeat(64).into(), "its plan"),
-    ("hash of the configuration", |m| m["configuration_hash"] = "0".repeat(64).into(), "its configuration"),
     ("number of dialogues", |m| m["planned_dialogues"] = 2.into(), "its number of dialogues"),
 ];
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::control::{BenchmarkView, RunPhase};
-
 use crate::harness::server::MODEL;
-use crate::harness::{Data, FACTS, Finished, NT_TASK, Server, judged_facts};
+use crate::harness::{Data, Finished, NT_TASK, Server};
 
 const ITERATIONS: usize = 40;
 
@@ -60,24 +58,4 @@ fn a_run_ends_at_its_cap_and_goes_on_under_a_higher_one() {
     asked.extend(server.gate().take_asked());
     assert_eq!((asked.len(), after.len()), (ITERATIONS, ITERATIONS));
     assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), ITERATIONS, "nothing is asked twice");
-}
-
-#[test]
-fn the_stages_of_a_judged_benchmark_share_its_cap() {
-    let data = Data::new();
-    let under = |tokens: u64| {
-        let text = format!("{}[cap]\ntokens = {tokens}\n", judged_facts(&[FACTS], 10, &[("weak", 0.2)]));
-        data.write("facts.toml", text).to_str().unwrap().to_owned()
-    };
-    let file = under(1);
-    let run = ["run", &file, "--no-sandbox"];
-    data.kgfleet(&run).expect(3).says(&["capped: ", " of 1 tokens used"]);
-    let records = || data.runs().iter().map(|run| run.records().len()).sum::<usize>();
-    assert!((1..=10).contains(&records()), "no judge was asked: {} records", records());
-    under(1_000_000_000);
-    let finished = data.kgfleet(&[&run[..], &["--json"]].concat());
-    let view: BenchmarkView = serde_json::from_value(finished.json()).unwrap();
-    assert_eq!((view.phase, view.planned), (RunPhase::Finished, 10), "{finished}");
-    // The judge's too; and no dialogue has two.
-    assert!(records() > 10, "{} records", records());
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::harness::terminal::Terminal;
-use crate::harness::{Data, Finished, NT_TASK, Running, free_port, process, server, skip, wait_until};
+use crate::harness::{Data, Finished, NT_TASK, process, skip};
 
 /// Reads the script in bash and asks for the last word of the line.
 const BASH: &str = r#"
@@ -138,18 +138,6 @@ fn every_shell_offers_the_names_that_there_are() {
 }
 
 #[test]
-fn without_a_run_models_and_tasks_are_those_that_come_with_the_program() {
-    let data = Data::new();
-    assert_eq!(bash(&data, &["run", "--task", NT_TASK]), [NT_TASK]);
-    assert!(bash(&data, &["table", "x", "--model", "sim-s"]).contains(&"sim-strong".to_owned()));
-    let none = bash(&data, &["show", ""]);
-    assert!(
-        none.iter().all(|offer| offer.starts_with('-')),
-        "options, where there is nothing else: {none:?}"
-    );
-}
-
-#[test]
 fn a_key_in_a_real_bash_writes_the_only_name_out() {
     let (data, run) = with_run();
     // In a session of its own, so that it takes no other terminal than this one.
@@ -166,56 +154,6 @@ fn a_key_in_a_real_bash_writes_the_only_name_out() {
     terminal.until(is_shown("ready> kgfleet dialogues latest --model=sim-weak".to_owned()));
     terminal.press("\u{15}exit\n");
     terminal.finish();
-}
-
-#[test]
-fn contexts_are_offered_as_bash_takes_words_apart() {
-    let data = Data::new();
-    let contexts = "[context.'lab:7700']\ncoordinators = ['http://127.0.0.1:9']\n";
-    std::fs::write(data.state().join("contexts.toml"), contexts).unwrap();
-    assert_eq!(bash(&data, &["show", "--context", ""]), ["lab:7700", "here"]);
-    assert_eq!(bash(&data, &["pause", "--context", ""]), ["lab:7700"]);
-    assert_eq!(bash(&data, &["show", "--context", "lab", ":", "7"]), ["7700"]);
-    assert_eq!(bash(&data, &["show", "--context", "=", "h"]), ["here"]);
-    assert_eq!(bash(&data, &["login", "--forget", "la"]), ["lab:7700"]);
-}
-
-/// A coordinator with its queue in memory.
-fn coordinator(data: &Data) -> (Running, String) {
-    let port = free_port();
-    let listen = format!("127.0.0.1:{port}");
-    let mut process = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
-    process.until_it_says("serving on");
-    (process, format!("http://{listen}"))
-}
-
-#[test]
-fn names_are_those_of_the_fleet_in_whose_context_the_user_is() {
-    let (fleet, user) = (Data::new(), Data::new());
-    let (_coordinator, url) = coordinator(&fleet);
-    let model = server::MODEL;
-    let file = user.write(
-        "fleet.toml",
-        format!(
-            "name = 'fleet'\niterations = 2\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = '{model}'\n\
-             connector = 'openai-compatible'\n"
-        ),
-    );
-    user.kgfleet(&["login", &url, "--name", "lab"]).expect(0);
-    let run = user.kgfleet(&["submit", file.to_str().unwrap()]).expect(0).stdout.trim().to_owned();
-    // A coordinator that takes longer than a person waits is not waited for; this machine may be busy.
-    let offered = |words: &[&str], offers: &[String]| {
-        wait_until(&format!("{words:?} offers {offers:?}"), || bash(&user, words) == offers);
-    };
-    for verb in ["pause", "show", "watch", "status"] {
-        offered(&[verb, ""], std::slice::from_ref(&run));
-    }
-    offered(&["show", "latest", ""], &[format!("{model}/")]);
-    offered(&["show", &run, &format!("{model}/")], &[format!("{model}/{NT_TASK}/")]);
-    offered(&["dialogues", &run, "--model", ""], &[model.to_owned()]);
-    // This machine has no run.
-    assert!(!bash(&user, &["verify", ""]).contains(&run));
-    assert!(!bash(&user, &["show", "--context", "here", ""]).contains(&run));
 }
 
 #[test]

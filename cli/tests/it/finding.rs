@@ -65,30 +65,6 @@ fn the_worst_dialogues_are_listed_by_the_names_that_show_takes() {
 }
 
 #[test]
-fn a_dialogue_begins_with_its_score_what_was_expected_and_what_was_extracted() {
-    let data = Data::new();
-    data.kgfleet(&["run", "--task", "RdfFriendCount-*-1", "--iterations", "3"]).expect(0);
-    let all = data.kgfleet(&["dialogues", "latest", "--format", "json"]).expect(0).json();
-    let (mut right, mut wrong) = (0, 0);
-    for (name, score) in rows(&all) {
-        let record = data.kgfleet(&["show", "latest", name, "--json"]).expect(0).json();
-        let special = record["outcome"]["infos"]["specialNode"].as_str().unwrap().rsplit('/').next().unwrap();
-        let shown = data.kgfleet(&["show", "latest", name]).expect(0);
-        let (head, _) = shown.stdout.split_once("--- prompt 1 (first) ---").unwrap();
-        assert!(head.lines().nth(1).unwrap().starts_with("score: "), "{head}");
-        if score == Some(1.0) {
-            right += 1;
-            assert!(head.contains(&format!("--- expected and extracted person ---\n{special}\n")), "{head}");
-        } else {
-            wrong += 1;
-            let (_, extracted) = head.split_once(&format!("--- expected person ---\n{special}\n\n")).unwrap();
-            assert!(extracted.starts_with("--- extracted person ---\n"), "{head}");
-        }
-    }
-    assert!(right > 0 && wrong > 0, "{right} are right and {wrong} are wrong");
-}
-
-#[test]
 fn what_is_longer_than_the_terminal_goes_through_the_pager() {
     let data = one_of_each();
     let paged = data.path().join("paged.txt");

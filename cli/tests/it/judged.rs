@@ -1,43 +1,19 @@
-//! Judged benchmarks as their users meet them: on one machine, in a cluster whose parts are killed, with the same verdicts.
+//! Judged benchmarks as their users meet them on one machine.
 
 use domain::control::{BenchmarkView, RunPhase};
-use rustix::process::Signal;
 
 use crate::harness::process::{finish, kgfleet};
-use crate::harness::{Cluster, Data, FACTS, NT_TASK, RunOnDisk, free_port, judged_facts};
+use crate::harness::{Data, FACTS, NT_TASK, free_port, judged_facts};
 
 /// Two models of different skill.
 fn two_models() -> String {
     judged_facts(&[FACTS], 20, &[("middling", 0.5), ("weak", 0.2)])
 }
 
-/// What came out, whoever did it.
-fn cells(view: &BenchmarkView) -> Vec<(String, String, u64, u64, Option<f64>)> {
-    let cell = |cell: &domain::control::CellView| {
-        (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.planned, cell.mean)
-    };
-    view.cells.iter().map(cell).collect()
-}
-
 fn on_one_machine(data: &Data) -> BenchmarkView {
     let configuration = data.write("facts.toml", two_models());
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
-}
-
-#[test]
-fn the_bundled_demo_prints_what_judges_said() {
-    let data = Data::new();
-    let finished = data.kgfleet(&["run", "judged-demo"]);
-    for words in ["ask", "grade", "review", "= grade", "sim-strong"] {
-        assert!(finished.stdout.contains(words), "{finished}");
-    }
-    assert!(finished.stderr.contains("60 dialogues scored"), "{finished}");
-    // Files are written where they are asked for, one for each run.
-    let written = |run: &RunOnDisk| run.exported().count();
-    assert!(data.runs().iter().all(|run| written(run) == 0));
-    data.kgfleet(&["run", "judged-demo", "--export", "jsonl"]).expect(0);
-    assert!(data.runs().iter().all(|run| written(run) == 1));
 }
 
 #[test]
@@ -83,40 +59,6 @@ fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() 
 }
 
 #[test]
-fn one_with_a_damaged_file_is_listed_beside_the_others_and_removed_by_force() {
-    let data = Data::new();
-    let pipeline = on_one_machine(&data).run;
-    let other = data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
-    let folder = data.path().join("pipelines");
-    let last = |beginning: String| {
-        let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
-        let names = names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with(&beginning));
-        folder.join(names.max_by_key(|name| (name.len(), name.clone())).unwrap())
-    };
-    for document in ["state", "manifest"] {
-        let path = last(format!("{pipeline}.{document}"));
-        let whole = std::fs::read(&path).unwrap();
-        let mut damaged = whole.clone();
-        damaged[whole.len() / 2] = 0xff;
-        std::fs::write(&path, damaged).unwrap();
-        let listed =
-            data.kgfleet(&["status"]).expect(0).prints(&[pipeline.as_str(), "unreadable", "finished"]);
-        assert_eq!(listed.stdout.lines().count(), 4, "{listed}");
-        listed.says(&[pipeline.as_str(), document]);
-        data.kgfleet(&["status", pipeline.as_str()]).expect(0).prints(&[document]);
-        let refused = data.kgfleet(&["rm", pipeline.as_str()]);
-        assert_ne!(refused.code(), Some(0), "{refused}");
-        refused.says(&[document, "--force"]);
-        if document == "state" {
-            std::fs::write(&path, whole).unwrap();
-        }
-    }
-    data.kgfleet(&["rm", pipeline.as_str(), "--force"]).expect(0).says(&["removed pipeline"]);
-    assert_eq!(data.runs().len(), 1, "{other}");
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-}
-
-#[test]
 fn a_judge_that_is_away_is_named_and_without_waiting_the_run_ends_and_can_go_on() {
     let data = Data::new();
     let url = format!("http://127.0.0.1:{}/v1", free_port());
@@ -129,65 +71,6 @@ fn a_judge_that_is_away_is_named_and_without_waiting_the_run_ends_and_can_go_on(
     let configuration = data.write("away.toml", format!("{before}{away}{reviewer}"));
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-wait"]).expect(3);
     finished.says(&["could not be asked", "`away`", &url, "kgfleet resume"]);
-}
-
-#[test]
-fn a_killed_cluster_and_one_machine_give_the_same_verdicts() {
-    let Some(mut cluster) = Cluster::start() else { return };
-    let alone = Data::new();
-    let expected = on_one_machine(&alone);
-    assert_eq!(expected.phase, RunPhase::Finished);
-    let reviewed = expected.cells.iter().any(|cell| cell.task.as_str() == "review" && cell.scored > 0);
-    assert!(reviewed, "every stage is used: {:?}", cells(&expected));
-
-    let configuration = cluster.data.write("facts.toml", two_models());
-    let configuration = configuration.to_str().unwrap();
-    let place = format!("127.0.0.1:{}", free_port());
-    let simulator = cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &place]);
-    let address = format!("http://{place}");
-    let mut coordinator = cluster.coordinator();
-    let submitted = cluster.kgfleet(&coordinator, &["submit", configuration]).expect(0);
-    let pipeline = submitted.stdout.trim().to_owned();
-    // One boundary after the other: a worker that does some of it, then everything is killed, and the queue is lost.
-    for round in 0..3 {
-        let worker =
-            cluster.worker_with(&format!("w{round}"), coordinator.port, &address, &["--concurrency", "2"]);
-        until(&cluster, &coordinator, &pipeline, |view| done(view) > round * 8);
-        coordinator.process.signal(Signal::KILL);
-        worker.signal(Signal::KILL);
-        worker.finish();
-        let port = coordinator.port;
-        coordinator.process.finish();
-        cluster.redis.say::<()>("FLUSHALL");
-        cluster.redis.restart();
-        coordinator = cluster.coordinator_at(port);
-    }
-    let _worker = cluster.worker_with("last", coordinator.port, &address, &["--concurrency", "2"]);
-    let (view, finished) = cluster.watch(&coordinator, &pipeline);
-    assert_eq!(view.phase, RunPhase::Finished, "{finished}");
-    assert_eq!(cells(&view), cells(&expected));
-    simulator.signal(Signal::KILL);
-}
-
-/// Questions that have a record, in all stages.
-fn done(view: &BenchmarkView) -> u64 {
-    view.cells.iter().filter(|cell| !cell.task.as_str().starts_with('=')).map(|cell| cell.scored).sum()
-}
-
-fn until(
-    cluster: &Cluster,
-    coordinator: &crate::harness::cluster::Coordinator,
-    pipeline: &str,
-    mut holds: impl FnMut(&BenchmarkView) -> bool,
-) {
-    let begun = std::time::Instant::now();
-    loop {
-        let view = cluster.status(coordinator, pipeline);
-        if holds(&view) || view.phase == RunPhase::Finished {
-            return;
-        }
-        assert!(begun.elapsed().as_secs() < 120, "nothing happens: {view:?}");
-    }
 }
 
 const COMPARED: &str = r#"

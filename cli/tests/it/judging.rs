@@ -4,11 +4,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use domain::Outcome;
-use rustix::process::{Signal, kill_process};
-use serde_json::Value;
-use vllm_sim::{FaultKind, FaultRule, FaultWhen};
+use rustix::process::Signal;
 
-use crate::harness::{Data, NT_TASK, Running, Server};
+use crate::harness::{Data, Running};
 
 /// Tasks that lose points when their answers are judged with less than full effort.
 const TASKS: [&str; 2] = ["Text2SparqlExecEvalListOrganizational", "Text2SparqlExecEvalListOrgaNumerical"];
@@ -90,58 +88,4 @@ fn signals_to_the_whole_group_change_no_score() {
     }
     assert!(stops >= 3, "stopped {stops} times");
     all_perfect(&data);
-}
-
-#[test]
-fn signals_to_evaluation_processes_change_no_score() {
-    let data = Data::new();
-    let mut process = start(&data);
-    let (mut records, mut signals) = (0, 0);
-    while let Some(now) = until_more(&data, &mut process, records + RECORDS_BETWEEN) {
-        records = now;
-        // One that is stopped is waited for a while, so there is one of those.
-        let signal = [Signal::KILL, Signal::STOP, Signal::TERM, Signal::QUIT, Signal::USR1]
-            .get(signals)
-            .copied()
-            .unwrap_or(Signal::KILL);
-        for child in process.children() {
-            // It may have ended.
-            let _ = kill_process(child, signal);
-        }
-        signals += 1;
-    }
-    process.finish().expect(0);
-    assert!(signals >= 5, "{signals} signals");
-    all_perfect(&data);
-}
-
-#[test]
-fn an_answer_of_another_model_is_not_scored() {
-    let lie = FaultKind::WrongModel { name: "somebody-else".to_owned() };
-    let server = Server::with_faults(vec![FaultRule::new(FaultWhen::Always, lie)]);
-    let data = Data::new();
-    let finished = data.kgfleet(&server.run_arguments(&[NT_TASK], 20, 2)).expect(3);
-    finished.says(&["answered by somebody-else", "`answers_as = [\"somebody-else\"]`"]);
-    assert!(data.run().records().is_empty(), "they would all be the same");
-}
-
-#[test]
-fn records_name_every_limit_that_they_were_judged_by() {
-    let (server, data) = (Server::start(), Data::new());
-    data.kgfleet(&server.run_arguments(&[NT_TASK], 1, 1)).expect(0);
-    for entry in data.run().records().values() {
-        let scorer = &entry.record.provenance.task.scorer;
-        let limits = scorer.split_once(' ').unwrap().1;
-        let limits: Value = serde_json::from_str(limits).unwrap_or_else(|error| panic!("{scorer}: {error}"));
-        for limit in [
-            "/query_wall",
-            "/answer_bytes_max",
-            "/nesting_max",
-            "/rows_max",
-            "/sandbox/cpu_seconds",
-            "/sandbox/memory_bytes",
-        ] {
-            assert!(limits.pointer(limit).is_some_and(Value::is_number), "{limit} in {scorer}");
-        }
-    }
 }

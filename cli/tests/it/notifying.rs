@@ -1,6 +1,5 @@
 //! `--webhook` and `--on-end`: events of a run are reported elsewhere.
 
-use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Running, Server, wait_until};
@@ -75,43 +74,6 @@ fn a_run_that_stands_is_told_and_so_is_its_end() {
         "0.3".to_owned(),
     ]);
     stands_and_goes_on(&receiver, &server, data.start(&arguments), || {});
-}
-
-#[test]
-fn a_run_in_a_fleet_whose_worker_is_stopped_is_told_as_stalled() {
-    let Some(cluster) = Cluster::start() else { return };
-    let (server, receiver) = (Server::start(), Receiver::start(0));
-    server.gate().close_after(2);
-    let coordinator = cluster.coordinator();
-    let worker = cluster.worker("w", &coordinator, &server);
-    let configuration = cluster.configuration(&CHEAP_TASKS[..1], 4);
-    let (url, to) = (receiver.url(), coordinator.url());
-    let following = cluster.data.start(&[
-        "submit",
-        configuration.to_str().unwrap(),
-        "--watch",
-        "--webhook",
-        &url,
-        "--stalled-after",
-        "0.3",
-        // A worker that is stopped is soon nobody's who could ask; that is not told here.
-        "--blocked-after",
-        "3600",
-        "--coordinator",
-        &to,
-    ]);
-    stands_and_goes_on(&receiver, &server, following, || {
-        worker.signal(Signal::STOP);
-        // Goes on once it was told, with its lease or with another one.
-        let worker = worker.pid();
-        std::thread::spawn({
-            let receiver = receiver.clone();
-            move || {
-                until_told(&receiver, "stalled");
-                kill_process(worker, Signal::CONT).unwrap();
-            }
-        });
-    });
 }
 
 #[test]

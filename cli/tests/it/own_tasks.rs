@@ -1,31 +1,14 @@
 //! Task files as people use them: written, checked, run, sealed.
 
-use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::harness::Data;
-use crate::harness::process::kgfleet;
+use crate::harness::process::{called, ends, kgfleet};
 
 const GRAPH: &str = "@prefix : <http://example.org/zoo#> .\n\
     :ola a :Otter ; :weighs 9 . :odd a :Otter ; :weighs 11 . :hal a :Heron ; :weighs 2 . :hen a :Heron ; :weighs 3 .";
-
-fn called(folder: &Path, arguments: &[&str]) -> Output {
-    kgfleet().current_dir(folder).env("XDG_STATE_HOME", folder).args(arguments).output().unwrap()
-}
-
-/// Standard output of a call that ends with this exit code.
-fn ends(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let output = called(folder, arguments);
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {talk}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn talk(folder: &Path, arguments: &[&str]) -> String {
-    String::from_utf8(called(folder, arguments).stderr).unwrap()
-}
 
 #[test]
 fn a_new_file_is_checked_run_and_sealed() {
@@ -59,7 +42,7 @@ fn a_new_file_is_checked_run_and_sealed() {
     ends(folder, &["export", run, "--format", "csv", "--data-dir", "runs"], 0);
 
     std::fs::write(folder.join("zoo.ttl"), GRAPH).unwrap();
-    assert!(talk(folder, &["task", "seal", "zoo.toml"]).contains("states its licence"));
+    assert!(called(folder, &["task", "seal", "zoo.toml"]).stderr.contains("states its licence"));
     let text = std::fs::read_to_string(folder.join("zoo.toml")).unwrap();
     std::fs::write(folder.join("zoo.toml"), text.replace("licence = \"\"", "licence = \"CC0-1.0\"")).unwrap();
     let hash = ends(folder, &["task", "seal", "zoo.toml"], 0);
@@ -99,18 +82,20 @@ fn mistakes_and_failed_proofs_have_places_and_exit_codes() {
     let good = std::fs::read_to_string(folder.join("words.toml")).unwrap();
     std::fs::write(folder.join("bad.toml"), good.replace("like =", "lake =")).unwrap();
     ends(folder, &["task", "check", "bad.toml"], 2);
-    let told = talk(folder, &["run", "bad.toml"]);
+    let told = called(folder, &["run", "bad.toml"]).stderr;
     assert!(told.contains("bad.toml:") && told.contains("did you mean `like`?"), "{told}");
     let test = "[[task.test]]\ncase = \"legs\"\nanswer.text = \"stool\"\nscore = 1\n";
     std::fs::write(folder.join("wrong.toml"), format!("{good}{test}")).unwrap();
     let failed = ends(folder, &["task", "check", "wrong.toml"], 1);
     assert!(failed.contains("test 1 has `score` 0.0, not 1"), "{failed}");
-    assert!(talk(folder, &["run", "wrong.toml"]).contains("`kgfleet task check wrong.toml` names them"));
+    assert!(
+        called(folder, &["run", "wrong.toml"]).stderr.contains("`kgfleet task check wrong.toml` names them")
+    );
     ends(folder, &["run", "wrong.toml"], 2);
     assert!(!folder.join("kgfleet-data").exists(), "nothing was begun");
     let words = folder.join("words.toml");
     let both = ["run", "quick", "--endpoint", "http://127.0.0.1:9", "--model", "m"];
-    assert!(talk(folder, &both).contains("is a configuration"));
+    assert!(called(folder, &both).stderr.contains("is a configuration"));
     assert!(words.exists());
 }
 
@@ -189,9 +174,8 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
         ends(folder, &["task", "check", "words.toml"], 0).contains("and a judge where a benchmark has one")
     );
     // Nobody is asked for a grade where no judge is named.
-    let output = called(folder, &["run", "words.toml", "--json"]);
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && talk.contains("their checks alone count here: words"), "{talk}");
+    let run = called(folder, &["run", "words.toml", "--json"]).expect(0);
+    run.says(&["their checks alone count here: words"]);
 
     let model = |label: &str| format!("label = '{label}'\nconnector = 'simulated'\nskill = 0.5\n");
     let configuration = format!(
@@ -200,10 +184,9 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
         model("judge")
     );
     std::fs::write(folder.join("graded.toml"), &configuration).unwrap();
-    let output = called(folder, &["run", "graded.toml", "--json"]);
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && !talk.contains("their checks alone"), "{talk}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = called(folder, &["run", "graded.toml", "--json"]).expect(0);
+    assert!(!run.stderr.contains("their checks alone"), "{run}");
+    let told = run.json();
     assert_eq!((&told["planned"], &told["scored"]), (&json!(4), &json!(4)), "{told}");
     let mean = |name: &str| {
         let cells = told["cells"].as_array().unwrap();
@@ -222,10 +205,9 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
     let (before, rest) = file.split_once("judge = ").unwrap();
     let (_, after) = rest.split_once("'always' }").unwrap();
     std::fs::write(folder.join("words.toml"), format!("{before}{after}{cases}")).unwrap();
-    let output = called(folder, &["run", "graded.toml"]);
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{talk}");
-    assert!(talk.contains("judged-tasks cannot judge task words of pack words.toml: a task of a task file with `[task.judge]`"), "{talk}");
+    called(folder, &["run", "graded.toml"]).expect(2).says(&[
+        "judged-tasks cannot judge task words of pack words.toml: a task of a task file with `[task.judge]`",
+    ]);
     assert!(
         ends(folder, &["check", "graded.toml"], 1)
             .contains("problem  judge: judged-tasks cannot judge task words")
@@ -233,7 +215,8 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
     ends(folder, &["task", "check", "words.toml"], 0);
     std::fs::write(folder.join("words.kgpack"), b"\xff").unwrap();
     assert!(
-        self::talk(folder, &["run", "words.kgpack"])
+        called(folder, &["run", "words.kgpack"])
+            .stderr
             .contains("a configuration names it: `pack = \"words.kgpack\"`")
     );
 }
@@ -291,11 +274,11 @@ fn other_checks_judge_recorded_answers_of_the_same_prompts_and_of_no_others() {
     let before = count();
     std::fs::write(folder.join("other.toml"), file("Answer, please: {{ question }}", 3)).unwrap();
     rejudge("other.toml", 2);
-    let said = talk(folder, &["rejudge", &run, "--pack", "other.toml", "--data-dir", "runs"]);
+    let said = called(folder, &["rejudge", &run, "--pack", "other.toml", "--data-dir", "runs"]).stderr;
     assert!(said.contains("the pack has another prompt, so this answer cannot be judged by it"), "{said}");
     let rounds = file(asked, 1).replace("answer = {", "rounds = 2\nanswer = {");
     std::fs::write(folder.join("rounds.toml"), rounds).unwrap();
-    let said = talk(folder, &["rejudge", &run, "--pack", "rounds.toml", "--data-dir", "runs"]);
+    let said = called(folder, &["rejudge", &run, "--pack", "rounds.toml", "--data-dir", "runs"]).stderr;
     assert!(said.contains("a task of class DeclaredBest 1, and the run asked one of Declared 1"), "{said}");
     assert_eq!(count(), before, "nothing was written");
 }

@@ -92,41 +92,6 @@ fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
 }
 
 #[test]
-fn a_plan_is_printed_without_running_it() {
-    let data = Data::new();
-    let config = data.write(
-        "two.toml",
-        "name = 'two'\niterations = 3\ntasks = ['RdfFriendCount-*']\n\
-         [[models]]\nlabel = 'a'\nconnector = 'simulated'\n\
-         [[models]]\nlabel = 'b'\nconnector = 'simulated'\niterations = 5\n",
-    );
-    let config = config.to_str().unwrap();
-    data.kgfleet(&["plan", config]).expect(0).prints(&["2 models", "64"]);
-    let plan = data.kgfleet(&["plan", config, "--json"]).expect(0).json();
-    assert_eq!(plan["dialogues"], 8 * (3 + 5));
-    assert!(data.runs().is_empty());
-}
-
-#[test]
-fn columns_that_were_not_measured_alike_are_warned_of_once() {
-    let data = Data::new();
-    let model = |label: &str, sampling: &str| {
-        format!("[[models]]\nlabel = '{label}'\nconnector = 'simulated'\n{sampling}\n")
-    };
-    let configuration = |sampling: &str| {
-        let models = model("hot", sampling) + &model("usual", "");
-        data.write("two.toml", format!("name = 'two'\niterations = 1\ntasks = ['{NT_TASK}']\n{models}"))
-    };
-    let run = |file: &Path| data.kgfleet(&["run", file.to_str().unwrap(), "--no-sandbox"]).expect(0);
-    let finished = run(&configuration("sampling = { temperature = 1.5 }"));
-    let warning = "warning: the columns were not measured alike; they differ in sampling \
-                   (hot: temperature 1.5; usual: the server's own)";
-    assert_eq!(finished.stderr.matches(warning).count(), 1, "{finished}");
-    let alike = run(&configuration(""));
-    assert!(!alike.stderr.contains("not measured alike"), "{alike}");
-}
-
-#[test]
 fn several_models_at_one_server_are_asked_alike() {
     let data = Data::new();
     let server = Server::with(SimConfig::new(["a", "b"].map(ModelConfig::new).to_vec()));

@@ -60,55 +60,6 @@ fn a_gate_holds_or_says_why_not() {
         .says(&["there is no model `x`"]);
 }
 
-/// A result file with as many tasks; every third loses `loss`, each has five cases, and tasks and cases differ by more than that.
-fn file_of_tasks(model: &str, tasks: u32, loss: f64) -> String {
-    let mut records = Vec::new();
-    for (task, iteration) in (0..tasks).flat_map(|task| (0..20).map(move |iteration| (task, iteration))) {
-        let case = iteration % 5;
-        let score = 0.3 + 0.6 * f64::from(task) / f64::from(tasks) + f64::from(case) / 50.0;
-        let score = if task % 3 == 0 { score - loss } else { score };
-        records.push(json!({
-            "startTime": format!("2024-12-19T06:29:{iteration:02}.{task:06}"), "modelId": format!("GPT--{model}--{model}"),
-            "taskInfo": {
-                "taskId": "RdfFriendCount", "version": "4.4", "gitCommit": "abc",
-                "taskLabel": format!("RdfFriendCount-turtle-{task}"),
-            },
-            "taskData": { "uid": format!("case-{task}-{case}") },
-            "scores": { "f1": score }, "info": {}, "duration": "0:00:01.000000",
-            "interactions": [["prompt", "t", "Who?"], ["response", "t", "She."]],
-        }));
-    }
-    Value::from(records).to_string()
-}
-
-#[test]
-fn a_certain_loss_on_a_third_of_the_tasks_fails_the_gate() {
-    let data = Data::new();
-    let old = data.write("old_result.json", file_of_tasks("old", 27, 0.0));
-    let new = data.write("new_result.json", file_of_tasks("new", 27, 0.2));
-    let compare = |a: &str, b: &str, more: &[&str]| {
-        let named = ["compare", old.to_str().unwrap(), new.to_str().unwrap(), "--a", a, "--b", b];
-        data.kgfleet(&[&named[..], more].concat())
-    };
-    compare("old", "new", &["--gate", "0.01"])
-        .expect(1)
-        .says(&["new against old: the mean difference is below -0.01"]);
-    compare("new", "old", &["--gate", "0.01"]).expect(0);
-    let found = compare("old", "new", &["--format", "json"]).expect(0).json();
-    let all =
-        found["rows"].as_array().unwrap().iter().find(|row| row["task"] == "all tasks").unwrap().clone();
-    let number = |name: &str| all[name].as_f64().unwrap();
-    assert!((number("difference") + 0.2 / 3.0).abs() < 1e-9, "{all}");
-    // Interval and p are of the difference beside them.
-    assert!(number("low") < number("difference") && number("difference") < number("high"), "{all}");
-    assert!(number("high") < 0.0 && number("p") < 0.001, "{all}");
-    compare("old", "new", &["--within", "0.001"]).expect(0).says(&[
-        "the mean difference is known within 0.0",
-        "times as many exercises",
-        "instead of 135",
-    ]);
-}
-
 #[test]
 fn every_pair_is_in_the_file_that_a_comparison_writes() {
     let data = Data::new();
@@ -171,29 +122,6 @@ fn sheets(path: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn exported_tables_name_headlines_and_say_once_what_dialogues_share() {
-    let data = Data::new();
-    data.kgfleet(&["run", "--task", "RdfFriendCount-nt-1", "--iterations", "2"]).expect(0);
-    let out = data.path().join("wide.csv");
-    let arguments = ["export", "latest", "--format", "csv", "--form", "wide", "--out", out.to_str().unwrap()];
-    data.kgfleet(&arguments).expect(0);
-    let csv = std::fs::read_to_string(&out).unwrap();
-    assert_eq!(csv.lines().count(), 1 + 3 * 2);
-    assert!(csv.contains(",headline_score,headline,") && csv.contains(",f1,"), "{csv}");
-    assert!(!csv.contains("scorer") && !csv.contains('{'), "{csv}");
-    let beside = std::fs::read_to_string(data.path().join("wide.provenance.json")).unwrap();
-    let beside: Value = serde_json::from_str(&beside).unwrap();
-    assert_eq!(beside["provenance"][0]["of"]["task"]["class"], "RdfFriendCount");
-    data.kgfleet(&["export", "latest", "--format", "csv", "--out", "/dev/stdout"])
-        .expect(0)
-        .prints(&["is_headline"]);
-    data.kgfleet(&["export", "latest", "--format", "jsonl", "--form", "wide"]).expect(2).says(&["--form"]);
-    let workbook = data.path().join("run.xlsx");
-    data.kgfleet(&["export", "latest", "--format", "xlsx", "--out", workbook.to_str().unwrap()]).expect(0);
-    assert_eq!(sheets(&workbook), ["summary", "dialogues", "scores", "provenance"]);
-}
-
-#[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     let data = Data::new();
     let whole = result_file("m", [0.5, 0.5], "She.");
@@ -204,28 +132,6 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     data.kgfleet(&["table", "no-such.json"]).expect(3).says(&["no-such.json"]);
     data.kgfleet(&["table", file.to_str().unwrap(), "--task", "x"]).expect(2).says(&["--task and --model"]);
     data.kgfleet(&["table", "nothing"]).expect(3).says(&["there is no run nothing"]);
-}
-
-#[test]
-fn models_with_one_name_are_told_apart() {
-    let data = Data::new();
-    let file = |name: &str, model: &str, score: f64| {
-        data.write(&format!("{name}_result.json"), result_file(model, [score, score], "She."))
-            .display()
-            .to_string()
-    };
-    let (first, second) = (file("a", "a/Llama-3-8B", 0.5), file("b", "b/Llama-3-8B", 0.75));
-    let shown = data.kgfleet(&["table", &first, &second, "--show", "models", "--format", "json"]).expect(0);
-    let table: Value = serde_json::from_str(&shown.stdout).unwrap();
-    let models: Vec<&Value> = table["rows"].as_array().unwrap().iter().map(|row| &row["model"]).collect();
-    assert_eq!(models, ["b/Llama-3-8B", "a/Llama-3-8B"], "{table}");
-    let cards = data.path().join("cards");
-    let page = data.path().join("page.html").display().to_string();
-    data.kgfleet(&["report", &first, &second, "--out", &page, "--cards", cards.to_str().unwrap()]).expect(0);
-    assert_eq!(std::fs::read_dir(cards).unwrap().count(), 2);
-    let compare = |a, b| data.kgfleet(&["compare", &first, &second, "--a", a, "--b", b]);
-    compare("Llama-3-8B", "b/Llama-3-8B").expect(2).says(&["may be any of a/Llama-3-8B, b/Llama-3-8B"]);
-    compare("a/Llama-3-8B", "b/Llama-3-8B").expect(0);
 }
 
 #[test]

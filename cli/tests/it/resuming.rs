@@ -66,24 +66,6 @@ fn resume_goes_on_and_another_command_does_not() {
 }
 
 #[test]
-fn a_run_has_one_writer() {
-    let server = Server::start();
-    server.gate().close();
-    let data = Data::new();
-    let arguments = server.run_arguments(&TASKS, ITERATIONS, 4);
-    let process = data.start(&arguments);
-    server.gate().until_held(1);
-    let name = data.run().name().to_owned();
-    data.kgfleet(&["status"]).expect(0).prints(&[&name, "running"]);
-    data.kgfleet(&["status", &name]).expect(0).prints(&[&format!("run {name} running: 0/20 dialogues")]);
-    data.kgfleet(&["resume", &name]).expect(3).says(&["another process writes this run"]);
-    data.kgfleet(&["rm", &name]).expect(3).says(&["another process writes this run"]);
-    server.gate().open();
-    process.finish().expect(0);
-    assert_eq!(data.run().records().len(), 20);
-}
-
-#[test]
 fn one_run_is_shown_with_the_room_that_it_needs_until_it_is_over() {
     let server = Server::stuck_at(TURTLE_PROMPT);
     let data = half_a_run(&server);
@@ -117,26 +99,4 @@ fn one_run_is_shown_with_the_room_that_it_needs_until_it_is_over() {
     assert!(!over.stdout.contains("records: "), "{over}");
     let over = data.kgfleet(&["status", run.name(), "--json"]).expect(0).json();
     assert_eq!((&over["state"], over.get("disk")), (&"finished".into(), None));
-}
-
-#[test]
-fn a_check_counts_what_the_unfinished_run_of_a_configuration_has_written() {
-    let server = Server::stuck_at(TURTLE_PROMPT);
-    let data = Data::new();
-    let file = data.write(
-        "one.toml",
-        format!(
-            "name = 'one'\niterations = 4\ntasks = ['{NT_TASK}', '{TURTLE_TASK}']\n[[models]]\nlabel = 'sim'\n\
-             connector = 'openai-compatible'\nendpoint = '{}'\n",
-            server.url()
-        ),
-    );
-    let file = file.to_str().unwrap();
-    let checked = data.kgfleet(&["check", file]).expect(0);
-    assert!(checked.stdout.contains(": about ") && !checked.stdout.contains("so far"), "{checked}");
-    let mut process = data.start(&["run", file, "--no-sandbox", "--concurrency", "64"]);
-    data.until_recorded(&mut process, 4);
-    process.signal(Signal::KILL);
-    drop(process);
-    data.kgfleet(&["check", file]).expect(0).prints(&[" so far, about ", " more; ", " free"]);
 }

@@ -7,16 +7,13 @@ use crate::harness::{Data, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK};
 
 const ITERATIONS: usize = 8;
 
-/// A server that refuses the first request of every conversation about Turtle with this status.
-fn refusing_once(code: u16) -> Server {
-    let first = FaultWhen::NthOfConversation(1);
-    let refuse = FaultRule::new(first, FaultKind::Status { code, retry_after_s: None });
-    Server::with_faults(vec![FaultRule { prompt_contains: Some(TURTLE_PROMPT.to_owned()), ..refuse }])
-}
-
 #[test]
 fn failed_dialogues_are_asked_again_by_cause_and_superseded() {
-    let server = refusing_once(400);
+    // The first request of every conversation about Turtle is refused.
+    let first = FaultWhen::NthOfConversation(1);
+    let refuse = FaultRule::new(first, FaultKind::Status { code: 400, retry_after_s: None });
+    let server =
+        Server::with_faults(vec![FaultRule { prompt_contains: Some(TURTLE_PROMPT.to_owned()), ..refuse }]);
     let data = Data::new();
     let arguments = server.run_arguments(&[NT_TASK, TURTLE_TASK], ITERATIONS as u32, 8);
     let first = data.kgfleet(&arguments).expect(1);
@@ -59,19 +56,4 @@ fn failed_dialogues_are_asked_again_by_cause_and_superseded() {
     data.kgfleet(&["retry", run.name()]).expect(0);
     assert!(server.gate().take_asked().is_empty());
     data.kgfleet(&["retry", run.name(), "--cause", "gremlins"]).expect(2).says(&["gremlins", "bad-request"]);
-}
-
-#[test]
-fn faults_of_transport_are_repeated_and_remembered() {
-    let server = refusing_once(503);
-    let data = Data::new();
-    let arguments = server.run_arguments(&[NT_TASK, TURTLE_TASK], ITERATIONS as u32, 8);
-    data.kgfleet(&arguments).expect(0).says(&["16 dialogues scored, 0 failed"]);
-    for (key, entry) in data.run().records() {
-        let causes: Vec<FailureCause> =
-            entry.record.rounds.iter().flat_map(|round| &round.failed_calls).map(|call| call.cause).collect();
-        let expected: &[FailureCause] =
-            if key.task.as_str() == TURTLE_TASK { &[FailureCause::Overloaded] } else { &[] };
-        assert_eq!(causes, expected, "{key}");
-    }
 }

@@ -25,7 +25,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let data_dir = folder.to_str().unwrap();
     let page = format!("127.0.0.1:{}", crate::harness::free_port());
     let arguments =
-        ["coordinator", "--listen", &listen, "--http", &page, "--queue", &redis, "--data-dir", data_dir];
+        ["coordinator", "--listen", &listen, "--metrics", &page, "--queue", &redis, "--data-dir", data_dir];
     let mut process = cluster.data.start(&arguments);
     process.until_it_says("serving on");
     let coordinator = crate::harness::cluster::Coordinator { process, port };

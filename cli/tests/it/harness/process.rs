@@ -1,6 +1,7 @@
 //! A `kgfleet` process: started, watched, signalled, ended.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
@@ -46,6 +47,17 @@ pub fn finish(command: &mut Command) -> Finished {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// Runs it in a folder, whose user knows nothing of other ones.
+pub fn called(folder: &Path, arguments: &[&str]) -> Finished {
+    finish(kgfleet().current_dir(folder).env("XDG_STATE_HOME", folder).args(arguments))
+}
+
+/// Standard output of such a call, which ends with this exit code.
+#[track_caller]
+pub fn ends(folder: &Path, arguments: &[&str], code: i32) -> String {
+    called(folder, arguments).expect(code).stdout
 }
 
 /// What a process left behind.
