@@ -88,13 +88,3 @@ pub(crate) fn state(outcome: &RoundOutcome, settings: &ConductorSettings) {
     }
     frame::state("pools", frame);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_keeps_the_conventions() {
-        assert_eq!(service_kit::metrics::violations(DEFINITIONS), [""; 0]);
-    }
-}

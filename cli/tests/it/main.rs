@@ -26,7 +26,6 @@ mod first_question;
 mod foreign;
 mod golden;
 mod halu;
-mod inspecting;
 mod interrupting;
 mod judged;
 mod judging;

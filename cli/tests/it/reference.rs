@@ -41,6 +41,7 @@ fn the_reference_describes_the_metrics() {
         ("Conductor", conductor::metrics::DEFINITIONS),
         ("Every process", &every),
     ] {
+        assert_eq!(service_kit::metrics::violations(table), [""; 0], "names and labels keep the conventions");
         writeln!(made, "\n## {who}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|").unwrap();
         for metric in table {
             let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();

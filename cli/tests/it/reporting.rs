@@ -61,34 +61,6 @@ fn a_gate_holds_or_says_why_not() {
 }
 
 #[test]
-fn every_pair_is_in_the_file_that_a_comparison_writes() {
-    let data = Data::new();
-    for seed in ["1", "2"] {
-        let arguments = ["run", "--task", "RdfFriendCount-nt-1", "--iterations", "2", "--seed", seed];
-        data.kgfleet(&arguments).expect(0);
-    }
-    let runs: Vec<String> = data.runs().iter().map(|run| run.name().to_owned()).collect();
-    let out = data.path().join("compared");
-    let written = |format: &str| {
-        let arguments = ["compare", &runs[0], &runs[1], "--format", format, "--out", out.to_str().unwrap()];
-        data.kgfleet(&arguments).expect(0);
-        std::fs::read(&out).unwrap()
-    };
-    let models = ["sim-strong", "sim-weak"].map(|model| format!("{model} ({})", runs[1]));
-    for format in ["text", "md", "csv", "json"] {
-        let text = String::from_utf8(written(format)).unwrap();
-        let unescaped = text.replace('\\', "");
-        assert!(models.iter().all(|model| unescaped.contains(model.as_str())), "{format}: {text}");
-    }
-    let csv = String::from_utf8(written("csv")).unwrap();
-    assert_eq!(csv.matches("first,second,task").count(), 1, "one table: {csv}");
-    let json: Value = serde_json::from_slice(&written("json")).unwrap();
-    assert_eq!(json["rows"].as_array().unwrap().len(), csv.lines().count() - 1);
-    assert!(written("xlsx").starts_with(b"PK"));
-    data.kgfleet(&["compare", &runs[0], &runs[1], "--format", "xlsx"]).expect(2).says(&["--out FILE"]);
-}
-
-#[test]
 fn tables_are_sorted_grouped_and_written_as_workbooks() {
     let data = Data::new();
     let good = data.write("good_result.json", result_file("good", [1.0, 0.9], "She."));
@@ -147,70 +119,6 @@ fn the_same_dialogues_count_once() {
         "there_result.json; they count once",
     ]);
     assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["rows"][0]["dialogues"], 40);
-}
-
-/// Every table of these inputs, and a report.
-#[track_caller]
-fn all_tables(data: &Data, inputs: &[&str], code: i32) -> String {
-    let mut shown = String::new();
-    for show in [
-        "scores",
-        "models",
-        "statistics",
-        "preferences",
-        "preference-tests",
-        "combined",
-        "groups",
-        "dialogues",
-    ] {
-        let arguments = [&["table"], inputs, &["--show", show]].concat();
-        shown.push_str(&data.kgfleet(&arguments).expect(code).stdout);
-    }
-    let out = data.path().join("page.html");
-    let out = out.to_str().unwrap();
-    data.kgfleet(&[&["report"], inputs, &["--out", out]].concat()).expect(code);
-    let workbook = data.path().join("all.xlsx");
-    let workbook = ["--format", "xlsx", "--out", workbook.to_str().unwrap()];
-    data.kgfleet(&[&["table"], inputs, &workbook].concat()).expect(code);
-    assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
-    shown
-}
-
-#[test]
-fn odd_inputs_give_tables_or_say_what_is_wrong() {
-    let data = Data::new();
-    let file = |name: &str, content: String| {
-        data.write(&format!("{name}_result.json"), content).to_str().unwrap().to_owned()
-    };
-    // One model, and all values equal: nothing to compare, and no deviation.
-    let equal = file("equal", result_file("m", [0.5, 0.5], "She.").replace("0.25", "0.5"));
-    let shown = all_tables(&data, &[&equal], 0);
-    assert!(shown.contains("0.500"), "{shown}");
-    // Models that have no task in common.
-    let turtle = file("turtle", result_file("a", [0.5, 0.6], "She.").replace("-jsonld-1", "-turtle-2"));
-    let jsonld = file("jsonld", result_file("b", [0.5, 0.6], "She.").replace("-turtle-1", "-jsonld-2"));
-    all_tables(&data, &[&turtle, &jsonld], 0);
-    let compare = data.kgfleet(&["compare", &turtle, &jsonld, "--a", "a", "--b", "b"]);
-    compare.expect(2).says(&["no dialogue on the same question"]);
-    // Scores that a task cannot give, and no numbers at all.
-    let wild = file("wild", result_file("m", [7.0, -1.0], "She.").replace("-0.5", "\"NaN\""));
-    let shown = all_tables(&data, &[&wild], 4);
-    assert!(shown.contains("score-out-of-range"), "{shown}");
-    data.kgfleet(&["table", &wild])
-        .expect(4)
-        .says(&["wild_result.json: record 0: score `f1` is 3.5, and lies outside 0 to 1"]);
-    let infinite = file("infinite", result_file("m", [0.5, 0.5], "She.").replace("0.25", "1e999"));
-    data.kgfleet(&["table", &infinite]).expect(4).says(&["number out of range"]);
-    // Nothing in a file, and nothing in a run.
-    all_tables(&data, &[&file("empty", "[]".to_owned())], 0);
-    data.kgfleet(&["run", "--task", "RdfFriendCount-nt-1", "--iterations", "1"]).expect(0);
-    for entry in std::fs::read_dir(data.run().dir.log()).unwrap() {
-        std::fs::remove_file(entry.unwrap().path()).unwrap();
-    }
-    all_tables(&data, &["latest"], 0);
-    for format in ["csv", "xlsx", "parquet", "jsonl"] {
-        data.kgfleet(&["export", "latest", "--format", format]).expect(0).says(&["(0 dialogues)"]);
-    }
 }
 
 #[test]

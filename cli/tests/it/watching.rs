@@ -4,39 +4,10 @@ use std::net::TcpStream;
 
 use rustix::process::Signal;
 
-use crate::harness::terminal::Terminal;
-use crate::harness::{Data, NT_TASK, Running, Server, free_port, wait_until};
-
-/// Models of the run: more than a small screen has lines.
-const MODELS: usize = 41;
+use crate::harness::{Data, NT_TASK, Server, free_port, wait_until};
 
 /// Dialogues in flight of a run on this machine.
 const IN_FLIGHT: u32 = 4;
-
-/// A coordinator with its queue in memory, a run of many models, and nobody who serves them.
-struct Watched {
-    data: Data,
-    port: u16,
-    _coordinator: Running,
-    run: String,
-}
-
-impl Watched {
-    fn start() -> Self {
-        let (data, port) = (Data::new(), free_port());
-        let listen = format!("127.0.0.1:{port}");
-        let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
-        coordinator.until_it_says("serving on");
-        let models = (0..MODELS)
-            .map(|n| format!("[[models]]\nlabel = 'model-{n:02}'\nconnector = 'simulated'\n"))
-            .collect::<String>();
-        let text = format!("name = 'many'\niterations = 2\ntasks = ['{NT_TASK}']\n{models}");
-        let file = data.write("many.toml", text);
-        let url = format!("http://127.0.0.1:{port}");
-        let submitted = data.kgfleet(&["submit", file.to_str().unwrap(), "--coordinator", &url]).expect(0);
-        Self { data, port, _coordinator: coordinator, run: submitted.stdout.trim().to_owned() }
-    }
-}
 
 /// What `kgfleet status` says of the run of this folder.
 fn status(data: &Data) -> String {
@@ -92,30 +63,16 @@ fn a_server_that_dies_is_named_in_every_terminal() {
 }
 
 #[test]
-fn status_fits_a_small_terminal() {
-    let watched = Watched::start();
-    let url = format!("http://127.0.0.1:{}", watched.port);
-    for command in [&["status"][..], &["status", &watched.run]] {
-        let mut command = watched.data.command(&[command, &["--coordinator", &url]].concat());
-        let mut terminal = Terminal::start(command.env("TERM", "xterm-256color"), 80, 200);
-        assert_eq!(terminal.finish().code(), Some(0));
-        // Sentences are wrapped between any two words.
-        let says = |lines: &[String]| lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines = terminal.until(|lines| says(lines).contains("no worker"));
-        // A line that did not fit would go on at the beginning of the next one, which no table has.
-        let rules: Vec<&String> = lines.iter().filter(|line| line.starts_with("---")).collect();
-        assert!(!rules.is_empty() && rules.iter().all(|rule| rule.chars().count() < 80), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.starts_with("run") || line.starts_with("model")), "{lines:#?}");
-    }
-}
-
-#[test]
 fn a_pipe_gets_lines_and_no_control_characters() {
-    let watched = Watched::start();
-    let url = format!("http://127.0.0.1:{}", watched.port);
-    let to = ["--coordinator", &url];
-    watched.data.kgfleet(&[&["cancel", &watched.run][..], &to].concat()).expect(0);
-    let seen = watched.data.kgfleet(&[&["watch", &watched.run][..], &to].concat()).expect(130);
-    assert!(seen.stdout.starts_with(&format!("run {} cancelled: 0/82 dialogues", watched.run)), "{seen}");
+    let data = Data::new();
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
+    coordinator.until_it_says("serving on");
+    let url = format!("http://{listen}");
+    let of_fleet = |arguments: &[&str]| data.kgfleet(&[arguments, &["--coordinator", &url]].concat());
+    let run = of_fleet(&["submit", "quick"]).expect(0).stdout.trim().to_owned();
+    of_fleet(&["cancel", &run]).expect(0);
+    let seen = of_fleet(&["watch", &run]).expect(130);
+    assert!(seen.stdout.starts_with(&format!("run {run} cancelled: 0/")), "{seen}");
     assert!(!seen.stdout.contains('\x1b'), "{seen}");
 }

@@ -35,16 +35,6 @@ async fn a_run_ends_with_exactly_one_record_for_every_dialogue() {
 }
 
 #[tokio::test]
-async fn an_unfinished_run_of_the_same_configuration_is_joined() {
-    let ground = Ground::new();
-    let coordinator = ground.coordinator();
-    let first = coordinator.submit(submission(3)).await.unwrap();
-    assert_eq!(coordinator.submit(submission(3)).await.unwrap().run, first.run);
-    assert_ne!(coordinator.submit(submission(4)).await.unwrap().run, first.run);
-    assert_eq!(coordinator.list().await.unwrap().len(), 2);
-}
-
-#[tokio::test]
 async fn what_cannot_be_run_is_refused_with_what_could_be() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

@@ -232,13 +232,3 @@ pub(crate) fn parked(model: &str, cause: Option<FailureCause>) {
     let cause = cause.map_or("other", FailureCause::as_str);
     counter!(PARKINGS, "model" => model.to_owned(), "cause" => cause).increment(1);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_keeps_the_conventions() {
-        assert_eq!(service_kit::metrics::violations(DEFINITIONS), [""; 0]);
-    }
-}
