@@ -227,17 +227,6 @@ fn a_launch_into_a_release_with_a_run_that_is_not_over_changes_nothing_and_says_
 }
 
 #[test]
-fn a_release_that_does_not_exist_is_an_error() {
-    let data = Data::new();
-    let kubectl = program(&data, "kubectl");
-    data.write("kubectl.says", json!({"kind": "List", "items": []}).to_string());
-    let of = ["--release", "wrong", "--namespace", "n", "--kubectl", &kubectl];
-    let missing = "there is no release `wrong` in the namespace `n`";
-    data.kgfleet(&[&["launch", "--status"][..], &of].concat()).expect(INFRASTRUCTURE).says(&[missing]);
-    data.kgfleet(&[&["launch", "--retry", "a"][..], &of].concat()).expect(INFRASTRUCTURE).says(&[missing]);
-}
-
-#[test]
 fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
     let data = Data::new();
     let kubectl = program(&data, "kubectl");
@@ -298,6 +287,10 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
         last.contains("app.kubernetes.io/instance=bench,kgfleet/pool=small\n--overwrite\nkgfleet/retry=20"),
         "{last}"
     );
+    data.write("kubectl.says", json!({"kind": "List", "items": []}).to_string());
+    let missing = "there is no release `bench` in the namespace `n`";
+    data.kgfleet(&status).expect(INFRASTRUCTURE).says(&[missing]);
+    retry("small").expect(INFRASTRUCTURE).says(&[missing]);
     let missing = ["launch", "--status", "--kubectl", "no-such-kubectl"];
     data.kgfleet(&missing).expect(INFRASTRUCTURE).says(&["cannot start no-such-kubectl", "--kubectl"]);
 }

@@ -27,7 +27,7 @@ impl Proxy {
         let state = Arc::new(Mutex::new(State { open: true, live: Vec::new() }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
-            listener.incoming().flatten().for_each(|near| connect(&shared, near, target))
+            listener.incoming().flatten().for_each(|near| connect(&shared, near, target));
         });
         Self { port, state }
     }

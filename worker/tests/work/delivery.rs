@@ -1,9 +1,8 @@
 //! Records that the coordinator does not accept.
 
-use domain::FailureCause;
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::GatedModel;
-use worker::{EvaluationMode, Stop, WorkerConfig};
+use worker::Stop;
 
 use crate::at_work::{AtWork, config, model};
 
@@ -39,22 +38,6 @@ async fn a_refused_record_of_a_lost_lease_parks_nothing() {
     coordinator.unit("m", [1]);
     let state = coordinator.until("the other unit", |state| state.stored.len() == 1).await;
     assert_eq!(state.parked, []);
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_worker_cannot_judge_goes_back_once_and_is_recorded_then() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", [0]);
-    let gate = GatedModel::answering().open();
-    // Its evaluation processes end as soon as they begin.
-    let evaluation = EvaluationMode::Sandbox { program: "/bin/false".into(), arguments: Vec::new() };
-    let config = WorkerConfig { evaluation, ..config(gate.clone(), 1) };
-    let worker = AtWork::start(config, &coordinator);
-    let state = coordinator.until("the end", FailingState::complete).await;
-    assert_eq!((state.released.len(), state.stored.len(), gate.calls()), (1, 1, 2));
-    assert_eq!(state.stored[0].failure, Some(FailureCause::EvaluatorFailed));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }

@@ -91,18 +91,6 @@ async fn streams_have_vllms_events() {
 }
 
 #[tokio::test]
-async fn a_stream_without_usage_says_nothing_of_it() {
-    let sim = Sim::echo().await;
-    let mut body = ask_stream("long ".repeat(2000).as_str());
-    body.as_object_mut().unwrap().remove("stream_options");
-    let text = sim.chat(&body).await.text().await.unwrap();
-    let events = events(&text);
-    // The opening, 10 000 bytes of tokens, the end.
-    assert_eq!(events.len(), 1 + 2500 + 1);
-    assert!(!text.contains("usage"));
-}
-
-#[tokio::test]
 async fn completions_have_vllms_fields() {
     let sim = Sim::echo().await;
     let body = json!({ "model": "m", "prompt": "12345678", "max_tokens": 1 });
