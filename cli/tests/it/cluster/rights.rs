@@ -117,7 +117,7 @@ fn who_did_what_stands_in_the_audit_log_and_outlives_the_run() {
     ] {
         assert!(lines.contains(&expected), "`{expected}` is missing in {lines:#?}");
     }
-    let refused = lines.iter().filter(|line| line.starts_with("bob refused CommandRun")).count();
+    let refused = lines.iter().filter(|line| line.starts_with("bob refused cancel_run")).count();
     assert!((1..5).contains(&refused), "refusals are counted together: {lines:#?}");
     let all = guarded.cluster.data.kgfleet(&["audit", "--who", "bob", "--act", "refused"]).expect(0);
     all.prints(&["127.0.0.1", "needs the role operator"]);
