@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use costs::Prices;
+use report::costs::Prices;
 
 /// The runs for which a coordinator is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -159,7 +159,7 @@ mod tests {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path()));
-        let links = Links { prices: costs::Prices::default(), dashboards: None };
+        let links = Links { prices: report::costs::Prices::default(), dashboards: None };
         ViewCache::new(&coordinator, Arc::new(links), tick)
     }
 

@@ -1,7 +1,7 @@
 //! What a page needs to know beyond the coordinator: prices, and where its dashboards are.
 
-use costs::Prices;
 use domain::RunId;
+use report::costs::Prices;
 use url::Url;
 
 /// The dashboards of this project, by the identifiers that their files give them.

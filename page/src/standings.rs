@@ -9,7 +9,7 @@ use coordinator::dialogues::{ModelScores, TaskScores};
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
 use domain::ranking::{Contender, RankedPlace, ranked};
 use domain::{Mean, ModelLabel, RunId};
-use stats::{Interval, TaskValues, ValueRange, estimate};
+use report::stats::{Interval, TaskValues, ValueRange, estimate};
 
 /// Shortest time between two computations.
 const EVERY: Duration = Duration::from_secs(2);

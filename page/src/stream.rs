@@ -113,7 +113,7 @@ impl Reader {
         if std::mem::replace(&mut self.in_trouble, true) {
             return None;
         }
-        Some(Event::default().event("trouble").data(present::table::printable(&error.message)))
+        Some(Event::default().event("trouble").data(report::table::printable(&error.message)))
     }
 
     /// The sections that changed since they were sent.

@@ -8,9 +8,9 @@ use std::thread;
 
 use anyhow::{Context, anyhow, bail};
 use coordinator::plan::Plan;
+use domain::redaction::is_redacted;
 use domain::{Infos, Outcome, Record, Scores, TaskLabel};
 use packs::Pack;
-use present::redaction::is_redacted;
 use results::llmkgbench::ResultRecord;
 use tasks::{ComparedAnswer, EvaluationLimits, Exercise, Task, TaskClass};
 use worker::evaluate::STACK_BYTES;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use costs::Prices;
+use report::costs::Prices;
 
 use crate::kit::exit_code::{Exit, usage};
 

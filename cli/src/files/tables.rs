@@ -1,5 +1,5 @@
 //! Writes tables in the formats of `--format`. A new format is a variant of [`TableFormat`] and its line in `write`;
-//! the writers themselves are in `present::table`.
+//! the writers themselves are in `report::table`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use present::table::{Table, printable, write_workbook};
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
+use report::table::{Table, printable, write_workbook};
 use report::tables::sources;
 
 use crate::kit::exit_code::usage;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::text::with_causes;
-pub use present::table::{Align, Table, printable, write_wrapped};
+pub use report::table::{Align, Table, printable, write_wrapped};
 pub use report::words::figure;
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.

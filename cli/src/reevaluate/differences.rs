@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use present::redaction::redacted_value;
+use domain::redaction::redacted_value;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -7,9 +7,9 @@ use domain::spelling;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
+use report::stats::Estimate;
 use report::tables::comparison::{self, Compared};
 use report::words;
-use stats::Estimate;
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};

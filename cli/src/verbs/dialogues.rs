@@ -10,8 +10,8 @@ use domain::{
     spelling,
 };
 use jiff::Timestamp;
-use present::table::{Cell, Table};
-use results::export::score_at;
+use report::export::score_at;
+use report::table::{Cell, Table};
 use serde::Deserialize;
 use tasks::Limit;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use results::export::Written;
+use report::export::Written;
 use serde_json::json;
 
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};

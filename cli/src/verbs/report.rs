@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use benchmarks::showing::{Figure, KindPage, ShownBenchmark};
-use present::figure::{Breadth, Svg};
+use benchmarks::showing::{Figure, ShownBenchmark};
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::dialogues::distinct;
 use report::figures;
+use report::figures::{Breadth, Svg};
+use report::html::judged::KindPage;
 use report::html::{self, ReportPage};
 use report::tables::card;
 

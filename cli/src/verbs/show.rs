@@ -4,9 +4,9 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
 use anyhow::bail;
+use domain::redaction::redact;
 use domain::{DialogueKey, Oddities, Outcome, Record, TaskProvenance};
-use results::export::jsonl::redact;
-use results::export::score_at;
+use report::export::score_at;
 use results::{RunDir, RunManifest};
 use tasks::{ComparedAnswer, Marks, TaskClass};
 

@@ -8,9 +8,9 @@ use benchmarks::kinds;
 use benchmarks::showing::{Show, Showing};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use present::table::printable;
 use report::analysis::groups::TaskGroup;
 use report::analysis::scheme;
+use report::table::printable;
 use report::view::{RowOrder, View, ViewError, ViewOptions};
 use report::views;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use benchmarks::kinds;
 use domain::{Connector, ModelHome, PROVIDERS};
-use present::figure::Breadth;
 use report::analysis::scheme::{bundled, named};
+use report::figures::Breadth;
 use report::{Dialogues, figures, views};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use benchmarks::ModelReading;
 use domain::caller::CallerRole;
+use domain::redaction;
 use domain::{DialogueKey, ModelLabel, RunId, TaskLabel};
-use results::export::jsonl;
 
 use crate::access::Access;
 use crate::benchmarks::reading::BenchmarkReading;
@@ -22,7 +22,7 @@ impl Access {
         let Some((protected, mut record)) = found else { return Ok(None) };
         let redacted = protected && !self.caller.has(CallerRole::Operator);
         if redacted {
-            jsonl::redact(&mut record);
+            redaction::redact(&mut record);
         } else if protected {
             self.reads(run).await?;
         }

@@ -1,9 +1,9 @@
 //! What callers see who may not read protected texts.
 
 use domain::control::{BenchmarkView, ExportItem, WorkerView};
+use domain::redaction;
 use domain::{FailureCause, Record, RunId};
 use results::RunManifest;
-use results::export::jsonl;
 
 use crate::errors::{Result, internal};
 
@@ -22,7 +22,7 @@ pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem>
         }
         ExportItem::Record { ticket, json } if *protected => {
             let mut record: Record = serde_json::from_str(&json).map_err(internal)?;
-            jsonl::redact(&mut record);
+            redaction::redact(&mut record);
             let json = serde_json::to_string(&record).map_err(internal)?.into();
             Ok(ExportItem::Record { ticket, json })
         }
@@ -33,14 +33,14 @@ pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem>
 /// A view without the words of servers, who may repeat what they were asked. Counts, causes and our own words stay.
 pub(crate) fn view(view: &mut BenchmarkView) {
     for refusal in &mut view.refusals {
-        jsonl::redact_text(&mut refusal.message);
+        redaction::redact_text(&mut refusal.message);
     }
     for model in &mut view.models {
         model.parked.iter_mut().for_each(reason);
         model.blocked.iter_mut().for_each(reason);
     }
     for pool in &mut view.pools {
-        pool.last_failure.iter_mut().chain(&mut pool.not_starting).for_each(jsonl::redact_text);
+        pool.last_failure.iter_mut().chain(&mut pool.not_starting).for_each(redaction::redact_text);
     }
 }
 
@@ -72,6 +72,6 @@ fn reason(text: &mut String) {
     let causes = FailureCause::ALL.into_iter().filter_map(|cause| after(&format!("{}: ", cause.as_str())));
     let Some(end) = causes.min().or_else(|| after("parked: ")) else { return };
     let mut said = text.split_off(end);
-    jsonl::redact_text(&mut said);
+    redaction::redact_text(&mut said);
     text.push_str(&said);
 }

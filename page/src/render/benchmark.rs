@@ -7,9 +7,9 @@ use axum::response::Html;
 use domain::RunId;
 use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunPhase};
 use maud::{Markup, html};
-use present::table::{Cell, Table, printable};
 use report::html::grid::{GridHead, GridLine, Square, grid};
 use report::html::tables::{LiveRow, live, table};
+use report::table::{Cell, Table, printable};
 use report::tables::fleet;
 use report::words::duration;
 

@@ -3,8 +3,8 @@
 use domain::control::ModelView;
 use domain::ranking::{Bounds, Contender};
 use maud::{Markup, html};
-use present::table::{Cell, Table, printable};
 use report::html::tables::{LiveRow, live};
+use report::table::{Cell, Table, printable};
 use report::tables::fleet;
 use report::words::figure;
 

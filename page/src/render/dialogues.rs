@@ -4,10 +4,10 @@ use axum::response::Html;
 use coordinator::dialogues::{DialogueLine, RecordView};
 use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, RunId, TaskLabel};
 use maud::{Markup, html};
-use present::table::{Cell, Table, printable};
 use report::details::DialogueDetail;
 use report::html::dialogue::dialogue;
 use report::html::tables::linked;
+use report::table::{Cell, Table, printable};
 use report::words::duration;
 
 use super::frame::frame;

@@ -3,7 +3,7 @@
 use axum::response::Html;
 use domain::ServiceError;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use present::table::printable;
+use report::table::printable;
 
 use crate::assets::ASSETS;
 use crate::section::{PageState, Section};

@@ -1,10 +1,10 @@
 //! How fast each model answers and what that costs.
 
-use costs::{Money, Prices};
 use domain::control::{BenchmarkView, ModelView};
 use maud::{Markup, html};
-use present::table::{Cell, Table};
+use report::costs::{Money, Prices};
 use report::html::tables::{LiveRow, live};
+use report::table::{Cell, Table};
 
 /// The table of speed and cost.
 pub(super) fn speed(view: &BenchmarkView, prices: &Prices) -> Markup {

@@ -4,8 +4,8 @@ use axum::response::Html;
 use domain::control::WorkerView;
 use domain::exchange::WorkerStatus;
 use maud::{Markup, html};
-use present::table::printable;
 use report::html::tables::{LiveRow, live};
+use report::table::printable;
 use report::tables::fleet;
 
 use super::frame::{form_token, frame, section};

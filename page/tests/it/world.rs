@@ -178,7 +178,7 @@ impl World {
         let audit = AuditLog::open(&data.path().join("audit")).unwrap();
         let coordinator = Coordinator::start_noting(config(), queue, sink, audit);
         let links = Links {
-            prices: costs::Prices::shipped(),
+            prices: report::costs::Prices::shipped(),
             dashboards: Some("https://grafana.example".parse().unwrap()),
         };
         let options = PageOptions { login: entrance, public, links };

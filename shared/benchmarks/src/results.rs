@@ -1,7 +1,7 @@
 //! What is shown of kinds that bring no tables of their own: the results of each model, which every judged kind has.
 
 use domain::ModelLabel;
-use present::table::{Cell, Table};
+use report::table::{Cell, Table};
 
 use crate::judging::Judging;
 use crate::reading::BenchmarkReader;

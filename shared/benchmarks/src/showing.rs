@@ -4,8 +4,9 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use domain::ServiceError;
-use present::figure::{Breadth, Drawn, Svg};
-use present::table::Table;
+use report::figures::{Breadth, Drawn, Svg};
+use report::html::judged::{KindPage, PageTable};
+use report::table::Table;
 
 use crate::reading::BenchmarkReader;
 
@@ -124,22 +125,6 @@ pub struct ShownBenchmark {
     /// Number of its models.
     pub models: usize,
     pub numbers: Box<KindNumbers>,
-}
-
-/// All that a kind shows of some benchmarks, for a page.
-pub struct KindPage {
-    pub heading: &'static str,
-    /// In the order of [`Showing::shows`].
-    pub tables: Vec<PageTable>,
-    /// For each benchmark its name, and its figures in the order of [`Showing::figures`].
-    pub figures: Vec<(String, Vec<Drawn>)>,
-}
-
-/// A table of a page.
-pub struct PageTable {
-    pub table: Table,
-    /// Whether it is shown only to those who open it.
-    pub is_folded: bool,
 }
 
 impl Showing {

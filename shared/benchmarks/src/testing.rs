@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use domain::control::Better;
 use domain::{FailureCause, ModelLabel, Scores, ServiceError, TaskLabel};
-use present::figure::Svg;
-use present::table::{Cell, Table};
+use report::figures::Svg;
+use report::table::{Cell, Table};
 use tasks::TaskData;
 
 use crate::judging::{Judging, PromptPlace, Stage, StageInput, delimited};

@@ -2,7 +2,7 @@
 //! [`machine`].
 //!
 //! Reading order: [`ids`] has the names, [`chat`] the input and output of a model, [`dialogue`] one
-//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
+//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it and [`redaction`] what stands for protected texts; [`seed`] makes it repeatable,
 //! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
@@ -40,6 +40,7 @@ pub mod provider;
 pub mod ranking;
 pub mod reach;
 pub mod record;
+pub mod redaction;
 pub mod request;
 pub mod retry;
 pub mod seed;

@@ -9,7 +9,7 @@ use domain::seed::SplitMix64;
 use report::Dialogues;
 use report::analysis::ranks::ranks;
 use report::dialogues::{Column, Exercises, NewDialogue, Origin};
-use stats::{TaskValues, ValueRange, estimate};
+use report::stats::{TaskValues, ValueRange, estimate};
 
 /// Benchmarks drawn for each cell.
 const REPETITIONS: u32 = 2_000;

@@ -10,10 +10,10 @@ use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use domain::redaction::{redact_text, redact_value};
 use domain::{Infos, Outcome, Record, Scores};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use results::export::jsonl::{redact_text, redact_value};
 use results::llmkgbench::{ResultRecord, Speaker};
 use serde::Serialize;
 use serde_json::Value;

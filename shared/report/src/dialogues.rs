@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::iter::once;
 use std::sync::{Arc, OnceLock};
 
-use costs::Prices;
+use crate::costs::Prices;
 use domain::{Oddities, Scores};
 use jiff::Timestamp;
 use results::names::Names;

@@ -1,7 +1,7 @@
 //! Where names stand beside points, so that none hides another and none is left out: a name without room is a number, which a
 //! key below explains.
 
-use present::figure::text::width;
+use crate::figures::text::width;
 
 /// Height of a line of text.
 const LINE: f64 = 12.0;

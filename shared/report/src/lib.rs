@@ -3,14 +3,17 @@
 //! [`dialogues`] is the table that everything is computed from; [`input`] fills it from runs and from LLM-KG-Bench
 //! result files. [`stats`] has the statistical methods and knows no models; [`analysis`] applies them to models.
 //! [`views`] makes each table, [`figures`] draws, and [`html`] makes a page of everything; its parts also make the live page of a
-//! coordinator. How tables are written and what figures are drawn with is in `present`.
+//! coordinator. [`table`] is headings and rows of typed cells, written as text, Markdown, CSV, JSON and XLSX. [`costs`] has prices,
+//! and [`export`] writes winning records as files.
 //!
-//! Only [`input`] does IO, and it reads only what it is given. A new table is a file in [`views`], a new plot one in
+//! Only [`input`] and [`export`] do IO, and they read only what they are given. A new table is a file in [`views`], a new plot one in
 //! [`figures`].
 
 pub mod analysis;
+pub mod costs;
 pub mod details;
 pub mod dialogues;
+pub mod export;
 pub mod figures;
 pub mod html;
 pub mod input;
@@ -18,7 +21,9 @@ mod labels;
 pub mod names;
 pub mod plot;
 pub mod setups;
+pub mod stats;
 pub mod summaries;
+pub mod table;
 pub mod tables;
 pub mod view;
 pub mod views;

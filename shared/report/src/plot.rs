@@ -1,6 +1,6 @@
 //! What a plot of dialogues says of itself. [`figures`](crate::figures) has them.
 
-use present::figure::{Breadth, Svg};
+use crate::figures::{Breadth, Svg};
 
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Dialogues, TaskId};

@@ -5,8 +5,8 @@ use std::fmt;
 use domain::ModelUsage;
 use domain::ranking::Contender;
 
-use stats::Summary;
-use stats::interval::{Estimate, Interval};
+use crate::stats::Summary;
+use crate::stats::interval::{Estimate, Interval};
 
 /// Index of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
 pub type ColumnId = usize;

@@ -1,6 +1,6 @@
 //! What a table of dialogues says of itself, so that it can be asked for by its name. [`views`](crate::views) has them.
 
-use present::table::Table;
+use crate::table::Table;
 
 use crate::analysis::groups::TaskGroup;
 use crate::analysis::scheme::Scheme;

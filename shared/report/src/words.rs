@@ -1,6 +1,6 @@
 //! Numbers in words, the same on every screen.
 
-use stats::{Estimate, Need};
+use crate::stats::{Estimate, Need};
 
 /// How well a number of so many dialogues (`of_each` says of what) is known, and what it takes to know it within `wanted`.
 pub fn known(estimate: &Estimate, dialogues: u64, of_each: &str, wanted: f64) -> String {

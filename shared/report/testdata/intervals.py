@@ -3,7 +3,7 @@
     pip install numpy scipy
     python shared/report/testdata/intervals.py > shared/report/testdata/intervals.json
 
-The same definition as shared/stats/src/interval.rs, written independently, matrix by matrix: a regression of the values on
+The same definition as shared/report/src/stats/interval.rs, written independently, matrix by matrix: a regression of the values on
 one constant for each task, to which an imaginary exercise at each end of the scale is added. Tasks share it in proportion to the
 square of their weight over the number of their exercises (of a single one, of their values).
 """

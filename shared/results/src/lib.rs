@@ -3,11 +3,9 @@
 //! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench. [`log`] is the record log of a run, [`manifest`]
 //! its plan, [`run_key`] the key of a protected run's log, [`run_dir`] its folder, [`run_lock`] the right to write it, and
 //! [`sink`] stores runs in a folder for coordinators. [`archive`] is a run as one file.
-//! [`export`] writes the winners to files for people and tools.
 
 pub mod archive;
 pub mod disk;
-pub mod export;
 pub mod files;
 pub mod llmkgbench;
 pub mod log;
@@ -18,8 +16,8 @@ pub mod run_dir;
 pub mod run_key;
 pub mod run_lock;
 pub mod sink;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
 
 pub use manifest::RunManifest;
 pub use run_dir::RunDir;

@@ -1,4 +1,4 @@
-//! Invented records for the tests of this crate.
+//! Invented records for tests.
 
 use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
 use serde_json::{Map, Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use crate::log::LogEntry;
 use crate::manifest::{MANIFEST_VERSION, PackUse, RunManifest, hash};
 
-pub(crate) fn key(model: &str, iteration: u32) -> DialogueKey {
+pub fn key(model: &str, iteration: u32) -> DialogueKey {
     DialogueKey { model: model.into(), task: "RdfFriendCount-turtle-1".into(), iteration }
 }
 
 /// An entry whose texts depend on all its arguments.
-pub(crate) fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry {
+pub fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry {
     let outcome = if scored {
         let scores = json!({"f1": f64::from(iteration) / 7.0, "mean": {"recall": 1}});
         let infos = json!({"answerPersonCount": 1, "said": "=so"});
@@ -40,17 +40,17 @@ pub(crate) fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> L
             "seed": ticket
         }
     }))
-    .unwrap();
+    .expect("a record");
     LogEntry { ticket, record }
 }
 
-pub(crate) fn manifest(run: &str) -> RunManifest {
+pub fn manifest(run: &str) -> RunManifest {
     let configuration = json!({"models": ["m"]});
     RunManifest {
         version: MANIFEST_VERSION,
         revision: 1,
         run: RunId::new(run),
-        created_at: "2025-01-01T00:00:00Z".parse().unwrap(),
+        created_at: "2025-01-01T00:00:00Z".parse().expect("a time"),
         kgfleet: "0.1.0".into(),
         configuration_hash: hash(&configuration),
         configuration,

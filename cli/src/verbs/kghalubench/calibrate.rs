@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use benchmarks::kinds::kghalubench::numbers::calibration::{Observation, calibrate};
-use present::table::{Cell, Table};
+use report::table::{Cell, Table};
 use serde_json::json;
 
 use super::whose::Whose;

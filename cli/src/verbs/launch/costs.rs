@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use costs::Prices;
 use domain::control::Control;
 use domain::pools::{ServerUsage, UsageHours};
+use report::costs::Prices;
 use serde_json::json;
 
 use super::plan::LaunchPlan;

@@ -13,10 +13,10 @@ mod values;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::costs::Prices;
 use anyhow::Context;
 use benchmarks::kinds;
 use coordinator::configuration::Configuration;
+use report::costs::Prices;
 use serde_json::{Value, json};
 
 use self::apply::Release;

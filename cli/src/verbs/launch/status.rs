@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use conductor::{ConductorSettings, Rounds};
-use costs::Prices;
 use domain::control::Control;
 use domain::pools::PoolState;
 use jiff::Timestamp;
 use pool::Limits;
+use report::costs::Prices;
 use serde_json::json;
 
 use super::apply::Release;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use domain::Iteration;
+use domain::redaction::redacted_value;
 use packs::Pack;
-use present::redaction::redacted_value;
 use serde_json::{Map, Value, json};
 
 use crate::kit::exit_code::ExitCode;

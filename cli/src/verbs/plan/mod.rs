@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use coordinator::plan::{Plan, PlannedModel};
-use costs::{Money, Prices};
 use domain::ModelSpec;
 use report::Dialogues;
+use report::costs::{Money, Prices};
 use serde_json::json;
 
 use self::expected::Known;

@@ -2,9 +2,9 @@
 
 use report::Dialogues;
 use report::analysis::cells::totals;
+use report::stats::Estimate;
 use report::words;
 use serde_json::{Value, json};
-use stats::Estimate;
 
 /// How well the mean of a model is known.
 pub struct Width {

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use costs::Prices;
 use domain::control::Control;
+use report::costs::Prices;
 
 use super::shown;
 use crate::kit::exit_code::{ExitCode, explained};

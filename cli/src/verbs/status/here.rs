@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use benchmarks::names::benchmark_of;
-use costs::Prices;
 use domain::control::BenchmarkView;
 use domain::{RunId, machine};
 use jiff::Timestamp;
+use report::costs::Prices;
 use results::RunDir;
 use results::run_dir::FoundRun;
 use serde::Serialize;

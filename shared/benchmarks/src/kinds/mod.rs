@@ -81,7 +81,7 @@ pub fn inputs() -> Vec<&'static Input> {
 
 #[cfg(test)]
 mod tests {
-    use present::table::Cell;
+    use report::table::Cell;
 
     use super::*;
     use crate::judging::{Stage, StageInput};

@@ -4,10 +4,10 @@ use domain::ranking::Contender;
 use domain::{Mean, ModelUsage, tokens_of_all};
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
+use crate::stats::Summary;
+use crate::stats::describe::mean;
+use crate::stats::{TaskValues, ValueRange, estimate};
 use crate::summaries::{CellStatistics, ColumnStatistics};
-use stats::Summary;
-use stats::describe::mean;
-use stats::{TaskValues, ValueRange, estimate};
 
 /// Every model on every task, tasks outermost; pairs without dialogues and plan are left out.
 pub fn statistics(all: &Dialogues) -> &[CellStatistics] {

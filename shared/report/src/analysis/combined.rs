@@ -6,9 +6,9 @@ use domain::ranking::{Bounds, Contender};
 
 use super::scheme::{Scheme, SchemeValue, Weighting};
 use crate::dialogues::{ColumnId, Dialogues, State, TaskId};
-use stats::Summary;
-use stats::describe::mean;
-use stats::{Estimate, TaskValues, ValueRange, estimate, welch};
+use crate::stats::Summary;
+use crate::stats::describe::mean;
+use crate::stats::{Estimate, TaskValues, ValueRange, estimate, welch};
 
 /// A model in one category.
 #[derive(Clone, Copy, Debug, PartialEq)]

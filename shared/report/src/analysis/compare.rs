@@ -5,8 +5,8 @@
 
 use super::answers::{Answers, QuestionKey};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
-use stats::describe::{mean, variance};
-use stats::{Estimate, TaskValues, ValueRange, Wilcoxon, effect, estimate, holm, wilcoxon};
+use crate::stats::describe::{mean, variance};
+use crate::stats::{Estimate, TaskValues, ValueRange, Wilcoxon, effect, estimate, holm, wilcoxon};
 
 /// The least number of differences whose ranks can give a p below 0.05.
 const RANKED_MIN: usize = 6;

@@ -4,7 +4,7 @@
 use domain::glob::Glob;
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
-use stats::{TTest, effect, welch};
+use crate::stats::{TTest, effect, welch};
 
 /// A named set of tasks, such as those that show a graph in Turtle.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub fn compare(
             .collect()
     };
     let (a, b) = (values(groups.0), values(groups.1));
-    let mean = stats::describe::mean;
+    let mean = crate::stats::describe::mean;
     GroupComparison {
         n: (a.len(), b.len()),
         means: (mean(&a), mean(&b)),

@@ -6,7 +6,7 @@
 //! for all comparisons with the best.
 
 use super::ALPHA;
-use stats::holm;
+use crate::stats::holm;
 
 /// A model in the order of means.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<f64>) -> Vec<Ra
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stats::welch;
+    use crate::stats::welch;
 
     #[test]
     fn the_group_ends_at_the_first_difference() {

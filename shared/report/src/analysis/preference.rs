@@ -7,7 +7,7 @@
 
 use crate::analysis::{ALPHA, ALPHA_STRONG};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
-use stats::{TTest, effect, holm, welch};
+use crate::stats::{TTest, effect, holm, welch};
 
 /// A pair of tasks that differ in the format of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use super::ALPHA;
 use super::answers::Answers;
 use super::placing;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::stats::{Estimate, TaskValues, ValueRange, estimate, holm};
 use crate::summaries::RankInterval;
-use stats::{Estimate, TaskValues, ValueRange, estimate, holm};
 
 /// The places of every column among those on the same exercises that can be ranked; `None` of the others, and of one without
 /// others.

@@ -1,6 +1,6 @@
 //! What the dialogues of models cost, by the table of prices.
 
-use costs::{Money, TokenPrice};
+use crate::costs::{Money, TokenPrice};
 
 use super::cells::totals;
 use crate::dialogues::{ColumnId, Dialogues};
@@ -33,7 +33,7 @@ pub fn spending(all: &Dialogues, column: ColumnId) -> Option<Spending<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use costs::Prices;
+    use crate::costs::Prices;
 
     use super::*;
     use crate::dialogues::NewDialogue;

@@ -1,6 +1,6 @@
 //! Invented dialogues for the tests of this crate.
 
-use costs::Prices;
+use crate::costs::Prices;
 use domain::{Oddities, Scores};
 use serde_json::json;
 

@@ -2,21 +2,21 @@
 //! so that names are readable. A box of zeros and ones says nothing: where a task has no other values, bars show the intervals of
 //! the means.
 
+use crate::figures::rows::Rows;
+use crate::figures::scale::{Scale, around, short, ticks};
+use crate::figures::svg::{Anchor, Breadth, Svg};
 use domain::Mean;
 use domain::control::Better;
 use domain::ranking::Contender;
 use domain::seed::SplitMix64;
-use present::figure::rows::Rows;
-use present::figure::scale::{Scale, around, short, ticks};
-use present::figure::svg::{Anchor, Breadth, Svg};
 
 use super::{colours, mixed};
 use crate::analysis::cells::statistics;
 use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
+use crate::stats::{Interval, Summary};
 use crate::summaries::CellStatistics;
-use stats::{Interval, Summary};
 
 /// See [`of_task`].
 pub static PLOT: Plot = Plot {

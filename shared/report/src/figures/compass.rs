@@ -3,8 +3,8 @@
 
 use std::f64::consts::TAU;
 
-use present::figure::svg::{Anchor, Breadth, Svg};
-use present::figure::text::fitted;
+use crate::figures::svg::{Anchor, Breadth, Svg};
+use crate::figures::text::fitted;
 
 use super::mixed;
 use crate::analysis::combined::{CategoryScore, Combined, combined};

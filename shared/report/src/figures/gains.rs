@@ -1,10 +1,10 @@
 //! The effect of feedback: first answer and best answer, over tasks in which a model may correct itself.
 
+use crate::figures::rows::Rows;
+use crate::figures::scale::{Scale, short, ticks};
+use crate::figures::svg::{Anchor, Breadth, Svg};
 use domain::control::Better;
 use domain::ranking::Contender;
-use present::figure::rows::Rows;
-use present::figure::scale::{Scale, short, ticks};
-use present::figure::svg::{Anchor, Breadth, Svg};
 
 use super::{colours, mixed};
 use crate::analysis::cells::totals;

@@ -1,7 +1,7 @@
 //! Models × tasks: the mean of every cell as a colour and as a number.
 
-use present::figure::svg::{Anchor, SIZE, Svg};
-use present::figure::text::{fitted, widest};
+use crate::figures::svg::{Anchor, SIZE, Svg};
+use crate::figures::text::{fitted, widest};
 
 use super::mixed;
 use crate::analysis::cells::{statistics, totals};

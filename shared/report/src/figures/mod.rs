@@ -1,19 +1,42 @@
-//! The plots of dialogues.
+//! The plots of dialogues as SVG, and what figures are drawn with. The layout is our own code: it draws only lines, boxes, circles
+//! and text.
 //!
 //! Every plot is a function of dialogues. Its title says what it shows, and a legend below explains its marks. Every
 //! mark has its value in a tooltip. It follows the reader's choice of light or dark, and uses colours that people with
 //! a colour vision deficiency can distinguish (Okabe and Ito's palette, and a ramp from dark to light).
 
+pub mod bars;
 mod boxes;
 mod compass;
 mod gains;
 mod heat;
+pub mod rows;
+pub mod scale;
 mod scatter;
+pub mod svg;
+pub mod text;
 
-use present::figure::PALETTE;
+pub use svg::{Breadth, Svg, style};
 
 use crate::dialogues::Dialogues;
 use crate::plot::Plot;
+
+/// A figure for wide pages and for narrow ones, of which a page shows the one that fits.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    pub wide: Svg,
+    pub narrow: Svg,
+}
+
+impl Drawn {
+    /// Draws it twice.
+    pub fn of(draw: impl Fn(Breadth) -> Svg) -> Self {
+        Self { wide: draw(Breadth::Wide), narrow: draw(Breadth::Narrow) }
+    }
+}
+
+/// Okabe and Ito's colours that are visible on light and on dark backgrounds.
+pub const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
 
 /// Every plot, in the order of a page.
 pub static ALL: [&Plot; 9] = [
@@ -53,8 +76,6 @@ fn mixed(all: &Dialogues) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use present::figure::Breadth;
-
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;

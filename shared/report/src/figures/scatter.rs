@@ -1,8 +1,8 @@
 //! Scatter plots of models: score against size, against tokens written, against money, and against time.
 
-use present::figure::scale::{Scale, decades, short, ticks};
-use present::figure::svg::{Anchor, Breadth, Svg};
-use present::figure::text::fitted;
+use crate::figures::scale::{Scale, decades, short, ticks};
+use crate::figures::svg::{Anchor, Breadth, Svg};
+use crate::figures::text::fitted;
 
 use super::{colours, mixed};
 use crate::analysis::cells::totals;

@@ -1,7 +1,7 @@
 //! The table of dialogues, with search and order, and the place beside it where one is read. The script fills both.
 
+use crate::table::printable;
 use maud::{Markup, html};
-use present::table::printable;
 
 use super::ReportPage;
 

@@ -1,11 +1,26 @@
 //! What kinds of judged benchmarks show of their own: tables and figures.
 
-use benchmarks::showing::KindPage;
 use maud::{Markup, html};
-use present::table::printable;
 
 use super::plots::figure;
 use super::tables::table;
+use crate::figures::Drawn;
+use crate::table::{Table, printable};
+
+/// All that a kind shows of some benchmarks.
+pub struct KindPage {
+    pub heading: &'static str,
+    pub tables: Vec<PageTable>,
+    /// For each benchmark its name and its figures.
+    pub figures: Vec<(String, Vec<Drawn>)>,
+}
+
+/// A table of a page.
+pub struct PageTable {
+    pub table: Table,
+    /// Whether it is shown only to those who open it.
+    pub is_folded: bool,
+}
 
 /// The address of a kind's section on the page.
 pub(super) fn id(page: &KindPage) -> String {

@@ -11,7 +11,7 @@ pub mod dialogue;
 mod dialogues;
 pub mod dots;
 pub mod grid;
-mod judged;
+pub mod judged;
 mod page;
 mod plots;
 mod provenance;
@@ -25,15 +25,15 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use benchmarks::showing::KindPage;
 use domain::text::steers;
-use present::figure;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::analysis::scheme::Scheme;
 use crate::details::{Details, packed};
 use crate::dialogues::Dialogues;
+use crate::figures;
+use crate::html::judged::KindPage;
 
 const SCRIPT: &str = concat!(
     include_str!("sort.js"),
@@ -128,7 +128,7 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
         headlines: all.tasks.iter().map(|task| (task.headline.as_str(), task.full_marks())).collect(),
         blocks: counts,
     };
-    let style = format!("{STYLE}{}", figure::style());
+    let style = format!("{STYLE}{}", figures::style());
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),
@@ -166,10 +166,10 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use benchmarks::showing::PageTable;
-    use present::figure::{Drawn, Svg};
-    use present::table::Table;
+    use crate::figures::{Drawn, Svg};
+    use crate::table::Table;
 
+    use super::judged::PageTable;
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;

@@ -1,7 +1,7 @@
 //! The page from top to bottom: its size, filters, then the sections.
 
+use crate::table::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use present::table::printable;
 
 use super::ReportPage;
 use super::grid::{FORMATS, format_of};

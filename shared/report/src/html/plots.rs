@@ -1,8 +1,8 @@
 //! Every figure that the tables do not show already.
 
+use crate::figures::{Breadth, Drawn};
+use crate::table::printable;
 use maud::{Markup, PreEscaped, html};
-use present::figure::{Breadth, Drawn};
-use present::table::printable;
 
 use super::ReportPage;
 use super::grid::format_of;

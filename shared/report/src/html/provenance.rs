@@ -1,7 +1,7 @@
 //! Where the numbers come from, and what has to be known about them.
 
+use crate::table::printable;
 use maud::{Markup, html};
-use present::table::printable;
 
 use super::ReportPage;
 use crate::dialogues::{Dialogues, SourceInfo};

@@ -1,7 +1,7 @@
 //! Who is better, and how sure that is: a sentence, a dot with its interval for each model, then the table.
 
+use crate::table::printable;
 use maud::{Markup, html};
-use present::table::printable;
 
 use super::ReportPage;
 use super::dots::{Dot, DotReach, dots};

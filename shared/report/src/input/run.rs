@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::export::Source;
 use domain::dialogue::FailedCall;
 use domain::model::{stated_active, stated_size};
 use domain::{
@@ -10,7 +11,6 @@ use domain::{
 };
 use jiff::Timestamp;
 use results::RunManifest;
-use results::export::Source;
 use results::log::{LogError, OutcomeHead};
 use serde::Deserialize;
 use tasks::ComparedAnswer;

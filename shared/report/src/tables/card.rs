@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use present::table::{Table, printable};
+use crate::table::{Table, printable};
 
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Column, ColumnId, Dialogues, Origin};

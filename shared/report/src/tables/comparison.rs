@@ -1,10 +1,10 @@
 //! Two models side by side.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
-use stats::Estimate;
+use crate::stats::Estimate;
 
 /// A comparison with the names of both sides, first and second.
 pub struct Compared<'a> {

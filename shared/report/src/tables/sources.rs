@@ -1,6 +1,6 @@
 //! The sources of the numbers: the first sheet of every workbook.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
 

@@ -1,7 +1,7 @@
 //! The table of a scheme's combined scores, with the group of leading models.
 
+use crate::table::{Cell, Table};
 use domain::control::Better;
-use present::table::{Cell, Table};
 
 use crate::analysis::combined::{Combined, combined, test};
 use crate::analysis::leaders::{Rank, rank};

@@ -1,6 +1,6 @@
 //! How each model was asked: sampling, server, and what else its records know of it.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
 use crate::setups::SetupFact;

@@ -1,7 +1,7 @@
 //! What models cost, with the prices and their sources.
 
-use costs::Money;
-use present::table::{ALL_DIGITS, Cell, Table};
+use crate::costs::Money;
+use crate::table::{ALL_DIGITS, Cell, Table};
 
 use crate::analysis::cells::totals;
 use crate::analysis::spending::{Spending, spending};

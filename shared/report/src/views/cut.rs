@@ -1,7 +1,7 @@
 //! Which answers were cut, are empty or were refused, and which prompts servers cut: by model and task.
 
+use crate::table::{Cell, Table};
 use domain::{Oddities, Oddity};
-use present::table::{Cell, Table};
 
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::view::View;

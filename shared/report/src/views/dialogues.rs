@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::dialogues::Dialogues;
 use crate::view::View;

@@ -1,11 +1,11 @@
 //! Welch's tests between groups of tasks, as table 4 of Meyer et al. (2024) has them.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::analysis::groups::{TaskGroup, compare, is_there};
 use crate::dialogues::Dialogues;
+use crate::stats::holm;
 use crate::view::{View, ViewError, ViewOptions};
-use stats::holm;
 
 /// The groups that are compared if none are named.
 const USUAL: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];

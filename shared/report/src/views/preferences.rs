@@ -1,6 +1,6 @@
 //! The tables of preferences: Turtle or JSON-LD.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use crate::table::{Cell, Table};
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind};
 use domain::ranking::Contender;
 use domain::spelling;
 use domain::{Mean, TaskLabel};
-use present::table::{Cell, Table};
 
 use crate::analysis::placing;
 use crate::dialogues::Dialogues;

@@ -1,15 +1,15 @@
 //! The statistics of every model on every task, and of every model over all tasks.
 
-use present::table::{Cell, Table};
+use crate::table::{Cell, Table};
 
 use crate::analysis::cells;
 use crate::analysis::placing::{self, PlacedColumn};
 use crate::analysis::ranks::ranks;
 use crate::analysis::spending::spending;
 use crate::dialogues::Dialogues;
+use crate::stats::Interval;
 use crate::view::View;
 use crate::views::costs;
-use stats::Interval;
 
 /// See [`by_task`].
 pub static VIEW: View = View {

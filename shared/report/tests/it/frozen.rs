@@ -1,7 +1,7 @@
 //! Statistics against what scipy gives for the same random samples. `testdata/frozen.py` made them.
 
+use report::stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 use serde_json::Value;
-use stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 
 /// What `testdata/intervals.py` made.
 const INTERVALS: &str = include_str!("../../testdata/intervals.json");

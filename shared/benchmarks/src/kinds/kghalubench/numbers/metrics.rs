@@ -2,7 +2,7 @@
 //! the numbers; here they are only counted. Rates of a model are means over its assessments, and [`ModelMetrics::counts`] are
 //! pooled.
 
-use stats::{Interval, TaskValues, ValueRange};
+use report::stats::{Interval, TaskValues, ValueRange, estimate};
 
 use crate::kinds::kghalubench::draw::question::FACTS;
 use crate::kinds::kghalubench::numbers::difficulty::mean;
@@ -316,7 +316,7 @@ fn interval(
     };
     let tasks: Vec<TaskValues> = assessments.iter().filter_map(task).collect();
     let weight = tasks.iter().map(|task| task.weight).sum::<f64>() / tasks.len().max(1) as f64;
-    stats::estimate(&tasks, ValueRange::SCORE).map(|estimate| (estimate.interval, weight))
+    estimate(&tasks, ValueRange::SCORE).map(|estimate| (estimate.interval, weight))
 }
 
 /// Their mean difficulty relative to the mean difficulty of the scale.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::{DialogueKey, ServiceError};
-use present::table::{Cell, Table};
+use report::table::{Cell, Table};
 
 use super::found::PipelineNumbers;
 use super::sheet::{Item, PersonVerdict, Stratum};

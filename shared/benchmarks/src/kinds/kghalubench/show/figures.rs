@@ -1,10 +1,10 @@
 //! The figures of KGHaluBench: a function for each, from a [`Study`] to SVG. A new one is named in the list `SHOWING`.
 
-use present::figure::PALETTE;
-use present::figure::bars::{Row, Stand, bars};
-use present::figure::scale::{Scale, short, ticks};
-use present::figure::svg::{Anchor, Breadth, Svg};
-use present::figure::text::fitted;
+use report::figures::PALETTE;
+use report::figures::bars::{Row, Stand, bars};
+use report::figures::scale::{Scale, short, ticks};
+use report::figures::svg::{Anchor, Breadth, Svg};
+use report::figures::text::fitted;
 
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::numbers::metrics::Filter;

@@ -18,7 +18,7 @@ pub mod tables;
 mod tests;
 mod verdicts;
 
-use present::figure::{Breadth, Svg};
+use report::figures::{Breadth, Svg};
 
 use self::about::ModelFacts;
 use self::found::PipelineNumbers;

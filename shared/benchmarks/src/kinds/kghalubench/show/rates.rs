@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use present::table::{Cell, Table};
-use stats::Interval;
+use report::stats::Interval;
+use report::table::{Cell, Table};
 
 use crate::kinds::kghalubench::numbers::ModelMetrics;
 use crate::kinds::kghalubench::numbers::metrics::{Counts, RateIntervals, Spread};

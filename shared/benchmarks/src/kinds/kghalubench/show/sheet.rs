@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Read;
 
 use domain::seed::SplitMix64;
-use present::table::{Cell, Table, printable};
+use report::table::{Cell, Table, printable};
 use sha2::{Digest, Sha256};
 
 use super::found::{JudgedQuestion, PipelineNumbers};

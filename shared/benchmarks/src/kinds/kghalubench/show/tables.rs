@@ -1,7 +1,7 @@
 //! The main tables of KGHaluBench: a function for each, from studies to a table. The numbers come from the studies; the order of
 //! rows, the marks of the best and the notes are made here. `rates` and `verdicts` have further tables.
 
-use present::table::{Cell, Table, TopPlace};
+use report::table::{Cell, Table, TopPlace};
 
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};

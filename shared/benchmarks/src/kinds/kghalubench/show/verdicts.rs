@@ -1,7 +1,7 @@
 //! The table of what became of every answer, with the difficulty of its question. The shares and means of the other tables can
 //! be computed from it.
 
-use present::table::{Cell, Table};
+use report::table::{Cell, Table};
 
 use super::Numbers;
 use crate::kinds::kghalubench::draw::exercise;

@@ -3,7 +3,7 @@
 //! [`csv`] and [`parquet`] write a [`table`], one row per dialogue and score or one per dialogue, without texts of
 //! prompts and answers; [`xlsx`] writes both into a workbook. [`provenance`] is the list of values that many dialogues
 //! share, written once beside a table. [`jsonl`] writes whole records, [`inspect`] logs of Inspect with whole
-//! dialogues. [`llmkgbench`](crate::llmkgbench) writes the result files of LLM-KG-Bench. A further format is a module
+//! dialogues. [`llmkgbench`](results::llmkgbench) writes the result files of LLM-KG-Bench. A further format is a module
 //! here and a variant of [`Format`].
 //!
 //! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of
@@ -13,10 +13,8 @@ pub mod csv;
 mod file;
 pub mod inspect;
 pub mod jsonl;
-#[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod provenance;
-mod redaction;
 mod source;
 pub mod table;
 pub mod xlsx;
@@ -28,8 +26,8 @@ pub use file::to_file;
 pub use source::{Format, Source, TableOptions, Written};
 pub use table::score_at;
 
-use crate::llmkgbench::WriteError;
-use crate::log::LogError;
+use results::llmkgbench::WriteError;
+use results::log::LogError;
 
 /// Why an export failed. A partly written file is not usable.
 #[derive(Debug, thiserror::Error)]

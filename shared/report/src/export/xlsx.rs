@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
+use crate::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 use domain::Provenance;
-use present::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use super::provenance::Provenances;
 use super::table::{Layout, TableRecord};
 use super::{ExportError, ExportSummary};
-use crate::RunManifest;
-use crate::log::LogError;
+use results::RunManifest;
+use results::log::LogError;
 
 /// Excel's format of dates.
 const DATE: &str = "yyyy-mm-dd hh:mm:ss";

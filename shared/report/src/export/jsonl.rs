@@ -3,14 +3,13 @@
 
 use std::io::Write;
 
+use domain::redaction::{Texts, redact};
 use domain::{Outcome, Record, RunId};
 use serde::Serialize;
 
 use super::table::{Headline, score_at};
 use super::{ExportError, ExportSummary};
-use crate::log::{LogEntry, LogError};
-
-pub use super::redaction::{Texts, redact, redact_text, redact_value};
+use results::log::{LogEntry, LogError};
 
 #[derive(Serialize)]
 struct Line<'a> {

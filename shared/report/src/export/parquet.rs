@@ -3,12 +3,12 @@
 
 use std::io::Write;
 
-use present::table::parquet::ParquetRows;
+use crate::table::parquet::ParquetRows;
 
 use super::provenance::Provenances;
 use super::table::{Layout, TableRecord};
 use super::{ExportError, ExportSummary};
-use crate::log::LogError;
+use results::log::LogError;
 
 /// Writes the table; every column may be null. Times are microseconds, UTC.
 pub fn write(

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::table::RowColumn;
 use domain::Provenance;
-use present::table::RowColumn;
 use serde_json::{Value, json};
 
-use crate::RunManifest;
+use results::RunManifest;
 
 /// Provenances with their numbers, from 1 in the order of first appearance.
 #[derive(Debug, Default)]

@@ -10,13 +10,13 @@ use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 
 use super::inspect::CaseCounts;
-use super::jsonl::Texts;
 use super::provenance::{self, Provenances};
 use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
 use super::{ExportError, ExportSummary, csv, inspect, jsonl, to_file, xlsx};
-use crate::RunManifest;
-use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
-use crate::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
+use domain::redaction::Texts;
+use results::RunManifest;
+use results::llmkgbench::{Archive, TaskMeta, from_record, writer};
+use results::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
 
 /// The source of exports and reports of a run.
 pub struct Source {
@@ -37,7 +37,6 @@ pub enum Format<'a> {
     /// Both tables as a spreadsheet.
     Xlsx,
     /// A table as Apache Parquet.
-    #[cfg(feature = "parquet")]
     Parquet(Form),
     /// Whole records as JSON lines.
     Jsonl,
@@ -103,7 +102,6 @@ impl Source {
             Format::Csv(form) => self.table(path, form, &keys, options, |file, layout, provenances| {
                 csv::write(file, layout, provenances, self.table_records(keys(), texts))
             })?,
-            #[cfg(feature = "parquet")]
             Format::Parquet(form) => {
                 self.table(path, form, &keys, options, |file, layout, provenances| {
                     super::parquet::write(file, layout, provenances, self.table_records(keys(), texts))

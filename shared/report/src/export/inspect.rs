@@ -29,11 +29,11 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{DateTime, ZipWriter};
 
-use super::redaction::{Texts, redact};
 use super::table::score_at;
 use super::{ExportError, ExportSummary, TableOptions};
-use crate::files;
-use crate::log::LogError;
+use domain::redaction::{Texts, redact};
+use results::files;
+use results::log::LogError;
 
 /// The name under which the headline stands among the scores of a sample.
 pub const SCORER: &str = "kgfleet";

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use present::table::CsvRows;
+use crate::table::CsvRows;
 
 use super::provenance::Provenances;
 use super::table::{Layout, TableRecord};
 use super::{ExportError, ExportSummary};
-use crate::log::LogError;
+use results::log::LogError;
 
 /// Writes the table, one record at a time. What has no value is an empty cell, numbers have full precision, times are RFC 3339.
 /// Texts that a spreadsheet would take for formulas are made harmless.

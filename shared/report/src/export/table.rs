@@ -7,19 +7,19 @@
 
 use std::collections::HashMap;
 
+use crate::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
 use domain::{
     Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
     tokens_of_all,
 };
 use jiff::Timestamp;
-use present::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::provenance::Provenances;
-use super::redaction::{Texts, redact_text};
 use super::{ExportError, ExportSummary};
-use crate::log::{LogError, OutcomeHead};
+use domain::redaction::{Texts, redact_text};
+use results::log::{LogError, OutcomeHead};
 
 /// The part of a [`Record`](domain::Record) in the tables. Reading it from JSON skips the texts, which are most of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

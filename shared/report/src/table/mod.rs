@@ -8,7 +8,6 @@ mod column;
 mod delimited;
 mod json;
 mod markdown;
-#[cfg(feature = "parquet")]
 pub mod parquet;
 mod sort;
 mod text;

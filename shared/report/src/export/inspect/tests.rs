@@ -4,7 +4,7 @@ use domain::{FailureCause, TaskProvenance};
 use tempfile::TempDir;
 
 use super::*;
-use crate::testing;
+use results::testing;
 
 const FILE: &str = "m_RdfFriendCount-turtle-1.eval";
 

@@ -2,15 +2,16 @@
 
 use std::io::Cursor;
 
+use crate::table::RowCell;
 use domain::RunId;
-use present::table::RowCell;
+use domain::redaction::Texts;
 use serde_json::Value;
 
 use super::provenance::Provenances;
 use super::table::{Layout, ScoreNames, TableRecord};
 use super::*;
-use crate::log::LogEntry;
-use crate::testing;
+use results::log::LogEntry;
+use results::testing;
 
 /// A scored dialogue (two scores, one of them grouped), a failed one, and one with a hostile model name.
 fn entries() -> impl Iterator<Item = Result<LogEntry, LogError>> {
@@ -127,7 +128,7 @@ fn tables_hold_no_text_of_a_dialogue() {
     let run = run();
     for layout in [Layout::long(&run, &headline), wide(&run)] {
         for record in table_records() {
-            let record = record.unwrap().disclosed(jsonl::Texts::Redact);
+            let record = record.unwrap().disclosed(Texts::Redact);
             layout
                 .rows(&record, 1, |row| {
                     for cell in row {
@@ -146,7 +147,7 @@ fn tables_hold_no_text_of_a_dialogue() {
 #[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), jsonl::Texts::Keep, &headline, entries()).unwrap();
+    jsonl::write(&mut bytes, &run(), Texts::Keep, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
@@ -155,7 +156,7 @@ fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     assert_eq!(lines[0]["record"]["rounds"][0]["answer"]["text"], "Zoë, says m\n");
 
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), jsonl::Texts::Redact, &headline, entries()).unwrap();
+    jsonl::write(&mut bytes, &run(), Texts::Redact, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
         assert!(!text.contains(secret), "{secret}");
@@ -185,7 +186,6 @@ fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
     assert!(dialogues.contains("<v>45658</v>") && summary.contains("<v>45658</v>"), "{summary}");
 }
 
-#[cfg(feature = "parquet")]
 #[test]
 fn parquet_reads_back() {
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
@@ -246,8 +246,7 @@ fn an_export_that_does_not_fit_names_its_file() {
     type Write = fn(&mut io::BufWriter<std::fs::File>, &Layout<'_>) -> Result<ExportSummary, ExportError>;
     let formats: &[Write] = &[
         |file, layout| csv::write(file, layout, &mut Provenances::default(), table_records()),
-        |file, _| jsonl::write(file, &run(), jsonl::Texts::Keep, &headline, entries()),
-        #[cfg(feature = "parquet")]
+        |file, _| jsonl::write(file, &run(), Texts::Keep, &headline, entries()),
         |file, layout| parquet::write(file, layout, &mut Provenances::default(), table_records()),
         |file, _| {
             let run = run();

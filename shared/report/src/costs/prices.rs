@@ -8,10 +8,10 @@ use domain::model::BILLED_AT;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use crate::money::Money;
+use super::money::Money;
 
 /// The table that comes with the program.
-const SHIPPED: &str = include_str!("../../../deploy/costs/prices.toml");
+const SHIPPED: &str = include_str!("../../../../deploy/costs/prices.toml");
 
 /// Tokens to which a price belongs.
 const MILLION: f64 = 1e6;
