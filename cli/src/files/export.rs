@@ -18,7 +18,6 @@ use report::input::{RunSource, read_run};
 use results::llmkgbench::{Archive, TaskMeta};
 use results::log::LogError;
 use results::{RunDir, RunManifest};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tasks::{Compat, Task};
 
@@ -145,9 +144,9 @@ impl ExportSource {
         keys
     }
 
-    /// Parts of its records, without their texts, in the order of the plan.
-    pub fn parts<R: DeserializeOwned>(&self) -> impl Iterator<Item = Result<R, LogError>> {
-        self.records.parts::<R>(self.keys()).map(|read| read.map(|(_, part)| part))
+    /// Its records in the order of the plan.
+    pub fn records(&self) -> impl Iterator<Item = Result<Record, LogError>> {
+        self.records.records(self.keys()).map(|read| read.map(|(_, record)| record))
     }
 
     /// Adds its dialogues to those of a report, and their texts to `details`.

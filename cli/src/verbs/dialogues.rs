@@ -5,14 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use domain::glob::Glob;
-use domain::{
-    DialogueKey, DialogueTime, ModelLabel, Oddities, Oddity, Outcome, RunId, TaskLabel, TaskProvenance,
-    spelling,
-};
-use jiff::Timestamp;
+use domain::{DialogueKey, ModelLabel, Outcome, Record, RunId, TaskLabel, TaskProvenance, spelling};
 use report::export::score_at;
 use report::table::{Cell, Table};
-use serde::Deserialize;
+use results::Summary;
 use tasks::Limit;
 
 use crate::files::export::ExportSource;
@@ -61,69 +57,26 @@ pub struct Arguments {
     data: DataDir,
 }
 
-/// The part of a record that is listed.
-#[derive(Deserialize)]
+/// A dialogue of the list.
 struct Listed {
-    key: DialogueKey,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    rounds: Vec<ListedRound>,
-    outcome: Outcome,
-    provenance: ListedProvenance,
-}
-
-#[derive(Deserialize)]
-struct ListedRound {
-    answered_at: Timestamp,
-    answer: ListedAnswer,
-}
-
-#[derive(Deserialize)]
-struct ListedAnswer {
-    #[serde(default)]
-    oddities: Vec<Oddity>,
-}
-
-#[derive(Deserialize)]
-struct ListedProvenance {
-    task: TaskProvenance,
+    summary: Summary,
+    /// The limit that one of its answers hit.
+    limit: Option<Limit>,
 }
 
 impl Listed {
-    /// The score that stands for the dialogue.
-    fn score(&self) -> Option<f64> {
-        let TaskProvenance { class, version, .. } = &self.provenance.task;
-        match &self.outcome {
-            Outcome::Scored { scores, .. } => score_at(scores, report::input::headline(class, version)),
-            Outcome::Unscored { .. } | Outcome::Failed { .. } => None,
-        }
-    }
-
-    /// Why it has no scores.
-    fn failure(&self) -> Option<&'static str> {
-        match &self.outcome {
-            Outcome::Scored { .. } => None,
-            Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Some(cause.as_str()),
-        }
-    }
-
-    /// The limit that one of its answers hit.
-    fn limit(&self) -> Option<Limit> {
-        match &self.outcome {
+    fn of(record: &Record) -> Self {
+        let limit = match &record.outcome {
             Outcome::Scored { infos, .. } | Outcome::Unscored { infos, .. } => Limit::in_infos(infos),
             Outcome::Failed { .. } => None,
-        }
+        };
+        Self { summary: Summary::of(record), limit }
     }
 
-    /// What is odd about its answers.
-    fn odd(&self) -> Oddities {
-        self.rounds.iter().flat_map(|round| round.answer.oddities.iter().copied()).collect()
-    }
-
-    /// From its start to its last answer.
-    fn seconds(&self) -> f64 {
-        let answered = self.rounds.iter().map(|round| round.answered_at);
-        DialogueTime::of(self.started_at, answered, self.ended_at).dialogue_s
+    /// The score that stands for the dialogue.
+    fn score(&self) -> Option<f64> {
+        let TaskProvenance { class, version, .. } = &self.summary.provenance.task;
+        score_at(self.summary.outcome.scores()?, report::input::headline(class, version))
     }
 }
 
@@ -138,14 +91,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let fits = |glob: &Option<Glob>, label: &str| glob.as_ref().is_none_or(|glob| glob.matches(label));
     for (dir, manifest) in runs {
         let run = manifest.run.clone();
-        for read in ExportSource::open(dir, manifest)?.parts::<Listed>() {
-            let dialogue = read?;
-            let DialogueKey { model: of_model, task: of_task, .. } = &dialogue.key;
+        for read in ExportSource::open(dir, manifest)?.records() {
+            let dialogue = Listed::of(&read?);
+            let DialogueKey { model: of_model, task: of_task, .. } = &dialogue.summary.key;
             let is_wanted = fits(&model, of_model.as_str())
                 && fits(&task, of_task.as_str())
-                && (!arguments.failed || dialogue.failure().is_some())
-                && (!arguments.limited || dialogue.limit().is_some())
-                && (!arguments.cut || dialogue.odd().is_cut())
+                && (!arguments.failed || dialogue.summary.outcome.failure().is_some())
+                && (!arguments.limited || dialogue.limit.is_some())
+                && (!arguments.cut || dialogue.summary.oddities().is_cut())
                 && (arguments.worst.is_none() || dialogue.score().is_some());
             models.insert(of_model.clone());
             tasks.insert(of_task.clone());
@@ -175,16 +128,17 @@ fn table(listed: &[(RunId, Listed)]) -> Table {
         .left(["not scored", "limit", "odd", "case"])
         .right(["rounds", "seconds"]);
     for (run, dialogue) in listed {
+        let summary = &dialogue.summary;
         table.row([
             Cell::from(run.as_str()),
-            Cell::from(dialogue.key.to_string()),
+            Cell::from(summary.key.to_string()),
             Cell::number(dialogue.score(), 3),
-            dialogue.failure().map_or(Cell::Empty, Cell::from),
-            dialogue.limit().map_or(Cell::Empty, |limit| Cell::from(limit.as_str())),
-            Cell::from(dialogue.odd().names()),
-            Cell::from(dialogue.provenance.task.case.as_str()),
-            Cell::Count(dialogue.rounds.len() as u64),
-            Cell::Number(dialogue.seconds(), 2),
+            summary.outcome.failure().map_or(Cell::Empty, |cause| Cell::from(cause.as_str())),
+            dialogue.limit.map_or(Cell::Empty, |limit| Cell::from(limit.as_str())),
+            Cell::from(summary.oddities().names()),
+            Cell::from(summary.provenance.task.case.as_str()),
+            Cell::Count(summary.rounds.len() as u64),
+            Cell::Number(summary.time().dialogue_s, 2),
         ]);
     }
     table

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::control::RunPhase;
 use domain::{ErrorCode, RunId, ServiceError};
-use results::log::{LogTail, Parsed, RecordHead, TailPart};
+use results::log::{LogTail, Parsed, TailPart};
 use tokio::sync::OnceCell;
 
 use crate::errors::{Result, internal, not_found};
@@ -14,7 +14,6 @@ use crate::health::Uptime;
 use crate::plan::planned::Planned;
 use crate::records::dialogues::DialogueTable;
 use crate::records::packs::Packs;
-use crate::records::remarks::Remark;
 use crate::records::run::{FoldedRecord, Run};
 use crate::records::store::Store;
 
@@ -26,9 +25,6 @@ const UNLOADABLE_FOR: Duration = Duration::from_secs(5);
 
 /// Maximum number of runs remembered as not loadable.
 const UNLOADABLE_MAX: usize = 1024;
-
-/// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
-const GENERATION_MAX: u64 = 1 << 52;
 
 /// The loaded runs. They can be loaded again at any time.
 pub(crate) struct LoadedRuns {
@@ -275,14 +271,8 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
         };
         let mut records = Vec::new();
         while let Some(line) = lines.next() {
-            match line.parse::<RecordHead>() {
-                Ok(Parsed { ticket, record, .. }) => {
-                    let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
-                    // An invalid generation says nothing about the queue; the record itself counts as for every reader.
-                    let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    let (remark, record) = (Remark::of(&record), record.attempt.id);
-                    records.push(FoldedRecord { row, remark, ticket, generation, record });
-                }
+            match line.parse() {
+                Ok(Parsed { ticket, record: summary, .. }) => records.push(FoldedRecord { ticket, summary }),
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is not a record");
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use domain::exchange::Receipt;
-use domain::{FailureCause, RecordId};
+use results::Summary;
 use results::log::CommitThread;
 use results::run_dir::RunLock;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
@@ -12,7 +12,6 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use crate::errors::Result;
 use crate::plan::numbering::Slot;
 use crate::records::lag::WaitingRecord;
-use crate::records::remarks::Remark;
 
 /// The commit path of a run's log, if opened.
 #[derive(Default)]
@@ -29,10 +28,7 @@ pub(crate) struct LogHandle {
 /// A checked delivery on its way to the log.
 pub(crate) struct Checked {
     pub slot: Slot,
-    pub outcome: std::result::Result<Option<f64>, FailureCause>,
-    pub remark: Remark,
-    pub generation: u64,
-    pub id: RecordId,
+    pub summary: Summary,
     pub json: Arc<str>,
     pub receipt: oneshot::Sender<Result<Receipt>>,
     /// The space that it takes up until it is stored.

@@ -7,7 +7,6 @@
 //! the log the records lie that count. `server_usage` is what ended servers of pools left.
 
 pub(crate) mod dialogues;
-pub(crate) mod headline;
 pub(crate) mod lag;
 pub(crate) mod loaded;
 pub(crate) mod log_handle;

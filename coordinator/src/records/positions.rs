@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use domain::{Record, RunId, Standing};
-use results::log::{LogCipher, LogTail, Parsed, PlaceReader, RecordHead, Seals, TailPart, WinnerRank};
+use results::Summary;
+use results::log::{LogCipher, LogTail, Parsed, PlaceReader, Seals, TailPart, WinnerRank};
 
 use crate::errors::{Result, internal};
 use crate::plan::numbering::Numbering;
@@ -68,7 +69,7 @@ impl RecordPositions {
             self.begun = true;
             let end = lines.end();
             while let Some(line) = lines.next() {
-                let Ok(Parsed { ticket, record, .. }) = line.parse::<RecordHead>() else { continue };
+                let Ok(Parsed { ticket, record, .. }) = line.parse::<Summary>() else { continue };
                 let Some(slot) = numbering.slot_of(&record.key) else { continue };
                 let late = self.seals.is_late(end, ticket);
                 let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use domain::control::RefusalView;
-use domain::{FailureCause, ModelLabel, ModelUsage, Oddities, Oddity};
-use jiff::Timestamp;
-use results::log::{OutcomeHead, RecordHead};
+use domain::cut_text::ShortName;
+use domain::{FailureCause, ModelLabel, Oddities, Oddity};
+use results::Summary;
 
 use crate::plan::numbering::Slot;
 
@@ -20,38 +20,6 @@ const SCORERS_KEPT_MAX: usize = 8;
 
 /// Maximum number of different failures shown for a run.
 const REFUSALS_SHOWN_MAX: usize = 20;
-
-/// The remarks of one record.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Remark {
-    /// Tokens that its model generated.
-    pub tokens: u64,
-    /// What its dialogue used.
-    pub usage: ModelUsage,
-    /// When its dialogue ended.
-    pub ended: Timestamp,
-    failure: Option<(FailureCause, String)>,
-    scorer: Option<String>,
-    /// What is odd about its answers.
-    oddities: Oddities,
-}
-
-impl Remark {
-    /// Of a record.
-    pub(crate) fn of(head: &RecordHead) -> Self {
-        let failure = match &head.outcome {
-            OutcomeHead::Scored(_) => None,
-            OutcomeHead::Unscored { cause, message } | OutcomeHead::Failed { cause, message } => {
-                Some((*cause, message.clone()))
-            }
-        };
-        // An unscored record has no scores to compare.
-        let scorer = failure.is_none().then(|| head.scorer.clone());
-        let (tokens, usage) = (head.completion_tokens(), head.usage());
-        let oddities = head.oddities();
-        Self { tokens, usage, ended: head.ended_at, failure, scorer, oddities }
-    }
-}
 
 type Message = (usize, FailureCause, Arc<str>);
 
@@ -74,23 +42,27 @@ impl Remarks {
     }
 
     /// A record of this model now counts for its dialogue, replacing an earlier one.
-    pub(crate) fn counts(&mut self, slot: Slot, model: usize, remark: &Remark) {
+    pub(crate) fn counts(&mut self, slot: Slot, model: usize, record: &Summary) {
         if let Some(before) = self.of_slot.remove(&slot) {
             self.messages[before].1 -= 1;
         }
-        if let (Some(scorer), Some(known)) = (&remark.scorer, self.scorers.get_mut(model))
-            && !scorer.is_empty()
-            && known.len() < SCORERS_KEPT_MAX
-            && !known.contains(scorer)
-        {
-            known.insert(scorer.clone());
-        }
-        match remark.oddities {
+        match record.oddities() {
             none if none.is_empty() => self.odd.remove(&slot),
             oddities => self.odd.insert(slot, oddities),
         };
-        let Some((cause, message)) = &remark.failure else { return };
-        let message: Message = (model, *cause, message.as_str().into());
+        let Some((cause, message)) = record.outcome.why() else {
+            // An unscored record has no scores to compare.
+            let scorer = &record.provenance.task.scorer;
+            if let Some(known) = self.scorers.get_mut(model)
+                && !scorer.is_empty()
+                && known.len() < SCORERS_KEPT_MAX
+                && !known.contains(scorer)
+            {
+                known.insert(ShortName::from(scorer.as_str()).0);
+            }
+            return;
+        };
+        let message: Message = (model, cause, message.into());
         let number = match self.numbers.get(&message) {
             Some(number) => *number,
             None if self.messages.len() < MESSAGES_KEPT_MAX => {
@@ -132,10 +104,24 @@ impl Remarks {
 
 #[cfg(test)]
 mod tests {
+    use results::OutcomeSummary;
+
     use super::*;
 
-    fn failed(message: &str) -> Remark {
-        Remark { failure: Some((FailureCause::BadRequest, message.to_owned())), ..Remark::default() }
+    fn record(outcome: OutcomeSummary, oddities: Vec<Oddity>) -> Summary {
+        let mut record = Summary::of(&results::testing::entry(1, "m", 0, true).record);
+        record.rounds[0].answer.oddities = oddities;
+        record.provenance.task.scorer = "2".to_owned();
+        Summary { outcome, ..record }
+    }
+
+    fn scored(oddities: Vec<Oddity>) -> Summary {
+        record(OutcomeSummary::Scored(domain::Scores::new()), oddities)
+    }
+
+    fn failed(message: &str) -> Summary {
+        let (cause, message) = (FailureCause::BadRequest, message.to_owned());
+        record(OutcomeSummary::Failed { cause, message }, Vec::new())
     }
 
     fn told(remarks: &Remarks) -> Vec<(String, String, u64)> {
@@ -157,9 +143,8 @@ mod tests {
             told(&remarks),
             [of("m0", "no such route", 5), of("m0", "odd", 1), of("m1", "no such route", 1)]
         );
-        let scored = Remark { scorer: Some("2".to_owned()), ..Remark::default() };
-        remarks.counts(5, 0, &scored);
-        remarks.counts(9, 1, &scored);
+        remarks.counts(5, 0, &scored(Vec::new()));
+        remarks.counts(9, 1, &scored(Vec::new()));
         assert_eq!(told(&remarks), [of("m0", "no such route", 5)]);
         assert_eq!(remarks.scorers(0).collect::<Vec<_>>(), ["2"]);
     }
@@ -167,9 +152,9 @@ mod tests {
     #[test]
     fn odd_answers_are_counted_until_better_ones_replace_them() {
         let mut remarks = Remarks::new(2);
-        let odd = Remark { oddities: [Oddity::NoFinishReason].into_iter().collect(), ..Remark::default() };
+        let odd = scored(vec![Oddity::NoFinishReason]);
         (0..3).for_each(|slot| remarks.counts(slot, 1, &odd));
-        remarks.counts(1, 1, &Remark::default());
+        remarks.counts(1, 1, &scored(Vec::new()));
         assert_eq!(remarks.odd(0..3), [(Oddity::NoFinishReason, 2)]);
         assert_eq!(remarks.odd(1..2), []);
     }

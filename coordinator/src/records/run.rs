@@ -9,10 +9,10 @@ use benchmarks::names::benchmark_of;
 use domain::control::RunPhase;
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::model::ModelSpec;
-use domain::{DialogueKey, Iteration, Priority, RecordId, RunId};
+use domain::{DialogueKey, Iteration, Priority, RunId};
 use queue::{Commit, Committed, RunRef, RunSpec};
-use results::RunManifest;
-use results::log::{Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId};
+use results::log::{Ends, LogCipher, LogTail, Position, SealEvent, Seals, WriterId};
+use results::{OutcomeSummary, RunManifest, Summary};
 use tasks::TaskClass;
 
 use crate::errors::{Result, conflict, internal};
@@ -23,11 +23,10 @@ use crate::plan::numbering::{Numbering, Slot};
 use crate::plan::planned::Planned;
 use crate::plan::protection;
 use crate::records::dialogues::{DialogueRow, DialogueTable};
-use crate::records::headline;
 use crate::records::log_handle::LogHandle;
 use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
-use crate::records::remarks::{Remark, Remarks};
+use crate::records::remarks::Remarks;
 use crate::records::retry::Rework;
 use crate::records::spending::SpendingTable;
 use crate::records::usage::UsageTable;
@@ -128,14 +127,14 @@ struct Table {
     folded: Ends,
 }
 
-/// A record of the log: its row in the table if its dialogue is planned, its remarks, and its numbers.
+/// A record of the log.
 pub(crate) struct FoldedRecord {
-    pub row: Option<(Slot, DialogueRow)>,
-    pub remark: Remark,
     pub ticket: u64,
-    pub generation: u64,
-    pub record: RecordId,
+    pub summary: Summary,
 }
+
+/// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
+const GENERATION_MAX: u64 = 1 << 52;
 
 /// A seal that is to be written.
 #[derive(Clone, Debug)]
@@ -392,11 +391,16 @@ impl Run {
     }
 
     /// The row of a record; `None` if its dialogue is not planned.
-    pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, DialogueRow)> {
-        let slot = self.layout.slot_of(&head.key)?;
+    fn row(&self, place: Position, record: &FoldedRecord, seals: &Seals) -> Option<(Slot, DialogueRow)> {
+        let FoldedRecord { ticket, summary } = record;
+        let slot = self.layout.slot_of(&summary.key)?;
         let (_, task, _) = self.layout.place(slot);
-        let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
-        Some((slot, DialogueRow { ticket, outcome, late: false }))
+        // Scores may lack their headline, which is no zero.
+        let outcome = match &summary.outcome {
+            OutcomeSummary::Scored(scores) => Ok(self.tasks[task].class.headline_of(scores)),
+            OutcomeSummary::Unscored { cause, .. } | OutcomeSummary::Failed { cause, .. } => Err(*cause),
+        };
+        Some((slot, DialogueRow { ticket: *ticket, outcome, late: seals.is_late(place, *ticket) }))
     }
 
     /// Adds durable records, all of which are before `place`, and passes those that count now to `counted`. `now` is given if
@@ -406,7 +410,7 @@ impl Run {
         place: Position,
         records: Vec<FoldedRecord>,
         now: Option<Duration>,
-        mut counted: impl FnMut(Slot, DialogueRow, &Remark),
+        mut counted: impl FnMut(Slot, DialogueRow, &Summary),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
@@ -414,22 +418,24 @@ impl Run {
         if folded.bytes < place.end.bytes {
             *folded = place.end;
         }
-        for FoldedRecord { row, remark, ticket, generation, record } in records {
-            table.aggregate.note(ticket, generation);
-            let Some((slot, row)) = row else { continue };
-            let row = DialogueRow { late: table.seals.is_late(place, ticket), ..row };
+        for record in records {
+            // An invalid generation says nothing about the queue; the record itself counts as for every reader.
+            let generation = Some(record.summary.attempt.generation).filter(|given| *given <= GENERATION_MAX);
+            table.aggregate.note(record.ticket, generation.unwrap_or_default());
+            let Some((slot, row)) = self.row(place, &record, &table.seals) else { continue };
+            let (summary, used) = (&record.summary, record.summary.usage());
             let (model, ..) = self.layout.place(slot);
             if let Some(spending) = &mut table.spending {
-                spending.add(&record, model, &remark.usage);
+                spending.add(&summary.attempt.id, model, &used);
             }
             table.recorded[model] += u64::from(table.aggregate.get(slot).is_none());
             if table.aggregate.fold(slot, row) {
-                table.remarks.counts(slot, model, &remark);
-                table.usage.counts(slot, model, &remark.usage, remark.ended);
+                table.remarks.counts(slot, model, summary);
+                table.usage.counts(slot, model, &used, summary.ended_at);
                 if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
-                    rate.add(now, remark.ended, 1, remark.tokens);
+                    rate.add(now, summary.ended_at, 1, summary.completion_tokens());
                 }
-                counted(slot, row, &remark);
+                counted(slot, row, summary);
             }
         }
     }

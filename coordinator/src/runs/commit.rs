@@ -16,7 +16,8 @@ use domain::exchange::{Delivery, Receipt};
 use domain::record::limits::{UNREAD_BYTES_MAX, json_bytes};
 use domain::{ErrorCode, Record, RecordId, ServiceError};
 use queue::Commit;
-use results::log::{CommitError, CommitQueue, RecordHead, envelope};
+use results::Summary;
+use results::log::{CommitError, CommitQueue, envelope};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::errors::{Result, conflict, internal, invalid};
@@ -25,11 +26,9 @@ use crate::metrics;
 use crate::options::{BYTES_IN_FLIGHT_MAX, DELIVERIES_PER_CALL_MAX};
 use crate::plan::numbering::Slot;
 use crate::queue::client::QueueClient;
-use crate::records::dialogues::DialogueRow;
 use crate::records::lag::Lag;
 use crate::records::loaded::LoadedRuns;
 use crate::records::log_handle::{Checked, Committer, LogHandle};
-use crate::records::remarks::Remark;
 use crate::records::run::{FoldedRecord, Run};
 use crate::records::store::Store;
 
@@ -203,7 +202,7 @@ impl RecordLogs {
             self.loaded.expect_newest(&run).await?;
         }
         let generation = self.queue.at(&run).await?.generation;
-        let (slot, head, json) = match check(&run, generation, &delivery, caller) {
+        let (slot, summary, json) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
                 // Both say what the delivery says, at any length.
@@ -213,18 +212,8 @@ impl RecordLogs {
                 return Ok(received);
             }
         };
-        let (_, task, _) = run.layout.place(slot);
-        let checked = Checked {
-            slot,
-            outcome: crate::records::headline::outcome(&head.outcome, run.tasks[task].class),
-            remark: Remark::of(&head),
-            generation: head.attempt.generation,
-            id: head.attempt.id,
-            json,
-            receipt,
-            room,
-            waiting: self.lag.begin(self.clock.now()),
-        };
+        let checked =
+            Checked { slot, summary, json, receipt, room, waiting: self.lag.begin(self.clock.now()) };
         let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
                 self.loaded.forget(run.id());
@@ -301,7 +290,7 @@ impl RecordLogs {
         let begun = tokio::time::Instant::now();
         let mut tickets: Vec<Option<u64>> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            batch.iter().map(|item| recent.get(&item.id, &item.json)).collect()
+            batch.iter().map(|item| recent.get(&item.summary.attempt.id, &item.json)).collect()
         };
         let fresh = tickets.iter().filter(|ticket| ticket.is_none()).count() as u32;
         if fresh > 0 {
@@ -309,14 +298,14 @@ impl RecordLogs {
                 self.queue.call(run, |queue, at| async move { queue.tickets(&at, fresh).await }).await?;
             let mut lines = Vec::with_capacity(fresh as usize);
             let mut found = Vec::with_capacity(fresh as usize);
+            let mut slots = Vec::with_capacity(fresh as usize);
             for (ticket, item) in tickets.iter_mut().zip(batch) {
                 if ticket.is_none() {
                     *ticket = drawn.next();
                     let ticket = ticket.unwrap_or_default();
                     lines.push((ticket, Arc::clone(&item.json)));
-                    let row = Some((item.slot, DialogueRow { ticket, outcome: item.outcome, late: false }));
-                    let (remark, generation) = (item.remark.clone(), item.generation);
-                    found.push(FoldedRecord { row, remark, ticket, generation, record: item.id.clone() });
+                    found.push(FoldedRecord { ticket, summary: item.summary.clone() });
+                    slots.push(item.slot);
                 }
             }
             let appending = tokio::time::Instant::now();
@@ -330,20 +319,19 @@ impl RecordLogs {
             });
             let place = self.health.note_sink(appended)?;
             // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
-            let slots = found.iter().filter_map(|found| found.row.as_ref().map(|(slot, _)| *slot));
             let again: Vec<Slot> =
-                run.table(|table| slots.filter(|slot| table.get(*slot).is_some()).collect());
+                run.table(|table| slots.into_iter().filter(|slot| table.get(*slot).is_some()).collect());
             let mut superseded = 0;
-            run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
+            run.fold(place, found, Some(self.clock.now()), |slot, row, summary| {
                 superseded += u64::from(again.contains(&slot));
                 let (model, task, _) = run.layout.place(slot);
                 let (model, task) = (&run.models[model].label, &run.plan.tasks[task].label);
-                metrics::dialogue(model, task, row.outcome.err(), remark.tokens);
+                metrics::dialogue(model, task, row.outcome.err(), summary.completion_tokens());
             });
             metrics::repeated(superseded, (again.len() as u64).saturating_sub(superseded));
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
-                recent.insert(&item.id, &item.json, ticket.unwrap_or_default());
+                recent.insert(&item.summary.attempt.id, &item.json, ticket.unwrap_or_default());
             }
         }
         // The queue gets the record that counts, which may not be the delivered one: late records change nothing.
@@ -383,11 +371,11 @@ fn check(
     known: u64,
     delivery: &Delivery,
     caller: &Caller,
-) -> std::result::Result<(Slot, RecordHead, Arc<str>), String> {
+) -> std::result::Result<(Slot, Summary, Arc<str>), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
     let record: Record = serde_json::from_str(&delivery.json)
         .map_err(|error| format!("the record of {} cannot be read: {error}", delivery.key))?;
-    let head = RecordHead::of(&record);
+    let head = Summary::of(&record);
     if head.key != delivery.key {
         return Err(format!("the record is of {}, it was delivered as one of {}", head.key, delivery.key));
     }

@@ -103,5 +103,5 @@ pub fn failed(lease: &LeaseId, key: &DialogueKey, cause: FailureCause) -> Delive
 
 /// The id of a delivered record.
 pub fn record_id(delivery: &Delivery) -> domain::RecordId {
-    results::log::RecordHead::parse(&delivery.json).unwrap().attempt.id
+    results::Summary::parse(&delivery.json).unwrap().attempt.id
 }

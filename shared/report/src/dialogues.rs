@@ -8,18 +8,18 @@ use std::collections::{HashMap, HashSet};
 use std::iter::once;
 use std::sync::{Arc, OnceLock};
 
-use crate::costs::Prices;
 use domain::{Oddities, Scores};
 use jiff::Timestamp;
 use results::names::Names;
 use tasks::{Marks, ScoreOutOfRange, TaskClass};
 
+use crate::costs::Prices;
 use crate::setups::{ModelSetup, SetupFact};
 use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
 pub use crate::summaries::{ColumnId, TaskId};
 
 mod column;
-mod shapes;
+pub(crate) mod shapes;
 
 pub use self::column::{Column, Exercises, Origin};
 use self::shapes::Shapes;

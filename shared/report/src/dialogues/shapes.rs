@@ -58,7 +58,7 @@ impl Shapes {
 }
 
 /// Group, name and value of every score that is a number.
-fn leaves(scores: &Scores) -> impl Iterator<Item = (Option<&str>, &str, f64)> {
+pub(crate) fn leaves(scores: &Scores) -> impl Iterator<Item = (Option<&str>, &str, f64)> {
     scores.iter().flat_map(|(name, value)| {
         let group = value.as_object();
         let single = group.is_none().then(|| value.as_f64()).flatten();

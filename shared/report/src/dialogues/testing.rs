@@ -1,10 +1,10 @@
 //! Invented dialogues for the tests of this crate.
 
-use crate::costs::Prices;
 use domain::{Oddities, Scores};
 use serde_json::json;
 
 use super::{Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, TaskId};
+use crate::costs::Prices;
 
 /// A column on the published exercises.
 pub fn column(model: &str, origin: Origin) -> Column {

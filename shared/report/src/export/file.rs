@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::{ExportError, ExportSummary};
+use super::ExportError;
 
 /// Creates the file at `path` and fills it with `write`. Errors name the file; without an error it is complete and flushed.
-pub fn to_file(
+pub fn to_file<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<ExportSummary, ExportError>,
-) -> Result<ExportSummary, ExportError> {
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, ExportError>,
+) -> Result<T, ExportError> {
     let of_file = |error| ExportError::File { path: path.to_owned(), source: Box::new(error) };
     let mut file = BufWriter::new(File::create(path).map_err(|error| of_file(error.into()))?);
-    let written = write(&mut file).and_then(|summary| {
+    let written = write(&mut file).and_then(|counted| {
         file.flush()?;
-        Ok(summary)
+        Ok(counted)
     });
     match written {
         // A record that cannot be read is not an error of this file.

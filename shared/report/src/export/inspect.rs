@@ -18,22 +18,22 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use domain::redaction::{Texts, redact};
 use domain::text::hex;
 use domain::{
     Answer, DialogueKey, DialogueTime, FinishReason, Iteration, ModelLabel, Outcome, Record, Sampling,
     Scores, TaskLabel, Usage,
 };
 use jiff::Timestamp;
+use results::files;
+use results::log::LogError;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{DateTime, ZipWriter};
 
 use super::table::score_at;
-use super::{ExportError, ExportSummary, TableOptions};
-use domain::redaction::{Texts, redact};
-use results::files;
-use results::log::LogError;
+use super::{ExportError, TableOptions};
 
 /// The name under which the headline stands among the scores of a sample.
 pub const SCORER: &str = "kgfleet";
@@ -70,7 +70,7 @@ pub fn write(
     cases: CaseCounts<'_>,
     planned: impl Iterator<Item = DialogueKey>,
     mut records: impl Iterator<Item = Result<Record, LogError>>,
-) -> Result<ExportSummary, ExportError> {
+) -> Result<u64, ExportError> {
     fs::create_dir_all(folder).map_err(|error| of_file(folder, error.into()))?;
     let mut dialogues: HashMap<(ModelLabel, TaskLabel), u64> = HashMap::new();
     for key in planned {
@@ -78,7 +78,7 @@ pub fn write(
     }
     let is_plan_known = dialogues.values().sum::<u64>() >= options.manifest.planned_dialogues;
     let mut names = LogNames::default();
-    let mut summary = ExportSummary::default();
+    let mut recorded = 0;
     let mut next = records.next().transpose()?;
     while let Some(first) = next.take() {
         let of = (first.key.model.clone(), first.key.task.clone());
@@ -101,10 +101,9 @@ pub fn write(
             }
             log.end(archive)
         })?;
-        summary.dialogues += log.recorded;
-        summary.rows += log.recorded;
+        recorded += log.recorded;
     }
-    Ok(summary)
+    Ok(recorded)
 }
 
 /// Replaces the file `path` by an archive that `fill` fills. An error leaves the file as it was.

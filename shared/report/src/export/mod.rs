@@ -1,6 +1,6 @@
 //! Winning records as files for people and tools.
 //!
-//! [`csv`] and [`parquet`] write a [`table`], one row per dialogue and score or one per dialogue, without texts of
+//! [`rows`] writes a [`table`] as CSV or Parquet, one row per dialogue and score or one per dialogue, without texts of
 //! prompts and answers; [`xlsx`] writes both into a workbook. [`provenance`] is the list of values that many dialogues
 //! share, written once beside a table. [`jsonl`] writes whole records, [`inspect`] logs of Inspect with whole
 //! dialogues. [`llmkgbench`](results::llmkgbench) writes the result files of LLM-KG-Bench. A further format is a module
@@ -9,12 +9,11 @@
 //! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of
 //! them in memory. [`Source`] reads them in the order of the plan and writes files; errors name the file.
 
-pub mod csv;
 mod file;
 pub mod inspect;
 pub mod jsonl;
-pub mod parquet;
 pub mod provenance;
+pub mod rows;
 mod source;
 pub mod table;
 pub mod xlsx;
@@ -55,15 +54,6 @@ pub enum ExportError {
         /// The writer's message.
         message: String,
     },
-}
-
-/// The size of an export.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExportSummary {
-    /// Dialogues, failed ones included.
-    pub dialogues: u64,
-    /// Rows, or lines.
-    pub rows: u64,
 }
 
 #[cfg(test)]

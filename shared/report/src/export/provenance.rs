@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::table::RowColumn;
 use domain::Provenance;
+use results::RunManifest;
 use serde_json::{Value, json};
 
-use results::RunManifest;
+use crate::table::RowColumn;
 
 /// Provenances with their numbers, from 1 in the order of first appearance.
 #[derive(Debug, Default)]

@@ -5,18 +5,17 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use domain::redaction::Texts;
 use domain::{DialogueKey, Record, RunId};
 use jiff::tz::TimeZone;
-use serde::de::DeserializeOwned;
+use results::llmkgbench::{Archive, TaskMeta, from_record, writer};
+use results::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
+use results::{RunManifest, Summary};
 
 use super::inspect::CaseCounts;
 use super::provenance::{self, Provenances};
-use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
-use super::{ExportError, ExportSummary, csv, inspect, jsonl, to_file, xlsx};
-use domain::redaction::Texts;
-use results::RunManifest;
-use results::llmkgbench::{Archive, TaskMeta, from_record, writer};
-use results::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
+use super::table::{Form, Headline, Layout, ScoreNames, disclosed};
+use super::{ExportError, inspect, jsonl, rows, to_file, xlsx};
 
 /// The source of exports and reports of a run.
 pub struct Source {
@@ -72,20 +71,21 @@ pub struct Written {
 }
 
 impl Source {
-    /// The winning records of `keys`, read as `R` with their texts, with their tickets.
-    pub fn records<R: DeserializeOwned>(
+    /// The winning records of `keys`, with their tickets.
+    pub fn records(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
-    ) -> impl Iterator<Item = Result<(u64, R), LogError>> {
+    ) -> impl Iterator<Item = Result<(u64, Record), LogError>> {
         Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, RECORDS_AT_ONCE)
     }
 
-    /// As [`records`](Self::records), for an `R` without the texts: more of them are held at once.
-    pub fn parts<R: DeserializeOwned>(
+    /// The same without their texts: more of them are held at once.
+    pub fn summaries(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
-    ) -> impl Iterator<Item = Result<(u64, R), LogError>> {
-        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE)
+    ) -> impl Iterator<Item = Result<Summary, LogError>> {
+        let read = Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE);
+        read.map(|read| read.map(|(_, summary)| summary))
     }
 
     /// Writes the records of `keys` to a file, or to a folder for Inspect, and beside a CSV or Parquet file its
@@ -98,13 +98,13 @@ impl Source {
         options: TableOptions<'_>,
     ) -> Result<Written, ExportError> {
         let TableOptions { headline, texts, .. } = options;
-        let written = match format {
+        let dialogues = match format {
             Format::Csv(form) => self.table(path, form, &keys, options, |file, layout, provenances| {
-                csv::write(file, layout, provenances, self.table_records(keys(), texts))
+                rows::csv(file, layout, provenances, self.table_records(keys(), texts))
             })?,
             Format::Parquet(form) => {
                 self.table(path, form, &keys, options, |file, layout, provenances| {
-                    super::parquet::write(file, layout, provenances, self.table_records(keys(), texts))
+                    rows::parquet(file, layout, provenances, self.table_records(keys(), texts))
                 })?
             }
             Format::Xlsx => {
@@ -125,7 +125,7 @@ impl Source {
             }
             Format::ResultJson { metas, archive } => return self.result_json(path, keys(), metas, archive),
         };
-        Ok(Written { dialogues: written.dialogues, left_out: 0 })
+        Ok(Written { dialogues, left_out: 0 })
     }
 
     /// Writes a table and, unless it goes to a device or through a link, its provenances beside it.
@@ -135,22 +135,17 @@ impl Source {
         form: Form,
         keys: impl Fn() -> K,
         options: TableOptions<'_>,
-        write: impl FnOnce(
-            &mut BufWriter<File>,
-            &Layout<'_>,
-            &mut Provenances,
-        ) -> Result<ExportSummary, ExportError>,
-    ) -> Result<ExportSummary, ExportError> {
+        write: impl FnOnce(&mut BufWriter<File>, &Layout<'_>, &mut Provenances) -> Result<u64, ExportError>,
+    ) -> Result<u64, ExportError> {
         let layout = self.layout(form, keys, options)?;
         let mut provenances = Provenances::default();
-        let summary = to_file(path, |file| write(file, &layout, &mut provenances))?;
+        let dialogues = to_file(path, |file| write(file, &layout, &mut provenances))?;
         if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
             to_file(&provenance::path_beside(path), |file| {
-                provenances.write(file, options.manifest, layout.columns())?;
-                Ok(summary)
+                Ok(provenances.write(file, options.manifest, layout.columns())?)
             })?;
         }
-        Ok(summary)
+        Ok(dialogues)
     }
 
     fn layout<'a, K: Iterator<Item = DialogueKey>>(
@@ -165,8 +160,8 @@ impl Source {
             Form::Wide => {
                 // The columns must be known before the first row.
                 let mut names = ScoreNames::default();
-                for read in self.parts::<ScoresOnly>(keys()) {
-                    names.learn(&read?.1);
+                for read in self.summaries(keys()) {
+                    names.learn(&read?.outcome);
                 }
                 Ok(Layout::wide(&self.run, headline, &names))
             }
@@ -177,8 +172,8 @@ impl Source {
         &self,
         keys: impl Iterator<Item = DialogueKey>,
         texts: Texts,
-    ) -> impl Iterator<Item = Result<TableRecord, LogError>> {
-        self.parts(keys).map(move |read| read.map(|(_, record): (u64, TableRecord)| record.disclosed(texts)))
+    ) -> impl Iterator<Item = Result<Summary, LogError>> {
+        self.summaries(keys).map(move |read| read.map(|record| disclosed(record, texts)))
     }
 
     fn result_json(
@@ -190,7 +185,7 @@ impl Source {
     ) -> Result<Written, ExportError> {
         let mut written = Written::default();
         writer::write(path, archive, |list| {
-            for read in self.records::<Record>(keys) {
+            for read in self.records(keys) {
                 let (_, record) = read?;
                 match metas(&record).and_then(|meta| from_record(&record, &meta, &TimeZone::UTC)) {
                     Some(result) => {

@@ -7,77 +7,24 @@
 
 use std::collections::HashMap;
 
-use crate::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
-use domain::{
-    Attempt, DialogueKey, DialogueTime, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage,
-    tokens_of_all,
-};
-use jiff::Timestamp;
-use serde::Deserialize;
+use domain::redaction::{Texts, redact_text};
+use domain::{RunId, Scores, TaskProvenance, Usage};
+use results::{OutcomeSummary, Summary};
 use serde_json::Value;
 
-use super::provenance::Provenances;
-use super::{ExportError, ExportSummary};
-use domain::redaction::{Texts, redact_text};
-use results::log::{LogError, OutcomeHead};
+use crate::dialogues::shapes::leaves;
+use crate::table::{ALL_DIGITS, ColumnKind, RowCell, RowColumn};
 
-/// The part of a [`Record`](domain::Record) in the tables. Reading it from JSON skips the texts, which are most of a record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct TableRecord {
-    key: DialogueKey,
-    attempt: Attempt,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    rounds: Vec<RoundUsage>,
-    outcome: OutcomeHead,
-    pub(super) provenance: Provenance,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct RoundUsage {
-    answer: AnswerUsage,
-    answered_at: Timestamp,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct AnswerUsage {
-    #[serde(default)]
-    usage: Usage,
-}
-
-impl TableRecord {
-    /// The record without the messages of failures if texts are redacted, because these messages can quote an exercise.
-    #[must_use]
-    pub(super) fn disclosed(mut self, texts: Texts) -> Self {
-        if let OutcomeHead::Unscored { message, .. } | OutcomeHead::Failed { message, .. } = &mut self.outcome
-            && texts == Texts::Redact
-        {
-            redact_text(message);
-        }
-        self
+/// The record without the message of a failure if texts are redacted, because it can quote an exercise.
+#[must_use]
+pub(super) fn disclosed(mut record: Summary, texts: Texts) -> Summary {
+    if let OutcomeSummary::Unscored { message, .. } | OutcomeSummary::Failed { message, .. } =
+        &mut record.outcome
+        && texts == Texts::Redact
+    {
+        redact_text(message);
     }
-
-    pub(super) fn state(&self) -> &'static str {
-        match &self.outcome {
-            OutcomeHead::Scored(_) => "scored",
-            OutcomeHead::Unscored { .. } => "unscored",
-            OutcomeHead::Failed { .. } => "failed",
-        }
-    }
-
-    fn message(&self) -> Option<&str> {
-        match &self.outcome {
-            OutcomeHead::Scored(_) => None,
-            OutcomeHead::Unscored { message, .. } | OutcomeHead::Failed { message, .. } => {
-                Some(message.as_str()).filter(|message| !message.is_empty())
-            }
-        }
-    }
-
-    /// Why it has no scores.
-    pub(super) fn failure(&self) -> Option<&'static str> {
-        self.outcome.failure().map(FailureCause::as_str)
-    }
+    record
 }
 
 /// The score that stands for the dialogues of a task: its key, or its group and key; empty if unknown.
@@ -187,34 +134,33 @@ impl<'a> Layout<'a> {
         &self.columns
     }
 
-    /// Passes the rows of a dialogue to `each`, in the order of its scores. Returns their number.
+    /// Passes the rows of a dialogue to `each`, in the order of its scores.
     pub fn rows<E>(
         &self,
-        record: &TableRecord,
+        record: &Summary,
         provenance: usize,
         mut each: impl FnMut(&[RowCell<'_>]) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    ) -> Result<(), E> {
         let headline = (self.headline)(&record.provenance.task);
         let mut cells = self.common(record);
         let number = RowCell::Count(provenance as u64);
         let Some(places) = &self.places else {
-            let mut rows = 0;
-            for (group, score, value) in scores(&record.outcome) {
-                let path: &[&str] = if group.is_empty() { &[score] } else { &[group, score] };
-                let group = if group.is_empty() { RowCell::Empty } else { text(group) };
+            let mut has_scores = false;
+            for (group, score, value) in leaves_of(&record.outcome) {
+                let is_headline = group.into_iter().chain([score]).eq(headline.iter().copied());
+                let group = group.map_or(RowCell::Empty, text);
                 cells.truncate(COMMON.len());
-                let is_headline = RowCell::Flag(path == headline);
                 cells.extend([
                     group,
                     text(score),
                     RowCell::Number(value, ALL_DIGITS),
-                    is_headline,
+                    RowCell::Flag(is_headline),
                     number.clone(),
                 ]);
                 each(&cells)?;
-                rows += 1;
+                has_scores = true;
             }
-            if rows == 0 {
+            if !has_scores {
                 cells.extend([
                     RowCell::Empty,
                     RowCell::Empty,
@@ -223,54 +169,38 @@ impl<'a> Layout<'a> {
                     number.clone(),
                 ]);
                 each(&cells)?;
-                rows = 1;
             }
-            return Ok(rows);
+            return Ok(());
         };
         let name = headline.join(".");
         cells.extend(of_dialogue(record, &name, headline, number));
         cells.resize(self.columns.len(), RowCell::Empty);
         let mut whole = String::new();
-        for (group, score, value) in scores(&record.outcome) {
+        for (group, score, value) in leaves_of(&record.outcome) {
             if let Some(&place) = places.get(full_name(group, score, &mut whole)) {
                 cells[place] = RowCell::Number(value, ALL_DIGITS);
             }
         }
-        each(&cells)?;
-        Ok(1)
+        each(&cells)
     }
 
-    /// Passes the rows of all dialogues to `each`, and counts both.
-    pub(super) fn all_rows<E: Into<ExportError>>(
-        &self,
-        provenances: &mut Provenances,
-        records: impl Iterator<Item = Result<TableRecord, LogError>>,
-        mut each: impl FnMut(&[RowCell<'_>]) -> Result<(), E>,
-    ) -> Result<ExportSummary, ExportError> {
-        let mut summary = ExportSummary::default();
-        for record in records {
-            let record = record?;
-            summary.dialogues += 1;
-            let provenance = provenances.number(&record.provenance);
-            summary.rows += self.rows(&record, provenance, |row| each(row).map_err(Into::into))?;
-        }
-        Ok(summary)
-    }
-
-    fn common<'r>(&self, record: &'r TableRecord) -> Vec<RowCell<'r>>
+    fn common<'r>(&self, record: &'r Summary) -> Vec<RowCell<'r>>
     where
         'a: 'r,
     {
         let mut cells = Vec::with_capacity(self.columns.len());
+        let why = record.outcome.why();
         cells.extend([
             text(self.run.as_str()),
             text(record.key.model.as_str()),
             text(record.key.task.as_str()),
             RowCell::Count(record.key.iteration.into()),
             text(&record.provenance.task.case),
-            text(record.state()),
-            record.failure().map_or(RowCell::Empty, text),
-            record.message().map_or(RowCell::Empty, text),
+            text(record.outcome.state()),
+            why.map_or(RowCell::Empty, |(cause, _)| text(cause.as_str())),
+            why.map(|(_, message)| message)
+                .filter(|message| !message.is_empty())
+                .map_or(RowCell::Empty, text),
         ]);
         cells
     }
@@ -278,21 +208,20 @@ impl<'a> Layout<'a> {
 
 /// The cells of [`WIDE`].
 fn of_dialogue<'r>(
-    record: &'r TableRecord,
+    record: &'r Summary,
     name: &'r str,
     headline: &[&str],
     provenance: RowCell<'r>,
 ) -> [RowCell<'r>; WIDE.len()] {
-    // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
-    let tokens = |count: fn(&Usage) -> Option<u64>| {
-        let sum = tokens_of_all(record.rounds.iter().map(|round| count(&round.answer.usage)));
-        sum.filter(|_| !record.rounds.is_empty()).map_or(RowCell::Empty, RowCell::Count)
-    };
-    let answered = record.rounds.iter().map(|round| round.answered_at);
-    let time = DialogueTime::of(record.started_at, answered, record.ended_at);
+    let tokens =
+        |count: fn(&Usage) -> Option<u64>| record.tokens(count).map_or(RowCell::Empty, RowCell::Count);
+    let time = record.time();
     [
         if name.is_empty() { RowCell::Empty } else { text(name) },
-        value_at(&record.outcome, headline)
+        record
+            .outcome
+            .scores()
+            .and_then(|scores| score_at(scores, headline))
             .map_or(RowCell::Empty, |value| RowCell::Number(value, ALL_DIGITS)),
         RowCell::Count(record.rounds.len() as u64),
         tokens(|usage| usage.prompt_tokens),
@@ -320,18 +249,12 @@ fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<RowColumn> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScoreNames(Vec<String>);
 
-/// The part of a record with the names of its scores.
-#[derive(Deserialize)]
-pub(super) struct ScoresOnly {
-    outcome: OutcomeHead,
-}
-
 impl ScoreNames {
-    /// Adds the names of a record's scores.
-    pub(super) fn learn(&mut self, record: &ScoresOnly) {
+    /// Adds the names of a dialogue's scores.
+    pub(super) fn learn(&mut self, outcome: &OutcomeSummary) {
         let mut whole = String::new();
         let mut expected = 0;
-        for (group, score, _) in scores(&record.outcome) {
+        for (group, score, _) in leaves_of(outcome) {
             let name = full_name(group, score, &mut whole);
             // Dialogues of a task have the same scores in the same order, so the next name is often the next known one.
             if self.0.get(expected).is_some_and(|known| known == name) {
@@ -350,38 +273,15 @@ impl ScoreNames {
 }
 
 /// `GROUP.SCORE`, or the score alone.
-fn full_name<'n>(group: &str, score: &'n str, whole: &'n mut String) -> &'n str {
-    if group.is_empty() {
-        return score;
-    }
+fn full_name<'n>(group: Option<&str>, score: &'n str, whole: &'n mut String) -> &'n str {
+    let Some(group) = group else { return score };
     whole.clear();
-    whole.push_str(group);
-    whole.push('.');
-    whole.push_str(score);
+    whole.extend([group, ".", score]);
     whole
 }
 
-/// Group, which may be empty, name and value of every score.
-fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (&str, &str, f64)> {
-    let scores = match outcome {
-        OutcomeHead::Scored(scores) => Some(scores),
-        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
-    };
-    scores.into_iter().flatten().flat_map(|(name, value)| {
-        let group = value.as_object();
-        let single = group.is_none().then(|| value.as_f64()).flatten();
-        let of_group = group.into_iter().flatten();
-        let of_group =
-            of_group.filter_map(move |(score, value)| Some((name.as_str(), score.as_str(), value.as_f64()?)));
-        single.map(|value| ("", name.as_str(), value)).into_iter().chain(of_group)
-    })
-}
-
-fn value_at(outcome: &OutcomeHead, path: &[&str]) -> Option<f64> {
-    match outcome {
-        OutcomeHead::Scored(scores) => score_at(scores, path),
-        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
-    }
+fn leaves_of(outcome: &OutcomeSummary) -> impl Iterator<Item = (Option<&str>, &str, f64)> {
+    outcome.scores().into_iter().flat_map(leaves)
 }
 
 /// The score of this key, or of this group and key.

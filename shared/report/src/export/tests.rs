@@ -2,16 +2,17 @@
 
 use std::io::Cursor;
 
-use crate::table::RowCell;
 use domain::RunId;
 use domain::redaction::Texts;
+use results::Summary;
+use results::log::LogEntry;
+use results::testing;
 use serde_json::Value;
 
 use super::provenance::Provenances;
-use super::table::{Layout, ScoreNames, TableRecord};
+use super::table::{Layout, ScoreNames, disclosed};
 use super::*;
-use results::log::LogEntry;
-use results::testing;
+use crate::table::RowCell;
 
 /// A scored dialogue (two scores, one of them grouped), a failed one, and one with a hostile model name.
 fn entries() -> impl Iterator<Item = Result<LogEntry, LogError>> {
@@ -21,12 +22,12 @@ fn entries() -> impl Iterator<Item = Result<LogEntry, LogError>> {
 }
 
 /// Read from JSON, as from a log.
-fn table_record(entry: &LogEntry) -> TableRecord {
+fn summary(entry: &LogEntry) -> Summary {
     serde_json::from_str(&serde_json::to_string(&entry.record).unwrap()).unwrap()
 }
 
-fn table_records() -> impl Iterator<Item = Result<TableRecord, LogError>> {
-    entries().map(|entry| entry.map(|entry| table_record(&entry)))
+fn summaries() -> impl Iterator<Item = Result<Summary, LogError>> {
+    entries().map(|entry| entry.map(|entry| summary(&entry)))
 }
 
 fn run() -> RunId {
@@ -41,18 +42,20 @@ fn headline(_: &domain::TaskProvenance) -> &'static [&'static str] {
 fn wide(run: &RunId) -> Layout<'_> {
     let mut names = ScoreNames::default();
     for entry in entries() {
-        let entry = serde_json::to_string(&entry.unwrap().record).unwrap();
-        names.learn(&serde_json::from_str(&entry).unwrap());
+        names.learn(&summary(&entry.unwrap()).outcome);
     }
     Layout::wide(run, &headline, &names)
 }
 
-fn csv_of(layout: &Layout<'_>, expected: ExportSummary) -> Vec<Vec<String>> {
+fn csv_of(layout: &Layout<'_>, expected: usize) -> Vec<Vec<String>> {
     let mut bytes = Vec::new();
     let mut provenances = Provenances::default();
-    assert_eq!(csv::write(&mut bytes, layout, &mut provenances, table_records()).unwrap(), expected);
-    let reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(bytes.as_slice());
-    reader.into_records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+    assert_eq!(rows::csv(&mut bytes, layout, &mut provenances, summaries()).unwrap(), 3);
+    let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes.as_slice());
+    let rows: Vec<Vec<String>> =
+        reader.into_records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+    assert_eq!(rows.len(), 1 + expected);
+    rows
 }
 
 /// The cells of these columns, row by row.
@@ -62,8 +65,9 @@ fn cells(rows: &[Vec<String>], names: &[&str]) -> Vec<Vec<String>> {
     rows[1..].iter().map(|row| places.iter().map(|&place| row[place].clone()).collect()).collect()
 }
 
-const LONG: ExportSummary = ExportSummary { dialogues: 3, rows: 5 };
-const WIDE: ExportSummary = ExportSummary { dialogues: 3, rows: 3 };
+/// Rows of the three dialogues in each form.
+const LONG: usize = 5;
+const WIDE: usize = 3;
 
 #[test]
 fn csv_has_a_row_per_score_and_no_formulas() {
@@ -96,8 +100,7 @@ fn the_wide_form_has_a_row_per_dialogue_and_a_column_per_score() {
 #[test]
 fn a_score_named_like_a_column_does_not_take_its_place() {
     let mut names = ScoreNames::default();
-    let outcome =
-        serde_json::json!({ "outcome": { "state": "scored", "scores": { "rounds": 1, "f1": 0.5 } } });
+    let outcome = serde_json::json!({ "state": "scored", "scores": { "rounds": 1, "f1": 0.5 } });
     names.learn(&serde_json::from_value(outcome).unwrap());
     let run = run();
     let layout = Layout::wide(&run, &headline, &names);
@@ -108,7 +111,7 @@ fn a_score_named_like_a_column_does_not_take_its_place() {
 #[test]
 fn what_dialogues_share_stands_once() {
     let mut provenances = Provenances::default();
-    let mut records: Vec<TableRecord> = table_records().map(Result::unwrap).collect();
+    let mut records: Vec<Summary> = summaries().map(Result::unwrap).collect();
     records[2].provenance.task.scorer = "2".into();
     let numbers: Vec<usize> = [0, 1, 2, 0].map(|at| provenances.number(&records[at].provenance)).to_vec();
     assert_eq!(numbers, [1, 1, 2, 1], "seeds and cases make no difference, scoring rules do");
@@ -127,8 +130,8 @@ fn what_dialogues_share_stands_once() {
 fn tables_hold_no_text_of_a_dialogue() {
     let run = run();
     for layout in [Layout::long(&run, &headline), wide(&run)] {
-        for record in table_records() {
-            let record = record.unwrap().disclosed(Texts::Redact);
+        for record in summaries() {
+            let record = disclosed(record.unwrap(), Texts::Redact);
             layout
                 .rows(&record, 1, |row| {
                     for cell in row {
@@ -168,8 +171,8 @@ fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
 fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
     let (run, mut file) = (run(), Cursor::new(Vec::new()));
     let layouts = [wide(&run), Layout::long(&run, &headline)];
-    let written = xlsx::write(&mut file, &testing::manifest("r"), &layouts, table_records()).unwrap();
-    assert_eq!(written, ExportSummary { dialogues: 3, rows: WIDE.rows + LONG.rows });
+    let written = xlsx::write(&mut file, &testing::manifest("r"), &layouts, summaries()).unwrap();
+    assert_eq!(written, 3);
     let mut archive = zip::ZipArchive::new(file).unwrap();
     let mut part = |name: &str| io::read_to_string(archive.by_name(name).unwrap()).unwrap();
     let names = part("xl/workbook.xml");
@@ -178,8 +181,8 @@ fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
     assert!(sheets.is_sorted() && sheets[0].is_some(), "{names}");
     let [summary, dialogues, scores] =
         [1, 2, 3].map(|number| part(&format!("xl/worksheets/sheet{number}.xml")));
-    assert_eq!(scores.matches("<row ").count(), 1 + LONG.rows as usize);
-    assert_eq!(dialogues.matches("<row ").count(), 1 + WIDE.rows as usize);
+    assert_eq!(scores.matches("<row ").count(), 1 + LONG);
+    assert_eq!(dialogues.matches("<row ").count(), 1 + WIDE);
     assert!(scores.contains("'=1+1") && !scores.contains("<f>"), "{scores}");
     assert!(scores.contains("0.42857142857142855"));
     // 2025-01-01 is day 45 658 of Excel.
@@ -188,8 +191,8 @@ fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
 
 #[test]
 fn parquet_reads_back() {
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    use ::parquet::record::RowAccessor;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
 
     let mut bytes = Vec::new();
     // Enough rows for several row groups.
@@ -198,17 +201,18 @@ fn parquet_reads_back() {
         (0..30_000).map(|n| {
             let mut entry: LogEntry = if n % 3 > 0 { scored.clone() } else { failed.clone() };
             entry.record.key.iteration = n;
-            Ok(table_record(&entry))
+            Ok(summary(&entry))
         })
     };
     let run = run();
     let layout = Layout::long(&run, &headline);
-    let summary = parquet::write(&mut bytes, &layout, &mut Provenances::default(), many()).unwrap();
-    assert_eq!(summary, ExportSummary { dialogues: 30_000, rows: 50_000 });
+    let written = rows::parquet(&mut bytes, &layout, &mut Provenances::default(), many()).unwrap();
+    assert_eq!(written, 30_000);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
     assert_eq!(reader.metadata().num_row_groups(), 2);
+    assert_eq!(reader.metadata().file_metadata().num_rows(), 50_000);
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<&str> = schema.columns().iter().map(|column| column.name()).collect();
     assert_eq!(names, layout.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
@@ -243,15 +247,15 @@ fn parquet_reads_back() {
 fn an_export_that_does_not_fit_names_its_file() {
     // A device that is always full. There is none on some systems, where opening it says so.
     let full = std::path::Path::new("/dev/full");
-    type Write = fn(&mut io::BufWriter<std::fs::File>, &Layout<'_>) -> Result<ExportSummary, ExportError>;
+    type Write = fn(&mut io::BufWriter<std::fs::File>, &Layout<'_>) -> Result<u64, ExportError>;
     let formats: &[Write] = &[
-        |file, layout| csv::write(file, layout, &mut Provenances::default(), table_records()),
+        |file, layout| rows::csv(file, layout, &mut Provenances::default(), summaries()),
         |file, _| jsonl::write(file, &run(), Texts::Keep, &headline, entries()),
-        |file, layout| parquet::write(file, layout, &mut Provenances::default(), table_records()),
+        |file, layout| rows::parquet(file, layout, &mut Provenances::default(), summaries()),
         |file, _| {
             let run = run();
             let layouts = [wide(&run), Layout::long(&run, &headline)];
-            xlsx::write(file, &testing::manifest("r"), &layouts, table_records())
+            xlsx::write(file, &testing::manifest("r"), &layouts, summaries())
         },
     ];
     let run = run();
@@ -262,8 +266,8 @@ fn an_export_that_does_not_fit_names_its_file() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
-    assert_eq!(to_file(&path, |file| formats[0](file, &layout)).unwrap(), LONG);
+    assert_eq!(to_file(&path, |file| formats[0](file, &layout)).unwrap(), 3);
     let mut bytes = Vec::new();
-    csv::write(&mut bytes, &layout, &mut Provenances::default(), table_records()).unwrap();
+    rows::csv(&mut bytes, &layout, &mut Provenances::default(), summaries()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
-use crate::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 use domain::Provenance;
+use results::log::LogError;
+use results::{RunManifest, Summary};
 use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
+use super::ExportError;
 use super::provenance::Provenances;
-use super::table::{Layout, TableRecord};
-use super::{ExportError, ExportSummary};
-use results::RunManifest;
-use results::log::LogError;
+use super::table::Layout;
+use crate::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 
 /// Excel's format of dates.
 const DATE: &str = "yyyy-mm-dd hh:mm:ss";
@@ -20,13 +20,13 @@ const DATE: &str = "yyyy-mm-dd hh:mm:ss";
 /// Width of a column of texts, in characters.
 const TEXT_WIDTH: f64 = 24.0;
 
-/// Writes the workbook; `layouts` are the wide and the long form.
+/// Writes the workbook, and counts its dialogues; `layouts` are the wide and the long form.
 pub fn write(
     writer: impl Write + Seek + Send,
     run: &RunManifest,
     layouts: &[Layout<'_>; 2],
-    records: impl Iterator<Item = Result<TableRecord, LogError>>,
-) -> Result<ExportSummary, ExportError> {
+    records: impl Iterator<Item = Result<Summary, LogError>>,
+) -> Result<u64, ExportError> {
     let failed = |error: XlsxError| ExportError::Format { format: "XLSX", message: error.to_string() };
     let mut workbook = Workbook::new();
     workbook.add_worksheet().set_name("summary").map_err(failed)?;
@@ -37,28 +37,26 @@ pub fn write(
         SheetRows::new(&mut workbook, "scores", long.columns()).map_err(failed)?,
     ];
     let mut provenances = Provenances::default();
-    let mut summary = ExportSummary::default();
+    let mut dialogues = 0;
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
     for record in records {
         let record = record?;
-        summary.dialogues += 1;
-        let outcome = match record.failure() {
-            None => record.state().to_owned(),
-            Some(cause) => format!("{}: {cause}", record.state()),
+        dialogues += 1;
+        let outcome = match record.outcome.failure() {
+            None => record.outcome.state().to_owned(),
+            Some(cause) => format!("{}: {cause}", record.outcome.state()),
         };
         *outcomes.entry(outcome).or_default() += 1;
         let provenance = provenances.number(&record.provenance);
         for (sheets, layout) in sheets.iter_mut().zip(layouts) {
-            let rows =
-                layout.rows(&record, provenance, |row| sheets.row(&mut workbook, row)).map_err(failed)?;
-            summary.rows += rows;
+            layout.rows(&record, provenance, |row| sheets.row(&mut workbook, row)).map_err(failed)?;
         }
     }
     write_provenances(workbook.add_worksheet(), &provenances).map_err(failed)?;
     let first = workbook.worksheet_from_index(0).map_err(failed)?;
     write_summary(first, run, &outcomes, layouts, &date).map_err(failed)?;
     workbook.save_to_writer(writer).map_err(failed)?;
-    Ok(summary)
+    Ok(dialogues)
 }
 
 /// Writes the sheet with the run's facts, the outcomes of its dialogues and the meaning of the columns.

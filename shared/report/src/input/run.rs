@@ -2,16 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::export::Source;
-use domain::dialogue::FailedCall;
 use domain::model::{stated_active, stated_size};
-use domain::{
-    DialogueKey, DialogueTime, ModelLabel, ModelProvenance, ModelSpec, Oddity, Provenance, Record, Sampling,
-    TaskLabel, Usage, tokens_of_all,
-};
-use jiff::Timestamp;
-use results::RunManifest;
-use results::log::{LogError, OutcomeHead};
+use domain::{DialogueKey, ModelLabel, ModelProvenance, ModelSpec, Provenance, Record, Sampling, TaskLabel};
+use results::log::LogError;
+use results::{OutcomeSummary, RunManifest, Summary};
 use serde::Deserialize;
 use tasks::ComparedAnswer;
 
@@ -20,6 +14,7 @@ use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
     Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
 };
+use crate::export::Source;
 use crate::names;
 
 /// A run to read.
@@ -32,47 +27,6 @@ pub struct RunSource<'a> {
     pub compare: &'a dyn Fn(&Record) -> Result<ComparedAnswer, String>,
 }
 
-/// The part of a record that is read. Reading it from JSON skips the texts, which are most of a record.
-#[derive(Deserialize)]
-struct Part {
-    key: DialogueKey,
-    attempt: AttemptPart,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    rounds: Vec<RoundPart>,
-    outcome: OutcomeHead,
-    #[serde(default)]
-    failed_calls: Vec<FailedPart>,
-    provenance: Provenance,
-}
-
-#[derive(Deserialize)]
-struct FailedPart {
-    #[serde(default)]
-    usage: Usage,
-}
-
-#[derive(Deserialize)]
-struct AttemptPart {
-    number: u32,
-}
-
-#[derive(Deserialize)]
-struct RoundPart {
-    answer: AnswerPart,
-    answered_at: Timestamp,
-    #[serde(default)]
-    failed_calls: Vec<FailedPart>,
-}
-
-#[derive(Deserialize)]
-struct AnswerPart {
-    #[serde(default)]
-    usage: Usage,
-    #[serde(default)]
-    oddities: Vec<Oddity>,
-}
-
 /// Why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -80,28 +34,6 @@ pub enum ReadError {
     Log(#[from] LogError),
     #[error("its texts cannot be compressed: {0}")]
     Details(#[from] std::io::Error),
-}
-
-impl Part {
-    fn of(record: &Record) -> Self {
-        let failed =
-            |calls: &[FailedCall]| calls.iter().map(|call| FailedPart { usage: call.usage }).collect();
-        let round = |round: &domain::Round| RoundPart {
-            answer: AnswerPart { usage: round.answer.usage, oddities: round.answer.oddities.clone() },
-            answered_at: round.answered_at,
-            failed_calls: failed(&round.failed_calls),
-        };
-        Self {
-            key: record.key.clone(),
-            attempt: AttemptPart { number: record.attempt.number },
-            started_at: record.started_at,
-            ended_at: record.ended_at,
-            rounds: record.rounds.iter().map(round).collect(),
-            outcome: OutcomeHead::of(&record.outcome),
-            failed_calls: failed(&record.failed_calls),
-            provenance: record.provenance.clone(),
-        }
-    }
 }
 
 /// How the models of a configuration may be billed, by label. What this version cannot read has none.
@@ -149,15 +81,15 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let mut told: HashMap<ColumnId, (ModelProvenance, Sampling)> = HashMap::new();
     let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
-    let parts = (!whole).then(|| records.parts::<Part>(keys()).map(|read| Ok((read?.1, None))));
+    let parts = (!whole).then(|| records.summaries(keys()).map(|read| Ok((read?, None))));
     let records = whole.then(|| {
-        records.records::<Record>(keys()).map(|read| {
+        records.records(keys()).map(|read| {
             let record = read?.1;
-            Ok((Part::of(&record), Some(record)))
+            Ok((Summary::of(&record), Some(record)))
         })
     });
     for read in parts.into_iter().flatten().chain(records.into_iter().flatten()) {
-        let (mut part, record): (Part, Option<Record>) = read.map_err(ReadError::Log)?;
+        let (mut part, record): (Summary, Option<Record>) = read.map_err(ReadError::Log)?;
         // It follows the prompt, and says nothing of the model.
         part.provenance.model.max_tokens = None;
         if let Some((details, record)) = details.as_deref_mut().zip(record) {
@@ -193,18 +125,8 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             all.setup_of(column).note_record(model, sampling, kgfleet);
             told.insert(column, (model.clone(), sampling.clone()));
         }
-        let failed = part.rounds.iter().flat_map(|round| &round.failed_calls).chain(&part.failed_calls);
-        for call in failed {
-            all.setup_of(column).thrown_away.discarded(&call.usage);
-        }
-        // A sum with a round that the server did not count would look like a small sum.
-        let tokens = |count: fn(&Usage) -> Option<u64>| {
-            let sum = tokens_of_all(part.rounds.iter().map(|round| count(&round.answer.usage)));
-            sum.filter(|_| !part.rounds.is_empty())
-        };
-        let answered = part.rounds.iter().map(|round| round.answered_at);
-        let time = DialogueTime::of(part.started_at, answered, part.ended_at);
-        if let OutcomeHead::Scored(scores) = &part.outcome
+        all.setup_of(column).thrown_away += &part.thrown_away();
+        if let Some(scores) = part.outcome.scores()
             && let Err(error) = all.tasks[id].check(scores)
         {
             outside += 1;
@@ -216,21 +138,21 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             case: &task.case,
             iteration: part.key.iteration,
             outcome: match &part.outcome {
-                OutcomeHead::Scored(scores) => Ok(scores),
-                OutcomeHead::Unscored { cause, .. } | OutcomeHead::Failed { cause, .. } => {
+                OutcomeSummary::Scored(scores) => Ok(scores),
+                OutcomeSummary::Unscored { cause, .. } | OutcomeSummary::Failed { cause, .. } => {
                     Err(cause.to_string())
                 }
             },
             rounds: part.rounds.len() as u32,
-            prompt_tokens: tokens(|usage| usage.prompt_tokens),
+            prompt_tokens: part.tokens(|usage| usage.prompt_tokens),
             cached_tokens: part
                 .rounds
                 .iter()
                 .filter_map(|round| round.answer.usage.cached_tokens)
                 .fold(0, u64::saturating_add),
-            completion_tokens: tokens(|usage| usage.completion_tokens),
-            seconds: Some(time.dialogue_s),
-            odd: part.rounds.iter().flat_map(|round| round.answer.oddities.iter().copied()).collect(),
+            completion_tokens: part.tokens(|usage| usage.completion_tokens),
+            seconds: Some(part.time().dialogue_s),
+            odd: part.oddities(),
             attempt: part.attempt.number,
         });
         if !scorers.contains(&task.scorer) {

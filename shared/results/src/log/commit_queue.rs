@@ -94,7 +94,7 @@ impl CommitQueue {
 
     /// Returns when all these records, each with its ticket, are durable, with an end position that covers them. They
     /// must be JSON as written by `serde_json`, and the caller must know that they are records:
-    /// [`RecordHead::parse`](super::RecordHead::parse). If the future is dropped before, they may or may not become
+    /// [`Summary::parse`](crate::Summary::parse). If the future is dropped before, they may or may not become
     /// durable.
     ///
     /// # Errors

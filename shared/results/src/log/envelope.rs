@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::LogError;
 use super::frame::ENTRY_BYTES_MAX;
-use super::head::RecordHead;
+use crate::Summary;
 
 /// The major version of written lines, and the newest that can be read. It is increased if an older reader would misread
 /// the new format, not for a new optional field.
@@ -27,12 +27,12 @@ const END: &str = "}\n";
 
 /// A record with its ticket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LogEntry {
+pub struct LogEntry<R = Record> {
     /// Commit ticket: drawn before the entry is appended, rising within a run. It orders the records of a key if
     /// several writers append to several logs.
     pub ticket: u64,
-    /// The outcome of one attempt at a dialogue.
-    pub record: Record,
+    /// The outcome of one attempt at a dialogue, or a [part](Summary) of it.
+    pub record: R,
 }
 
 /// A parsed line.
@@ -82,7 +82,7 @@ fn begin(ticket: u64, line: &mut Vec<u8>) {
 }
 
 /// Checks that a record given as JSON fits into a line: an object without line feeds and other control characters,
-/// not too long. The caller must know that it is exactly one record, by [`RecordHead::parse`].
+/// not too long. The caller must know that it is exactly one record, by [`Summary::parse`].
 pub fn check_raw(record: &str) -> Result<(), LogError> {
     // JSON allows control characters only between tokens, where they are not needed.
     // The smallest of all bytes is found many bytes at a time, which the first small one is not.
@@ -99,7 +99,7 @@ pub fn check_raw(record: &str) -> Result<(), LogError> {
 
 /// The dialogue of a record, for messages.
 fn key_of(record: &str) -> String {
-    RecordHead::parse(record).map_or_else(|_| "an unknown dialogue".to_owned(), |head| head.key.to_string())
+    Summary::parse(record).map_or_else(|_| "an unknown dialogue".to_owned(), |head| head.key.to_string())
 }
 
 /// Reads one line as an entry; unknown fields are ignored.
@@ -107,7 +107,7 @@ pub fn decode(line: &[u8]) -> Result<LogEntry, EnvelopeError> {
     parse(line).map(|Parsed { ticket, record, .. }| LogEntry { ticket, record })
 }
 
-/// Reads one line: the record or a part of it, and its JSON. `R` is `Record`, [`RecordHead`], or
+/// Reads one line: the record or a part of it, and its JSON. `R` is `Record`, [`Summary`], or
 /// [`IgnoredAny`](serde::de::IgnoredAny) for the JSON alone.
 pub fn parse<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, EnvelopeError> {
     match parse_ours(line) {
@@ -199,9 +199,9 @@ mod tests {
             check_raw(&json).unwrap();
             encode_raw(ticket, &json, &mut raw);
             prop_assert_eq!(&whole, &raw);
-            let parsed = parse::<RecordHead>(&raw).unwrap();
+            let parsed = parse::<Summary>(&raw).unwrap();
             prop_assert_eq!(parsed.ticket, ticket);
-            prop_assert_eq!(parsed.record, RecordHead::of(&entry.record));
+            prop_assert_eq!(parsed.record, Summary::of(&entry.record));
             prop_assert_eq!(parsed.json, json);
         }
     }

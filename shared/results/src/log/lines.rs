@@ -120,7 +120,7 @@ impl<'a> Line<'a> {
         self.location
     }
 
-    /// Parses it: the whole record, or [a part of it](super::RecordHead), and the record's JSON.
+    /// Parses it: the whole record, or [a part of it](crate::Summary), and the record's JSON.
     ///
     /// # Errors
     /// It is not an entry, or one of a later version.

@@ -19,8 +19,8 @@
 //! checksums can be checked without the key, everything else needs it.
 //!
 //! **Readers.** [`reader`] reads everything, [`tail`] everything since the last read, both as whole records;
-//! [`places`] reads entries in any order, [`ordered`] the winners in a chosen one. [`head`] parses the part needed for
-//! counting.
+//! [`places`] reads entries in any order, [`ordered`] the winners in a chosen one; each as whole records or as
+//! [summaries](crate::Summary).
 //!
 //! **Winners.** A key may have several records; [`winner`] decides which one counts, for every reader. Records that
 //! arrive after a run has finished do not change that.
@@ -31,7 +31,6 @@ pub mod damage;
 pub mod envelope;
 pub mod error;
 pub mod frame;
-pub mod head;
 pub mod lines;
 pub mod ordered;
 pub mod places;
@@ -53,7 +52,6 @@ pub use commit_queue::{CommitError, CommitQueue, CommitThread};
 pub use damage::{Damage, DamageKind};
 pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;
-pub use head::{OutcomeHead, RecordHead};
 pub use lines::{EntryLocation, FrameLines, Line};
 pub use ordered::{Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE};
 pub use places::PlaceReader;

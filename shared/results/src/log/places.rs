@@ -55,7 +55,7 @@ impl PlaceReader {
         Self { bytes_max: 0, ..Self::new(folder, cipher) }
     }
 
-    /// The record at a position, or [a part of it](super::RecordHead), and its JSON; `None` if there is no entry.
+    /// The record at a position, or [a part of it](crate::Summary), and its JSON; `None` if there is no entry.
     pub fn read<R: DeserializeOwned>(
         &mut self,
         place: EntryLocation,

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::iter::Peekable;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::vec;
 
 use domain::Record;
+use serde::de::DeserializeOwned;
 
 use super::cipher::{FramePlace, LogCipher};
 use super::damage::{Damage, DamageKind};
@@ -23,21 +25,21 @@ use crate::files::{Doing, IoError};
 
 /// An item of a reader.
 #[derive(Debug)]
-pub enum LogItem {
+pub enum LogItem<R = Record> {
     Entry {
         /// Its position.
         location: EntryLocation,
         /// Whether it arrived after its run had finished.
         late: bool,
         /// The entry, boxed because it is much larger than a damage.
-        entry: Box<LogEntry>,
+        entry: Box<LogEntry<R>>,
     },
     /// A damaged place. The reader continues behind it.
     Damage(Damage),
 }
 
-/// Streams a log. Memory is bounded by the largest frame.
-pub struct LogReader {
+/// Streams a log as whole records, or as [summaries](crate::Summary). Memory is bounded by the largest frame.
+pub struct LogReader<R = Record> {
     folder: PathBuf,
     seals: Seals,
     bad_seals: vec::IntoIter<Damage>,
@@ -52,6 +54,7 @@ pub struct LogReader {
     passed_lines: Option<u64>,
     /// After an error the reader ends.
     finished: bool,
+    reads: PhantomData<R>,
 }
 
 /// The current segment.
@@ -63,9 +66,33 @@ struct Current {
 }
 
 impl LogReader {
+    /// Reads whole records; as [`LogReader::of`].
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
+        Self::of(folder, cipher)
+    }
+
+    /// One entry at a known position; use a [`PlaceReader`] for many.
+    pub fn entry_at(
+        folder: &Path,
+        location: EntryLocation,
+        cipher: Option<&LogCipher>,
+    ) -> Result<Option<LogEntry>, LogError> {
+        let mut reader = PlaceReader::new(folder, cipher);
+        let parsed = reader.read::<Record>(location)?;
+        Ok(parsed.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
+    }
+}
+
+impl<R: DeserializeOwned> LogReader<R> {
     /// Reads the log in `folder` at its current length. Encrypted frames need their cipher; without it,
     /// [`LogError::KeyNeeded`] is the last item.
-    pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn of(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
         let (seals, bad_seals) = Seals::read(folder)?;
         let mut segments: BTreeSet<SegmentId> = SegmentId::list(folder)?.into_iter().collect();
         segments.extend(Synced::list(folder).doing("list", folder)?);
@@ -81,6 +108,7 @@ impl LogReader {
             cipher: cipher.cloned(),
             passed_lines: None,
             finished: false,
+            reads: PhantomData,
         })
     }
 
@@ -95,18 +123,7 @@ impl LogReader {
         self.passed_lines.unwrap_or(0)
     }
 
-    /// One entry at a known position; use a [`PlaceReader`] for many.
-    pub fn entry_at(
-        folder: &Path,
-        location: EntryLocation,
-        cipher: Option<&LogCipher>,
-    ) -> Result<Option<LogEntry>, LogError> {
-        let mut reader = PlaceReader::new(folder, cipher);
-        let parsed = reader.read::<Record>(location)?;
-        Ok(parsed.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
-    }
-
-    fn next_item(&mut self) -> Result<Option<LogItem>, LogError> {
+    fn next_item(&mut self) -> Result<Option<LogItem<R>>, LogError> {
         if let Some(damage) = self.bad_seals.next() {
             return Ok(Some(LogItem::Damage(damage)));
         }
@@ -180,8 +197,13 @@ impl LogReader {
     }
 }
 
-fn item(folder: &Path, seals: &Seals, end: Position, line: &Line<'_>) -> Result<LogItem, LogError> {
-    match line.parse::<Record>() {
+fn item<R: DeserializeOwned>(
+    folder: &Path,
+    seals: &Seals,
+    end: Position,
+    line: &Line<'_>,
+) -> Result<LogItem<R>, LogError> {
+    match line.parse() {
         Ok(Parsed { ticket, record, .. }) => {
             let entry = Box::new(LogEntry { ticket, record });
             Ok(LogItem::Entry { location: line.location(), late: seals.is_late(end, ticket), entry })
@@ -190,8 +212,8 @@ fn item(folder: &Path, seals: &Seals, end: Position, line: &Line<'_>) -> Result<
     }
 }
 
-impl Iterator for LogReader {
-    type Item = Result<LogItem, LogError>;
+impl<R: DeserializeOwned> Iterator for LogReader<R> {
+    type Item = Result<LogItem<R>, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.finished {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use domain::FailureCause;
+use domain::{FailureCause, Standing};
 use serde::Serialize;
 
 use super::cipher::LogCipher;
 use super::damage::{Damage, DamageKind};
+use super::envelope::LogEntry;
 use super::error::LogError;
 use super::lines::EntryLocation;
 use super::reader::{LogItem, LogReader};
@@ -97,8 +98,10 @@ pub fn verify(
             LogItem::Damage(damage) => report.note(&damage),
             LogItem::Entry { location, late, entry } => {
                 report.entries += 1;
-                index.add(late, &entry, location);
-                if let Some(cause) = entry.record.outcome.failure() {
+                let LogEntry { ticket, record } = *entry;
+                let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
+                index.add(&record.key, standing, location);
+                if let Some(cause) = record.outcome.failure() {
                     causes.insert(location, cause);
                 }
             }

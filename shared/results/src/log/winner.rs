@@ -12,6 +12,7 @@ use super::envelope::LogEntry;
 use super::error::LogError;
 use super::lines::EntryLocation;
 use super::reader::{LogItem, LogReader};
+use crate::Summary;
 use crate::names::Names;
 
 /// The rank of a record of a key: the smallest wins.
@@ -64,21 +65,24 @@ impl WinnerIndex {
         mut damaged: impl FnMut(Damage),
     ) -> Result<Self, LogError> {
         let mut index = Self::with_capacity(keys);
-        for item in LogReader::open(folder, cipher)? {
+        for item in LogReader::<Summary>::of(folder, cipher)? {
             match item? {
-                LogItem::Entry { location, late, entry } => index.add(late, &entry, location),
+                LogItem::Entry { location, late, entry } => {
+                    let LogEntry { ticket, record } = *entry;
+                    let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
+                    index.add(&record.key, standing, location);
+                }
                 LogItem::Damage(damage) => damaged(damage),
             }
         }
         Ok(index)
     }
 
-    /// Adds an entry, in any order; `late` as reported by its reader.
-    pub fn add(&mut self, late: bool, entry: &LogEntry, location: EntryLocation) {
+    /// Adds an entry, in any order.
+    pub fn add(&mut self, key: &DialogueKey, standing: Standing, location: EntryLocation) {
         self.entries += 1;
-        let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket).late(late);
         let rank = WinnerRank::new(standing, location);
-        let key = self.labels.intern(&entry.record.key);
+        let key = self.labels.intern(key);
         self.winners.entry(key).and_modify(|winner| *winner = rank.min(*winner)).or_insert(rank);
     }
 
@@ -201,7 +205,8 @@ mod tests {
             let mut index = WinnerIndex::default();
             let turn = rotation % entries.len().max(1);
             for (entry, location) in entries[turn..].iter().chain(&entries[..turn]).rev() {
-                index.add(false, entry, *location);
+                let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket);
+                index.add(&entry.record.key, standing, *location);
             }
             for iteration in 0..3 {
                 let key = testing::key("m", iteration);

@@ -235,7 +235,7 @@ impl<F: SegmentFile> LogWriter<F> {
     }
 
     /// Like [`append`](Self::append), for a record given as JSON written by `serde_json`. The caller must know that
-    /// it is a record: [`RecordHead::parse`](super::RecordHead::parse).
+    /// it is a record: [`Summary::parse`](crate::Summary::parse).
     ///
     /// # Errors
     /// The same, and [`LogError::NotALine`] for JSON with line feeds or other control characters.

@@ -8,10 +8,8 @@ use domain::{ErrorCode, ServiceError};
 use serde_json::{Value, json};
 
 use super::{LogOptions, RunDir, RunId, RunManifest, Sink, SinkError};
-use crate::log::{
-    LogError, LogItem, LogReader, LogTail, RecordHead, TailPart, WinnerIndex, WriterId, verify,
-};
-use crate::{sink, testing};
+use crate::log::{LogError, LogItem, LogReader, LogTail, TailPart, WinnerIndex, WriterId, verify};
+use crate::{Summary, sink, testing};
 
 /// What several coordinators share: a folder that is removed in the end.
 struct Shared(tempfile::TempDir);
@@ -65,7 +63,7 @@ fn poll(tail: &mut LogTail) -> Vec<u64> {
     while let Some(part) = tail.poll().unwrap() {
         let TailPart::Lines(mut lines) = part else { panic!("{part:?}") };
         while let Some(line) = lines.next() {
-            tickets.push(line.parse::<RecordHead>().unwrap().ticket);
+            tickets.push(line.parse::<Summary>().unwrap().ticket);
         }
     }
     tickets.sort_unstable();

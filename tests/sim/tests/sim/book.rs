@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use domain::exchange::{Delivery, Grant, Receipt};
 use domain::{DialogueKey, RecordId, RunId};
-use results::log::RecordHead;
+use results::Summary;
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Book {
         let mut pages = self.0.lock().unwrap();
         for (delivery, receipt) in deliveries.iter().zip(receipts) {
             if *receipt == Receipt::Stored {
-                let attempt = RecordHead::parse(&delivery.json).unwrap().attempt;
+                let attempt = Summary::parse(&delivery.json).unwrap().attempt;
                 let (id, generation) = (attempt.id, attempt.generation);
                 let (run, key) = (delivery.run.clone(), delivery.key.clone());
                 let kept = Kept { run: run.clone(), key: key.clone(), id, generation, at };

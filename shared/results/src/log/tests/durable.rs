@@ -1,6 +1,7 @@
 //! Acknowledged records survive flipped bits and cuts, and followers of a living writer see nothing else.
 
 use super::*;
+use crate::Summary;
 
 /// The bytes of every segment, by file name.
 fn segments(folder: &Path) -> Vec<(String, Vec<u8>)> {
@@ -63,7 +64,7 @@ proptest! {
                 match part {
                     TailPart::Lines(mut lines) => {
                         while let Some(line) = lines.next() {
-                            tickets.push(line.parse::<RecordHead>().unwrap().ticket);
+                            tickets.push(line.parse::<Summary>().unwrap().ticket);
                         }
                     }
                     other => panic!("{other:?}"),

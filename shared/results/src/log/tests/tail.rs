@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::Summary;
 
 /// Everything that is new, as (location, ticket); records are checked against their lines.
 fn poll(tail: &mut LogTail) -> (Vec<(EntryLocation, u64)>, Vec<DamageKind>) {
@@ -13,9 +14,9 @@ fn poll(tail: &mut LogTail) -> (Vec<(EntryLocation, u64)>, Vec<DamageKind>) {
             TailPart::Sealed(seals) => panic!("{seals:?}"),
             TailPart::Lines(mut lines) => {
                 while let Some(line) = lines.next() {
-                    let head = line.parse::<RecordHead>().unwrap();
+                    let head = line.parse::<Summary>().unwrap();
                     let whole = line.parse::<domain::Record>().unwrap();
-                    assert_eq!(head.record, RecordHead::of(&whole.record));
+                    assert_eq!(head.record, Summary::of(&whole.record));
                     assert_eq!(head.json, serde_json::to_string(&whole.record).unwrap());
                     entries.push((line.location(), head.ticket));
                 }
@@ -81,7 +82,7 @@ proptest! {
             prop_assert_eq!(&*parsed.json, serde_json::to_string(&entry.record).unwrap());
             prop_assert_eq!((parsed.ticket, parsed.record), (ticket, entry.record));
             let behind = EntryLocation { line: location.line + 1000, ..location };
-            prop_assert!(places.read::<RecordHead>(behind).unwrap().is_none());
+            prop_assert!(places.read::<Summary>(behind).unwrap().is_none());
         }
         let mut expected = read_all(folder.path(), cipher.as_ref());
         expected.retain(|(location, _)| location.segment.writer != except);
@@ -175,6 +176,6 @@ fn a_reader_of_places_reads_what_was_written_after_it_opened_the_segment() {
         writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();
         writer.commit().unwrap();
         let (location, _) = poll(&mut tail).0[0];
-        assert_eq!(places.read::<RecordHead>(location).unwrap().unwrap().ticket, ticket);
+        assert_eq!(places.read::<Summary>(location).unwrap().unwrap().ticket, ticket);
     }
 }
