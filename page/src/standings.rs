@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::access::Access;
-use coordinator::dialogues::{ModelScores, TaskScores};
+use coordinator::dialogues::ModelScores;
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
 use domain::ranking::{Contender, RankedPlace, ranked};
 use domain::{Mean, ModelLabel, RunId};
-use report::stats::{Interval, TaskValues, ValueRange, estimate};
+use report::analysis::standing::Standing;
+use report::stats::Interval;
 
 /// Shortest time between two computations.
 const EVERY: Duration = Duration::from_secs(2);
@@ -58,14 +59,7 @@ impl Standings {
 
     fn of_scores(scores: Vec<ModelScores>) -> Self {
         let standing = |ModelScores { model, tasks }: ModelScores| {
-            let mean = |task: &TaskScores| {
-                let scores = task.scores.iter().map(|(_, score)| Some(*score));
-                Mean { planned: task.planned, ..Mean::of(scores) }
-            };
-            let contender = Contender::of_tasks(tasks.iter().map(mean));
-            // Every task counts the same.
-            let strata = tasks.into_iter().map(|task| TaskValues { weight: 1.0, values: task.scores });
-            let estimate = estimate(&strata.collect::<Vec<_>>(), ValueRange::SCORE);
+            let Standing { contender, estimate } = Standing::of(tasks);
             ModelStanding { model, contender, interval: estimate.map(|estimate| estimate.interval) }
         };
         Self { models: scores.into_iter().map(standing).collect(), better: Better::Higher }
@@ -150,35 +144,6 @@ impl RunStandings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn scores(model: &str, of_tasks: [(u64, &[f64]); 2]) -> ModelScores {
-        let task = |(planned, values): (u64, &[f64])| TaskScores {
-            planned,
-            scores: values.iter().enumerate().map(|(case, score)| (case as u32, *score)).collect(),
-        };
-        ModelScores { model: model.into(), tasks: of_tasks.map(task).into() }
-    }
-
-    #[test]
-    fn a_mean_lies_in_its_interval_because_both_are_of_one_moment() {
-        let found = Standings::of_scores(vec![
-            scores("whole", [(4, &[0.5, 0.75, 0.5, 0.25]), (2, &[1.0, 1.0])]),
-            scores("begun", [(4, &[1.0]), (2, &[])]),
-        ]);
-        for model in &found.models {
-            let value = model.contender.value.unwrap();
-            assert!(
-                model.interval.is_none_or(|found| found.low <= value && value <= found.high),
-                "{model:?}"
-            );
-        }
-        let places: Vec<(&str, Option<u64>)> =
-            found.placed().iter().map(|(model, place)| (model.model.as_str(), place.rank)).collect();
-        assert_eq!(places, [("whole", Some(1)), ("begun", None)]);
-        let bounds = found.models[1].contender.bounds.unwrap();
-        assert_eq!((bounds.low, bounds.high), (0.125, 1.0));
-        assert_eq!(found.scores(), 7);
-    }
 
     #[test]
     fn of_results_the_lower_one_may_be_the_better_one() {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, TaskLabel};
+use report::analysis::standing::TaskScores;
 use results::log::PlaceReader;
 
 use crate::errors::{Result, internal, not_found};
@@ -26,15 +27,6 @@ pub struct ModelScores {
     pub model: ModelLabel,
     /// In the order of the plan.
     pub tasks: Vec<TaskScores>,
-}
-
-/// The headline scores of a model on a task.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TaskScores {
-    /// Dialogues planned.
-    pub planned: u64,
-    /// Each with the place of its case.
-    pub scores: Vec<(u32, f64)>,
 }
 
 /// A dialogue in full, as somebody may read it.

@@ -1,8 +1,8 @@
 //! A model on a task, summed up.
 
-use domain::ranking::Contender;
-use domain::{Mean, ModelUsage, tokens_of_all};
+use domain::{ModelUsage, tokens_of_all};
 
+use super::standing::{Standing, TaskScores};
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
 use crate::stats::Summary;
 use crate::stats::describe::mean;
@@ -69,34 +69,30 @@ pub fn totals(all: &Dialogues) -> &[ColumnStatistics] {
 }
 
 fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> ColumnStatistics {
-    let mut by_task = vec![TaskValues { weight: 1.0, values: Vec::new() }; all.tasks.len()];
+    let of_task = |task| TaskScores { planned: all.planned(column, task), scores: Vec::new() };
+    let mut by_task: Vec<TaskScores> = (0..all.tasks.len()).map(of_task).collect();
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for dialogue in dialogues {
         let Some(headline) = dialogue.headline else { continue };
-        by_task[dialogue.task].values.push((dialogue.case, headline));
+        by_task[dialogue.task].scores.push((dialogue.case, headline));
         if let Some((begin, end)) = gain(all, dialogue) {
             first.push(begin);
             last.push(end);
         }
     }
-    let scores = |task: &TaskValues| task.values.iter().map(|(_, score)| *score).collect::<Vec<_>>();
-    let means: Vec<f64> = by_task.iter().filter_map(|task| mean(&scores(task))).collect();
-    let of_plan = by_task.iter().enumerate().map(|(task, found)| Mean {
-        value: mean(&scores(found)),
-        covered: found.values.len() as u64,
-        planned: all.planned(column, task),
-    });
+    let tasks = by_task.iter().filter(|task| !task.scores.is_empty()).count();
+    let Standing { contender, estimate } = Standing::of(by_task);
     let rounds: Vec<f64> =
         dialogues.iter().filter(|d| d.rounds > 0).map(|dialogue| f64::from(dialogue.rounds)).collect();
     ColumnStatistics {
         column,
-        tasks: means.len(),
-        mean: mean(&means),
-        contender: Contender::of_tasks(of_plan),
-        estimate: estimate(&by_task, ValueRange::SCORE),
+        tasks,
+        mean: contender.value,
+        contender,
+        estimate,
         dialogues: dialogues.len() as u64,
-        planned: (0..all.tasks.len()).map(|task| all.planned(column, task)).sum(),
-        scored: by_task.iter().map(|task| task.values.len() as u64).sum(),
+        planned: contender.planned,
+        scored: contender.covered,
         rounds: mean(&rounds),
         prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
         completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),

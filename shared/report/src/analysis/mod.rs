@@ -23,6 +23,7 @@ pub mod preference;
 pub mod ranks;
 pub mod scheme;
 pub mod spending;
+pub mod standing;
 
 /// The level of tests: where nothing is the matter, one in twenty finds something all the same.
 pub const ALPHA: f64 = 0.05;

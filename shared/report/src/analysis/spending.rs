@@ -1,8 +1,7 @@
 //! What the dialogues of models cost, by the table of prices.
 
-use crate::costs::{Money, TokenPrice};
-
 use super::cells::totals;
+use crate::costs::{Money, TokenPrice};
 use crate::dialogues::{ColumnId, Dialogues};
 
 /// Dialogues for which a cost is told, so that amounts of cheap models can be read.
@@ -33,9 +32,8 @@ pub fn spending(all: &Dialogues, column: ColumnId) -> Option<Spending<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::costs::Prices;
-
     use super::*;
+    use crate::costs::Prices;
     use crate::dialogues::NewDialogue;
     use crate::dialogues::testing::{entry, priced};
 
