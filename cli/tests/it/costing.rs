@@ -46,17 +46,12 @@ fn money_follows_from_tokens_and_what_has_no_price_has_none() {
     assert_eq!(free["cost in EUR"], Value::Null, "nobody bills a simulated model, whatever it is called");
     let unpriced = data.kgfleet(&costs).expect(0).json();
     assert_eq!(row(&unpriced, MODEL)["cost in USD"], Value::Null);
-    // The report and the plot of costs have the same.
-    let (page, plots) = (data.path().join("page.html"), data.path().join("plots"));
-    let report = ["report", "latest", "--out", page.to_str().unwrap(), "--plots", plots.to_str().unwrap()];
+    // The report has the same.
+    let page = data.path().join("page.html");
+    let report = ["report", "latest", "--out", page.to_str().unwrap()];
     data.kgfleet(&[&report[..], &["--prices", &prices]].concat()).expect(0);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<section id=\"costs\">") && page.contains("https://prices.example"));
-    let plot = std::fs::read_to_string(plots.join("cost.svg")).unwrap();
-    assert!(
-        plot.contains("EUR per 1 000 dialogues") && plot.contains(MODEL) && !plot.contains(">free<"),
-        "{plot}"
-    );
     // A plan of twice as many dialogues costs twice as much as the run that it is like.
     let plan = ["plan", &config, "--iterations", "6", "--prices", &prices, "--like", "latest", "--json"];
     let planned = data.kgfleet(&plan).expect(0).json();

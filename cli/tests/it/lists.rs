@@ -5,7 +5,7 @@ use std::path::Path;
 use benchmarks::kinds;
 use domain::{Connector, ModelHome, PROVIDERS};
 use report::analysis::scheme::{bundled, named};
-use report::figures::Breadth;
+use report::draw::Breadth;
 use report::{Dialogues, figures, views};
 use serde_json::Value;
 

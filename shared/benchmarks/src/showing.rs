@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use domain::ServiceError;
-use report::figures::{Breadth, Drawn, Svg};
+use report::draw::{Breadth, Drawn, Svg};
 use report::html::judged::{KindPage, PageTable};
 use report::table::Table;
 

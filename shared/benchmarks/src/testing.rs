@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use domain::control::Better;
 use domain::{FailureCause, ModelLabel, Scores, ServiceError, TaskLabel};
-use report::figures::Svg;
+use report::draw::Svg;
 use report::table::{Cell, Table};
 use tasks::TaskData;
 

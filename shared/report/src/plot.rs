@@ -1,9 +1,8 @@
 //! What a plot of dialogues says of itself. [`figures`](crate::figures) has them.
 
-use crate::figures::{Breadth, Svg};
-
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Dialogues, TaskId};
+use crate::draw::{Breadth, Svg};
 
 /// A plot of dialogues, or one for each of their tasks.
 pub struct Plot {

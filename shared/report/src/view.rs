@@ -1,10 +1,9 @@
 //! What a table of dialogues says of itself, so that it can be asked for by its name. [`views`](crate::views) has them.
 
-use crate::table::Table;
-
 use crate::analysis::groups::TaskGroup;
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::Dialogues;
+use crate::table::Table;
 
 /// A table of dialogues.
 pub struct View {

@@ -2,9 +2,6 @@
 //! so that names are readable. A box of zeros and ones says nothing: where a task has no other values, bars show the intervals of
 //! the means.
 
-use crate::figures::rows::Rows;
-use crate::figures::scale::{Scale, around, short, ticks};
-use crate::figures::svg::{Anchor, Breadth, Svg};
 use domain::Mean;
 use domain::control::Better;
 use domain::ranking::Contender;
@@ -14,6 +11,9 @@ use super::{colours, mixed};
 use crate::analysis::cells::statistics;
 use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
+use crate::draw::rows::Rows;
+use crate::draw::scale::{Scale, around, short, ticks};
+use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 use crate::stats::{Interval, Summary};
 use crate::summaries::CellStatistics;

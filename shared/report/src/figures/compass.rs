@@ -3,13 +3,12 @@
 
 use std::f64::consts::TAU;
 
-use crate::figures::svg::{Anchor, Breadth, Svg};
-use crate::figures::text::fitted;
-
 use super::mixed;
 use crate::analysis::combined::{CategoryScore, Combined, combined};
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::draw::svg::{Anchor, Breadth, Svg};
+use crate::draw::text::fitted;
 use crate::plot::{DrawnPlot, PagePlace, Plot};
 
 /// See [`grid`].

@@ -1,55 +1,18 @@
-//! The plots of dialogues as SVG, and what figures are drawn with. The layout is our own code: it draws only lines, boxes, circles
-//! and text.
+//! The plots of dialogues, those of the articles on LLM-KG-Bench.
 //!
 //! Every plot is a function of dialogues. Its title says what it shows, and a legend below explains its marks. Every
-//! mark has its value in a tooltip. It follows the reader's choice of light or dark, and uses colours that people with
-//! a colour vision deficiency can distinguish (Okabe and Ito's palette, and a ramp from dark to light).
+//! mark has its value in a tooltip.
 
-pub mod bars;
 mod boxes;
 mod compass;
-mod gains;
-mod heat;
-pub mod rows;
-pub mod scale;
-mod scatter;
-pub mod svg;
-pub mod text;
-
-pub use svg::{Breadth, Svg, style};
+mod sizes;
 
 use crate::dialogues::Dialogues;
+use crate::draw::PALETTE;
 use crate::plot::Plot;
 
-/// A figure for wide pages and for narrow ones, of which a page shows the one that fits.
-#[derive(Clone, Debug)]
-pub struct Drawn {
-    pub wide: Svg,
-    pub narrow: Svg,
-}
-
-impl Drawn {
-    /// Draws it twice.
-    pub fn of(draw: impl Fn(Breadth) -> Svg) -> Self {
-        Self { wide: draw(Breadth::Wide), narrow: draw(Breadth::Narrow) }
-    }
-}
-
-/// Okabe and Ito's colours that are visible on light and on dark backgrounds.
-pub const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
-
 /// Every plot, in the order of a page.
-pub static ALL: [&Plot; 9] = [
-    &compass::GRID,
-    &compass::OVERLAY,
-    &heat::PLOT,
-    &gains::PLOT,
-    &scatter::TOKENS,
-    &scatter::COST,
-    &scatter::TIME,
-    &scatter::SIZES,
-    &boxes::PLOT,
-];
+pub static ALL: [&Plot; 4] = [&compass::GRID, &compass::OVERLAY, &sizes::PLOT, &boxes::PLOT];
 
 /// The colour of every column: one per family, in the order of their first appearance. They repeat from the eighth
 /// family on, so colour is never the only distinction.
@@ -79,6 +42,7 @@ mod tests {
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
+    use crate::draw::Breadth;
 
     #[test]
     fn every_plot_can_be_drawn_and_has_a_file_of_its_own() {

@@ -1,9 +1,9 @@
 //! The table of dialogues, with search and order, and the place beside it where one is read. The script fills both.
 
-use crate::table::printable;
 use maud::{Markup, html};
 
 use super::ReportPage;
+use crate::table::printable;
 
 /// The columns of the table, each with the key by which the address names it and whether it holds numbers.
 const COLUMNS: [(&str, &str, bool); 7] = [

@@ -1,11 +1,11 @@
 //! All models at one glance: a dot for each mean, a bar for its interval. A table, so that it sorts, filters, prints and fits a
 //! phone like one.
 
-use crate::table::printable;
 use domain::ranking::Bounds;
 use maud::{Markup, html};
 
 use crate::stats::Interval;
+use crate::table::printable;
 
 /// Steps between marks of the axis, of which the first is taken that gives at most [`MARKS_MAX`].
 const STEPS: [f64; 3] = [0.05, 0.1, 0.2];

@@ -1,7 +1,8 @@
 //! Models × tasks as a table of colours: the mean of every pair, and how much of its plan is done.
 
-use crate::table::printable;
 use maud::{Markup, html};
+
+use crate::table::printable;
 
 /// Formats of graphs that labels of tasks name.
 pub(in crate::html) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];

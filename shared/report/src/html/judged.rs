@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::plots::figure;
 use super::tables::table;
-use crate::figures::Drawn;
+use crate::draw::Drawn;
 use crate::table::{Table, printable};
 
 /// All that a kind shows of some benchmarks.

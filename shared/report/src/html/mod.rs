@@ -32,7 +32,7 @@ use sha2::{Digest, Sha256};
 use crate::analysis::scheme::Scheme;
 use crate::details::{Details, packed};
 use crate::dialogues::Dialogues;
-use crate::figures;
+use crate::draw;
 use crate::html::judged::KindPage;
 
 const SCRIPT: &str = concat!(
@@ -128,7 +128,7 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
         headlines: all.tasks.iter().map(|task| (task.headline.as_str(), task.full_marks())).collect(),
         blocks: counts,
     };
-    let style = format!("{STYLE}{}", figures::style());
+    let style = format!("{STYLE}{}", draw::style());
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),
@@ -166,14 +166,13 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::figures::{Drawn, Svg};
-    use crate::table::Table;
-
     use super::judged::PageTable;
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
+    use crate::draw::{Drawn, Svg};
     use crate::setups::SetupFact;
+    use crate::table::Table;
 
     fn page(all: &Dialogues) -> String {
         let (combined, compass) =

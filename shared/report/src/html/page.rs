@@ -1,12 +1,12 @@
 //! The page from top to bottom: its size, filters, then the sections.
 
-use crate::table::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::ReportPage;
 use super::grid::{FORMATS, format_of};
 use super::{provenance, sections};
 use crate::dialogues::Dialogues;
+use crate::table::printable;
 use crate::views::cut;
 
 pub fn head(title: &str, policy: &str, style: &str) -> Markup {

@@ -1,14 +1,14 @@
 //! Every figure that the tables do not show already.
 
-use crate::figures::{Breadth, Drawn};
-use crate::table::printable;
 use maud::{Markup, PreEscaped, html};
 
 use super::ReportPage;
 use super::grid::format_of;
 use crate::dialogues::{Dialogues, TaskId};
+use crate::draw::{Breadth, Drawn};
 use crate::figures;
 use crate::plot::{PagePlace, Plot};
+use crate::table::printable;
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
     let all = report.dialogues;

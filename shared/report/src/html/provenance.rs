@@ -1,10 +1,10 @@
 //! Where the numbers come from, and what has to be known about them.
 
-use crate::table::printable;
 use maud::{Markup, html};
 
 use super::ReportPage;
 use crate::dialogues::{Dialogues, SourceInfo};
+use crate::table::printable;
 
 /// Sources that are shown without being asked for.
 const OPEN_MAX: usize = 8;

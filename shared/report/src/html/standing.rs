@@ -1,6 +1,5 @@
 //! Who is better, and how sure that is: a sentence, a dot with its interval for each model, then the table.
 
-use crate::table::printable;
 use maud::{Markup, html};
 
 use super::ReportPage;
@@ -10,6 +9,7 @@ use crate::analysis::cells::totals;
 use crate::analysis::placing::{self, PlacedColumn};
 use crate::analysis::ranks::ranks;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::table::printable;
 use crate::views::{combined, statistics};
 
 /// Leaders that a sentence names; of more, it says how many there are.

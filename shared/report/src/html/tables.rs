@@ -1,7 +1,8 @@
 //! Tables as HTML. Each cell has its value beside its text, for the script to sort by.
 
-use crate::table::{Align, Cell, Table, TopPlace, printable};
 use maud::{Markup, html};
+
+use crate::table::{Align, Cell, Table, TopPlace, printable};
 
 /// A table whose columns that say the same in every row are a sentence below it.
 pub fn folded(whole: Table) -> Markup {

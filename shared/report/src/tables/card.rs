@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::table::{Table, printable};
-
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Column, ColumnId, Dialogues, Origin};
+use crate::table::{Table, printable};
 use crate::views::{combined, configuration, preferences, statistics};
 
 /// Writes the card of a model.

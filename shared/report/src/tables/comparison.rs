@@ -1,10 +1,9 @@
 //! Two models side by side.
 
-use crate::table::{Cell, Table};
-
 use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
 use crate::stats::Estimate;
+use crate::table::{Cell, Table};
 
 /// A comparison with the names of both sides, first and second.
 pub struct Compared<'a> {

@@ -1,13 +1,13 @@
 //! Runs and workers of a coordinator in lines and tables, for terminals and for the live page. The coordinator computes the
 //! values.
 
-use crate::costs::{Money, Prices};
-use crate::table::{Cell, Table, printable};
 use domain::ModelLabel;
 use domain::control::{BenchmarkView, ModelView, RunPhase, WorkerView};
 use domain::exchange::{Calls, Retries, WorkerPhase};
 use domain::text::listed;
 
+use crate::costs::{Money, Prices};
+use crate::table::{Cell, Table, printable};
 use crate::words::{duration, figure};
 
 /// Maximum number of reasons in a line.

@@ -1,8 +1,7 @@
 //! The sources of the numbers: the first sheet of every workbook.
 
-use crate::table::{Cell, Table};
-
 use crate::dialogues::Dialogues;
+use crate::table::{Cell, Table};
 
 /// One row per run or result file, with notes below.
 pub fn table(all: &Dialogues) -> Table {

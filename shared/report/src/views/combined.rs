@@ -1,6 +1,5 @@
 //! The table of a scheme's combined scores, with the group of leading models.
 
-use crate::table::{Cell, Table};
 use domain::control::Better;
 
 use crate::analysis::combined::{Combined, combined, test};
@@ -8,6 +7,7 @@ use crate::analysis::leaders::{Rank, rank};
 use crate::analysis::placing::{self, PlacedColumn, placed};
 use crate::analysis::scheme::{Scheme, Weighting};
 use crate::dialogues::Dialogues;
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// See [`table`].

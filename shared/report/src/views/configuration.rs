@@ -1,9 +1,8 @@
 //! How each model was asked: sampling, server, and what else its records know of it.
 
-use crate::table::{Cell, Table};
-
 use crate::dialogues::Dialogues;
 use crate::setups::SetupFact;
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// See [`table`].

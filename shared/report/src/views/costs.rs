@@ -1,11 +1,10 @@
 //! What models cost, with the prices and their sources.
 
-use crate::costs::Money;
-use crate::table::{ALL_DIGITS, Cell, Table};
-
 use crate::analysis::cells::totals;
 use crate::analysis::spending::{Spending, spending};
+use crate::costs::Money;
 use crate::dialogues::Dialogues;
+use crate::table::{ALL_DIGITS, Cell, Table};
 use crate::view::View;
 
 /// See [`table`].

@@ -1,9 +1,9 @@
 //! Which answers were cut, are empty or were refused, and which prompts servers cut: by model and task.
 
-use crate::table::{Cell, Table};
 use domain::{Oddities, Oddity};
 
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// See [`table`].

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::table::{Cell, Table};
-
 use crate::dialogues::Dialogues;
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// See [`wide`].

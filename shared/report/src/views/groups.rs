@@ -1,10 +1,9 @@
 //! Welch's tests between groups of tasks, as table 4 of Meyer et al. (2024) has them.
 
-use crate::table::{Cell, Table};
-
 use crate::analysis::groups::{TaskGroup, compare, is_there};
 use crate::dialogues::Dialogues;
 use crate::stats::holm;
+use crate::table::{Cell, Table};
 use crate::view::{View, ViewError, ViewOptions};
 
 /// The groups that are compared if none are named.

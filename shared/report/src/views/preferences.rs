@@ -1,9 +1,8 @@
 //! The tables of preferences: Turtle or JSON-LD.
 
-use crate::table::{Cell, Table};
-
 use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// See [`published_layout`].

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use crate::table::{Cell, Table};
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind};
 use domain::ranking::Contender;
 use domain::spelling;
@@ -10,6 +9,7 @@ use domain::{Mean, TaskLabel};
 
 use crate::analysis::placing;
 use crate::dialogues::Dialogues;
+use crate::table::{Cell, Table};
 use crate::view::{View, ViewError};
 
 /// With more models than this, models become rows, because terminals have no room for more columns.

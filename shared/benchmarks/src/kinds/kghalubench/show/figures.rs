@@ -1,10 +1,10 @@
 //! The figures of KGHaluBench: a function for each, from a [`Study`] to SVG. A new one is named in the list `SHOWING`.
 
-use report::figures::PALETTE;
-use report::figures::bars::{Row, Stand, bars};
-use report::figures::scale::{Scale, short, ticks};
-use report::figures::svg::{Anchor, Breadth, Svg};
-use report::figures::text::fitted;
+use report::draw::PALETTE;
+use report::draw::bars::{Row, Stand, bars};
+use report::draw::scale::{Scale, short, ticks};
+use report::draw::svg::{Anchor, Breadth, Svg};
+use report::draw::text::fitted;
 
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::numbers::metrics::Filter;

@@ -18,7 +18,7 @@ pub mod tables;
 mod tests;
 mod verdicts;
 
-use report::figures::{Breadth, Svg};
+use report::draw::{Breadth, Svg};
 
 use self::about::ModelFacts;
 use self::found::PipelineNumbers;

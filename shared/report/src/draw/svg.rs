@@ -17,7 +17,7 @@ const DARK: &str =
 /// The style rules of drawings.
 const RULES: &str = "\
 .kgf{font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
-.kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}.kgf .on-dark{fill:#fff}.kgf .on-light{fill:#000}\
+.kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}\
 .kgf .line{stroke:var(--line)}.kgf .faint{stroke:var(--faint)}.kgf .ink{stroke:var(--ink)}.kgf .accent{stroke:var(--accent)}\
 .kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}\
 .kgf .halo{stroke:var(--paper);stroke-width:3;stroke-linejoin:round;paint-order:stroke}";
