@@ -9,7 +9,7 @@ use coordinator::dialogues::ModelScores;
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
 use domain::ranking::{Contender, RankedPlace, ranked};
 use domain::{Mean, ModelLabel, RunId};
-use report::analysis::standing::Standing;
+use report::analysis::mean_of_tasks::MeanOfTasks;
 use report::stats::Interval;
 
 /// Shortest time between two computations.
@@ -59,7 +59,7 @@ impl Standings {
 
     fn of_scores(scores: Vec<ModelScores>) -> Self {
         let standing = |ModelScores { model, tasks }: ModelScores| {
-            let Standing { contender, estimate } = Standing::of(tasks);
+            let MeanOfTasks { contender, estimate } = MeanOfTasks::of(tasks);
             ModelStanding { model, contender, interval: estimate.map(|estimate| estimate.interval) }
         };
         Self { models: scores.into_iter().map(standing).collect(), better: Better::Higher }

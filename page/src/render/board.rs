@@ -1,12 +1,13 @@
 //! The leader board: the models of a benchmark in their order, with progress and scores of each.
 
+use domain::Mean;
 use domain::control::ModelView;
-use domain::ranking::{Bounds, Contender};
+use domain::ranking::Contender;
 use maud::{Markup, html};
 use report::html::tables::{LiveRow, live};
 use report::table::{Cell, Table, printable};
 use report::tables::fleet;
-use report::words::figure;
+use report::words::{self, figure};
 
 use super::shown::Shown;
 use crate::standings::ModelStanding;
@@ -76,11 +77,8 @@ pub(super) fn board(shown: &Shown) -> Markup {
 
 /// The mean, and how many of the planned scores are in it.
 fn covered(contender: &Contender) -> String {
-    match contender.value {
-        None => "-".to_owned(),
-        Some(value) if contender.covered >= contender.planned => format!("{value:.3}"),
-        Some(value) => format!("{value:.3} ({}/{})", contender.covered, contender.planned),
-    }
+    let Contender { value, covered, planned, .. } = *contender;
+    Mean { value, covered, planned }.to_string()
 }
 
 /// Seconds until a model is done, for sorting: of one that stands still, longer than any.
@@ -92,9 +90,7 @@ fn time_left(model: &ModelView) -> f64 {
 fn remark(model: &ModelView, contender: &Contender, rank: Option<u64>) -> String {
     let stands = model.blocked.as_deref().or(model.parked.as_deref()).map(printable);
     let bounds = contender.bounds.filter(|_| rank.is_none() && contender.value.is_some());
-    let unranked = bounds.map(|Bounds { low, high }| {
-        format!("not ranked: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
-    });
+    let unranked = bounds.map(|bounds| format!("not ranked: {}", words::bounds(bounds)));
     [stands, unranked].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

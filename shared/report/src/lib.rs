@@ -18,6 +18,7 @@ pub mod export;
 pub mod figures;
 pub mod html;
 pub mod input;
+pub mod kind_page;
 pub mod names;
 pub mod plot;
 pub mod setups;

@@ -5,7 +5,7 @@ use std::fmt;
 use domain::ModelUsage;
 use domain::ranking::Contender;
 
-use crate::stats::Summary;
+use crate::stats::SampleSummary;
 use crate::stats::interval::{Estimate, Interval};
 
 /// Index of a column in [`Dialogues::columns`](crate::dialogues::Dialogues).
@@ -22,7 +22,7 @@ pub struct CellStatistics {
     /// Dialogues planned.
     pub planned: u64,
     /// Statistics of the headline scores; `None` if there are none.
-    pub summary: Option<Summary>,
+    pub summary: Option<SampleSummary>,
     /// Of the mean, for other exercises of the task.
     pub interval: Option<Interval>,
     /// Dialogues without scores, by reason.

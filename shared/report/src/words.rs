@@ -1,5 +1,7 @@
 //! Numbers in words, the same on every screen.
 
+use domain::ranking::Bounds;
+
 use crate::stats::{Estimate, Need};
 
 /// How well a number of so many dialogues (`of_each` says of what) is known, and what it takes to know it within `wanted`.
@@ -18,6 +20,11 @@ pub fn known(estimate: &Estimate, dialogues: u64, of_each: &str, wanted: f64) ->
         "{known}; {wanted} takes about {exercises} times as many exercises ({} instead of {asked}), {more}",
         exercises * asked
     )
+}
+
+/// Between what the mean of a model lies that is not ranked.
+pub fn bounds(Bounds { low, high }: Bounds) -> String {
+    format!("from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
 }
 
 /// A measured number with two significant digits; further digits of a live value would change all the time. 0 is `0`.

@@ -2,9 +2,9 @@
 
 use domain::{ModelUsage, tokens_of_all};
 
-use super::standing::{Standing, TaskScores};
+use super::mean_of_tasks::{MeanOfTasks, TaskScores};
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
-use crate::stats::Summary;
+use crate::stats::SampleSummary;
 use crate::stats::describe::mean;
 use crate::stats::{TaskValues, ValueRange, estimate};
 use crate::summaries::{CellStatistics, ColumnStatistics};
@@ -45,7 +45,7 @@ fn of(
         column,
         task,
         planned,
-        summary: Summary::of(clustered.iter().map(|(_, value)| *value)),
+        summary: SampleSummary::of(clustered.iter().map(|(_, value)| *value)),
         interval: estimate(&[TaskValues { weight: 1.0, values: clustered }], ValueRange::SCORE)
             .map(|estimate| estimate.interval),
         unscored: reasons.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
@@ -81,7 +81,7 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> 
         }
     }
     let tasks = by_task.iter().filter(|task| !task.scores.is_empty()).count();
-    let Standing { contender, estimate } = Standing::of(by_task);
+    let MeanOfTasks { contender, estimate } = MeanOfTasks::of(by_task);
     let rounds: Vec<f64> =
         dialogues.iter().filter(|d| d.rounds > 0).map(|dialogue| f64::from(dialogue.rounds)).collect();
     ColumnStatistics {

@@ -6,7 +6,7 @@ use domain::ranking::{Bounds, Contender};
 
 use super::scheme::{Scheme, SchemeValue, Weighting};
 use crate::dialogues::{ColumnId, Dialogues, State, TaskId};
-use crate::stats::Summary;
+use crate::stats::SampleSummary;
 use crate::stats::describe::mean;
 use crate::stats::{Estimate, TaskValues, ValueRange, estimate, welch};
 
@@ -51,14 +51,14 @@ fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
     let scores: Vec<Option<CategoryScore>> = categories
         .iter()
         .map(|values| {
-            let summary = Summary::of(values.iter().map(|found| found.value))?;
+            let summary = SampleSummary::of(values.iter().map(|found| found.value))?;
             Some(CategoryScore { n: summary.n, mean: summary.mean, sd: summary.population_sd })
         })
         .collect();
     let whole = !scores.is_empty() && scores.iter().all(Option::is_some);
     let (mean, sd) = match scheme.weighting {
         Weighting::Pooled => {
-            let summary = Summary::of(values.iter().copied());
+            let summary = SampleSummary::of(values.iter().copied());
             (summary.map(|summary| summary.mean), summary.map(|summary| summary.population_sd))
         }
         Weighting::Categories => weighted(&categories),

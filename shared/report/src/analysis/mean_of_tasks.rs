@@ -17,14 +17,14 @@ pub struct TaskScores {
 
 /// Where a model stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct MeanOfTasks {
     /// What its place is decided by.
     pub contender: Contender,
     /// How sure its mean is, for these tasks with other exercises.
     pub estimate: Option<Estimate>,
 }
 
-impl Standing {
+impl MeanOfTasks {
     /// Every task counts the same, however many scores it has.
     pub fn of(tasks: impl IntoIterator<Item = TaskScores>) -> Self {
         let (mut means, mut strata) = (Vec::new(), Vec::new());
@@ -47,11 +47,11 @@ mod tests {
             planned,
             scores: (0..).zip(values.iter().copied()).collect(),
         };
-        let whole = Standing::of([task(4, &[0.5, 0.75, 0.5, 0.25]), task(2, &[1.0, 1.0])]);
+        let whole = MeanOfTasks::of([task(4, &[0.5, 0.75, 0.5, 0.25]), task(2, &[1.0, 1.0])]);
         let interval = whole.estimate.unwrap().interval;
         let value = whole.contender.value.unwrap();
         assert!(value == 0.75 && interval.low <= value && value <= interval.high, "{whole:?}");
-        let begun = Standing::of([task(4, &[1.0]), task(2, &[])]).contender;
+        let begun = MeanOfTasks::of([task(4, &[1.0]), task(2, &[])]).contender;
         let bounds = begun.bounds.unwrap();
         assert_eq!((begun.covered, bounds.low, bounds.high), (1, 0.125, 1.0));
     }

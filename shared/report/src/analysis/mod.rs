@@ -3,6 +3,7 @@
 //! | question | where |
 //! |---|---|
 //! | how did a model do on a task? | [`cells`] |
+//! | what is its mean over all tasks, and how sure is that? | [`mean_of_tasks`] |
 //! | does it prefer Turtle or JSON-LD? | [`preference`] |
 //! | what do several tasks together say? | [`scheme`], [`combined`] |
 //! | in which order do models stand? | [`placing`] |
@@ -18,12 +19,12 @@ pub mod combined;
 pub mod compare;
 pub mod groups;
 pub mod leaders;
+pub mod mean_of_tasks;
 pub mod placing;
 pub mod preference;
 pub mod ranks;
 pub mod scheme;
 pub mod spending;
-pub mod standing;
 
 /// The level of tests: where nothing is the matter, one in twenty finds something all the same.
 pub const ALPHA: f64 = 0.05;

@@ -6,6 +6,7 @@ use domain::ranking::{Bounds, Contender, ranked};
 
 use super::cells::totals;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::words::bounds;
 
 /// Where a column stands among those on the same exercises.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,9 +67,7 @@ pub fn unranked(placed: &[PlacedColumn], headings: &[String]) -> Option<String> 
     let told = |placed: &&PlacedColumn| {
         let name = format!("{} ({} of {} scores)", headings[placed.column], placed.covered, placed.planned);
         match placed.bounds {
-            Some(Bounds { low, high }) => {
-                format!("{name}: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
-            }
+            Some(found) => format!("{name}: {}", bounds(found)),
             None => name,
         }
     };

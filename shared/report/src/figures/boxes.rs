@@ -15,7 +15,7 @@ use crate::draw::rows::Rows;
 use crate::draw::scale::{Scale, around, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::plot::{DrawnPlot, PagePlace, Plot};
-use crate::stats::{Interval, Summary};
+use crate::stats::{Interval, SampleSummary};
 use crate::summaries::CellStatistics;
 
 /// See [`of_task`].
@@ -45,10 +45,10 @@ const CROSS: u8 = 5;
 fn of_task(all: &Dialogues, task: TaskId, breadth: Breadth) -> Svg {
     let headings = all.headings();
     let colours = colours(all);
-    let mut rows: Vec<(ColumnId, Vec<f64>, Summary)> = (0..all.columns.len())
+    let mut rows: Vec<(ColumnId, Vec<f64>, SampleSummary)> = (0..all.columns.len())
         .filter_map(|column| {
             let values: Vec<f64> = all.of(column, task).filter_map(|dialogue| dialogue.headline).collect();
-            let summary = Summary::of(values.iter().copied())?;
+            let summary = SampleSummary::of(values.iter().copied())?;
             Some((column, values, summary))
         })
         .collect();
@@ -116,7 +116,14 @@ fn bar(svg: &mut Svg, x: &Scale, middle: f64, colour: &str, interval: Option<Int
 }
 
 /// Quartiles and whiskers; what they say, in words.
-fn box_of(svg: &mut Svg, x: &Scale, middle: f64, colour: &str, values: &[f64], summary: &Summary) -> String {
+fn box_of(
+    svg: &mut Svg,
+    x: &Scale,
+    middle: f64,
+    colour: &str,
+    values: &[f64],
+    summary: &SampleSummary,
+) -> String {
     let (low, high) = whiskers(values, summary);
     svg.stroke((x.at(low), middle), (x.at(high), middle), colour, 1.2);
     for end in [low, high] {
@@ -129,7 +136,7 @@ fn box_of(svg: &mut Svg, x: &Scale, middle: f64, colour: &str, values: &[f64], s
 }
 
 /// The furthest values within one and a half box lengths of the box.
-fn whiskers(values: &[f64], summary: &Summary) -> (f64, f64) {
+fn whiskers(values: &[f64], summary: &SampleSummary) -> (f64, f64) {
     let reach = 1.5 * (summary.q3 - summary.q1);
     let within = values.iter().filter(|value| **value >= summary.q1 - reach && **value <= summary.q3 + reach);
     within.fold((summary.q1, summary.q3), |(low, high), value| (low.min(*value), high.max(*value)))
@@ -157,7 +164,7 @@ mod tests {
         assert_eq!(text.matches("<circle").count(), 2);
         assert_eq!(text.matches('M').count(), 40);
         let values = [0.0, 0.5, 0.5, 0.5, 0.5, 1.0];
-        let summary = Summary::of(values).unwrap();
+        let summary = SampleSummary::of(values).unwrap();
         assert_eq!(whiskers(&values, &summary), (0.5, 0.5), "what lies outside is no whisker");
     }
 

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use crate::stats::Interval;
 use crate::table::printable;
+use crate::words::bounds;
 
 /// Steps between marks of the axis, of which the first is taken that gives at most [`MARKS_MAX`].
 const STEPS: [f64; 3] = [0.05, 0.1, 0.2];
@@ -113,9 +114,7 @@ fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
     let told = match dot.reach {
         None => "no interval: fewer than two answers".to_owned(),
         Some(DotReach::Interval(Interval { low, high })) => format!("{low:.3} to {high:.3}"),
-        Some(DotReach::Bounds(Bounds { low, high })) => {
-            format!("not ranked: from {low:.3} if all that is missing is wrong to {high:.3} if it is right")
-        }
+        Some(DotReach::Bounds(found)) => format!("not ranked: {}", bounds(found)),
     };
     html! {
         svg.kgf width="100%" height="20" role="img" aria-label=(told) {

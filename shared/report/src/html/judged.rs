@@ -4,23 +4,8 @@ use maud::{Markup, html};
 
 use super::plots::figure;
 use super::tables::table;
-use crate::draw::Drawn;
-use crate::table::{Table, printable};
-
-/// All that a kind shows of some benchmarks.
-pub struct KindPage {
-    pub heading: &'static str,
-    pub tables: Vec<PageTable>,
-    /// For each benchmark its name and its figures.
-    pub figures: Vec<(String, Vec<Drawn>)>,
-}
-
-/// A table of a page.
-pub struct PageTable {
-    pub table: Table,
-    /// Whether it is shown only to those who open it.
-    pub is_folded: bool,
-}
+use crate::kind_page::KindPage;
+use crate::table::printable;
 
 /// The address of a kind's section on the page.
 pub(super) fn id(page: &KindPage) -> String {

@@ -11,7 +11,7 @@ pub mod dialogue;
 mod dialogues;
 pub mod dots;
 pub mod grid;
-pub mod judged;
+mod judged;
 mod page;
 mod plots;
 mod provenance;
@@ -33,7 +33,7 @@ use crate::analysis::scheme::Scheme;
 use crate::details::{Details, packed};
 use crate::dialogues::Dialogues;
 use crate::draw;
-use crate::html::judged::KindPage;
+use crate::kind_page::KindPage;
 
 const SCRIPT: &str = concat!(
     include_str!("sort.js"),
@@ -166,11 +166,11 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::judged::PageTable;
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
     use crate::draw::{Drawn, Svg};
+    use crate::kind_page::PageTable;
     use crate::setups::SetupFact;
     use crate::table::Table;
 

@@ -2,7 +2,7 @@
 
 /// Mean, spread and quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct SampleSummary {
     pub n: usize,
     pub mean: f64,
     /// Standard deviation of the sample, with n − 1 below; `None` of one value.
@@ -17,7 +17,7 @@ pub struct Summary {
     pub max: f64,
 }
 
-impl Summary {
+impl SampleSummary {
     /// `None` of no values. Values that are not finite are left out.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
@@ -68,18 +68,18 @@ mod tests {
 
     #[test]
     fn one_value_has_no_deviation_and_none_has_nothing() {
-        assert_eq!(Summary::of([]), None);
-        assert_eq!(Summary::of([f64::NAN]), None);
-        let one = Summary::of([0.5]).unwrap();
+        assert_eq!(SampleSummary::of([]), None);
+        assert_eq!(SampleSummary::of([f64::NAN]), None);
+        let one = SampleSummary::of([0.5]).unwrap();
         assert_eq!((one.n, one.mean, one.sd, one.median), (1, 0.5, None, 0.5));
-        let equal = Summary::of([0.25; 7]).unwrap();
+        let equal = SampleSummary::of([0.25; 7]).unwrap();
         assert_eq!((equal.sd, equal.population_sd, equal.q1, equal.q3), (Some(0.0), 0.0, 0.25, 0.25));
     }
 
     proptest! {
         #[test]
         fn quartiles_are_in_order_and_the_mean_is_between_the_ends(values in prop::collection::vec(-1e6..1e6_f64, 1..50)) {
-            let all = Summary::of(values.iter().copied()).unwrap();
+            let all = SampleSummary::of(values.iter().copied()).unwrap();
             prop_assert!(all.min <= all.q1 && all.q1 <= all.median && all.median <= all.q3 && all.q3 <= all.max);
             prop_assert!(all.min - 1e-6 <= all.mean && all.mean <= all.max + 1e-6);
             prop_assert!(all.sd.is_none_or(|sd| sd >= all.population_sd));

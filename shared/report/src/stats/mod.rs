@@ -10,7 +10,7 @@ pub mod holm;
 pub mod hypothesis;
 pub mod interval;
 
-pub use describe::Summary;
+pub use describe::SampleSummary;
 pub use holm::holm;
 pub use hypothesis::{TTest, Wilcoxon, welch, wilcoxon};
 pub use interval::{Estimate, Interval, Need, TaskValues, ValueRange, estimate};

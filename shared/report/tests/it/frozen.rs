@@ -1,6 +1,6 @@
 //! Statistics against what scipy gives for the same random samples. `testdata/frozen.py` made them.
 
-use report::stats::{Summary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
+use report::stats::{SampleSummary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
 use serde_json::Value;
 
 /// What `testdata/intervals.py` made.
@@ -25,7 +25,7 @@ fn statistics_equal_those_of_scipy() {
     let mut paired_cases = 0;
     for (at, case) in cases.iter().enumerate() {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
-        let all = Summary::of(a.iter().copied()).unwrap();
+        let all = SampleSummary::of(a.iter().copied()).unwrap();
         let ours = [all.mean, all.sd.unwrap(), all.population_sd, all.q1, all.median, all.q3];
         for (ours, theirs) in ours.into_iter().zip(numbers(&case["summary"])) {
             near(ours, theirs, "summary", at);

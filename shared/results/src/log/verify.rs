@@ -49,6 +49,9 @@ pub struct VerifyReport {
     pub losses: u64,
     /// Bytes behind the last intact frame of a dead writer. No record was lost.
     pub torn_bytes: u64,
+    /// The winners.
+    #[serde(skip)]
+    pub winners: WinnerIndex,
 }
 
 impl VerifyReport {
@@ -116,5 +119,6 @@ pub fn verify(
             *report.failed.entry(cause.to_string()).or_default() += 1;
         }
     }
+    report.winners = index;
     Ok(report)
 }
