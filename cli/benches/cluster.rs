@@ -124,7 +124,7 @@ impl Fleet {
     fn worker_with(&self, number: usize, endpoint: &str, more: &[&str]) -> Process {
         let name = format!("worker-{number}");
         let home = self.folder.path().join(&name);
-        let arguments = ["worker", "--coordinator", &self.url, "--name", &name, "--endpoint", endpoint];
+        let arguments = ["worker", "--fleet", &self.url, "--name", &name, "--endpoint", endpoint];
         let rest = ["--evaluators", "1", "--work-dir", home.to_str().expect("UTF-8")];
         let identity: Vec<&str> = self.of_workers.iter().map(String::as_str).collect();
         Process::start(&[&arguments[..], &rest, &identity, more].concat())

@@ -163,7 +163,7 @@ impl<'f> SmallFleet<'f> {
             (format!("worker-{number}"), endpoints.join(","), in_flight.to_string());
         let home = self.folder.join(&name);
         let home = home.to_str().expect("UTF-8");
-        let who = ["worker", "--coordinator", &self.url, "--name", &name, "--work-dir", home];
+        let who = ["worker", "--fleet", &self.url, "--name", &name, "--work-dir", home];
         let what = ["--endpoint", &endpoints, "--concurrency", &in_flight, "--evaluators", "1"];
         Process::start(&[&who[..], &what].concat())
     }
@@ -171,7 +171,7 @@ impl<'f> SmallFleet<'f> {
     /// The records of a run.
     fn records(&self, run: &str, file: &Path) -> Vec<Record> {
         let status = Command::new(KGFLEET)
-            .args(["export", run, "--format", "jsonl", "--coordinator", &self.url, "--out"])
+            .args(["export", run, "--format", "jsonl", "--fleet", &self.url, "--out"])
             .arg(file)
             .stdout(Stdio::null())
             .status()

@@ -192,7 +192,7 @@ class Fleet:
         """What a command says to an operator."""
         with self.forwarded() as port:
             said = subprocess.run(
-                [str(KGFLEET), *arguments, "--coordinator", f"https://localhost:{port}"]
+                [str(KGFLEET), *arguments, "--fleet", f"https://localhost:{port}"]
                 + ["--token-file", str(self.secret("auth", "operator.token")), "--ca", str(self.secret("tls", "ca.crt"))],
                 capture_output=True,
                 text=True,

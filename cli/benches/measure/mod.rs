@@ -213,14 +213,14 @@ pub fn follow(
     mut look: impl FnMut(),
 ) -> (String, serde_json::Value) {
     let submitted = Command::new(KGFLEET)
-        .args(["submit", configuration.to_str().expect("UTF-8"), "--coordinator", coordinator])
+        .args(["submit", configuration.to_str().expect("UTF-8"), "--fleet", coordinator])
         .args(of_people)
         .stderr(Stdio::inherit())
         .output()
         .expect("the binary starts");
     let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
     let mut watch = Command::new(KGFLEET)
-        .args(["watch", &run, "--json", "--coordinator", coordinator])
+        .args(["watch", &run, "--json", "--fleet", coordinator])
         .args(of_people)
         .stdout(Stdio::piped())
         .spawn()

@@ -1,4 +1,4 @@
-//! What every command needs: arguments, environment, output, exit codes, and the completion of typed words (`completion`,
+//! What every command needs: arguments, environment, output, exit codes, files that are replaced, and the completion of typed words (`completion`,
 //! `shells`).
 
 pub mod arguments;
@@ -12,3 +12,4 @@ pub mod screen;
 pub mod serving;
 pub mod shells;
 pub mod view;
+pub mod whole_file;

@@ -140,7 +140,7 @@ pub fn no_run(run: &RunId, data_dir: &Path) -> anyhow::Error {
         return anyhow!(error).context(format!("run {run} cannot be read"));
     }
     anyhow!(
-        "there is no run {run} in {}; `kgfleet status --context here` lists the runs, --data-dir selects another folder",
+        "there is no run {run} in {}; `kgfleet status --fleet here` lists the runs, --data-dir selects another folder",
         data_dir.display()
     )
 }

@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::kit::completion;
 use crate::place::data_dir::DataDir;
-use crate::place::remote::{COORDINATOR_DEFAULT, MaybeRemote, Remote};
+use crate::place::remote::{MaybeRemote, Remote};
 
 /// The options that say where runs are.
 #[derive(Debug, Parser)]
@@ -72,18 +72,14 @@ impl CompletedLine {
     /// The fleet in which a verb acts that acts on this machine too; `None` for this machine.
     ///
     /// # Errors
-    /// There is no such context.
+    /// What is kept of a login cannot be used.
     pub fn fleet_if_named(&self) -> anyhow::Result<Option<Remote>> {
         self.place.remote.named()
     }
 
     /// The fleet in which a verb acts that acts nowhere else.
-    ///
-    /// # Errors
-    /// There is no such context.
-    pub fn fleet(&self) -> anyhow::Result<Remote> {
-        let named = self.fleet_if_named()?;
-        Ok(named.unwrap_or_else(|| self.place.remote.at(COORDINATOR_DEFAULT)))
+    pub fn fleet(self) -> Remote {
+        self.place.remote.fleet()
     }
 }
 
@@ -97,12 +93,12 @@ mod tests {
 
     #[test]
     fn a_line_says_where_runs_are_wherever_it_says_so() {
-        let line = read("show --context here latest --data-dir /data --plaintext m/").unwrap();
+        let line = read("show --fleet here latest --data-dir /data --plaintext m/").unwrap();
         assert_eq!(line.data_dir(), Path::new("/data"));
         assert!(line.fleet_if_named().unwrap().is_none());
         assert_eq!(line.words().collect::<Vec<_>>(), ["latest", "m/"]);
         let line =
-            read("table --data-dir=/data -v --task Rdf* --coordinator http://a,http://b quick").unwrap();
+            read("table --data-dir=/data -v --task Rdf* --fleet http://a,http://b quick").unwrap();
         assert_eq!(line.data_dir(), Path::new("/data"));
         assert_eq!(line.fleet_if_named().unwrap().unwrap().address(), "http://a or http://b");
         assert_eq!(line.words().collect::<Vec<_>>(), ["Rdf*", "quick"]);
@@ -118,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_verb_of_fleets_has_one_by_default() {
-        let fleet = read("pause --context here x").unwrap().fleet().unwrap();
-        assert_eq!(fleet.address(), COORDINATOR_DEFAULT);
+        let fleet = read("pause --fleet http://a x").unwrap().fleet();
+        assert_eq!(fleet.address(), "http://a");
     }
 }

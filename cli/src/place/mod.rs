@@ -1,6 +1,6 @@
 //! Where runs are: in a folder of this machine, or in a fleet.
 //!
-//! `data_dir` and `remote` are the options for both, `contexts` the fleets that the user has logged in to, `names` resolves
+//! `data_dir` and `remote` are the options for both, `login` the fleet that the user has logged in to, `names` resolves
 //! abbreviated names of runs. `folders` reads runs in a folder, `local` asks a coordinator in this process about judged
 //! benchmarks, `disk` says what records take and whether there is room for more, `live` what is under way in the process that writes them, `steer` sends commands to the coordinator of a
 //! fleet, `audit_dir` reads audit logs, `queue_login` is the password of Redis, `fetch` copies runs from there. `packs` and
@@ -10,7 +10,6 @@
 
 pub mod audit_dir;
 pub mod completing;
-pub mod contexts;
 pub mod data_dir;
 pub mod disclosure;
 pub mod disk;
@@ -20,6 +19,7 @@ pub mod kubernetes;
 pub mod line;
 pub mod live;
 pub mod local;
+pub mod login;
 pub mod names;
 pub mod packs;
 pub mod passwords;

@@ -1,6 +1,4 @@
 //! The options that say in which fleet a verb acts, and calls to its coordinators.
-//!
-//! A fleet is named by a context, by the addresses of its coordinators, or by the context that the user has logged in to last.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -13,49 +11,41 @@ use proto::client::{ApiClient, ClientConfig};
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
-use crate::place::contexts::{self, Contexts, FleetContext, HERE};
+use crate::place::login::Login;
 use crate::place::names;
 
-/// Default address of a coordinator.
-pub const COORDINATOR_DEFAULT: &str = "http://127.0.0.1:7700";
+/// The word that stands for this machine where a fleet is asked for.
+pub const HERE: &str = "here";
 
-/// Environment variable with the coordinator's address.
-pub const COORDINATOR_ENV: &str = "KGFLEET_COORDINATOR";
+/// The fleet of verbs that act in one, where nothing names another.
+pub const FLEET_DEFAULT: &str = "http://127.0.0.1:7700";
+
+/// Environment variable with the addresses of a fleet.
+pub const FLEET_ENV: &str = "KGFLEET_FLEET";
 
 /// Environment variable with the token of a client.
 pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
 
-/// Options for verbs that act in a fleet.
+/// Options for verbs that act in a fleet. Help texts show only `--fleet`, unless a verb is mostly about the others.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Remote {
-    /// Where to act: a context of `kgfleet login`. Default: the one logged in to last, or http://127.0.0.1:7700.
-    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT", add = contexts::completed())]
-    context: Option<String>,
+    /// The fleet: http[s]:// addresses of its coordinators, with commas. Default: the one logged in to, or
+    /// http://127.0.0.1:7700.
+    #[arg(long, value_name = "URL", env = FLEET_ENV, value_delimiter = ',')]
+    fleet: Vec<String>,
     #[command(flatten)]
-    address: FleetAddress,
+    tls: ClientTls,
 }
 
 /// Options for verbs that act in a fleet or on the runs of this machine.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(mut_arg("fleet", |arg| arg.help(
+    "Where to act: http[s]:// addresses of a fleet's coordinators, with commas, or `here` for the runs in --data-dir. Default: the \
+     fleet logged in to, or here"
+)))]
 pub struct MaybeRemote {
-    /// Where to act: a context of `kgfleet login`, or `here` for the runs in --data-dir. Default: the one logged in to last, or
-    /// here.
-    #[arg(long, value_name = "NAME", env = "KGFLEET_CONTEXT", add = contexts::completed_or_here())]
-    context: Option<String>,
     #[command(flatten)]
-    address: FleetAddress,
-}
-
-/// A fleet by its address. Every verb that acts in one takes these options; help texts show only `--context`, and
-/// `kgfleet login`, which makes contexts of them, shows them all.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct FleetAddress {
-    /// Address of the coordinator: http:// or https://. Repeatable, or a list with commas: coordinators of the same queue.
-    /// One that fails is left for the next. A host name may stand for several machines.
-    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, value_delimiter = ',', hide = true)]
-    coordinator: Vec<String>,
-    #[command(flatten)]
-    tls: ClientTls,
+    remote: Remote,
 }
 
 /// Credentials of a client, and the authority it trusts.
@@ -75,48 +65,75 @@ pub struct ClientTls {
     ca: Option<PathBuf>,
 }
 
-/// Shows the options of [`FleetAddress`] in the help text of a verb that is mostly about them.
+/// Shows the options of [`ClientTls`] in the help text of a verb that is mostly about them.
 pub fn shown(option: clap::Arg) -> clap::Arg {
     match option.get_id().as_str() {
-        "coordinator" | "token_file" | "insecure" | "ca" => option.hide(false),
+        "token_file" | "insecure" | "ca" => option.hide(false),
         _ => option,
     }
 }
 
-/// The fleet that is meant.
-struct FoundFleet {
-    /// Its name, where it is a context.
-    context: Option<String>,
-    fleet: FleetContext,
-}
-
 impl Remote {
-    /// A fleet without a context.
-    pub fn of(address: FleetAddress) -> Self {
-        Self { context: None, address }
+    /// The fleet at these addresses, with these credentials.
+    pub fn of(fleet: Vec<String>, tls: ClientTls) -> Self {
+        Self { fleet, tls }
     }
 
-    fn found(&self) -> anyhow::Result<FoundFleet> {
-        let found = found(self.context.as_deref(), &self.address)?;
-        let default =
-            || FleetContext { coordinators: vec![COORDINATOR_DEFAULT.to_owned()], ..FleetContext::default() };
-        Ok(found.unwrap_or_else(|| FoundFleet { context: None, fleet: self.address.tls.over(default()) }))
+    /// The fleet that the options name or that the user has logged in to, which is then said; `None` where nothing says so.
+    fn found(&self) -> anyhow::Result<Option<Login>> {
+        if self.fleet.iter().any(|address| address == HERE) {
+            return Err(usage!("this verb acts in a fleet: name its address instead of `{HERE}`"));
+        }
+        if !self.fleet.is_empty() {
+            return Ok(Some(self.tls.over(Login { fleet: self.fleet.clone(), ..Login::default() })));
+        }
+        let Some(login) = Login::of_user()? else { return Ok(None) };
+        static SAID: Once = Once::new();
+        SAID.call_once(|| note!("in the fleet {}; --fleet names another place", login.fleet.join(" or ")));
+        Ok(Some(self.tls.over(login)))
+    }
+
+    /// The fleet, with what a login keeps of it.
+    fn fleet(&self) -> anyhow::Result<Login> {
+        let default = || Login { fleet: vec![FLEET_DEFAULT.to_owned()], ..Login::default() };
+        Ok(self.found()?.unwrap_or_else(|| self.tls.over(default())))
     }
 
     /// Whether the options or a login name a fleet. Otherwise it is the one at the default address.
     ///
     /// # Errors
-    /// There is no such context.
+    /// What is kept of the login cannot be used.
     pub fn is_named(&self) -> anyhow::Result<bool> {
-        Ok(found(self.context.as_deref(), &self.address)?.is_some())
+        Ok(self.found()?.is_some())
+    }
+
+    /// What a login to it keeps. Paths hold wherever it is used.
+    ///
+    /// # Errors
+    /// A file cannot be found, or the token not be read.
+    pub fn to_login(&self) -> anyhow::Result<Login> {
+        let login = self.fleet()?;
+        let whole = |path: Option<PathBuf>| {
+            let found = path.map(|path| {
+                std::fs::canonicalize(&path)
+                    .with_context(|| format!("cannot find {}", path.display()))
+                    .map_err(Exit::usage)
+            });
+            found.transpose()
+        };
+        let token = match (&login.token_file, std::env::var_os(TOKEN_ENV)) {
+            (None, Some(_)) => Some(Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?.expose().to_owned()),
+            _ => None,
+        };
+        Ok(Login { token, token_file: whole(login.token_file)?, ca: whole(login.ca)?, ..login })
     }
 
     /// Configuration of a client, which reads the files of its credentials again when these are refused.
     pub fn config(&self) -> anyhow::Result<ClientConfig> {
-        let mut config = client_config(&self.found()?.fleet)?;
+        let mut config = client_config(&self.fleet()?)?;
         let remote = self.clone();
         let again = move || {
-            let found = remote.found().and_then(|found| client_config(&found.fleet));
+            let found = remote.fleet().and_then(|fleet| client_config(&fleet));
             found.map_err(|error| format!("{error:#}"))
         };
         config.reread = Some(Arc::new(again));
@@ -146,113 +163,49 @@ impl Remote {
         self.addresses().join(" or ")
     }
 
-    /// The same as [`COORDINATOR_ENV`] holds it.
+    /// The same as [`FLEET_ENV`] holds it.
     pub fn listed(&self) -> String {
         self.addresses().join(",")
     }
 
     fn addresses(&self) -> Vec<String> {
-        self.found().map_or_else(|_| self.address.coordinator.clone(), |found| found.fleet.coordinators)
+        self.fleet().map_or_else(|_| self.fleet.clone(), |found| found.fleet)
     }
 }
 
 impl MaybeRemote {
-    /// The coordinator at this address, with the credentials that are given.
-    pub fn at(&self, address: &str) -> Remote {
-        Remote::of(FleetAddress { coordinator: vec![address.to_owned()], tls: self.address.tls.clone() })
-    }
-
-    /// Whether this machine is named.
-    pub fn is_here(&self) -> bool {
-        self.context.as_deref() == Some(HERE)
-    }
-
     /// The fleet in which a verb acts; `None` for this machine.
     ///
     /// # Errors
-    /// There is no such context.
+    /// What is kept of the login cannot be used.
     pub fn named(&self) -> anyhow::Result<Option<Remote>> {
-        if self.is_here() {
+        if self.remote.fleet == [HERE] {
             return Ok(None);
         }
-        let Some(found) = found(self.context.as_deref(), &self.address)? else { return Ok(None) };
-        Ok(Some(Remote { context: found.context, address: self.address.clone() }))
-    }
-}
-
-impl FleetAddress {
-    /// The coordinators at these addresses, with these credentials.
-    pub fn new(coordinator: Vec<String>, tls: ClientTls) -> Self {
-        Self { coordinator, tls }
+        Ok(self.remote.is_named()?.then(|| self.remote.clone()))
     }
 
-    /// What a context keeps of it. Paths hold wherever it is used.
-    ///
-    /// # Errors
-    /// A file cannot be found, or the token not be read.
-    pub fn to_context(&self) -> anyhow::Result<FleetContext> {
-        let context =
-            self.tls.over(FleetContext { coordinators: self.coordinator.clone(), ..FleetContext::default() });
-        let whole = |path: Option<PathBuf>| {
-            let found = path.map(|path| {
-                std::fs::canonicalize(&path)
-                    .with_context(|| format!("cannot find {}", path.display()))
-                    .map_err(Exit::usage)
-            });
-            found.transpose()
-        };
-        let token = match (&context.token_file, std::env::var_os(TOKEN_ENV)) {
-            (None, Some(_)) => Some(Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?.expose().to_owned()),
-            _ => None,
-        };
-        Ok(FleetContext { token, token_file: whole(context.token_file)?, ca: whole(context.ca)?, ..context })
+    /// The fleet in which a verb would act that acts nowhere else.
+    pub fn fleet(self) -> Remote {
+        self.remote
     }
 }
 
 impl ClientTls {
     /// A fleet with what these options say of it otherwise.
-    fn over(&self, fleet: FleetContext) -> FleetContext {
-        FleetContext {
+    fn over(&self, fleet: Login) -> Login {
+        Login {
             token: if self.token_file.is_some() { None } else { fleet.token },
             token_file: self.token_file.clone().or(fleet.token_file),
             ca: self.ca.clone().or(fleet.ca),
             insecure_token: self.insecure || fleet.insecure_token,
-            coordinators: fleet.coordinators,
+            fleet: fleet.fleet,
         }
     }
 }
 
-/// The fleet that the options mean, or the current context, which is then said; `None` where nothing says so.
-fn found(context: Option<&str>, address: &FleetAddress) -> anyhow::Result<Option<FoundFleet>> {
-    let of_context = |name: &str, fleet: &FleetContext| {
-        let fleet = address.tls.over(fleet.clone());
-        Some(FoundFleet { context: Some(name.to_owned()), fleet })
-    };
-    match context {
-        Some(HERE) => Err(usage!(
-            "this verb acts in a fleet: name another context than `{HERE}`, or log in with `kgfleet login URL`"
-        )),
-        Some(name) => {
-            let contexts = Contexts::of_user()?;
-            Ok(of_context(name, contexts.get(name)?))
-        }
-        None if !address.coordinator.is_empty() => {
-            let fleet = FleetContext { coordinators: address.coordinator.clone(), ..FleetContext::default() };
-            Ok(Some(FoundFleet { context: None, fleet: address.tls.over(fleet) }))
-        }
-        None => {
-            let contexts = Contexts::of_user()?;
-            let Some((name, fleet)) = contexts.current()? else { return Ok(None) };
-            static SAID: Once = Once::new();
-            let place = fleet.coordinators.join(" or ");
-            SAID.call_once(|| note!("in context {name} ({place}); --context chooses another one"));
-            Ok(of_context(name, fleet))
-        }
-    }
-}
-
-fn client_config(fleet: &FleetContext) -> anyhow::Result<ClientConfig> {
-    let mut config = ClientConfig::of(fleet.coordinators.clone());
+fn client_config(fleet: &Login) -> anyhow::Result<ClientConfig> {
+    let mut config = ClientConfig::of(fleet.fleet.clone());
     let read = |path: &PathBuf| {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
     };
@@ -262,8 +215,8 @@ fn client_config(fleet: &FleetContext) -> anyhow::Result<ClientConfig> {
     Ok(config)
 }
 
-/// The token of a file, of the context, or of the environment.
-fn token(fleet: &FleetContext) -> anyhow::Result<Option<String>> {
+/// The token of a file, of the login, or of the environment.
+fn token(fleet: &Login) -> anyhow::Result<Option<String>> {
     let secret = match (&fleet.token_file, &fleet.token) {
         (Some(path), _) => Secret::from_file(path).map_err(Exit::usage)?,
         (None, Some(token)) => return Ok(Some(token.clone())),

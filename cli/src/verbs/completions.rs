@@ -14,7 +14,7 @@ use crate::kit::shells::{self, KnownShell};
 /// fish, in ~/.config/fish/config.fish: `kgfleet completions fish | source`
 ///
 /// The shell asks this program for the names that there are at that moment: of runs, also of a fleet, of their models,
-/// tasks and dialogues, of contexts and of configurations.
+/// tasks and dialogues, and of configurations.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The shell.

@@ -7,12 +7,10 @@ use crate::engine::watch;
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::runtime::block_on;
 use crate::place::data_dir::DataDir;
-use crate::place::remote::{COORDINATOR_DEFAULT, MaybeRemote};
+use crate::place::remote::MaybeRemote;
 use crate::place::{completing, names};
 
 /// Follow a run of this machine or of a fleet until it ends.
-///
-/// Without a fleet that is named: a run in --data-dir, or else one of the coordinator at http://127.0.0.1:7700.
 ///
 /// Prints a line every ten seconds, and at once when something begins to keep the run from going on; at the end, its scores. The
 /// run continues without a watcher. A coordinator that does not answer is asked again.
@@ -41,15 +39,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => {
             let data_dir = arguments.data.path();
             let run = names::of_folder(arguments.run.as_deref().unwrap_or(names::LATEST), data_dir)?;
-            if arguments.remote.is_here() || names::is_in(run.as_str(), data_dir)? {
-                if !arguments.notify.is_empty() {
-                    return Err(usage!(
-                        "--webhook and --on-end of `watch` are for runs of a fleet; of one of this machine, those of `kgfleet run` tell"
-                    ));
-                }
-                return watch::follow_here(&run, data_dir, arguments.json);
+            if !arguments.notify.is_empty() {
+                return Err(usage!(
+                    "--webhook and --on-end of `watch` are for runs of a fleet; of one of this machine, those of `kgfleet run` tell"
+                ));
             }
-            arguments.remote.at(COORDINATOR_DEFAULT)
+            return watch::follow_here(&run, data_dir, arguments.json);
         }
     };
     block_on(async {

@@ -41,7 +41,7 @@ fn shell(data: &Data, program: &str) -> Command {
     process::shield(&mut command);
     command.current_dir(data.path()).env("KGFLEET", env!("CARGO_BIN_EXE_kgfleet"));
     command.env("KGFLEET_DATA_DIR", data.path()).env("XDG_STATE_HOME", data.state());
-    command.env("KGFLEET_CONTEXTS", data.state().join("contexts.toml"));
+    command.env("KGFLEET_LOGIN", data.state().join("login.toml"));
     command.env("FUNCTIONS", data.state().join("functions"));
     for home in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"] {
         command.env(home, data.state());
@@ -163,16 +163,16 @@ fn what_cannot_be_read_offers_nothing_and_says_nothing() {
         bash(&data, words).into_iter().filter(|offer| !offer.starts_with('-')).collect()
     };
     let none: [String; 0] = [];
-    assert_eq!(names(&["pause", "--context", "nowhere", ""]), none);
-    assert_eq!(names(&["pause", "--coordinator", "http", ":", "//127.0.0.1", ":", "9", ""]), none);
-    std::fs::write(data.state().join("contexts.toml"), "no contexts").unwrap();
+    assert_eq!(names(&["pause", "--fleet", "here", ""]), none);
+    assert_eq!(names(&["pause", "--fleet", "http", ":", "//127.0.0.1", ":", "9", ""]), none);
+    std::fs::write(data.state().join("login.toml"), "no login").unwrap();
     assert_eq!(names(&["show", ""]), none);
     assert_eq!(names(&["show", "x", ""]), none);
     let run = data.path().join("runs/20260101-000000-a");
     std::fs::create_dir_all(&run).unwrap();
     std::fs::write(run.join("manifest.json"), "{").unwrap();
-    assert_eq!(names(&["show", "--context", "here", ""]), ["20260101-000000-a"]);
-    assert_eq!(names(&["show", "--context", "here", "20260101-000000-a", ""]), none);
+    assert_eq!(names(&["show", "--fleet", "here", ""]), ["20260101-000000-a"]);
+    assert_eq!(names(&["show", "--fleet", "here", "20260101-000000-a", ""]), none);
     let unknown = process::finish(data.command::<&str>(&[]).env("KGFLEET_COMPLETE", "tcsh")).expect(2);
     assert!(unknown.stdout.is_empty() && unknown.stderr.is_empty(), "{unknown}");
 }

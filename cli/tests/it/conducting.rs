@@ -60,7 +60,7 @@ pub fn conductor(
         &server.url,
         "--every",
         "1",
-        "--coordinator",
+        "--fleet",
         &coordinator.url(),
     ];
     let gpus: &[&str] = if more.contains(&"--gpus") { &[] } else { &["--gpus", "1"] };

@@ -179,7 +179,7 @@ fn of_a_plan_that_does_not_fit_nothing_is_installed_unless_somebody_wants_what_f
     assert_eq!(installs(&data).len(), 2);
     // On Slurm it is the same, and what would be done is told all the same.
     let (config, table) = sized(&data, &["fits", "unknown"]);
-    let slurm = ["launch", &config, "--table", &table, "--slurm", "--coordinator", "http://127.0.0.1:9"];
+    let slurm = ["launch", &config, "--table", &table, "--slurm", "--fleet", "http://127.0.0.1:9"];
     data.kgfleet(&slurm).expect(UNSATISFIED).says(&[
         "does not fit: unknown",
         "nothing was submitted",
@@ -198,13 +198,13 @@ fn a_launch_into_a_release_with_a_run_that_is_not_over_changes_nothing_and_says_
     let (config, table) = sized(data, &["fits"]);
     let launch = ["launch", &config, "--table", &table, "--apply", "--helm", &helm, "--kubectl", &kubectl];
     let launch = |more: &[&str]| data.kgfleet(&[&launch[..], more].concat());
-    let to = ["--coordinator", url.as_str()];
+    let to = ["--fleet", url.as_str()];
     let text = std::fs::read_to_string(&config).unwrap();
     let has = |config: &str| data.write("helm.says", json!({"run": {"config": config}}).to_string());
 
     // Nobody says whether the run of another configuration is over.
     has("name = 'other'");
-    launch(&[]).expect(USAGE).says(&["nothing was installed", "another configuration", "--context"]);
+    launch(&[]).expect(USAGE).says(&["nothing was installed", "another configuration", "--fleet"]);
     // Its coordinator says that it is: it has none.
     launch(&to).expect(0);
     let run = cluster.kgfleet(&coordinator, &["submit", &config]).expect(0).stdout.trim().to_owned();
@@ -299,7 +299,7 @@ fn what_pools_do_is_told_and_one_that_failed_is_tried_again() {
 fn sbatch(data: &Data, then: &str) -> PathBuf {
     let said = data.path().join("sbatch.args");
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\necho \"$MODEL|$VLLM_ARGS|$KGFLEET_COORDINATOR|$*\" >> {}\n{then}\n",
+        "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\necho \"$MODEL|$VLLM_ARGS|$KGFLEET_FLEET|$*\" >> {}\n{then}\n",
         said.display()
     );
     std::fs::create_dir_all(data.path().join("bin")).unwrap();
@@ -357,11 +357,11 @@ fn a_launch_on_slurm_submits_the_run_and_an_array_for_each_model_and_judge() {
     let launch = ["launch", config.to_str().unwrap(), "--table", &table, "--slurm", "--script"];
     let path = format!("{}:{}", data.path().join("bin").display(), std::env::var("PATH").unwrap());
     let run = |more: &[&str]| finish(data.command(&[&launch[..], more].concat()).env("PATH", &path));
-    run(&[script]).expect(USAGE).says(&["--coordinator"]);
-    run(&["none", "--coordinator", &url]).expect(USAGE).says(&["there is no none"]);
+    run(&[script]).expect(USAGE).says(&["--fleet"]);
+    run(&["none", "--fleet", &url]).expect(USAGE).says(&["there is no none"]);
     assert!(data.runs().is_empty());
     let said = sbatch(data, "echo Submitted batch job 7");
-    let launched = run(&[script, "--coordinator", &url]).expect(0).prints(&["Submitted batch job 7"]);
+    let launched = run(&[script, "--fleet", &url]).expect(0).prints(&["Submitted batch job 7"]);
     let submitted = launched.stdout.lines().next().unwrap();
     assert_eq!(cluster.status(&coordinator, submitted).run.as_str(), submitted);
     let jobs = std::fs::read_to_string(said).unwrap();
@@ -371,7 +371,7 @@ fn a_launch_on_slurm_submits_the_run_and_an_array_for_each_model_and_judge() {
     assert_eq!(jobs, array("tested") + &array("judge"));
     // The user learns what is submitted, and which jobs are missing.
     sbatch(data, "echo invalid account >&2; exit 1");
-    run(&[script, "--coordinator", &url]).expect(INFRASTRUCTURE).says(&[
+    run(&[script, "--fleet", &url]).expect(INFRASTRUCTURE).says(&[
         "was submitted",
         "MODEL=sim-tested",
         "invalid account",

@@ -91,7 +91,7 @@ fn a_model_that_nobody_serves_is_told() {
         &url,
         "--blocked-after",
         "0.3",
-        "--coordinator",
+        "--fleet",
         &to,
     ]);
     let notice = until_told(&receiver, "blocked");
@@ -102,7 +102,7 @@ fn a_model_that_nobody_serves_is_told() {
 #[test]
 fn whom_to_tell_and_nobody_who_follows_the_run_is_a_mistake() {
     let data = Data::new();
-    let arguments = ["submit", "quick", "--on-end", "true", "--coordinator", "http://127.0.0.1:1"];
+    let arguments = ["submit", "quick", "--on-end", "true", "--fleet", "http://127.0.0.1:1"];
     data.kgfleet(&arguments).expect(2).says(&["--watch"]);
     data.kgfleet(&["run", "--webhook", "http://127.0.0.1:1", "--stalled-after", "0"])
         .expect(2)

@@ -25,7 +25,7 @@ fn what_is_only_outlined_writes_nothing_and_asks_nobody() {
     let nowhere = ["--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--key-env", "MY_KEY"];
     let outline = data.kgfleet(&[&["run", "--dry-run"], &nowhere[..]].concat()).expect(0);
     assert!(outline.stdout.contains("127.0.0.1:9") && outline.stdout.contains("MY_KEY"), "{outline}");
-    let submission = data.kgfleet(&["submit", "quick", "--dry-run", "--coordinator", "http://127.0.0.1:9"]);
+    let submission = data.kgfleet(&["submit", "quick", "--dry-run", "--fleet", "http://127.0.0.1:9"]);
     assert!(submission.expect(0).stdout.contains("to http://127.0.0.1:9"));
     assert!(data.runs().is_empty());
     data.kgfleet(&["run", "nowhere.toml", "--dry-run"]).expect(2);

@@ -62,7 +62,7 @@ const IN_A_FOLDER: &[Call] = &[
     call("rm NAME", 0, "NAME"),
 ];
 
-/// On a fleet: those of a folder that have no `--coordinator` are about files.
+/// On a fleet: those of a folder that have no `--fleet` are about files.
 const ON_A_FLEET: &[Call] = &[
     call("status NAME", 0, "sim-strong"),
     call("watch NAME", 0, "sim-strong"),
@@ -98,7 +98,7 @@ fn verbs() -> (BTreeSet<String>, BTreeSet<String>) {
         if words.iter().any(|word| ["RUN", "PIPELINE"].iter().any(|name| word[1..].starts_with(name))) {
             let verb = words[..words.iter().position(|word| word.starts_with(['[', '<'])).unwrap()].join(" ");
             let options = section.split("\n## ").next().unwrap().split("\n### ").next().unwrap();
-            if options.contains("`--context") {
+            if options.contains("`--fleet") {
                 remote.insert(verb.clone());
             }
             all.insert(verb);

@@ -197,20 +197,20 @@ const CASES: &[Wrong] = &[
     ),
     // Coordinators and workers.
     wrong(
-        "status --stages --coordinator http://127.0.0.1:9",
+        "status --stages --fleet http://127.0.0.1:9",
         "",
         USAGE,
         ["is for runs of this machine", "--stages", "kgfleet status NAME"],
     ),
     wrong("status some-run --stages", "", USAGE, ["cannot be used with", "[RUN]", "--stages"]),
     wrong(
-        "status --coordinator localhost:7700",
+        "status --fleet localhost:7700",
         "",
         USAGE,
         ["localhost:7700", "neither", "http://HOST:PORT"],
     ),
     wrong(
-        "status --coordinator https://localhost:7700 --ca missing.pem",
+        "status --fleet https://localhost:7700 --ca missing.pem",
         "",
         USAGE,
         ["cannot read", "missing.pem", "No such file"],

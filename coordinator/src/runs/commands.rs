@@ -127,7 +127,7 @@ impl Runs {
         match self.store.state(id).await? {
             Some(RunStateFile { fleet: true, phase, .. }) if !phase.is_over() => Err(conflict(format!(
                 "run {id} is {phase} in a fleet, which goes on with it when a coordinator starts: cancel it there first, \
-                 with --coordinator URL, or remove it all the same with `--force`"
+                 with --fleet URL, or remove it all the same with `--force`"
             ))),
             _ => Ok(()),
         }

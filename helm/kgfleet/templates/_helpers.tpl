@@ -127,7 +127,7 @@ priorityClassName: {{ . }}
 
 {{/* Options of a client of the coordinators. Takes the root and the name of its token. */}}
 {{- define "kgfleet.client.args" -}}
-- --coordinator
+- --fleet
 - {{ include "kgfleet.coordinator.url" .root | quote }}
 - --token-file
 - /etc/kgfleet/auth/{{ .token }}

@@ -42,7 +42,7 @@ impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Process => "another process",
-            Self::Fleet => "a coordinator (ask it instead, with --coordinator URL, or stop it first)",
+            Self::Fleet => "a coordinator (ask it instead, with --fleet URL, or stop it first)",
         })
     }
 }

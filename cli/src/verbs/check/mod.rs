@@ -30,7 +30,7 @@ use crate::place::{disk, folders, packs as material};
 /// Check everything that a long run needs before it starts.
 ///
 /// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and whether the records fit
-/// on the disk; with --context or --queue also the fleet or the queue. With --endpoint and --model, each model is asked one
+/// on the disk; with --fleet or --queue also the fleet or the queue. With --endpoint and --model, each model is asked one
 /// short question: what is asked and what comes is shown and thrown away. Exit codes: 0 ready, perhaps with warnings; 1 the run
 /// would fail, or a model does not answer; 2 the configuration cannot be used.
 #[derive(Debug, clap::Args)]

@@ -75,11 +75,11 @@ pub struct Arguments {
     /// Add the new models, tasks and iterations of the configuration to this run.
     #[arg(long, value_name = "RUN", requires = "apply")]
     extend: Option<String>,
-    /// Tell what the pools of the release are doing, what failed, and what they took; with --context also what they have left.
+    /// Tell what the pools of the release are doing, what failed, and what they took; with --fleet also what they have left.
     #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
     status: bool,
     /// Tell the GPU-hours and the money that the servers of the release took which have ended, for loading, for work, for having
-    /// nothing to do, and in vain; with a configuration also what was planned. Needs a coordinator (--context), and works after a teardown
+    /// nothing to do, and in vain; with a configuration also what was planned. Needs a coordinator (--fleet), and works after a teardown
     /// with any coordinator of the same records.
     #[arg(long, conflicts_with_all = ["apply", "values", "status", "retry"])]
     costs: bool,
@@ -189,7 +189,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::Result<ExitCode> {
     let Some(remote) = arguments.remote.named()? else {
         return Err(usage!(
-            "--costs asks a coordinator, which has what servers left: name one with --context"
+            "--costs asks a coordinator, which has what servers left: name one with --fleet"
         ));
     };
     let plan = match &arguments.config {

@@ -41,7 +41,7 @@ pub fn refuse(
         }
         return Err(usage!(
             "nothing was installed: {name} was launched with another configuration, and only its coordinator knows whether that run \
-             is over: name it with --context, after `kgfleet login`. A second run beside it would ask everything twice"
+             is over: name it with --fleet URL. A second run beside it would ask everything twice"
         ));
     };
     let all = block_on(async { remote.client()?.list().await.map_err(explained) })?;

@@ -14,7 +14,7 @@ use super::table::{Size, Sizes};
 use crate::engine::submit;
 use crate::kit::exit_code::usage;
 use crate::kit::runtime::block_on;
-use crate::place::remote::{COORDINATOR_ENV, Remote};
+use crate::place::remote::{FLEET_ENV, Remote};
 
 /// Maximum number of servers of a model.
 const SERVERS_MAX: u32 = 1_000;
@@ -75,7 +75,7 @@ impl SlurmOptions {
             return Ok(());
         }
         let Some(remote) = remote else {
-            return Err(usage!("name the coordinator that the compute nodes reach (--coordinator)"));
+            return Err(usage!("name the coordinator that the compute nodes reach (--fleet)"));
         };
         if !self.script.is_file() {
             return Err(usage!(
@@ -117,7 +117,7 @@ impl SlurmOptions {
             ("SERVER_WAIT".to_owned(), wait.to_string()),
         ];
         if let Some(remote) = remote {
-            variables.push((COORDINATOR_ENV.to_owned(), remote.listed()));
+            variables.push((FLEET_ENV.to_owned(), remote.listed()));
         }
         if let Some(file) = &self.pool_token_file {
             variables.push(("KGFLEET_TOKEN_FILE".to_owned(), file.display().to_string()));

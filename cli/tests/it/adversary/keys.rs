@@ -135,7 +135,7 @@ fn a_reader_of_a_fleet_does_not_see_the_key_of_a_worker() {
     let (coordinator, gateway) = (guarded.coordinator.url(), format!("http://{}", gateway()));
     let work_dir = cluster.work_dir("gpu-1");
     let arguments = [
-        &["worker", "--coordinator", &coordinator, "--name", "gpu-1", "--token-file", &worker][..],
+        &["worker", "--fleet", &coordinator, "--name", "gpu-1", "--token-file", &worker][..],
         &["--endpoint", &gateway, "--key-env", KEY_ENV, "--concurrency", "1", "--evaluators", "1"],
         &["--work-dir", work_dir.to_str().unwrap()],
     ];

@@ -196,7 +196,7 @@ fn an_attacker_with_only_network_access_gets_nothing() {
     let runs = guarded.known(&operator, &["status", "--json"]).expect(0);
     assert_eq!(runs.stdout, "");
     // The token that a worker has to show cannot be tried over a network in the clear.
-    let elsewhere = ["status", "--coordinator", "http://192.0.2.1:7700", "--token-file", &operator];
+    let elsewhere = ["status", "--fleet", "http://192.0.2.1:7700", "--token-file", &operator];
     cluster.data.kgfleet(&elsewhere).expect(USAGE).says(&["without TLS"]);
 }
 
@@ -264,7 +264,7 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     let work_dir = cluster.work_dir("keeper");
     let (coordinator_url, server_url) = (coordinator.url(), server.url());
     let mut arguments =
-        vec!["worker", "--coordinator", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
+        vec!["worker", "--fleet", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
     arguments.extend(["--endpoint", &server_url, "--work-dir", work_dir.to_str().unwrap()]);
     arguments.extend(["--connector", "anthropic", "--connector", "openai-compatible"]);
     let mut command = cluster.data.command(&arguments);
@@ -334,7 +334,7 @@ fn a_record_folder_from_elsewhere_gets_no_secret_of_a_worker() {
     let (coordinator_url, server_url) = (coordinator.url(), server.url());
     let mut command = cluster.data.command(&[
         "worker",
-        "--coordinator",
+        "--fleet",
         &coordinator_url,
         "--name",
         "keeper",

@@ -1,4 +1,4 @@
-//! Contexts: where verbs act that are not told where.
+//! Logins: where verbs act that are not told where.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,57 +17,55 @@ fn logged_in(data: &Data, arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn verbs_act_in_the_context_that_was_logged_in_to_and_say_so() {
+fn verbs_act_in_the_fleet_that_was_logged_in_to_and_say_so() {
     let Some(guarded) = Guarded::start() else { return };
     let (data, url) = (&guarded.cluster.data, guarded.coordinator.url());
     let reader = guarded.token("bob", &["--role", "reader"]);
-    let file = data.state().join("contexts.toml");
+    let file = data.state().join("login.toml");
 
     // Whom the coordinator refuses is not logged in.
-    let refused = data.kgfleet(&["login", &url, "--name", "lab"]).expect(3);
+    let refused = data.kgfleet(&["login", &url]).expect(3);
     assert!(refused.stderr.contains("token"), "{refused}");
     assert!(!file.exists());
-    data.kgfleet(&["status", "--context", "lab"]).expect(2);
 
-    let login = logged_in(data, &[&url, "--name", "lab", "--token-file", &reader]);
-    assert!(login.stderr.contains("logged in to lab"), "{login}");
+    let login = logged_in(data, &[&url, "--token-file", &reader]);
+    assert!(login.stderr.contains(&format!("logged in to {url}")), "{login}");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = fs::read_to_string(&reader).unwrap();
     assert!(!fs::read_to_string(&file).unwrap().contains(token.trim()), "the token stays in its file");
+    assert_eq!(data.kgfleet(&["login"]).expect(0).stdout.trim(), url);
     // What acts in a folder too says that it does not.
-    let said = format!("in context lab ({url})");
+    let said = format!("in the fleet {url}");
     let there = data.kgfleet(&["status"]).expect(0);
     assert!(there.stderr.contains(&said) && there.stdout.contains("submitted by"), "{there}");
-    let here = data.kgfleet(&["status", "--context", "here"]).expect(0);
-    assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
     let there = data.kgfleet(&["show", "nothing", "m/t/0"]);
     assert!(there.stderr.contains(&said), "{there}");
-    for here in [&["--context", "here"][..], &["--context", "here", "--coordinator", &url]] {
-        let here = data.kgfleet(&[&["show", "nothing", "m/t/0"], here].concat());
-        assert!(!here.stderr.contains("lab") && here.stderr.contains("nothing"), "{here}");
-    }
-    data.kgfleet(&["login", "--use", "here"]).expect(0);
-    assert!(!data.kgfleet(&["show", "nothing", "m/t/0"]).stderr.contains("lab"));
-    data.kgfleet(&["status", "--context", "lab"]).expect(0);
-    let both = process::finish(data.command(&["status"]).env("KGFLEET_CONTEXT", "lab")).expect(0);
-    assert!(both.stderr.is_empty(), "who names it knows it: {both}");
+    let here = data.kgfleet(&["status", "--fleet", "here"]).expect(0);
+    assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
+    let here = process::finish(data.command(&["status"]).env("KGFLEET_FLEET", "here")).expect(0);
+    assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
+    data.kgfleet(&["cancel", "nothing", "--fleet", "here"]).expect(2).says(&["acts in a fleet"]);
+    data.kgfleet(&["status", "--fleet", "here", "--fleet", &url]).expect(2);
+    // Another fleet does not get the token, not even by another address of the same one.
+    let other = url.replace("127.0.0.1", "localhost");
+    let named = data.kgfleet(&["status", "--fleet", &other]).expect(3);
+    assert!(named.stderr.contains("token") && !named.stderr.contains(&said), "{named}");
 
-    let unknown = data.kgfleet(&["login", "--use", "lap"]).expect(2);
-    assert!(unknown.stderr.contains("there are: lab"), "{unknown}");
-    data.kgfleet(&["login", "--forget", "lab"]).expect(0);
-    data.kgfleet(&["status", "--context", "lab"]).expect(2);
+    data.kgfleet(&["login", "here"]).expect(0);
+    assert!(!file.exists());
+    assert_eq!(data.kgfleet(&["login"]).expect(0).stdout.trim(), "this machine");
+    assert!(!data.kgfleet(&["show", "nothing", "m/t/0"]).stderr.contains(&said));
 }
 
 #[test]
-fn a_token_of_the_environment_is_kept_with_its_context() {
+fn a_token_of_the_environment_is_kept_with_its_fleet() {
     let Some(guarded) = Guarded::start() else { return };
     let (data, url) = (&guarded.cluster.data, guarded.coordinator.url());
     let file = guarded.token("bob", &["--role", "reader"]);
     let token = fs::read_to_string(&file).unwrap();
     guarded.known(&file, &["status"]).expect(0);
     process::finish(data.command(&["login", &url]).env("KGFLEET_TOKEN", token.trim())).expect(0);
-    let listed = data.kgfleet(&["login"]).expect(0);
-    assert!(listed.stdout.contains("127.0.0.1") && listed.stdout.contains("kept"), "{listed}");
-    assert!(!listed.stdout.contains(token.trim()));
+    let shown = data.kgfleet(&["login"]).expect(0);
+    assert_eq!((shown.stdout.trim(), shown.stderr.as_str()), (url.as_str(), ""));
     data.kgfleet(&["status"]).expect(0);
 }

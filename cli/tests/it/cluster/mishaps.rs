@@ -54,7 +54,7 @@ fn worker_of(cluster: &Cluster, name: &str, port: u16, server: &Server) -> Runni
     let url = format!("http://127.0.0.1:{port}");
     let arguments = [
         "worker",
-        "--coordinator",
+        "--fleet",
         &url,
         "--name",
         name,
@@ -75,7 +75,7 @@ fn a_run_that_a_fleet_writes_is_not_removed_or_written_beside_it_and_is_removed_
     let Some(cluster) = Cluster::start() else { return };
     let (server, coordinator, run, worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     for verb in ["rm", "resume", "retry"] {
-        cluster.data.kgfleet(&[verb, &run]).expect(3).says(&["a coordinator", "--coordinator URL"]);
+        cluster.data.kgfleet(&[verb, &run]).expect(3).says(&["a coordinator", "--fleet URL"]);
     }
     // Nor while no coordinator is there: the workers still hold some of it.
     let port = coordinator.port;

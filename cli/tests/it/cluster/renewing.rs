@@ -25,7 +25,7 @@ fn a_worker_and_a_watcher_go_on_with_the_tokens_that_replace_theirs() {
         cluster.worker_with("w", guarded.coordinator.port, &server.url(), &["--token-file", &pool]);
     worker.until_it_says("registered");
     let url = guarded.coordinator.url();
-    let watching = ["watch", &run, "--coordinator", &url, "--token-file", &reader, "--json"];
+    let watching = ["watch", &run, "--fleet", &url, "--token-file", &reader, "--json"];
     let watcher = cluster.data.start(&watching);
     while cluster.data.kgfleet(&["audit", "--who", "bob", "--json"]).stdout.is_empty() {}
 
@@ -63,13 +63,13 @@ fn a_worker_goes_on_with_the_authority_that_replaces_its_own() {
     };
     let url = format!("https://127.0.0.1:{port}");
     let kgfleet = |arguments: &[&str]| {
-        cluster.data.kgfleet(&[arguments, &["--coordinator", &url, "--ca", &ca]].concat())
+        cluster.data.kgfleet(&[arguments, &["--fleet", &url, "--ca", &ca]].concat())
     };
     fs::copy(path("first.pem"), &ca).unwrap();
     let first = coordinator("first");
     let (server, work_dir) = (Server::start(), path("work"));
     let server_url = server.url();
-    let worker = ["worker", "--coordinator", &url, "--ca", &ca, "--name", "w", "--endpoint", &server_url];
+    let worker = ["worker", "--fleet", &url, "--ca", &ca, "--name", "w", "--endpoint", &server_url];
     let mut worker =
         cluster.data.start(&[&worker[..], &["--evaluators", "1", "--work-dir", &work_dir]].concat());
     worker.until_it_says("registered");

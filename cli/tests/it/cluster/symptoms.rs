@@ -26,7 +26,7 @@ fn files_of_secrets_that_are_missing_are_named() {
         assert!(matches!(refused.code(), Some(USAGE | INFRASTRUCTURE)), "{refused}");
         refused.says(&[missing]);
     }
-    let worker = ["worker", "--coordinator", "http://127.0.0.1:1", "--endpoint", "http://127.0.0.1:1/v1"];
+    let worker = ["worker", "--fleet", "http://127.0.0.1:1", "--endpoint", "http://127.0.0.1:1/v1"];
     for options in [&["--token-file", missing][..], &["--ca", missing], &["--keys", missing]] {
         data.kgfleet(&[&worker[..], options].concat()).expect(USAGE).says(&[missing]);
     }

@@ -20,7 +20,7 @@ const UNTIL_DONE: [&str; 6] = ["--until-done", "--model", MODEL, "--leave-surplu
 fn until_done(cluster: &Cluster, name: &str, coordinators: &str, server: &Server, more: &[&str]) -> Running {
     let address = coordinators.rsplit(':').next().unwrap();
     let port = address.split(',').next().unwrap().parse().unwrap();
-    let others = ["--coordinator", coordinators];
+    let others = ["--fleet", coordinators];
     cluster.worker_with(name, port, &server.url(), &[&UNTIL_DONE[..], &others, more].concat())
 }
 
@@ -109,7 +109,7 @@ fn with_own_server(
     own: &[String],
 ) -> Running {
     let (work, url) = (cluster.work_dir(name), coordinator.url());
-    let head = ["worker", "--coordinator", &url, "--name", name, "--evaluators", "1"];
+    let head = ["worker", "--fleet", &url, "--name", name, "--evaluators", "1"];
     let folder = ["--work-dir", work.to_str().unwrap()];
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     cluster.data.start(&[&head[..], &folder, more, &own].concat())

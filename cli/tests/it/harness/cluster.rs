@@ -108,7 +108,7 @@ impl Cluster {
         let coordinator = url(port);
         let arguments = [
             "worker",
-            "--coordinator",
+            "--fleet",
             &coordinator,
             "--name",
             name,
@@ -139,7 +139,7 @@ impl Cluster {
     /// `kgfleet` with these arguments, for this coordinator.
     pub fn kgfleet(&self, coordinator: &Coordinator, arguments: &[&str]) -> Finished {
         let url = coordinator.url();
-        self.data.kgfleet(&[arguments, &["--coordinator", &url]].concat())
+        self.data.kgfleet(&[arguments, &["--fleet", &url]].concat())
     }
 
     /// Submits a configuration; the run's name.

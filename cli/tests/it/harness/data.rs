@@ -47,7 +47,7 @@ impl Data {
         let mut command = process::kgfleet();
         command.args(arguments).current_dir(self.path());
         command.env("KGFLEET_DATA_DIR", self.path()).env("XDG_STATE_HOME", self.state());
-        command.env("KGFLEET_CONTEXTS", self.state().join("contexts.toml"));
+        command.env("KGFLEET_LOGIN", self.state().join("login.toml"));
         command.env(ACKNOWLEDGED, self.acknowledged());
         command
     }

@@ -112,7 +112,7 @@ impl SlurmFleet {
         command.arg(configuration).arg(format!("{MODEL}:{servers}"));
         command.env("KGFLEET", env!("CARGO_BIN_EXE_kgfleet")).env("VLLM", data.path().join("vllm"));
         command
-            .env("KGFLEET_COORDINATOR", self.coordinator.url())
+            .env("KGFLEET_FLEET", self.coordinator.url())
             .env("KGFLEET_WORK", data.path().join("jobs"))
             .env("WORKER_ARGS", "--concurrency 4 --evaluators 1");
         command.env("SBATCH_ARGS", format!("--output={}/%A_%a.log", data.path().display()));

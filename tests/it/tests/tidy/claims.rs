@@ -130,11 +130,9 @@ fn options_by_command() -> BTreeMap<String, BTreeSet<String>> {
         commands.insert(verb, rows.map(str::to_owned).collect());
     }
     assert!(commands.len() > 20, "the reference has a section for each command");
-    // Every verb that takes a context takes what makes one, and shows it at `login` only.
-    let mut of_fleets: BTreeSet<String> = commands["login"].clone();
-    of_fleets.insert("--coordinator".to_owned());
-    for options in commands.values_mut().filter(|options| options.contains("--context")) {
-        options.extend(of_fleets.iter().cloned());
+    // Every verb that acts in a fleet takes the credentials for it, and few show them.
+    for options in commands.values_mut().filter(|options| options.contains("--fleet")) {
+        options.extend(["--token-file", "--ca", "--insecure-token"].map(str::to_owned));
     }
     commands
 }

@@ -174,7 +174,7 @@ impl Clients {
                 command.args([deed.verb(), of]);
             }
         }
-        command.args(["--coordinator", &fleet.url(at)]);
+        command.args(["--fleet", &fleet.url(at)]);
         let child = spawn(&mut command);
         let (of, submitted) = (of.to_owned(), submitted.cloned());
         self.running.push(Client { deed, of, submitted, archive, child, begun: now, age });

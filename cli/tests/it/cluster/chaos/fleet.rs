@@ -201,7 +201,7 @@ impl Fleet {
             (url(self.lines[number % COORDINATORS].port()), self.at("spools").join(&name));
         let arguments = [
             "worker",
-            "--coordinator",
+            "--fleet",
             &coordinator,
             "--name",
             &name,

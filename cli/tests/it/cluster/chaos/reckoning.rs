@@ -60,7 +60,7 @@ fn ask(data: &Path, arguments: &[&str]) -> Finished {
 /// All benchmarks, briefly, as one of the coordinators sees them; what it said instead, where it could not tell.
 fn views(chaos: &Chaos, number: usize) -> Result<BTreeMap<String, BenchmarkView>, Finished> {
     let url = chaos.fleet.url(number);
-    let status = ask(&chaos.fleet.data(), &["status", "--json", "--coordinator", &url]);
+    let status = ask(&chaos.fleet.data(), &["status", "--json", "--fleet", &url]);
     if status.code() != Some(0) {
         return Err(status);
     }
@@ -160,7 +160,7 @@ impl Reckoning {
         };
         let url = chaos.fleet.url(number);
         let tell = |verb: &str, whom: &str| {
-            let _ = ask(&data, &[verb, whom, "--coordinator", &url]);
+            let _ = ask(&data, &[verb, whom, "--fleet", &url]);
         };
         let state =
             format!("{:?}, {} of {} scored, {} failed", view.phase, view.scored, view.planned, view.failed);
@@ -230,7 +230,7 @@ impl Reckoning {
         for state in open {
             let name = state.split(':').next().unwrap_or_default();
             let url = chaos.fleet.url(0);
-            let status = ask(&chaos.fleet.data(), &["status", name, "--json", "--coordinator", &url]);
+            let status = ask(&chaos.fleet.data(), &["status", name, "--json", "--fleet", &url]);
             let view: Option<BenchmarkView> = serde_json::from_str(&status.stdout).ok();
             let view = view.as_ref().or(views.get(name));
             let blocked = view.map(BenchmarkView::blocked).unwrap_or_default();

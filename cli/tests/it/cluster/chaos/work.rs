@@ -190,7 +190,7 @@ impl Work {
         fs::write(&path, submitted.configuration(submitted.iterations())).unwrap();
         let url = fleet.url(submitted.seed as usize);
         let mut command = kgfleet();
-        command.args(["submit", path.to_str().unwrap(), "--coordinator", &url]);
+        command.args(["submit", path.to_str().unwrap(), "--fleet", &url]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         self.submission = Some((submitted, child));
     }
