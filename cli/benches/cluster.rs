@@ -238,7 +238,7 @@ fn beside_run() {
 
 /// A new token of a name and role, as arguments of whoever shows it.
 fn identity(folder: &Path, tokens: &str, who: &[&str]) -> Vec<String> {
-    let arguments = [&["token", "new", "--append", tokens], who].concat();
+    let arguments = [&["fleet", "token", "new", "--append", tokens], who].concat();
     let token = Command::new(KGFLEET).args(arguments).output().expect("the binary starts").stdout;
     let file = folder.join(format!("{}.token", who[1]));
     std::fs::write(&file, token).expect("a token");

@@ -220,7 +220,7 @@ pub fn follow(
         .expect("the binary starts");
     let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
     let mut watch = Command::new(KGFLEET)
-        .args(["watch", &run, "--json", "--fleet", coordinator])
+        .args(["status", "--follow", &run, "--json", "--fleet", coordinator])
         .args(of_people)
         .stdout(Stdio::piped())
         .spawn()

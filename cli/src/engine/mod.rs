@@ -3,7 +3,7 @@
 //!
 //! The verbs call `start`. `session` carries out a benchmark with the `worker` of this process, `wait` sees it to its
 //! end, and `ending` says how it ended; `preflight` finds problems that would fail a run, `connect` reaches models and
-//! the simulator. `submit` sends a configuration to a coordinator, `watch` shows a run's progress, `notify` reports its
+//! the simulator. `submit` sends a configuration to a coordinator, `watch` follows a run, `notify` reports its
 //! events elsewhere.
 
 pub mod answer_key;

@@ -36,12 +36,12 @@ const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, clap::Args)]
 pub struct Notify {
     /// Run this command of the shell when the run is over, with a JSON of how it ended on its standard input. The process
-    /// that follows the run does this, so it has to stay; `kgfleet submit` follows with --watch only.
+    /// that follows the run does this, so it has to stay; `kgfleet status` and `submit` follow with --follow only.
     #[arg(long, value_name = "COMMAND")]
     pub on_end: Option<String>,
     /// POST a JSON to this URL when the run is over (`finished`), when no record has come for a while (`stalled`), and when
     /// models cannot be asked (`blocked`). Of a judged benchmark only its end is told. The process that follows the run does
-    /// the telling, so it has to stay; `kgfleet submit` follows with --watch only.
+    /// the telling, so it has to stay; `kgfleet status` and `submit` follow with --follow only.
     #[arg(long, value_name = "URL")]
     pub webhook: Option<String>,
     #[command(flatten)]

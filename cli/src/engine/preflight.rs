@@ -1,4 +1,4 @@
-//! Finds problems before a run: `kgfleet check` reports all of them, `kgfleet run` stops at those that would fail every
+//! Finds problems before a run: `kgfleet plan` reports all of them, `kgfleet run` stops at those that would fail every
 //! dialogue of a model. A further check is a function here that both call.
 
 use std::path::Path;

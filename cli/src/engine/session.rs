@@ -299,7 +299,7 @@ impl Session {
         LocalConnect::new(options.password.clone(), self.agreed.clone())
     }
 
-    /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all
+    /// Runs the checks of `kgfleet plan` before thousands of dialogues fail one by one: stops at problems that would fail all
     /// dialogues of a model, and reports the rest. Models without work are not `wanted`; what has been `begun` has records.
     async fn preflight(
         &self,

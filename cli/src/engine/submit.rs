@@ -93,12 +93,12 @@ pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool)
     queue(remote, submission(configuration)?, None, None, json)
 }
 
-/// Submits a run, and follows it if the user wants to watch it or receive notices.
+/// Submits a run, and follows it if the user wants that.
 pub fn queue(
     remote: &Remote,
     submission: Submission,
     extends: Option<&str>,
-    watch: Option<Notify>,
+    follow: Option<Notify>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     block_on(async {
@@ -114,7 +114,7 @@ pub fn queue(
             }
         };
         let queued = queued.map_err(explained)?;
-        if let Some(notify) = watch {
+        if let Some(notify) = follow {
             note!("{}", view::headline(&queued));
             return watch::follow(&client, &queued.run, json, notify).await;
         }
@@ -123,7 +123,7 @@ pub fn queue(
             writeln!(out, "{}", serde_json::to_string(&queued)?)?;
         } else {
             writeln!(out, "{}", queued.run)?;
-            note!("{}; `kgfleet watch {}` follows it", view::headline(&queued), queued.run);
+            note!("{}; `kgfleet status {} --follow` follows it", view::headline(&queued), queued.run);
         }
         Ok(ExitCode::Success)
     })

@@ -45,9 +45,9 @@ pub struct Sources {
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
     #[command(flatten)]
-    remote: MaybeRemote,
+    pub remote: MaybeRemote,
     #[command(flatten)]
-    data: DataDir,
+    pub data: DataDir,
 }
 
 /// The dialogues that were read.

@@ -168,8 +168,7 @@ fn benchmark() -> Option<BenchmarkView> {
 /// Waits for an answer for [`ANSWER_TIME_MAX`] at most.
 fn ask<T>(calls: impl AsyncFnOnce() -> anyhow::Result<T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let answer =
-        runtime.block_on(async { tokio::time::timeout(ANSWER_TIME_MAX, calls()).await.ok()?.ok() });
+    let answer = runtime.block_on(async { tokio::time::timeout(ANSWER_TIME_MAX, calls()).await.ok()?.ok() });
     // A name server that does not answer is not waited for either.
     runtime.shutdown_background();
     answer
@@ -235,7 +234,8 @@ mod tests {
 
     #[test]
     fn names_are_those_that_a_word_may_mean() {
-        let runs = ["20260102-000000-b", "20260101-000000-a", "quick-0a1b2c.ask.m.1", "quick-0a1b2c.grade.m.1"];
+        let runs =
+            ["20260102-000000-b", "20260101-000000-a", "quick-0a1b2c.ask.m.1", "quick-0a1b2c.grade.m.1"];
         let runs = runs.map(RunId::new);
         let meant = |typed: &str| meant(&runs, typed);
         assert_eq!(meant("2026"), ["20260102-000000-b", "20260101-000000-a"]);

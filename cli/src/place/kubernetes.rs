@@ -23,17 +23,24 @@ pub struct KubernetesPlace {
 }
 
 impl KubernetesPlace {
-    /// The objects of a release. No call is made.
+    /// The account that acts. No call is made.
     ///
     /// # Errors
-    /// A file of the account, the address or a name cannot be used (exit code 2).
-    pub fn api(&self, release: &str) -> anyhow::Result<KubernetesApi> {
+    /// A file of the account, the address or the namespace cannot be used (exit code 2).
+    pub fn account(&self) -> anyhow::Result<ServiceAccount> {
         let namespace = match &self.namespace {
             Some(namespace) => namespace.clone(),
             None => self.own_namespace()?,
         };
-        let account = ServiceAccount::new(self.kubernetes_api.clone(), &self.account, namespace);
-        account.and_then(|account| KubernetesApi::new(account, release)).map_err(Exit::usage)
+        ServiceAccount::new(self.kubernetes_api.clone(), &self.account, namespace).map_err(Exit::usage)
+    }
+
+    /// The objects of a release. No call is made.
+    ///
+    /// # Errors
+    /// As [`account`](Self::account), or the name cannot be one of a release.
+    pub fn api(&self, release: &str) -> anyhow::Result<KubernetesApi> {
+        KubernetesApi::new(self.account()?, release).map_err(Exit::usage)
     }
 
     fn own_namespace(&self) -> anyhow::Result<String> {

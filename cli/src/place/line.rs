@@ -97,8 +97,7 @@ mod tests {
         assert_eq!(line.data_dir(), Path::new("/data"));
         assert!(line.fleet_if_named().unwrap().is_none());
         assert_eq!(line.words().collect::<Vec<_>>(), ["latest", "m/"]);
-        let line =
-            read("table --data-dir=/data -v --task Rdf* --fleet http://a,http://b quick").unwrap();
+        let line = read("table --data-dir=/data -v --task Rdf* --fleet http://a,http://b quick").unwrap();
         assert_eq!(line.data_dir(), Path::new("/data"));
         assert_eq!(line.fleet_if_named().unwrap().unwrap().address(), "http://a or http://b");
         assert_eq!(line.words().collect::<Vec<_>>(), ["Rdf*", "quick"]);

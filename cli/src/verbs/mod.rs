@@ -44,9 +44,7 @@ verbs! {
         Run = run;
         Submit = submit;
         Plan = plan;
-        Check = check;
         Status = status;
-        Watch = watch;
         Pause = pause;
         Resume = resume;
         Retry = retry;
@@ -54,7 +52,6 @@ verbs! {
         Rm = rm;
     }
     "Results" {
-        Dialogues = dialogues;
         Show = show;
         Table = table;
         Compare = compare;
@@ -71,16 +68,11 @@ verbs! {
         Halu = kghalubench;
     }
     "Fleet" {
-        Login = login;
         Launch = launch;
         Conduct = conduct;
         Coordinator = coordinator;
         Worker = worker;
-        Workers = workers;
-        Dlq = dlq;
-        Token = token;
-        Secrets = secrets;
-        Audit = audit;
+        Fleet = fleet;
         Simulate = simulate;
     }
     "This program" {

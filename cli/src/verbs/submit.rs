@@ -18,9 +18,9 @@ const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
 
 /// Queue a run at a coordinator.
 ///
-/// Joins an unfinished run of the same configuration. Exit codes: 0 queued; with --watch as for `kgfleet watch`.
+/// Joins an unfinished run of the same configuration. Exit codes: 0 queued; with --follow as for `kgfleet status --follow`.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("on_end", |arg| arg.requires("watch")), mut_arg("webhook", |arg| arg.requires("watch")))]
+#[command(mut_arg("on_end", |arg| arg.requires("follow")), mut_arg("webhook", |arg| arg.requires("follow")))]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
     #[arg(add = choose::completed())]
@@ -41,9 +41,9 @@ pub struct Arguments {
     /// Check the configuration, say what would be submitted and where, and stop. Nobody is asked.
     #[arg(long)]
     dry_run: bool,
-    /// Watch the run until it ends.
+    /// Follow the run until it ends.
     #[arg(long)]
-    watch: bool,
+    follow: bool,
     #[command(flatten)]
     notify: Notify,
     /// Print JSON.
@@ -68,12 +68,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::Success);
     }
     submit::await_coordinators(&arguments.remote, Duration::from_secs(arguments.wait))?;
-    let watch = arguments.watch.then_some(arguments.notify);
+    let follow = arguments.follow.then_some(arguments.notify);
     submit::queue(
         &arguments.remote,
         submit::submission(&configuration)?,
         arguments.extend.as_deref(),
-        watch,
+        follow,
         arguments.json,
     )
 }

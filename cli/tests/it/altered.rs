@@ -101,7 +101,7 @@ fn a_run_whose_manifest_is_gone_or_damaged_stays_the_latest_and_every_verb_names
         assert!(shown.contains("manifest") && shown.contains(name), "{shown}");
         for verb in [
             &["show", &dialogue][..],
-            &["dialogues"],
+            &["show"],
             &["table"],
             &["report"],
             &["compare"],

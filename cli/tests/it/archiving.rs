@@ -35,13 +35,9 @@ fn an_archive_is_read_as_its_run_is_and_goes_on_where_it_is_unpacked() {
     assert_eq!(fs::read(&file).unwrap(), first, "equal runs make equal archives");
 
     let other = Data::new();
-    for command in [
-        &["table"][..],
-        &["table", "--show", "dialogues"],
-        &["dialogues"],
-        &["status", "--json"],
-        &["verify"],
-    ] {
+    for command in
+        [&["table"][..], &["table", "--show", "dialogues"], &["show"], &["status", "--json"], &["verify"]]
+    {
         let of = |name: &str| {
             [&command[..1], &[name], &command[1..]]
                 .concat()

@@ -117,7 +117,7 @@ fn every_shell_offers_the_names_that_there_are() {
     let model = format!("sim-weak/{}", &NT_TASK[..5]);
     let task = format!("sim-weak/{NT_TASK}/");
     let expected: [(&[&str], &[&str]); 12] = [
-        (&["dialog"], &["dialogues"]),
+        (&["verif"], &["verify"]),
         (&["show", ""], &[&run]),
         (&["show", &run[..9]], &[&run]),
         (&["show", "lat"], &["latest"]),
@@ -125,7 +125,7 @@ fn every_shell_offers_the_names_that_there_are() {
         (&["show", &run, &model], &[&task]),
         (&["show", &run, &task], &[&first, &second]),
         (&["show", "--plain"], &["--plaintext"]),
-        (&["dialogues", "latest", "--model", ""], &["sim-strong", "sim-middling", "sim-weak"]),
+        (&["show", "latest", "--model", ""], &["sim-strong", "sim-middling", "sim-weak"]),
         (&["table", &run, "--task", "Rdf"], &[NT_TASK]),
         (&["run", "qui"], &["quick"]),
         (&["completions", ""], &["bash", "zsh", "fish"]),
@@ -150,8 +150,8 @@ fn a_key_in_a_real_bash_writes_the_only_name_out() {
     terminal.press("kgfleet show \t");
     terminal.until(is_shown(format!("ready> kgfleet show {run}")));
     // Bash takes words apart at the `=`.
-    terminal.press("\u{15}kgfleet dialogues latest --model=sim-w\t");
-    terminal.until(is_shown("ready> kgfleet dialogues latest --model=sim-weak".to_owned()));
+    terminal.press("\u{15}kgfleet show latest --model=sim-w\t");
+    terminal.until(is_shown("ready> kgfleet show latest --model=sim-weak".to_owned()));
     terminal.press("\u{15}exit\n");
     terminal.finish();
 }

@@ -248,7 +248,8 @@ fn a_release_is_drained_conductor_first_and_its_last_worker_is_waited_for() {
     ] {
         kubernetes.objects().put(kind, object);
     }
-    let drain = ["workers", "drain", "--release", "bench", "--kubernetes-api", &kubernetes.url, "--account"];
+    let drain =
+        ["fleet", "workers", "drain", "--release", "bench", "--kubernetes-api", &kubernetes.url, "--account"];
     let mut ends = data.start(&[&drain[..], &[account]].concat());
     ends.until_it_says("waiting for bench-alpha-1-0");
     kubernetes.objects().of.get_mut("pods").unwrap().get_mut("bench-alpha-1-0").unwrap()["status"] =
@@ -261,6 +262,6 @@ fn a_release_is_drained_conductor_first_and_its_last_worker_is_waited_for() {
     kubernetes.objects().refusals.push((reqwest::Method::GET, 403));
     data.kgfleet(&[&drain[..], &[account]].concat()).expect(3).says(&["the test says so"]);
     data.kgfleet(&[&drain[..], &["/nowhere"]].concat()).expect(2).says(&["/nowhere/namespace"]);
-    data.kgfleet(&["workers", "drain"]).expect(2);
-    data.kgfleet(&["workers", "drain", "gpu-1", "--release", "bench"]).expect(2);
+    data.kgfleet(&["fleet", "workers", "drain"]).expect(2);
+    data.kgfleet(&["fleet", "workers", "drain", "gpu-1", "--release", "bench"]).expect(2);
 }

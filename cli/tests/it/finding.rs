@@ -41,9 +41,8 @@ fn rows(listed: &Value) -> Vec<(&str, Option<f64>)> {
 fn the_worst_dialogues_are_listed_by_the_names_that_show_takes() {
     let data = Data::new();
     data.kgfleet(&["run", "--task", "RdfFriendCount-*-1", "--iterations", "3"]).expect(0);
-    let list = |more: &[&str]| {
-        data.kgfleet(&[&["dialogues", "latest", "--format", "json"], more].concat()).expect(0)
-    };
+    let list =
+        |more: &[&str]| data.kgfleet(&[&["show", "latest", "--format", "json"], more].concat()).expect(0);
     let all = list(&[]).json();
     let worst = list(&["--worst", "4", "--model", "sim-w*"]).json();
     let worst = rows(&worst);
@@ -56,10 +55,10 @@ fn the_worst_dialogues_are_listed_by_the_names_that_show_takes() {
         shown.prints(&[&format!("score: {:.3} (f1)", score.unwrap()), "prompt 1"]);
     }
     list(&["--failed"]).says(&["no dialogue of", "is like this"]);
-    data.kgfleet(&["dialogues", "latest", "--model", "sim-wek"])
+    data.kgfleet(&["show", "latest", "--model", "sim-wek"])
         .expect(2)
         .says(&["no model with a record is called `sim-wek`; did you mean `sim-weak`?"]);
-    data.kgfleet(&["dialogues", "latest", "--task", "rdffriend*"])
+    data.kgfleet(&["show", "latest", "--task", "rdffriend*"])
         .expect(2)
         .says(&["did you mean `RdfFriendCount-"]);
 }
@@ -121,8 +120,7 @@ fn dialogues_that_failed_are_listed_with_their_cause() {
     let always = FaultRule::new(FaultWhen::Always, FaultKind::Status { code: 400, retry_after_s: None });
     let server = Server::with_faults(vec![always]);
     data.kgfleet(&server.run_arguments(&[NT_TASK], 3, 2)).expect(FAILED_DIALOGUES);
-    let list =
-        |condition: &str| data.kgfleet(&["dialogues", "latest", condition, "--format", "csv"]).expect(0);
+    let list = |condition: &str| data.kgfleet(&["show", "latest", condition, "--format", "csv"]).expect(0);
     let failed = list("--failed").stdout;
     assert_eq!(failed.lines().count(), 4, "{failed}");
     assert!(failed.lines().skip(1).all(|line| line.contains(",bad-request,")), "{failed}");
@@ -144,7 +142,7 @@ fn answers_that_were_cut_are_told_wherever_a_run_is_seen() {
     let table = data.kgfleet(&["table", "latest", "--show", "cut", "--format", "json"]).expect(0).json();
     assert_eq!(table["rows"][1]["cut"], 2, "{table}");
     let list = |more: &[&str]| {
-        data.kgfleet(&[&["dialogues", "latest", "--cut", "--format", "csv"], more].concat()).expect(0).stdout
+        data.kgfleet(&[&["show", "latest", "--cut", "--format", "csv"], more].concat()).expect(0).stdout
     };
     assert_eq!(list(&[]).lines().count(), 5);
     let one = list(&["--task", NT_TASK]);

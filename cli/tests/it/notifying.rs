@@ -86,7 +86,7 @@ fn a_model_that_nobody_serves_is_told() {
     let _following = cluster.data.start(&[
         "submit",
         configuration.to_str().unwrap(),
-        "--watch",
+        "--follow",
         "--webhook",
         &url,
         "--blocked-after",
@@ -103,7 +103,7 @@ fn a_model_that_nobody_serves_is_told() {
 fn whom_to_tell_and_nobody_who_follows_the_run_is_a_mistake() {
     let data = Data::new();
     let arguments = ["submit", "quick", "--on-end", "true", "--fleet", "http://127.0.0.1:1"];
-    data.kgfleet(&arguments).expect(2).says(&["--watch"]);
+    data.kgfleet(&arguments).expect(2).says(&["--follow"]);
     data.kgfleet(&["run", "--webhook", "http://127.0.0.1:1", "--stalled-after", "0"])
         .expect(2)
         .says(&["more than 0 seconds"]);

@@ -198,7 +198,7 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
     // A judge that is not there is found before anybody is asked.
     let served = "label = 'judge'\nconnector = 'openai-compatible'\nendpoint = 'http://127.0.0.1:9/v1'\n";
     std::fs::write(folder.join("served.toml"), configuration.replace(&model("judge"), served)).unwrap();
-    let found = ends(folder, &["check", "served.toml"], 1);
+    let found = ends(folder, &["plan", "served.toml"], 1);
     assert!(found.contains("ok       model sim") && found.contains("problem  judge judge: "), "{found}");
 
     // A file without a question to a judge cannot be judged.
@@ -209,7 +209,7 @@ fn a_judge_grades_what_a_task_file_asks_it_about() {
         "judged-tasks cannot judge task words of pack words.toml: a task of a task file with `[task.judge]`",
     ]);
     assert!(
-        ends(folder, &["check", "graded.toml"], 1)
+        ends(folder, &["plan", "graded.toml"], 1)
             .contains("problem  judge: judged-tasks cannot judge task words")
     );
     ends(folder, &["task", "check", "words.toml"], 0);

@@ -118,11 +118,11 @@ fn a_written_configuration_runs_and_is_not_written_over() {
     let file = data.path().join("mine.toml");
     let file = file.to_str().unwrap();
     let init = ["init", file, "--endpoint", &server.url(), "--model", "a"];
-    data.kgfleet(&init).expect(0).says(&["kgfleet check"]);
+    data.kgfleet(&init).expect(0).says(&["kgfleet plan"]);
     let written = text(Path::new(file));
     data.kgfleet(&init).expect(2).says(&["is there already"]);
     assert_eq!(text(Path::new(file)), written);
-    data.kgfleet(&["check", file]).expect(0).prints(&["lists it", "disk: records in ", ": about ", " free"]);
+    data.kgfleet(&["plan", file]).expect(0).prints(&["lists it", "disk: records in ", ": about ", " free"]);
     data.kgfleet(&["run", file, "--task", NT_TASK, "--limit", "2"]).expect(0);
     assert_eq!(data.run().records().len(), 2);
     data.kgfleet(&["init", "other.toml", "--model", "a\"b"]).expect(2).says(&["--model"]);

@@ -39,7 +39,7 @@ const IN_A_FOLDER: &[Call] = &[
     call("rejudge NAME --with CONFIG.toml", 0, "sim-strong"),
     // What builds on it goes first.
     call("rm latest", 0, "removed"),
-    call("dialogues NAME --worst 3", 0, "NAME.similarity."),
+    call("show NAME --worst 3", 0, "NAME.similarity."),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("status NAME", 0, "run NAME finished"),
@@ -52,26 +52,26 @@ const IN_A_FOLDER: &[Call] = &[
     call("halu sample NAME --out OUT/sheet.csv", 0, "sheet.csv"),
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
-    call("watch NAME", 0, "finished: "),
+    call("status NAME --follow", 0, "finished: "),
     call("pause NAME", 2, "is one of this machine"),
     call("cancel NAME", 2, "is one of this machine"),
     // These are about what runs in a fleet.
-    call("dlq ls NAME", 3, "no answer from the coordinator"),
-    call("dlq show NAME 0", 3, "no answer from the coordinator"),
-    call("dlq requeue NAME 0", 3, "no answer from the coordinator"),
+    call("fleet dead-letters NAME", 3, "no answer from the coordinator"),
+    call("fleet dead-letters NAME 0", 3, "no answer from the coordinator"),
+    call("fleet dead-letters NAME 0 --requeue", 3, "no answer from the coordinator"),
     call("rm NAME", 0, "NAME"),
 ];
 
 /// On a fleet: those of a folder that have no `--fleet` are about files.
 const ON_A_FLEET: &[Call] = &[
     call("status NAME", 0, "sim-strong"),
-    call("watch NAME", 0, "sim-strong"),
+    call("status NAME --follow", 0, "sim-strong"),
     call("pause NAME", 2, "finished"),
     call("resume NAME", 0, "NAME"),
     call("retry NAME", 0, "0 failed dialogues"),
     call("rejudge NAME --with CONFIG.toml", 0, "halu-quick-"),
     call("rm latest", 0, "removed"),
-    call("dialogues NAME --worst 3", 0, "NAME.similarity."),
+    call("show NAME --worst 3", 0, "NAME.similarity."),
     call("show NAME DIALOGUE", 0, "prompt 1"),
     call("export NAME --format jsonl --out OUT/exported", 0, "NAME.ask."),
     call("table NAME", 0, "sim-strong"),
@@ -81,9 +81,9 @@ const ON_A_FLEET: &[Call] = &[
     call("halu sample NAME --out OUT/sheet.csv", 0, "sheet.csv"),
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
-    call("dlq ls NAME", 0, ""),
-    call("dlq show NAME 0", 2, "NAME"),
-    call("dlq requeue NAME 0", 2, "NAME"),
+    call("fleet dead-letters NAME", 0, ""),
+    call("fleet dead-letters NAME 0", 2, "NAME"),
+    call("fleet dead-letters NAME 0 --requeue", 2, "NAME"),
     call("cancel NAME", 2, "finished"),
     call("rm NAME", 0, "NAME"),
 ];
@@ -155,8 +155,8 @@ fn every_verb_that_a_coordinator_answers_knows_a_judged_benchmark() {
         cluster.worker_with("w", coordinator.port, &format!("http://{place}"), &["--concurrency", "8"]);
     let submitted = cluster.kgfleet(&coordinator, &["submit", &configuration]).expect(0);
     let name = submitted.stdout.trim();
-    cluster.kgfleet(&coordinator, &["watch", name]);
-    let listed = cluster.kgfleet(&coordinator, &["dialogues", name, "--format", "json"]).expect(0).json();
+    cluster.kgfleet(&coordinator, &["status", "--follow", name]);
+    let listed = cluster.kgfleet(&coordinator, &["show", name, "--format", "json"]).expect(0).json();
     let of_ask = |row: &&Value| row["run"].as_str().unwrap().contains(".ask.");
     let dialogue =
         listed["rows"].as_array().unwrap().iter().find(of_ask).unwrap()["dialogue"].as_str().unwrap();

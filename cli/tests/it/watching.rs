@@ -27,7 +27,7 @@ fn a_run_of_this_machine_is_followed_from_beside() {
     let told = data.kgfleet(&["status", "latest", "--json"]).expect(0).json();
     assert_eq!(told["models"][0]["calls"]["in_flight"], IN_FLIGHT);
     data.kgfleet(&["pause", "latest"]).expect(2).says(&["Ctrl-C", "kgfleet resume"]);
-    let watcher = data.start(&["watch"]);
+    let watcher = data.start(&["status", "--follow"]);
     server.gate().open();
     process.finish().expect(0);
     watcher.finish().expect(0).prints(&["finished: 8/8 dialogues, 0 failed", NT_TASK]);
@@ -66,13 +66,13 @@ fn a_server_that_dies_is_named_in_every_terminal() {
 fn a_pipe_gets_lines_and_no_control_characters() {
     let data = Data::new();
     let listen = format!("127.0.0.1:{}", free_port());
-    let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--http", "127.0.0.1:0"]);
+    let mut coordinator = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
     coordinator.until_it_says("serving on");
     let url = format!("http://{listen}");
-    let of_fleet = |arguments: &[&str]| data.kgfleet(&[arguments, &["--coordinator", &url]].concat());
+    let of_fleet = |arguments: &[&str]| data.kgfleet(&[arguments, &["--fleet", &url]].concat());
     let run = of_fleet(&["submit", "quick"]).expect(0).stdout.trim().to_owned();
     of_fleet(&["cancel", &run]).expect(0);
-    let seen = of_fleet(&["watch", &run]).expect(130);
+    let seen = of_fleet(&["status", "--follow", &run]).expect(130);
     assert!(seen.stdout.starts_with(&format!("run {run} cancelled: 0/")), "{seen}");
     assert!(!seen.stdout.contains('\x1b'), "{seen}");
 }

@@ -203,12 +203,7 @@ const CASES: &[Wrong] = &[
         ["is for runs of this machine", "--stages", "kgfleet status NAME"],
     ),
     wrong("status some-run --stages", "", USAGE, ["cannot be used with", "[RUN]", "--stages"]),
-    wrong(
-        "status --fleet localhost:7700",
-        "",
-        USAGE,
-        ["localhost:7700", "neither", "http://HOST:PORT"],
-    ),
+    wrong("status --fleet localhost:7700", "", USAGE, ["localhost:7700", "neither", "http://HOST:PORT"]),
     wrong(
         "status --fleet https://localhost:7700 --ca missing.pem",
         "",

@@ -141,7 +141,9 @@ impl std::fmt::Display for Unserved {
             Self::Loading => f.write_str("no worker serves it yet: a server of it is loading"),
             Self::Denied(why) => write!(f, "no worker that serves it may ask it: {why}"),
             Self::ServerFailed(Some(why)) => f.write_str(why),
-            Self::ServerFailed(None) => f.write_str("its server does not answer; `kgfleet workers` says why"),
+            Self::ServerFailed(None) => {
+                f.write_str("its server does not answer; `kgfleet fleet workers` says why")
+            }
             Self::Queued(why) => write!(f, "no worker serves it yet: its pool {why}"),
             Self::GivenUp(pool) => write!(
                 f,

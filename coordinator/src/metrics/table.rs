@@ -47,7 +47,7 @@ service_kit::metric_table! {
     WORKERS_DRAINING = gauge "kgfleet_workers_draining" Count []
         "Registered workers that were asked to drain.";
     WORKERS_LOST = gauge "kgfleet_workers_lost" Count []
-        "Workers that went away in the last hour without signing off, as far as this coordinator has seen; `kgfleet workers` says what they held.";
+        "Workers that went away in the last hour without signing off, as far as this coordinator has seen; `kgfleet fleet workers` says what they held.";
     READY = gauge "kgfleet_coordinator_ready" Count []
         "Whether the coordinator can do its work, as /readyz says.";
     TROUBLE = gauge "kgfleet_coordinator_trouble" Count ["part"]

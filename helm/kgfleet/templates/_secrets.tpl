@@ -18,7 +18,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
 {{- define "kgfleet.secrets.args" -}}
-{{- $args := list "secrets" "ensure" "--prefix" (include "kgfleet.fullname" .) -}}
+{{- $args := list "fleet" "secrets" "--prefix" (include "kgfleet.fullname" .) -}}
 {{- if eq .Values.tls.mode "generate" -}}
 {{- $host := include "kgfleet.coordinator.host" . -}}
 {{- $names := concat (list $host (printf "%s.cluster.local" $host) (printf "%s-coordinator" (include "kgfleet.fullname" .)) "localhost" "127.0.0.1") .Values.tls.dnsNames .Values.tls.ipAddresses -}}

@@ -16,7 +16,7 @@ pub(crate) fn page(next: &str, refused: Option<&str>) -> Html<String> {
             input #token type="password" name="token" autocomplete="current-password" required autofocus
                 aria-describedby=[refused.map(|_| "refused")];
             button type="submit" { "Log in" }
-            p.note { "An operator of this fleet gives tokens, made by " code { "kgfleet token new" } "." }
+            p.note { "An operator of this fleet gives tokens, made by " code { "kgfleet fleet token new" } "." }
         }
     };
     frame("Log in", None, None, &main)

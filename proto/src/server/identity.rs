@@ -4,7 +4,7 @@
 //! [[identity]]
 //! name = "alice"
 //! roles = ["operator"]
-//! sha256 = "…"                  # of the token, which stands nowhere; `kgfleet token new` makes both
+//! sha256 = "…"                  # of the token, which stands nowhere; `kgfleet fleet token new` makes both
 //! open_dialogues = 500000       # how many dialogues its benchmarks may have without a record; default: any number
 //!
 //! [[identity]]
@@ -14,7 +14,7 @@
 //! sha256 = "…"
 //! expires = "2027-01-01T00:00:00Z"
 //!
-//! [[revoked]]                   # `kgfleet token revoke` appends this; the name is not used again
+//! [[revoked]]                   # `kgfleet fleet token revoke` appends this; the name is not used again
 //! name = "alice"
 //! at = "2026-11-24T12:00:00Z"
 //! ```

@@ -65,7 +65,7 @@ service_kit::metric_table! {
     PARKINGS = counter "kgfleet_worker_parkings_total" Count ["model", "cause"]
         "Times that a model was parked because it could not be asked, by the failure that led to it; other where it was none of a dialogue.";
     TROUBLE = gauge "kgfleet_worker_trouble" Count []
-        "1 while something keeps the worker from its work; `kgfleet workers` says what.";
+        "1 while something keeps the worker from its work; `kgfleet fleet workers` says what.";
     PHASE = gauge "kgfleet_worker_phase" Count ["phase"]
         "1 for what the worker does: it waits for its servers to load, serves, is idle, or ends.";
     PHASE_SECONDS = gauge "kgfleet_worker_phase_seconds" Seconds []

@@ -5,7 +5,7 @@
 //!
 //! Records of a run that the coordinator does not know, or cannot load, are kept, because an unmounted folder or a
 //! damaged manifest is repaired sooner or later. They are deleted only if a coordinator refuses them for good, or by
-//! hand with `kgfleet workers spool drop`.
+//! hand with `kgfleet fleet workers spool drop`.
 //!
 //! Records of protected runs never touch the disk: their texts may be stored only encrypted, and a key that the
 //! worker could read after a restart would be stored beside them. They are kept in memory, within its limit; if the
@@ -204,7 +204,7 @@ impl Outbox {
             (stranded > 0 && !self.load.has_space(0)).then(|| {
                 format!(
                     "no room for records: {stranded} wait for runs that the coordinator does not know or cannot load; see \
-                     `kgfleet workers spool list`"
+                     `kgfleet fleet workers spool list`"
                 )
             })
         })

@@ -313,7 +313,7 @@ fn locked_down() {
 fn confined() {
     let report = report_of(child::CONFINED);
     let in_force = |wall: &str| report.in_force.iter().any(|name| name.starts_with(wall));
-    // What a kernel lacks is said by `kgfleet workers`; what it has must hold.
+    // What a kernel lacks is said by `kgfleet fleet workers`; what it has must hold.
     for (wall, what, refused) in [
         ("seccomp", "connect", &report.connect),
         ("seccomp", "listen", &report.listen),

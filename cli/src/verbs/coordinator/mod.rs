@@ -94,7 +94,7 @@ pub struct Arguments {
     /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
-    /// Folder of the audit log: who did what, see `kgfleet audit`. Default: `audit` in --data-dir.
+    /// Folder of the audit log: who did what, see `kgfleet fleet audit`. Default: `audit` in --data-dir.
     #[arg(long, value_name = "DIR", env = "KGFLEET_AUDIT_DIR")]
     audit_dir: Option<PathBuf>,
     #[command(flatten)]

@@ -53,7 +53,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = &arguments.file;
     new_file::write(file, &text)?;
     let file = file.display();
-    note!("wrote {file}; `kgfleet check {file}` looks whether it can run, `kgfleet run {file}` runs it");
+    note!(
+        "wrote {file}; `kgfleet plan {file}` says what it would run and whether it can, `kgfleet run {file}` runs it"
+    );
     Ok(ExitCode::Success)
 }
 

@@ -188,9 +188,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Tells what servers took, and writes what they have shown where somebody wants it.
 fn tell_costs(arguments: &Arguments, sizes: &Sizes, prices: &Prices) -> anyhow::Result<ExitCode> {
     let Some(remote) = arguments.remote.named()? else {
-        return Err(usage!(
-            "--costs asks a coordinator, which has what servers left: name one with --fleet"
-        ));
+        return Err(usage!("--costs asks a coordinator, which has what servers left: name one with --fleet"));
     };
     let plan = match &arguments.config {
         Some(config) => {

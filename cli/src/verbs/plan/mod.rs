@@ -1,6 +1,9 @@
-//! `kgfleet plan`.
+//! `kgfleet plan`. `checks` says whether it would run, by one `question` to each model of --endpoint; `expected` what it costs,
+//! `widths` how many dialogues intervals take.
 
+mod checks;
 mod expected;
+mod question;
 mod widths;
 
 use std::io::{self, Write};
@@ -13,22 +16,30 @@ use report::Dialogues;
 use report::costs::{Money, Prices};
 use serde_json::json;
 
+use self::checks::Checked;
 use self::expected::Known;
 use self::widths::{Width, widths};
 use crate::configure::at_endpoint::AtEndpoint;
 use crate::configure::choose::{self, Selection};
-use crate::engine::preflight;
 use crate::files::inputs::Sources;
 use crate::files::prices::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, figure};
 use crate::kit::screen::Screen;
+use crate::place::queue_login::QueueLogin;
 use crate::place::{completing, folders};
 
-/// Print what a configuration would run and cost, without running it.
+/// Say what a configuration would run and cost, and check everything that it needs.
+///
+/// Checks the keys, the servers, whether their context fits the longest prompt, and whether the records fit on the disk; with
+/// --fleet or --queue the fleet or the queue. With --endpoint and --model, each model is asked one short question: what is asked
+/// and what comes is shown and thrown away.
 ///
 /// --like names a run that was made, or result files: its tokens tell the cost, and its scores how many more exercises or
 /// dialogues a wanted width of the intervals takes (--within).
+///
+/// Exit codes: 0 ready, perhaps with warnings; 1 the run would fail, or a model does not answer; 2 the configuration cannot be
+/// used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
@@ -46,6 +57,11 @@ pub struct Arguments {
     within: Option<f64>,
     #[command(flatten)]
     prices: PriceTable,
+    /// Address of the Redis that a coordinator would use: redis://….
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
+    queue: Option<String>,
+    #[command(flatten)]
+    login: QueueLogin,
     #[command(flatten)]
     sources: Sources,
     /// Print one JSON object.
@@ -100,6 +116,12 @@ fn counts(model: &PlannedModel, tasks: usize) -> String {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
     let (pack, plan) = folders::plan(&configuration)?;
+    let remote = arguments.sources.remote.named()?;
+    if arguments.server.is_given() && remote.is_some() {
+        return Err(usage!(
+            "--endpoint is asked from this machine; a fleet's models are those of a configuration"
+        ));
+    }
     let units = plan.units(|_, _, _| false);
     let prices = arguments.prices.read()?;
     let like = like(&arguments, &plan)?;
@@ -112,9 +134,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         like.as_ref().filter(|_| arguments.within.is_some()).map(widths).unwrap_or_default();
     let mean_seconds = 14.1;
     let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
-    if let Some(message) = preflight::cases(&plan) {
-        eprintln!("warning: {message}");
-    }
+    let checked = Checked {
+        configuration: &configuration,
+        pack: &pack,
+        plan: &plan,
+        remote: remote.as_ref(),
+        data_dir: arguments.sources.data.path(),
+        asks: arguments.server.is_given(),
+        queue: arguments.queue.as_deref(),
+        login: &arguments.login,
+    };
+    let findings = checked.findings()?;
+    let code = if checks::are_fit(&findings) { ExitCode::Success } else { ExitCode::Unsatisfied };
     let mut out = io::stdout().lock();
     if arguments.json {
         let models: Vec<_> = plan
@@ -146,11 +177,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "name": configuration.name, "dialogues": plan.dialogues(), "units": units.len(), "models": models,
             "tasks": plan.tasks.iter().map(|task| &task.label).collect::<Vec<_>>(),
             "pack": {"name": pack.header().name, "hash": pack.hash().as_str()}, "plan_hash": plan_hash,
-            "sequential_hours_estimate": hours, "currency": prices.currency(),
+            "sequential_hours_estimate": hours, "checks": findings, "currency": prices.currency(),
             "widths": arguments.within.map(|within| wanted.iter().map(|width| width.value(within)).collect::<Vec<_>>()),
         });
         writeln!(out, "{value}")?;
-        return Ok(ExitCode::Success);
+        return Ok(code);
     }
     let cost = total.map(|_| format!("cost in {}", prices.currency()));
     let table = Table::default().left(["model"]).right(["iterations", "tasks", "dialogues", "units"]);
@@ -193,7 +224,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         writeln!(out, "of differences between two models, `kgfleet compare --within` says the same")?;
     }
-    Ok(ExitCode::Success)
+    writeln!(out)?;
+    checks::tell(&findings, &mut out)?;
+    Ok(code)
 }
 
 /// What the costs are made of.

@@ -6,12 +6,19 @@ use domain::control::Control;
 use report::costs::Prices;
 
 use super::shown;
+use crate::engine::notify::Notify;
+use crate::engine::watch;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::place::names;
 use crate::place::remote::Remote;
+
+/// Follows one run until it ends.
+pub(super) fn follow(remote: &Remote, run: &str, notify: Notify, json: bool) -> anyhow::Result<ExitCode> {
+    remote.about(run, async |client, run| watch::follow(client, run, json, notify).await)
+}
 
 /// Shows one run, or lists all of them.
 pub(super) fn show(

@@ -140,7 +140,7 @@ fn a_reader_of_a_fleet_does_not_see_the_key_of_a_worker() {
         &["--work-dir", work_dir.to_str().unwrap()],
     ];
     let _working = Running::start(data.command(&arguments.concat()).env(KEY_ENV, KEY));
-    assert_no_key(&format!("{}", guarded.known(&operator, &["watch", &run])));
+    assert_no_key(&format!("{}", guarded.known(&operator, &["status", "--follow", &run])));
     for token in [&reader, &operator] {
         let status = guarded.known(token, &["status", &run]);
         assert_no_key(&format!("{status}"));
@@ -152,6 +152,6 @@ fn a_reader_of_a_fleet_does_not_see_the_key_of_a_worker() {
             assert_no_key(&std::fs::read_to_string(&file).unwrap());
             std::fs::remove_file(&file).unwrap();
         }
-        assert_no_key(&format!("{}", guarded.known(token, &["workers", "--json"])));
+        assert_no_key(&format!("{}", guarded.known(token, &["fleet", "workers", "--json"])));
     }
 }

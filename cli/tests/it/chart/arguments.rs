@@ -27,6 +27,6 @@ fn the_binary_takes_every_command_line_of_the_chart() {
     assert!(value_sets >= 8, "{value_sets} value sets");
     assert_eq!(
         verbs.iter().map(String::as_str).collect::<Vec<_>>(),
-        ["conduct", "coordinator", "secrets", "submit", "worker", "workers"]
+        ["conduct", "coordinator", "fleet", "submit", "worker"]
     );
 }

@@ -1,4 +1,4 @@
-//! `kgfleet secrets ensure` with a stand-in for the Secrets of the Kubernetes API.
+//! `kgfleet fleet secrets` with a stand-in for the Secrets of the Kubernetes API.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,7 +47,7 @@ impl SecretsStandIn {
     fn ensure(&self, options: &[&str]) -> Finished {
         let account = self.data.path().to_str().unwrap();
         let fixed =
-            ["secrets", "ensure", "--prefix", "b", "--account", account, "--kubernetes-api", &self.url];
+            ["fleet", "secrets", "--prefix", "b", "--account", account, "--kubernetes-api", &self.url];
         self.data.kgfleet(&[&fixed, options].concat())
     }
 
@@ -162,7 +162,7 @@ fn what_cannot_be_used_is_said_and_nothing_is_asked() {
     let cluster = SecretsStandIn::start();
     cluster.ensure(&[]).expect(2).says(&["nothing to make"]);
     cluster.ensure(&["--auth", "--prefix", "b"]).expect(2);
-    let fixed = ["secrets", "ensure", "--prefix", "b", "--auth"];
+    let fixed = ["fleet", "secrets", "--prefix", "b", "--auth"];
     cluster
         .data
         .kgfleet(&[&fixed[..], &["--account", "/nowhere"]].concat())

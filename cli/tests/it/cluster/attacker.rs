@@ -73,7 +73,7 @@ impl Guarded {
 
     /// A token for a new identity, in a file.
     pub fn token(&self, name: &str, more: &[&str]) -> String {
-        let arguments = [&["token", "new", "--name", name, "--append", &self.tokens], more].concat();
+        let arguments = [&["fleet", "token", "new", "--name", name, "--append", &self.tokens], more].concat();
         let token = self.cluster.data.kgfleet(&arguments).expect(0).stdout;
         assert!(
             !std::fs::read_to_string(&self.tokens).unwrap().contains(token.trim()),
@@ -159,17 +159,17 @@ fn an_attacker_with_only_network_access_gets_nothing() {
     let verbs: [&[&str]; 9] = [
         &["status"],
         &["submit", configuration],
-        &["workers"],
-        &["workers", "drain", "gpu-1"],
+        &["fleet", "workers"],
+        &["fleet", "workers", "drain", "gpu-1"],
         &["cancel", "r"],
         &["pause", "r"],
-        &["dlq", "ls", "r"],
-        &["check", configuration],
+        &["fleet", "dead-letters", "r"],
+        &["plan", configuration],
         &["export", "r", "--format", "csv"],
     ];
     for verb in verbs {
         let refused = cluster.kgfleet(coordinator, verb);
-        assert!(refused.stdout.is_empty() || verb[0] == "check", "{refused}");
+        assert!(refused.stdout.is_empty() || verb[0] == "plan", "{refused}");
         assert!(format!("{refused}").contains("requires authentication"), "{refused}");
     }
     // With the bare wire, under no name and under invented ones.
@@ -210,7 +210,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
     let submit = ["submit", configuration.to_str().unwrap()];
     let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
     guarded.known(&reader, &["status", &run]).expect(0).prints(&["submitted by alice"]);
-    for verb in [&submit[..], &["cancel", &run], &["workers", "drain", "gpu-1"], &["retry", &run]] {
+    for verb in [&submit[..], &["cancel", &run], &["fleet", "workers", "drain", "gpu-1"], &["retry", &run]] {
         guarded.known(&reader, verb).expect(REFUSED).says(&["`bob` may not call"]);
     }
     guarded.known(&worker, &["status"]).expect(REFUSED).says(&["needs the role reader or operator"]);
@@ -222,7 +222,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
     };
     start("cpu-1").finish().expect(REFUSED).says(&["`pool` may not act as worker `cpu-1`"]);
     let _working = start("gpu-1");
-    guarded.known(&operator, &["watch", &run]).expect(0);
+    guarded.known(&operator, &["status", "--follow", &run]).expect(0);
     guarded.known(&operator, &["cancel", &run]).says(&["finished"]);
     // Who is struck off the list is out, without a restart.
     std::fs::write(&guarded.tokens, "").unwrap();
@@ -263,8 +263,7 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     }
     let work_dir = cluster.work_dir("keeper");
     let (coordinator_url, server_url) = (coordinator.url(), server.url());
-    let mut arguments =
-        vec!["worker", "--fleet", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
+    let mut arguments = vec!["worker", "--fleet", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
     arguments.extend(["--endpoint", &server_url, "--work-dir", work_dir.to_str().unwrap()]);
     arguments.extend(["--connector", "anthropic", "--connector", "openai-compatible"]);
     let mut command = cluster.data.command(&arguments);

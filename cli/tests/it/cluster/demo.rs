@@ -41,7 +41,7 @@ fn the_demo_cluster_starts_beside_whoever_has_its_ports() {
     let submit = running.until_it_says("kgfleet submit quick --fleet http://127.0.0.1:");
     let coordinator = submit.split_whitespace().last().unwrap();
     wait_until("both workers are there", || {
-        let workers = data.kgfleet(&["workers", "--fleet", coordinator]).stdout;
+        let workers = data.kgfleet(&["fleet", "workers", "--fleet", coordinator]).stdout;
         workers.contains("worker-1") && workers.contains("worker-2")
     });
     running.signal(Signal::TERM);

@@ -45,7 +45,7 @@ fn a_worker_that_is_terminated_gives_back_what_it_did_not_begin() {
 #[test]
 fn a_worker_that_is_told_to_drain_does_the_same() {
     drained(|cluster, coordinator, _| {
-        cluster.kgfleet(coordinator, &["workers"]).expect(0).prints(&["leaving"]);
-        cluster.kgfleet(coordinator, &["workers", "drain", "leaving"]).expect(0);
+        cluster.kgfleet(coordinator, &["fleet", "workers"]).expect(0).prints(&["leaving"]);
+        cluster.kgfleet(coordinator, &["fleet", "workers", "drain", "leaving"]).expect(0);
     });
 }

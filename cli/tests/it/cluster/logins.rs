@@ -9,7 +9,7 @@ use crate::harness::{Data, Finished, process};
 /// Logs in with a token of which the coordinator may not have read yet.
 fn logged_in(data: &Data, arguments: &[&str]) -> Finished {
     loop {
-        let login = data.kgfleet(&[&["login"], arguments].concat());
+        let login = data.kgfleet(&[&["fleet", "login"], arguments].concat());
         if !login.stderr.contains("the token is unknown") {
             return login.expect(0);
         }
@@ -24,7 +24,7 @@ fn verbs_act_in_the_fleet_that_was_logged_in_to_and_say_so() {
     let file = data.state().join("login.toml");
 
     // Whom the coordinator refuses is not logged in.
-    let refused = data.kgfleet(&["login", &url]).expect(3);
+    let refused = data.kgfleet(&["fleet", "login", &url]).expect(3);
     assert!(refused.stderr.contains("token"), "{refused}");
     assert!(!file.exists());
 
@@ -33,7 +33,7 @@ fn verbs_act_in_the_fleet_that_was_logged_in_to_and_say_so() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = fs::read_to_string(&reader).unwrap();
     assert!(!fs::read_to_string(&file).unwrap().contains(token.trim()), "the token stays in its file");
-    assert_eq!(data.kgfleet(&["login"]).expect(0).stdout.trim(), url);
+    assert_eq!(data.kgfleet(&["fleet", "login"]).expect(0).stdout.trim(), url);
     // What acts in a folder too says that it does not.
     let said = format!("in the fleet {url}");
     let there = data.kgfleet(&["status"]).expect(0);
@@ -51,9 +51,9 @@ fn verbs_act_in_the_fleet_that_was_logged_in_to_and_say_so() {
     let named = data.kgfleet(&["status", "--fleet", &other]).expect(3);
     assert!(named.stderr.contains("token") && !named.stderr.contains(&said), "{named}");
 
-    data.kgfleet(&["login", "here"]).expect(0);
+    data.kgfleet(&["fleet", "login", "here"]).expect(0);
     assert!(!file.exists());
-    assert_eq!(data.kgfleet(&["login"]).expect(0).stdout.trim(), "this machine");
+    assert_eq!(data.kgfleet(&["fleet", "login"]).expect(0).stdout.trim(), "this machine");
     assert!(!data.kgfleet(&["show", "nothing", "m/t/0"]).stderr.contains(&said));
 }
 
@@ -64,8 +64,8 @@ fn a_token_of_the_environment_is_kept_with_its_fleet() {
     let file = guarded.token("bob", &["--role", "reader"]);
     let token = fs::read_to_string(&file).unwrap();
     guarded.known(&file, &["status"]).expect(0);
-    process::finish(data.command(&["login", &url]).env("KGFLEET_TOKEN", token.trim())).expect(0);
-    let shown = data.kgfleet(&["login"]).expect(0);
+    process::finish(data.command(&["fleet", "login", &url]).env("KGFLEET_TOKEN", token.trim())).expect(0);
+    let shown = data.kgfleet(&["fleet", "login"]).expect(0);
     assert_eq!((shown.stdout.trim(), shown.stderr.as_str()), (url.as_str(), ""));
     data.kgfleet(&["status"]).expect(0);
 }

@@ -31,12 +31,12 @@ fn undelivered(cluster: &Cluster, server: &Server) -> (u16, String) {
     (port, run)
 }
 
-/// What `kgfleet workers spool list` tells of a run: records in spools.
+/// What `kgfleet fleet workers spool list` tells of a run: records in spools.
 fn spooled(cluster: &Cluster, run: &str) -> u64 {
     let dir = cluster.work_dir("first");
     let listed = cluster
         .data
-        .kgfleet(&["workers", "spool", "list", "--json", "--work-dir", dir.to_str().unwrap()])
+        .kgfleet(&["fleet", "workers", "spool", "list", "--json", "--work-dir", dir.to_str().unwrap()])
         .expect(0);
     let of_run = |line: serde_json::Value| (line["run"] == run).then(|| line["records"].as_u64().unwrap());
     listed.stdout.lines().filter_map(|line| of_run(serde_json::from_str(line).unwrap())).sum()

@@ -25,9 +25,9 @@ fn a_worker_and_a_watcher_go_on_with_the_tokens_that_replace_theirs() {
         cluster.worker_with("w", guarded.coordinator.port, &server.url(), &["--token-file", &pool]);
     worker.until_it_says("registered");
     let url = guarded.coordinator.url();
-    let watching = ["watch", &run, "--fleet", &url, "--token-file", &reader, "--json"];
+    let watching = ["status", "--follow", &run, "--fleet", &url, "--token-file", &reader, "--json"];
     let watcher = cluster.data.start(&watching);
-    while cluster.data.kgfleet(&["audit", "--who", "bob", "--json"]).stdout.is_empty() {}
+    while cluster.data.kgfleet(&["fleet", "audit", "--who", "bob", "--json"]).stdout.is_empty() {}
 
     // The coordinators know the new tokens first, and the old ones no more.
     let mut known = fs::read_to_string(&guarded.tokens).unwrap();
@@ -62,9 +62,8 @@ fn a_worker_goes_on_with_the_authority_that_replaces_its_own() {
         cluster.coordinator_with(port, &["--queue", &queue, "--tls-cert", &cert, "--tls-key", &key])
     };
     let url = format!("https://127.0.0.1:{port}");
-    let kgfleet = |arguments: &[&str]| {
-        cluster.data.kgfleet(&[arguments, &["--fleet", &url, "--ca", &ca]].concat())
-    };
+    let kgfleet =
+        |arguments: &[&str]| cluster.data.kgfleet(&[arguments, &["--fleet", &url, "--ca", &ca]].concat());
     fs::copy(path("first.pem"), &ca).unwrap();
     let first = coordinator("first");
     let (server, work_dir) = (Server::start(), path("work"));
@@ -81,6 +80,6 @@ fn a_worker_goes_on_with_the_authority_that_replaces_its_own() {
     fs::copy(path("second.pem"), &ca).unwrap();
     let configuration = cluster.configuration(&[NT_TASK], 1);
     let run = kgfleet(&["submit", configuration.to_str().unwrap()]).expect(0).stdout.trim().to_owned();
-    kgfleet(&["watch", &run]).expect(0);
+    kgfleet(&["status", "--follow", &run]).expect(0);
     worker.until_it_says("have been replaced and read again");
 }

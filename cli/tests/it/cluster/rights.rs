@@ -36,28 +36,28 @@ fn rights_end_with_their_time_and_by_revocation_at_every_coordinator() {
     while !guarded.with(&brief, &["status"]).stderr.contains("the rights of `brief` have expired") {}
     // Its rights are taken, while it watches.
     let kgfleet = |arguments: &[&str]| guarded.cluster.data.kgfleet(arguments);
-    kgfleet(&["token", "revoke", "nobody", "--tokens", &guarded.tokens])
+    kgfleet(&["fleet", "token", "revoke", "nobody", "--tokens", &guarded.tokens])
         .expect(USAGE)
         .says(&["no identity `nobody`"]);
-    kgfleet(&["token", "revoke", "bob", "--tokens", &guarded.tokens]).expect(0);
+    kgfleet(&["fleet", "token", "revoke", "bob", "--tokens", &guarded.tokens]).expect(0);
     while !guarded.with(&bob, &["status"]).stderr.contains("the rights of `bob` were revoked") {}
     while !at_second(&bob).stderr.contains("the rights of `bob` were revoked") {}
     guarded.with(&bob, &["status"]).expect(REFUSED);
     guarded.with(&alice, &["status"]).expect(0);
     // Nobody gets the name again.
-    let again = ["token", "new", "--name", "bob", "--role", "operator", "--append", &guarded.tokens];
+    let again = ["fleet", "token", "new", "--name", "bob", "--role", "operator", "--append", &guarded.tokens];
     kgfleet(&again).expect(USAGE).says(&["another identity has the same name"]);
-    kgfleet(&["token", "revoke", "bob", "--tokens", &guarded.tokens])
+    kgfleet(&["fleet", "token", "revoke", "bob", "--tokens", &guarded.tokens])
         .expect(USAGE)
         .says(&["were revoked at"]);
 
-    let listed = kgfleet(&["token", "list", "--tokens", &guarded.tokens, "--json"]).expect(0);
+    let listed = kgfleet(&["fleet", "token", "list", "--tokens", &guarded.tokens, "--json"]).expect(0);
     let lines: Vec<serde_json::Value> =
         listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3, "{listed}");
     assert!(lines[0]["last_call"].is_string() && lines[0]["revoked"].is_null(), "{listed}");
     assert!(lines[1]["expires"].is_string() && lines[1]["revoked"].is_string(), "{listed}");
-    kgfleet(&["token", "list", "--tokens", &guarded.tokens])
+    kgfleet(&["fleet", "token", "list", "--tokens", &guarded.tokens])
         .expect(0)
         .prints(&["alice", "revoked", "expired", "valid"]);
 }
@@ -68,8 +68,19 @@ fn a_token_in_a_file_is_for_its_owner_and_never_replaces_one() {
     let out = guarded.cluster.data.path().join("carol.token");
     let new = |name: &str| {
         let to = out.to_str().unwrap();
-        let new =
-            ["token", "new", "--name", name, "--role", "reader", "--append", &guarded.tokens, "--out", to];
+        let new = [
+            "fleet",
+            "token",
+            "new",
+            "--name",
+            name,
+            "--role",
+            "reader",
+            "--append",
+            &guarded.tokens,
+            "--out",
+            to,
+        ];
         guarded.cluster.data.kgfleet(&new)
     };
     assert_eq!(new("carol").expect(0).stdout, "");
@@ -82,7 +93,7 @@ fn a_token_in_a_file_is_for_its_owner_and_never_replaces_one() {
 
 /// Lines of the audit logs, as `who act about`.
 fn noted(cluster: &Cluster) -> Vec<String> {
-    let audit = cluster.data.kgfleet(&["audit", "--json"]).expect(0);
+    let audit = cluster.data.kgfleet(&["fleet", "audit", "--json"]).expect(0);
     let line = |line: &str| {
         let entry: serde_json::Value = serde_json::from_str(line).unwrap();
         let text = |field: &str| entry[field].as_str().unwrap_or("-").to_owned();
@@ -104,7 +115,7 @@ fn who_did_what_stands_in_the_audit_log_and_outlives_the_run() {
     }
     guarded.with(&operator, &["pause", &run]).expect(0);
     guarded.with(&operator, &["rm", &run, "--force"]).expect(0);
-    guarded.cluster.data.kgfleet(&["token", "revoke", "bob", "--tokens", &guarded.tokens]).expect(0);
+    guarded.cluster.data.kgfleet(&["fleet", "token", "revoke", "bob", "--tokens", &guarded.tokens]).expect(0);
     while !guarded.with(&reader, &["status"]).stderr.contains("were revoked") {}
     let lines = noted(&guarded.cluster);
     for expected in [
@@ -119,7 +130,7 @@ fn who_did_what_stands_in_the_audit_log_and_outlives_the_run() {
     }
     let refused = lines.iter().filter(|line| line.starts_with("bob refused cancel_run")).count();
     assert!((1..5).contains(&refused), "refusals are counted together: {lines:#?}");
-    let all = guarded.cluster.data.kgfleet(&["audit", "--who", "bob", "--act", "refused"]).expect(0);
+    let all = guarded.cluster.data.kgfleet(&["fleet", "audit", "--who", "bob", "--act", "refused"]).expect(0);
     all.prints(&["127.0.0.1", "needs the role operator"]);
 }
 

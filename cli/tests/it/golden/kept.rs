@@ -100,7 +100,9 @@ fn a_fleet_shows_finished_benchmarks_as_a_folder_does() {
     for (_, name) in &kept {
         let here = cluster.data.kgfleet(&["status", name]).expect(0);
         assert_eq!(here.stdout, kgfleet(&["status", name]).stdout, "what a fleet shows of {name}");
-        for command in [&["status", name][..], &["watch", name], &["dlq", "ls", name]] {
+        for command in
+            [&["status", name][..], &["status", "--follow", name], &["fleet", "dead-letters", name]]
+        {
             transcript.add(command, &kgfleet(command));
         }
     }
@@ -130,10 +132,10 @@ fn screens_of_80_and_120_columns_break_no_line() {
         for command in [
             &["status"][..],
             &["status", name],
-            &["dialogues", name, "--worst", "3"],
+            &["show", name, "--worst", "3"],
             &["compare", name, "--a", "sim-weak", "--b", "sim-strong"],
             &["table", name, "--show", "models"],
-            &["watch", name],
+            &["status", "--follow", name],
             &["pause", "--help"],
         ] {
             let mut process = data.command(command);

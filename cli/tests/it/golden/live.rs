@@ -87,9 +87,11 @@ fn a_fleet_shows_what_it_always_showed() {
         let mut transcript = Transcript::timeless();
         transcript.replace(&name, "NAME");
         transcript.add(&submit, &submitted);
-        let watch = ["watch", &name];
+        let watch = ["status", "--follow", &name];
         transcript.add_data(&watch, &kgfleet(&watch));
-        for command in [&["status"][..], &["status", &name], &["dlq", "ls", &name], &["table", &name]] {
+        for command in
+            [&["status"][..], &["status", &name], &["fleet", "dead-letters", &name], &["table", &name]]
+        {
             transcript.add(command, &kgfleet(command));
         }
         add_records(&mut transcript, data);

@@ -151,7 +151,7 @@ impl Cluster {
 
     /// Follows a run to its end; what it is then.
     pub fn watch(&self, coordinator: &Coordinator, run: &str) -> (BenchmarkView, Finished) {
-        let finished = self.kgfleet(coordinator, &["watch", run, "--json"]);
+        let finished = self.kgfleet(coordinator, &["status", "--follow", run, "--json"]);
         let last = finished.stdout.lines().next_back().unwrap_or_default();
         let view = serde_json::from_str(last).unwrap_or_else(|error| panic!("no view ({error}): {finished}"));
         (view, finished)

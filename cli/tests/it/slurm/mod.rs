@@ -127,7 +127,7 @@ impl SlurmFleet {
     /// Waits until the workers of these tasks have dialogues in flight.
     fn until_at_work(&self, tasks: &[String]) {
         self.site.until(&format!("{tasks:?} are at work"), || {
-            let workers = self.cluster.kgfleet(&self.coordinator, &["workers", "--json"]).expect(0);
+            let workers = self.cluster.kgfleet(&self.coordinator, &["fleet", "workers", "--json"]).expect(0);
             let workers: Vec<WorkerView> =
                 workers.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             let is_busy = |worker: &&WorkerView| worker.status.in_flight > 0;

@@ -52,7 +52,7 @@ pub fn table(all: &Dialogues, every: bool) -> Table {
 
 /// What the columns say.
 const ABOUT: &str = "Numbers of dialogues. cut: by the limit of tokens, often in the middle of reasoning; prompt-cut: the server counted \
-                     fewer tokens than the prompt can have. `kgfleet dialogues --cut` names them.";
+                     fewer tokens than the prompt can have. `kgfleet show --cut` names them.";
 
 /// What is odd about more of a model's answers than 1 of 100, the largest shares first.
 pub fn told(all: &Dialogues) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `kgfleet workers`.
+//! `kgfleet fleet workers`.
 
 mod drain;
 mod spool;
@@ -34,7 +34,7 @@ enum Command {
     Spool(spool::Arguments),
 }
 
-/// `kgfleet workers`.
+/// `kgfleet fleet workers`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         None => {}

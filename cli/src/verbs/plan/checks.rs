@@ -1,75 +1,44 @@
-//! `kgfleet check`: finds problems that would end a long run early, before it starts. `question` asks a model one question.
-
-mod question;
+//! Finds problems that would end a long run early, before it starts.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::matching::{Fit, says_it_can, why_nobody};
+use coordinator::plan::Plan;
 use coordinator::planned::unjudgeable;
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use domain::{Ask, ModelHome};
+use packs::Pack;
 use serde::Serialize;
 use worker::Connect;
 
-use crate::configure::at_endpoint::AtEndpoint;
-use crate::configure::choose::{self, Selection};
+use super::question;
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
-use crate::kit::exit_code::{ExitCode, explained, usage};
+use crate::kit::exit_code::explained;
 use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
 use crate::place::queue_login::QueueLogin;
-use crate::place::remote::MaybeRemote;
+use crate::place::remote::Remote;
 use crate::place::targets::Targets;
-use crate::place::{disk, folders, packs as material};
-
-/// Check everything that a long run needs before it starts.
-///
-/// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and whether the records fit
-/// on the disk; with --fleet or --queue also the fleet or the queue. With --endpoint and --model, each model is asked one
-/// short question: what is asked and what comes is shown and thrown away. Exit codes: 0 ready, perhaps with warnings; 1 the run
-/// would fail, or a model does not answer; 2 the configuration cannot be used.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Configuration file, or `quick` for the bundled one.
-    #[arg(required_unless_present = "endpoint", add = choose::completed())]
-    config: Option<PathBuf>,
-    #[command(flatten)]
-    server: AtEndpoint,
-    #[command(flatten)]
-    selection: Selection,
-    /// Folder that would hold the run.
-    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
-    data_dir: PathBuf,
-    /// Address of the Redis that a coordinator would use: redis://….
-    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
-    queue: Option<String>,
-    #[command(flatten)]
-    login: QueueLogin,
-    /// Print JSON lines.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: MaybeRemote,
-}
+use crate::place::{disk, packs as material};
 
 /// A result of the check.
 #[derive(Debug, Serialize)]
-struct Finding {
+pub(super) struct Finding {
     level: Level,
     what: String,
     message: String,
 }
 
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn add(&mut self, level: Level, what: impl Into<String>, message: impl Into<String>) {
+    pub fn add(&mut self, level: Level, what: impl Into<String>, message: impl Into<String>) {
         self.0.push(Finding { level, what: what.into(), message: message.into() });
     }
 
@@ -81,80 +50,92 @@ impl Findings {
     }
 }
 
-/// Runs the command.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
-    let (pack, plan) = folders::plan(&configuration)?;
-    let tasks = material::build(&pack, &plan)?;
-    let mut findings = Findings::default();
-    findings.add(
-        Level::Ok,
-        "configuration",
-        format!("{} models, {} tasks, {} dialogues", plan.models.len(), plan.tasks.len(), plan.dialogues()),
-    );
-    if let Some(message) = preflight::cases(&plan) {
-        findings.add(Level::Warning, "cases", message);
-    }
-    if let Some(message) = unjudgeable(&configuration, &pack, &plan) {
-        findings.add(Level::Problem, "judge", message);
-    }
-    if let Some(message) = preflight::unjudged(&configuration, &tasks) {
-        findings.add(Level::Warning, "judge", message);
-    }
-    if arguments.server.is_given() && arguments.remote.named()?.is_some() {
-        return Err(usage!(
-            "--endpoint is asked from this machine; a fleet's models are those of a configuration"
-        ));
-    }
-    let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
-    models::install_crypto();
-    let remote = arguments.remote.named()?;
-    block_on(async {
-        match remote {
-            Some(remote) => match remote.client() {
-                Ok(client) => fleet(&client, &configuration, &mut findings).await,
-                Err(error) => findings.add(Level::Problem, "coordinator", explain(&error)),
-            },
-            None => {
-                let connect = LocalConnect::new(None, Targets::of(&configuration));
-                if arguments.server.is_given() {
-                    for model in &configuration.models {
-                        question::ask(model, &connect, &mut findings).await;
-                    }
-                }
-                for (number, (model, ask)) in asks(&configuration).enumerate() {
-                    let of_models = (number < configuration.models.len()).then_some(&longest);
-                    of_model(model, ask, &connect, of_models, &mut findings).await;
-                }
-                findings.of("disk", room(&configuration, plan.dialogues(), &arguments.data_dir).await);
-            }
-        }
-        if let Some(address) = &arguments.queue {
-            match arguments.login.into_address(address) {
-                Ok(address) => queue(&address, &mut findings).await,
-                Err(error) => findings.add(Level::Problem, "queue", explain(&error)),
-            }
-        }
-        Ok(())
-    })?;
-    tell(&findings.0, arguments.json)?;
-    let fit = findings.0.iter().all(|finding| finding.level != Level::Problem);
-    Ok(if fit { ExitCode::Success } else { ExitCode::Unsatisfied })
+/// Where a plan would be carried out, and what of it is checked.
+pub(super) struct Checked<'a> {
+    pub configuration: &'a Configuration,
+    pub pack: &'a Pack,
+    pub plan: &'a Plan,
+    /// The fleet that would run it; `None` for this machine.
+    pub remote: Option<&'a Remote>,
+    /// Folder that would hold the run on this machine.
+    pub data_dir: &'a Path,
+    /// Whether the models are those of a server on the command line, which are asked one question.
+    pub asks: bool,
+    /// Address of a queue that a coordinator would use.
+    pub queue: Option<&'a str>,
+    pub login: &'a QueueLogin,
 }
 
-fn tell(findings: &[Finding], json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    for finding in findings {
-        if json {
-            writeln!(out, "{}", serde_json::to_string(finding)?)?;
-        } else {
-            let mark = match finding.level {
-                Level::Ok => "ok      ",
-                Level::Warning => "warning ",
-                Level::Problem => "problem ",
-            };
-            writeln!(out, "{mark} {}: {}", printable(&finding.what), printable(&finding.message))?;
+impl Checked<'_> {
+    /// What would end a long run early, or is perhaps not intended.
+    ///
+    /// # Errors
+    /// The tasks cannot be built.
+    pub fn findings(&self) -> anyhow::Result<Vec<Finding>> {
+        let Self { configuration, pack, plan, .. } = *self;
+        let tasks = material::build(pack, plan)?;
+        let mut findings = Findings::default();
+        if let Some(message) = preflight::cases(plan) {
+            findings.add(Level::Warning, "cases", message);
         }
+        if let Some(message) = unjudgeable(configuration, pack, plan) {
+            findings.add(Level::Problem, "judge", message);
+        }
+        if let Some(message) = preflight::unjudged(configuration, &tasks) {
+            findings.add(Level::Warning, "judge", message);
+        }
+        let longest = LongestPrompt::of(plan, &tasks, configuration.seed);
+        models::install_crypto();
+        block_on(async {
+            match self.remote {
+                Some(remote) => match remote.client() {
+                    Ok(client) => fleet(&client, configuration, &mut findings).await,
+                    Err(error) => findings.add(Level::Problem, "coordinator", explain(&error)),
+                },
+                None => self.here(&longest, &mut findings).await,
+            }
+            if let Some(address) = self.queue {
+                match self.login.into_address(address) {
+                    Ok(address) => queue(&address, &mut findings).await,
+                    Err(error) => findings.add(Level::Problem, "queue", explain(&error)),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(findings.0)
+    }
+
+    /// Checks the models that this machine would ask, and its disk.
+    async fn here(&self, longest: &LongestPrompt<'_>, findings: &mut Findings) {
+        let configuration = self.configuration;
+        let connect = LocalConnect::new(None, Targets::of(configuration));
+        if self.asks {
+            for model in &configuration.models {
+                question::ask(model, &connect, findings).await;
+            }
+        }
+        for (number, (model, ask)) in asks(configuration).enumerate() {
+            let of_models = (number < configuration.models.len()).then_some(longest);
+            of_model(model, ask, &connect, of_models, findings).await;
+        }
+        findings.of("disk", room(configuration, self.plan.dialogues(), self.data_dir).await);
+    }
+}
+
+/// Whether nothing would fail.
+pub(super) fn are_fit(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.level != Level::Problem)
+}
+
+/// Prints them for people.
+pub(super) fn tell(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Ok => "ok      ",
+            Level::Warning => "warning ",
+            Level::Problem => "problem ",
+        };
+        writeln!(out, "{mark} {}: {}", printable(&finding.what), printable(&finding.message))?;
     }
     Ok(())
 }

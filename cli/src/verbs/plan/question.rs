@@ -9,7 +9,7 @@ use models::{CallError, ChatReply, ChatRequest, Progress};
 use tokio::time::Instant;
 use worker::Connect;
 
-use super::Findings;
+use super::checks::Findings;
 use crate::engine::preflight::Level;
 use crate::kit::output::explain;
 

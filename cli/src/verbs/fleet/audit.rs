@@ -1,4 +1,4 @@
-//! `kgfleet audit`: who did what at the coordinators whose audit logs are here.
+//! `kgfleet fleet audit`: who did what at the coordinators whose audit logs are here.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// `kgfleet audit`.
+/// `kgfleet fleet audit`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some(reading) = arguments.audit.read()? else {
         return Err(usage!(

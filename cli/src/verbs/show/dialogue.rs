@@ -1,4 +1,4 @@
-//! `kgfleet show`.
+//! One dialogue, for people or as JSON.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -10,56 +10,25 @@ use report::export::score_at;
 use results::{RunDir, RunManifest};
 use tasks::{ComparedAnswer, Marks, TaskClass};
 
+use super::{DialogueForm, compared};
 use crate::files::compared::{ComparedTasks, on_large_stack};
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::usage;
 use crate::kit::output::{explain, printable};
-use crate::kit::pager::Paging;
 use crate::kit::screen::{Screen, Tint};
-use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::data_dir::OpenedBenchmark;
 use crate::place::disclosure::{self, Disclosure, TextForm};
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, folders, names};
-
-mod compared;
+use crate::place::folders;
 
 /// How far a score may lie from full marks by rounding.
 const SAME_WITHIN: f64 = 1e-9;
 
-/// Show one dialogue of a run, or of any run of a judged benchmark.
-///
-/// `kgfleet dialogues` lists their names. The score comes first, then what the task expected and what was extracted from
-/// the answer, then all that was said. Texts of protected exercises are replaced by their lengths, unless --plaintext is
-/// given. Records of a fleet are fetched first.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
-    run: String,
-    /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
-    #[arg(add = completing::dialogues())]
-    dialogue: String,
-    /// Print the whole record as JSON.
-    #[arg(long)]
-    json: bool,
-    /// Show texts of protected exercises.
-    #[arg(long)]
-    plaintext: bool,
-    #[command(flatten)]
-    paging: Paging,
-    #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
-}
-
-/// `kgfleet show`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let key = key(&arguments.dialogue)?;
-    let (_fetched, OpenedBenchmark { name, runs, .. }) =
-        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
+/// Shows one dialogue of a benchmark.
+pub(super) fn show(opened: OpenedBenchmark, key: &DialogueKey, form: &DialogueForm) -> anyhow::Result<()> {
+    let OpenedBenchmark { name, runs, .. } = opened;
     let mut found = Vec::new();
     for (dir, manifest) in runs {
         let index = folders::recorded(&dir, &manifest)?;
-        let entry = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), &key)?;
+        let entry = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), key)?;
         found.extend(entry.map(|entry| (dir, manifest, entry.record)));
     }
     // Judges are asked about each model in a run of its own, whose dialogues are numbered alike.
@@ -70,17 +39,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some((dir, manifest, mut record)) = found.pop() else {
         bail!(usage!("{name} has no record of dialogue {key}"));
     };
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
+    let disclosure = Disclosure { plaintext: form.plaintext, password: None };
     let is_clear = disclosure.form(&manifest) == TextForm::Clear;
-    let compared = (is_clear && !arguments.json).then(|| compare(&dir, &manifest, &record));
+    let compared = (is_clear && !form.json).then(|| compare(&dir, &manifest, &record));
     if !is_clear {
         redact(&mut record);
     }
-    if arguments.json {
+    if form.json {
         let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &record)?;
         writeln!(out)?;
-        return Ok(ExitCode::Success);
+        return Ok(());
     }
     let screen = Screen::here();
     let mut text = String::new();
@@ -96,8 +65,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     write_rounds(&record, screen, &mut text)?;
     write_outcome(&record.outcome, screen, &mut text)?;
     write_origin(&record, screen, &mut text)?;
-    arguments.paging.show(&text, screen)?;
-    Ok(ExitCode::Success)
+    Ok(form.paging.show(&text, screen)?)
 }
 
 /// What was expected and extracted.
@@ -191,7 +159,7 @@ fn write_origin(record: &Record, screen: Screen, out: &mut String) -> fmt::Resul
 }
 
 /// Parses MODEL/TASK/ITERATION. Model labels may contain slashes, task labels do not.
-fn key(text: &str) -> anyhow::Result<DialogueKey> {
+pub(super) fn key(text: &str) -> anyhow::Result<DialogueKey> {
     let parsed = text.rsplit_once('/').and_then(|(rest, iteration)| {
         let (model, task) = rest.rsplit_once('/')?;
         Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })

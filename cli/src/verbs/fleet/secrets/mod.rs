@@ -1,4 +1,4 @@
-//! `kgfleet secrets`: the Secrets of a release on Kubernetes. `make` says what is in them, `certificates` signs, `api` asks the
+//! `kgfleet fleet secrets`: the Secrets of a release on Kubernetes. `make` says what is in them, `certificates` signs, `api` asks the
 //! cluster. A Secret that is there stays as it is, because others use it already; only a certificate of ours is signed anew for
 //! other names.
 
@@ -7,10 +7,8 @@ mod certificates;
 mod make;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use jiff::Timestamp;
-use reqwest::Url;
 use serde_json::json;
 
 use self::api::SecretsApi;
@@ -19,21 +17,10 @@ use self::make::SecretObject;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
+use crate::place::kubernetes::KubernetesPlace;
 
 /// Longest prefix of the names of Secrets, in characters; the chart's is at most 40.
 const PREFIX_CHARS_MAX: usize = 63;
-
-/// Make the Secrets of a release on Kubernetes.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    Ensure(Box<Ensure>),
-}
 
 /// Make the Secrets that a release needs and that are not there.
 ///
@@ -42,7 +29,7 @@ enum Command {
 /// and an upgrade. With --print, all Secrets are made and printed, and no cluster is asked. Exit codes: 0; 2 the
 /// options cannot be used; 3 the cluster failed.
 #[derive(Debug, clap::Args)]
-struct Ensure {
+pub struct Arguments {
     /// Beginning of the names of all Secrets: the release's.
     #[arg(long, value_name = "NAME")]
     prefix: String,
@@ -59,12 +46,8 @@ struct Ensure {
     /// Make NAME-queue for a Redis at this host: its password, its redis.conf, and its address as url.
     #[arg(long, value_name = "HOST")]
     redis: Option<String>,
-    /// Folder with `token`, `ca.crt` and `namespace` of a service account that may get, create and update these Secrets.
-    #[arg(long, value_name = "DIR", default_value = "/var/run/secrets/kubernetes.io/serviceaccount")]
-    account: PathBuf,
-    /// Address of the Kubernetes API.
-    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc")]
-    kubernetes_api: Url,
+    #[command(flatten)]
+    cluster: KubernetesPlace,
     /// Print new Secrets as a JSON list, for `kubectl apply -f -` or whatever keeps your secrets, and contact nothing.
     #[arg(long, conflicts_with_all = ["account", "kubernetes_api"])]
     print: bool,
@@ -72,21 +55,20 @@ struct Ensure {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Command::Ensure(ensure) = arguments.command;
-    ensure.check()?;
+    arguments.check()?;
     let now = Timestamp::now();
-    if ensure.print {
-        let objects: Vec<_> = ensure.all(now)?.iter().map(|secret| secret.manifest(None)).collect();
+    if arguments.print {
+        let objects: Vec<_> = arguments.all(now)?.iter().map(|secret| secret.manifest(None)).collect();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         writeln!(io::stdout().lock(), "{list}")?;
         return Ok(ExitCode::Success);
     }
-    let api = SecretsApi::new(&ensure.account, &ensure.kubernetes_api)?;
-    block_on(async { ensure.carry_out(&api, now).await })?;
+    let api = SecretsApi(arguments.cluster.account()?);
+    block_on(async { arguments.carry_out(&api, now).await })?;
     Ok(ExitCode::Success)
 }
 
-impl Ensure {
+impl Arguments {
     fn check(&self) -> anyhow::Result<()> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let prefix = &self.prefix;

@@ -1,16 +1,12 @@
-//! Says what is in the Secrets of a release: tokens with the identities behind them, and the password of its own Redis. Random
-//! values come from the kernel. Identities have only the hashes of tokens. Nothing is sent or printed here.
+//! Says what is in the Secrets of a release: tokens with the identities behind them, and the password of its own Redis. Nothing is
+//! sent or printed here.
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
-use domain::text::hex;
-use proto::server::hash_of_token;
-use rustix::rand::{GetRandomFlags, getrandom};
+use domain::caller::CallerRole;
 use serde_json::{Value, json};
 
-/// Random bytes in a token and in a password.
-const RANDOM_BYTES: usize = 32;
+use crate::verbs::fleet::identity::{NewIdentity, random, token};
 
 /// A Secret that is to be.
 #[derive(Clone)]
@@ -57,10 +53,10 @@ impl SecretObject {
 /// The tokens of workers and operators, and the identities behind them.
 pub fn auth(prefix: &str) -> anyhow::Result<SecretObject> {
     let (worker, operator) = (token()?, token()?);
-    let own = format!("workers = \"{prefix}-*\"\n");
-    let identities = identity("workers", "worker", &own, &worker)
-        + "\n"
-        + &identity("operator", "operator", "", &operator);
+    let own = format!("{prefix}-*");
+    let workers = NewIdentity { workers: Some(&own), ..identity("workers", &[CallerRole::Worker]) };
+    let operators = identity("operator", &[CallerRole::Operator]);
+    let identities = workers.entry(&worker) + "\n" + &operators.entry(&operator);
     let secret = SecretObject::new(format!("{prefix}-auth"), "Opaque");
     Ok(secret.with("worker.token", worker).with("operator.token", operator).with("tokens.toml", identities))
 }
@@ -68,15 +64,13 @@ pub fn auth(prefix: &str) -> anyhow::Result<SecretObject> {
 /// The token of the conductor, and the identity behind it. By itself, because the Secret of an older release lacks it.
 pub fn conductor(prefix: &str) -> anyhow::Result<SecretObject> {
     let token = token()?;
-    let identities = identity("conductor", "conductor", "", &token);
+    let identities = identity("conductor", &[CallerRole::Conductor]).entry(&token);
     let secret = SecretObject::new(format!("{prefix}-conductor"), "Opaque");
     Ok(secret.with("conductor.token", token).with("identities.toml", identities))
 }
 
-/// An entry of a file of identities.
-fn identity(name: &str, role: &str, more: &str, token: &str) -> String {
-    let hash = hash_of_token(token);
-    format!("[[identity]]\nname = \"{name}\"\nroles = [\"{role}\"]\n{more}sha256 = \"{hash}\"\n")
+fn identity<'a>(name: &'a str, roles: &'a [CallerRole]) -> NewIdentity<'a> {
+    NewIdentity { name, roles, ..NewIdentity::default() }
 }
 
 /// The password of the release's own Redis, and who needs it in which form.
@@ -90,21 +84,9 @@ pub fn queue(prefix: &str, host: &str) -> anyhow::Result<SecretObject> {
     Ok(secret.with("url", url).with("redis.conf", settings).with("password", password))
 }
 
-fn token() -> anyhow::Result<String> {
-    Ok(format!("kgfleet_{}", random()?))
-}
-
-fn random() -> anyhow::Result<String> {
-    let mut bytes = [0_u8; RANDOM_BYTES];
-    let got = getrandom(&mut bytes, GetRandomFlags::empty()).context("the system gives no random numbers")?;
-    // The kernel returns this few bytes at once, or fails.
-    anyhow::ensure!(got == RANDOM_BYTES, "the system gave too few random numbers");
-    Ok(hex(bytes))
-}
-
 #[cfg(test)]
 mod tests {
-    use proto::server::Identities;
+    use proto::server::{Identities, hash_of_token};
 
     use super::*;
 

@@ -1,7 +1,6 @@
-//! `kgfleet dialogues`.
+//! A list of dialogues, by the names that `kgfleet show` takes.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use anyhow::bail;
 use domain::glob::Glob;
@@ -11,51 +10,12 @@ use report::table::{Cell, Table};
 use results::Summary;
 use tasks::Limit;
 
+use super::Listing;
 use crate::files::export::ExportSource;
-use crate::files::tables::{self, TableFormat};
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::files::tables;
+use crate::kit::exit_code::usage;
 use crate::kit::output::note;
-use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, names};
-
-/// List dialogues of a run, by the names that `kgfleet show` takes; also of a judged benchmark.
-///
-/// All conditions must hold. Dialogues stand in the order of the plan, or with --worst by their scores. Records of a
-/// fleet are fetched first.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
-    run: String,
-    /// Only of models with labels like this; `*` stands for any text.
-    #[arg(long, value_name = "GLOB", add = completing::models())]
-    model: Option<String>,
-    /// Only of tasks with labels like this; `*` stands for any text.
-    #[arg(long, value_name = "GLOB", add = completing::tasks())]
-    task: Option<String>,
-    /// Only those without scores.
-    #[arg(long)]
-    failed: bool,
-    /// Only those with an answer that hit a limit of evaluation.
-    #[arg(long)]
-    limited: bool,
-    /// Only those with an answer that is empty, or was cut by the limit of tokens or refused by a filter of the provider,
-    /// or with a prompt that the server cut.
-    #[arg(long)]
-    cut: bool,
-    /// Only this many of those with a score, the lowest first.
-    #[arg(long, value_name = "N", conflicts_with = "failed")]
-    worst: Option<usize>,
-    #[arg(long, value_enum, default_value = "text")]
-    format: TableFormat,
-    /// Write into a file instead of standard output; `xlsx` needs one.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
-}
+use crate::place::data_dir::OpenedBenchmark;
 
 /// A dialogue of the list.
 struct Listed {
@@ -80,14 +40,12 @@ impl Listed {
     }
 }
 
-/// `kgfleet dialogues`.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    tables::check(arguments.format, arguments.out.as_deref())?;
-    let (_fetched, OpenedBenchmark { name, runs, .. }) =
-        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
+/// Lists those dialogues of a benchmark that are wanted.
+pub(super) fn show(opened: OpenedBenchmark, wanted: &Listing) -> anyhow::Result<()> {
+    let OpenedBenchmark { name, runs, .. } = opened;
     let mut listed = Vec::new();
     let (mut models, mut tasks) = (BTreeSet::new(), BTreeSet::new());
-    let (model, task) = (arguments.model.as_deref().map(Glob::new), arguments.task.as_deref().map(Glob::new));
+    let (model, task) = (wanted.model.as_deref().map(Glob::new), wanted.task.as_deref().map(Glob::new));
     let fits = |glob: &Option<Glob>, label: &str| glob.as_ref().is_none_or(|glob| glob.matches(label));
     for (dir, manifest) in runs {
         let run = manifest.run.clone();
@@ -96,10 +54,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let DialogueKey { model: of_model, task: of_task, .. } = &dialogue.summary.key;
             let is_wanted = fits(&model, of_model.as_str())
                 && fits(&task, of_task.as_str())
-                && (!arguments.failed || dialogue.summary.outcome.failure().is_some())
-                && (!arguments.limited || dialogue.limit.is_some())
-                && (!arguments.cut || dialogue.summary.oddities().is_cut())
-                && (arguments.worst.is_none() || dialogue.score().is_some());
+                && (!wanted.failed || dialogue.summary.outcome.failure().is_some())
+                && (!wanted.limited || dialogue.limit.is_some())
+                && (!wanted.cut || dialogue.summary.oddities().is_cut())
+                && (wanted.worst.is_none() || dialogue.score().is_some());
             models.insert(of_model.clone());
             tasks.insert(of_task.clone());
             if is_wanted {
@@ -107,9 +65,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    known(arguments.model.as_deref(), "model", models.iter().map(ModelLabel::as_str))?;
-    known(arguments.task.as_deref(), "task", tasks.iter().map(TaskLabel::as_str))?;
-    if let Some(worst) = arguments.worst {
+    known(wanted.model.as_deref(), "model", models.iter().map(ModelLabel::as_str))?;
+    known(wanted.task.as_deref(), "task", tasks.iter().map(TaskLabel::as_str))?;
+    if let Some(worst) = wanted.worst {
         let score = |listed: &(_, Listed)| listed.1.score().unwrap_or(f64::INFINITY);
         listed.sort_by(|a, b| score(a).total_cmp(&score(b)));
         listed.truncate(worst);
@@ -117,8 +75,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if listed.is_empty() {
         note!("no dialogue of {name} is like this");
     }
-    tables::print(None, &[table(&listed)], arguments.format, arguments.out.as_deref())?;
-    Ok(ExitCode::Success)
+    tables::print(None, &[table(&listed)], wanted.format, wanted.out.as_deref())
 }
 
 fn table(listed: &[(RunId, Listed)]) -> Table {

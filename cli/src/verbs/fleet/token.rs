@@ -1,4 +1,4 @@
-//! `kgfleet token`: the identities in a file that coordinators read, and their tokens.
+//! `kgfleet fleet token`: the identities in a file that coordinators read, and their tokens.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -8,23 +8,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use domain::caller::CallerRole;
-use domain::text::hex;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use proto::server::{Identities, ListedIdentity, hash_of_token};
-use rustix::rand::{GetRandomFlags, getrandom};
+use proto::server::{Identities, ListedIdentity};
 
+use super::identity::{self, NewIdentity};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::{Table, printable};
 use crate::kit::screen::Screen;
 use crate::place::audit_dir::AuditDirs;
-
-/// Random bytes in a token.
-const TOKEN_BYTES: usize = 32;
-
-/// Prefix of tokens, so that leaked ones can be recognised.
-const PREFIX: &str = "kgfleet_";
 
 /// Create, list and revoke the tokens of a cluster.
 #[derive(Debug, clap::Args)]
@@ -150,8 +143,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn create(new: &New) -> anyhow::Result<()> {
-    let token = random()?;
-    let entry = entry(new, &token);
+    let token = identity::token()?;
+    let New { name, roles, workers, open_dialogues, expires, .. } = new;
+    let (workers, open_dialogues, expires) = (workers.as_deref(), *open_dialogues, *expires);
+    let entry = NewIdentity { name, roles, workers, open_dialogues, expires }.entry(&token);
     // Never write an entry that cannot be parsed.
     Identities::parse(&entry).map_err(Exit::usage)?;
     // A file that is there already is found before the identity is appended.
@@ -215,10 +210,7 @@ fn take_rights(Revoke { name, file }: &Revoke) -> anyhow::Result<()> {
     if let Some(at) = found.revoked {
         return Err(usage!("the rights of `{name}` were revoked at {at}"));
     }
-    append(
-        &file.tokens,
-        &format!("[[revoked]]\nname = {}\nat = \"{}\"\n", quoted(name), seconds_of(Timestamp::now())),
-    )?;
+    append(&file.tokens, &identity::revocation(name, Timestamp::now()))?;
     eprintln!("the rights of `{name}` end within two seconds where {} is read", file.tokens.display());
     Ok(())
 }
@@ -284,41 +276,9 @@ fn seen(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A time as files of identities have it.
-fn seconds_of(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-fn random() -> anyhow::Result<String> {
-    let mut bytes = [0_u8; TOKEN_BYTES];
-    let got = getrandom(&mut bytes, GetRandomFlags::empty()).context("the system gives no random numbers")?;
-    // The kernel returns this few bytes at once, or fails.
-    anyhow::ensure!(got == TOKEN_BYTES, "the system gave too few random numbers");
-    Ok(format!("{PREFIX}{}", hex(bytes)))
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
-}
-
-fn entry(new: &New, token: &str) -> String {
-    let roles: Vec<String> = new.roles.iter().map(|role| quoted(role.as_str())).collect();
-    let mut entry = format!("[[identity]]\nname = {}\nroles = [{}]\n", quoted(&new.name), roles.join(", "));
-    if let Some(workers) = &new.workers {
-        entry.push_str(&format!("workers = {}\n", quoted(workers)));
-    }
-    if let Some(open) = new.open_dialogues {
-        entry.push_str(&format!("open_dialogues = {open}\n"));
-    }
-    if let Some(expires) = new.expires {
-        entry.push_str(&format!("expires = \"{}\"\n", seconds_of(expires)));
-    }
-    entry.push_str(&format!("sha256 = \"{}\"\n", hash_of_token(token)));
-    entry
-}
-
 #[cfg(test)]
 mod tests {
+    use super::identity::seconds_of;
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! `kgfleet workers spool`: undelivered records of the workers on this machine.
+//! `kgfleet fleet workers spool`: undelivered records of the workers on this machine.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-/// `kgfleet workers spool`.
+/// `kgfleet fleet workers spool`.
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::List(arguments) => list(&arguments),

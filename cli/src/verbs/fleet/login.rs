@@ -1,4 +1,4 @@
-//! `kgfleet login`.
+//! `kgfleet fleet login`.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::place::remote::{self, ClientTls, HERE, Remote};
 
 /// Keep a fleet, in which verbs act from then on; or say which one is kept.
 ///
-/// The addresses of its coordinators are kept, the authority and the token: kgfleet login https://kg.example.org:7700
+/// The addresses of its coordinators are kept, the authority and the token: kgfleet fleet login https://kg.example.org:7700
 /// --token-file token. The token of --token-file stays in its file, and is read again when it is refused; one of KGFLEET_TOKEN is
 /// kept in a file that only its owner can read: KGFLEET_LOGIN, or kgfleet/login.toml in XDG_CONFIG_HOME or ~/.config. Nothing is
 /// kept before a coordinator has answered.
@@ -31,7 +31,7 @@ pub struct Arguments {
     tls: ClientTls,
 }
 
-/// `kgfleet login`.
+/// `kgfleet fleet login`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.fleet.is_empty() {
         let kept = Login::of_user()?;

@@ -1,24 +1,21 @@
 //! Reads, makes and replaces Secrets of one namespace over the API of Kubernetes. None is ever deleted or listed. A Secret is
 //! replaced only in the version that was read, so that of two callers at a time one changes it. Nothing is tried again here.
 
-use std::path::Path;
-
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use conductor::ServiceAccount;
 use conductor::account::{ApiAnswer, CORE};
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use super::make::SecretObject;
-use crate::kit::exit_code::Exit;
 
 /// Longest answer, in bytes: a Secret has at most 1 MiB, which base64 makes longer.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// Secrets as a service account may see them.
-pub struct SecretsApi(ServiceAccount);
+pub struct SecretsApi(pub ServiceAccount);
 
 /// A Secret that is there.
 pub struct KeptSecret(Value);
@@ -46,15 +43,6 @@ impl KeptSecret {
 }
 
 impl SecretsApi {
-    pub fn new(folder: &Path, api: &Url) -> anyhow::Result<Self> {
-        let path = folder.join("namespace");
-        let namespace = std::fs::read_to_string(&path)
-            .with_context(|| format!("--account: cannot read {}", path.display()))
-            .map_err(Exit::usage)?;
-        let account = ServiceAccount::new(api.clone(), folder, namespace.trim().to_owned());
-        Ok(Self(account.map_err(Exit::usage)?))
-    }
-
     /// A Secret, if it is there.
     pub async fn get(&self, name: &str) -> anyhow::Result<Option<KeptSecret>> {
         let answer = self.call("get", Method::GET, name, None).await?;

@@ -1,4 +1,4 @@
-//! `kgfleet workers drain`.
+//! `kgfleet fleet workers drain`.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -29,7 +29,7 @@ const FAILURES_MAX: u32 = 30;
 /// options cannot be used; 3 the coordinator or the cluster failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Name of the worker, see `kgfleet workers`.
+    /// Name of the worker, see `kgfleet fleet workers`.
     #[arg(required_unless_present = "release", conflicts_with = "release")]
     worker: Option<String>,
     /// End all that works for this release: what has the label `app.kubernetes.io/instance` with its name.
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     remote: Remote,
 }
 
-/// `kgfleet workers drain`.
+/// `kgfleet fleet workers drain`.
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { worker, release, cluster, json, remote } = arguments;
     if let Some(release) = &release {
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if json {
             writeln!(io::stdout(), "{}", serde_json::json!({ "worker": worker, "draining": true }))?;
         }
-        note!("worker {worker} was asked to drain; `kgfleet workers` shows when it is gone");
+        note!("worker {worker} was asked to drain; `kgfleet fleet workers` shows when it is gone");
         Ok(ExitCode::Success)
     })
 }
