@@ -63,7 +63,7 @@ pub const LONG_POLL_MARGIN: Duration = Duration::from_secs(10);
 /// Maximum wait of a long poll, so that no call outlives a vanished client for long.
 pub const LONG_POLL: Duration = Duration::from_secs(60);
 
-/// Timeout for the outcome of a batch: several syncs of a slow object store.
+/// Timeout for the outcome of a batch: several syncs of a slow disk.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Deadline of calls that transfer a pack, plan or rebuild a run, or read a whole record log.

@@ -2,7 +2,6 @@
 //! judged benchmark, of its first run), which it replaces every second. Whether the process lives, the lock of the run says:
 //! what a dead one has left there is not read.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,8 @@ use domain::{ModelLabel, RunId, machine};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
+
+use crate::kit::whole_file::{self, FOR_ALL};
 
 /// The name of the file.
 const FILE: &str = "live.json";
@@ -121,7 +122,7 @@ impl LiveTeller {
         let Ok(text) = serde_json::to_vec(&LiveView::of(view)) else { return };
         self.path = Some(path.clone());
         self.writing = Some(tokio::task::spawn_blocking(move || {
-            if let Err(error) = replace(&path, &text) {
+            if let Err(error) = whole_file::replace(&path, &text, FOR_ALL) {
                 tracing::debug!(path = %path.display(), %error, "nobody can see what is under way");
             }
         }));
@@ -136,13 +137,6 @@ impl LiveTeller {
             let _ = tokio::fs::remove_file(path).await;
         }
     }
-}
-
-/// Writes a file aside and renames it. It need not outlive a power cut.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let part = path.with_extension("json.part");
-    std::fs::write(&part, text)?;
-    std::fs::rename(&part, path)
 }
 
 #[cfg(test)]

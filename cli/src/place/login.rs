@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::kit::exit_code::{Exit, usage};
-use crate::kit::whole_file;
+use crate::kit::whole_file::{self, OWN};
 
 /// Environment variable with the path of the file.
 const FILE_ENV: &str = "KGFLEET_LOGIN";
@@ -79,7 +79,7 @@ impl Login {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        Ok(whole_file::replace(path, toml::to_string(self)?.as_bytes(), 0o600)?)
+        Ok(whole_file::replace(path, toml::to_string(self)?.as_bytes(), OWN)?)
     }
 
     /// Forgets what is kept.

@@ -63,7 +63,7 @@ impl Benchmarks {
             }
         }
         if self.store.is_shared() {
-            // An object store is searched rarely; the runs of a benchmark that another coordinator began are found at once.
+            // The folder is searched rarely; the runs of a benchmark that another coordinator began are found at once.
             for run in self.loaded.live() {
                 if let Some(RunName { pipeline, .. }) = RunName::read(run.id()) {
                     self.attended.add(&RunId::new(pipeline));

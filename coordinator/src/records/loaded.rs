@@ -187,7 +187,7 @@ impl LoadedRuns {
         }
     }
 
-    /// A run with everything that its log holds now or, in an object store, held so long ago.
+    /// A run with everything that its log holds now.
     pub(crate) async fn followed(&self, id: &RunId) -> Result<Arc<Run>> {
         let run = self.known(id).await?;
         match self.follow(&run).await {

@@ -13,7 +13,7 @@ use results::{RunDir, RunManifest, Sink};
 /// Whether a call of this name fails.
 type Fails = Box<dyn FnMut(&'static str) -> bool + Send>;
 
-/// A folder whose calls fail, as those of an object store may, when a test says so.
+/// A folder whose calls fail, as those of a network disk may, when a test says so.
 pub(super) struct FailingSink {
     sink: Arc<dyn Sink>,
     fails: Mutex<Option<Fails>>,

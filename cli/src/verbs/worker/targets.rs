@@ -10,6 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use worker::ServerState;
 
+use crate::kit::whole_file::{self, FOR_ALL};
+
 /// What the file says.
 pub struct ScrapeTarget {
     pub worker: String,
@@ -60,17 +62,12 @@ impl TargetsFile {
 
 /// Replaces the file as a whole: Prometheus may read it at any time, often as another user.
 fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    umask::as_inherited(|| replace_with(file, text))
-}
-
-fn replace_with(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, file)
+    umask::as_inherited(|| {
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        whole_file::replace(file, text.as_bytes(), FOR_ALL)
+    })
 }
 
 fn content(target: &ScrapeTarget) -> String {

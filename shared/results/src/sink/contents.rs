@@ -36,7 +36,7 @@ struct Identity {
 }
 
 impl dyn Sink {
-    /// The folder of a run or of its mirror, which may not exist.
+    /// The folder of a run, which may not exist.
     pub fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
         Ok(RunDir::of(self.folder(), run)?)
     }
@@ -53,8 +53,8 @@ impl dyn Sink {
     /// [`SinkError::NoRun`] if there is none of this name.
     pub async fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
         let dir = self.existing(run).await?;
-        let of_mirror = dir.clone();
-        let known = blocking(move || Ok(of_mirror.revision())).await?;
+        let of_run = dir.clone();
+        let known = blocking(move || Ok(of_run.revision())).await?;
         // What others have written meanwhile; in a folder it is there already.
         for revision in known + 1..=REVISIONS_MAX {
             let Some(content) = self.read(&self.file_of(run, &revision_name(MANIFEST, revision))?).await?
@@ -79,8 +79,7 @@ impl dyn Sink {
         self.create(&file, content.into()).await
     }
 
-    /// Follows the log of a run, past the entries of one writer. What others write into an object store is seen after
-    /// a [`refresh`](Sink::refresh), which also makes the folder that is followed.
+    /// Follows the log of a run, past the entries of one writer.
     pub fn tail(
         &self,
         run: &RunId,
@@ -260,7 +259,6 @@ impl dyn Sink {
         if self.read(&format!("removed/{run}")).await?.is_none() {
             return Ok(false);
         }
-        // Asked of the place itself: the mirror of an object store may still have what another process has removed.
         Ok(self.read(&self.file_of(run, &revision_name(MANIFEST, 1))?).await?.is_none())
     }
 

@@ -21,7 +21,7 @@ const WRAPPED: [(&str, &[&str]); 3] = [
             "sparesults",
         ],
     ),
-    ("proto", &["prost", "prost-types", "tonic", "tonic-health", "tonic-prost", "tonic-reflection"]),
+    ("proto", &["prost", "prost-types", "tonic", "tonic-prost"]),
     ("queue", &["redis", "deadpool-redis"]),
 ];
 
