@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::{FailureCause, ModelLabel, TaskLabel};
-use metrics::{counter, histogram};
+use jiff::Timestamp;
+use metrics::{counter, gauge, histogram};
 use queue::{Reap, Reaped};
 use service_kit::metrics::Metrics;
 
@@ -36,6 +37,11 @@ pub fn begin(metrics: &Metrics) {
             counter!(TAKEN_OVER, "cause" => cause, "result" => result).increment(0);
         }
     }
+}
+
+/// States when the certificate ends that this coordinator serves with.
+pub fn certificate_ends(at: Timestamp) {
+    gauge!(CERTIFICATE_EXPIRATION).set(at.as_second() as f64);
 }
 
 /// Whether a pair of model and task is counted apart.

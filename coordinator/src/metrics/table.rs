@@ -52,6 +52,8 @@ service_kit::metric_table! {
         "Whether the coordinator can do its work, as /readyz says.";
     TROUBLE = gauge "kgfleet_coordinator_trouble" Count ["part"]
         "1 while the coordinator is kept from its work by the queue, by the sink, or because the queue belongs to other records.";
+    CERTIFICATE_EXPIRATION = gauge "kgfleet_certificate_expiration_timestamp_seconds" Seconds []
+        "When the certificate that the coordinator serves with ends, or an earlier one of its chain, since the Unix epoch; absent without TLS.";
     RUNS = gauge "kgfleet_runs" Count []
         "Runs that are not over.";
     RUN_PHASE = gauge "kgfleet_run_phase" Count ["run", "phase"]

@@ -1,13 +1,17 @@
 //! The server's TLS configuration, which may change while it serves.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use domain::text::with_causes;
+use jiff::Timestamp;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
 use super::ServeError;
 
@@ -18,6 +22,35 @@ pub struct ServerTls {
     pub certificate: Vec<u8>,
     /// Private key.
     pub key: Vec<u8>,
+}
+
+impl ServerTls {
+    /// When the first one of its certificates ends.
+    ///
+    /// # Errors
+    /// A certificate cannot be read, or has no end.
+    pub fn valid_until(&self) -> Result<Timestamp, ServeError> {
+        // Certificates are judged as of a time. One that has ended by then is refused for that first, with its end.
+        let later =
+            UnixTime::since_unix_epoch(Duration::from_secs(Timestamp::MAX.as_second().unsigned_abs()));
+        let mut first = Timestamp::MAX;
+        for certificate in certificates(&self.certificate)? {
+            let judged = ParsedCertificate::try_from(&certificate).and_then(|certificate| {
+                let nobody = RootCertStore::empty();
+                verify_server_cert_signed_by_trust_anchor(&certificate, &nobody, &[], later, &[])
+            });
+            let end = match judged {
+                Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+                    i64::try_from(not_after.as_secs()).ok().and_then(|end| Timestamp::from_second(end).ok())
+                }
+                Err(error) => return Err(ServeError::Tls(with_causes(&error))),
+                Ok(()) => None,
+            };
+            let end = end.ok_or_else(|| ServeError::Tls("a certificate has no end".to_owned()))?;
+            first = first.min(end);
+        }
+        Ok(first)
+    }
 }
 
 /// The TLS configuration of new connections. Clones share it, including changes by [`replace`](Self::replace).

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Options for access.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Door {
-    /// File of identities that may call, see `kgfleet token new`; repeatable, for files of different owners. Reloaded when they
+    /// File of identities that may call, see `kgfleet fleet token new`; repeatable, for files of different owners. Reloaded when they
     /// change.
     #[arg(long, value_name = "FILE", env = "KGFLEET_TOKENS")]
     tokens: Vec<PathBuf>,
@@ -85,7 +85,11 @@ impl Door {
     pub fn security(&self) -> anyhow::Result<Security> {
         let identities = self.identities()?;
         match self.tls()? {
-            Some(tls) => Security::tls(&tls, identities).map_err(Exit::usage),
+            Some(tls) => {
+                let security = Security::tls(&tls, identities).map_err(Exit::usage)?;
+                tell_end(&tls);
+                Ok(security)
+            }
             None => Ok(Security { identities, tls: None }),
         }
     }
@@ -141,7 +145,11 @@ impl Door {
 
     fn renew_tls(&self, security: &Security) -> anyhow::Result<()> {
         match (&security.tls, self.tls()?) {
-            (Some(tls), Some(files)) => Ok(tls.replace(&files)?),
+            (Some(tls), Some(files)) => {
+                tls.replace(&files)?;
+                tell_end(&files);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -151,6 +159,14 @@ impl Door {
             return Ok(Vec::new());
         }
         Ok(security.identities.replace(&self.identity_texts()?)?)
+    }
+}
+
+/// Tells whoever watches when a certificate ends that is in force.
+fn tell_end(tls: &ServerTls) {
+    match tls.valid_until() {
+        Ok(at) => coordinator::metrics::certificate_ends(at),
+        Err(error) => tracing::warn!(%error, "nobody is told when the certificate ends"),
     }
 }
 
@@ -211,4 +227,22 @@ impl Serve for ServedCoordinator {
 fn deed(who: &str, from: Option<IpAddr>, act: &str, about: &str) -> Deed {
     let from = from.map(|from| from.to_string()).unwrap_or_default();
     Deed { who: who.to_owned(), from, act: act.to_owned(), about: about.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_valid_until_the_first_of_its_certificates_ends() {
+        let certificate = |year| {
+            let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+            params.not_after = rcgen::date_time_ymd(year, 7, 31);
+            params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem()
+        };
+        let tls = |certificate: String| ServerTls { certificate: certificate.into(), key: Vec::new() };
+        let chain = tls(certificate(2130) + &certificate(2030));
+        assert_eq!(chain.valid_until().unwrap().to_string(), "2030-07-31T00:00:00Z");
+        assert!(tls("none".to_owned()).valid_until().is_err());
+    }
 }

@@ -76,6 +76,9 @@ pub const NOT_CAUSED: [&str; 8] = [
     "KgfleetSeriesDropped",
 ];
 
+/// The alert that a certificate causes which ends soon (`alerts.rs`).
+pub const OF_CERTIFICATES: &str = "KgfleetCertificateEnds";
+
 /// Alerts about pools, which a test with a conductor causes (`pools.rs`), but for the first one: a server would have to serve
 /// for the hour that others take to be given up, so that its rule is tried in `deploy/prometheus/alerts_test.yml` alone.
 pub const OF_CONDUCTORS: [&str; 6] = [
