@@ -177,8 +177,7 @@ pub fn expect_own(name: &RunId, targets: &Targets, trusts: bool) -> anyhow::Resu
     let why = match OwnRuns::of_user().hold(name, targets) {
         Ok(true) => return Ok(()),
         Ok(false) => {
-            "this user did not start it on this machine as it is now: it was unbundled, pulled, copied or \
-                      changed, or an earlier kgfleet started it"
+            "this user did not start it on this machine as it is now: it was unpacked, copied or changed"
                 .to_owned()
         }
         Err(error) => error.to_string(),
@@ -190,7 +189,7 @@ pub fn expect_own(name: &RunId, targets: &Targets, trusts: bool) -> anyhow::Resu
     }
     Err(usage!(
         "{name} is not known as yours ({why}). To go on with it, this machine would{targets}\nNothing was contacted or \
-         read. If that is what you want, add --trust-endpoints: it is yours from then on. Bundles name no keys; \
+         read. If that is what you want, add --trust-endpoints: it is yours from then on. Archives name no keys; \
          `kgfleet run CONFIG --resume {name} --extend --trust-endpoints` takes those that CONFIG names"
     ))
 }

@@ -4,28 +4,19 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use conductor::ClusterState;
 use conductor::objects::{POOL_LABEL, RELEASE_LABEL};
 use conductor::template::RETRY;
-use domain::control::{BenchmarkView, Control, Submission};
 use jiff::Timestamp;
-use proto::client::ApiClient;
 use serde_json::Value;
 
 use super::plan::LaunchPlan;
 use super::table::{Sizes, WeightsPlace};
 use super::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
-use crate::kit::exit_code::{explained, usage};
+use crate::kit::exit_code::usage;
 use crate::kit::output::say;
-
-/// Time between two looks.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Maximum number of consecutive failed looks: a coordinator that is being installed needs minutes.
-const FAILURES_MAX: u32 = 300;
 
 /// The chart's `run.extend` where a configuration is a run of its own.
 const EXTEND_NEVER: &str = "never";
@@ -269,19 +260,4 @@ fn has_shared_volume(file: &Path) -> anyhow::Result<Option<bool>> {
     let text = std::fs::read_to_string(file)?;
     let values: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{error}"))?;
     Ok(values["sharedPvcStorage"]["enabled"].as_bool())
-}
-
-/// Submits a run, as soon as a coordinator answers.
-pub async fn submit(client: &ApiClient, submission: Submission) -> anyhow::Result<BenchmarkView> {
-    let mut failures = 0;
-    loop {
-        match client.submit(submission.clone()).await {
-            Ok(queued) => return Ok(queued),
-            Err(error) if !error.code.is_transient() || failures >= FAILURES_MAX => {
-                return Err(explained(error));
-            }
-            Err(_) => failures += 1,
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
 }

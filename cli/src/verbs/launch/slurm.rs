@@ -4,20 +4,24 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use coordinator::configuration::Configuration;
+use domain::control::Control;
 
-use super::apply;
 use super::plan::{LaunchPlan, ModelOnGpus};
 use super::table::{Size, Sizes};
 use crate::engine::submit;
-use crate::kit::exit_code::usage;
+use crate::kit::exit_code::{explained, usage};
 use crate::kit::runtime::block_on;
 use crate::place::remote::{FLEET_ENV, Remote};
 
 /// Maximum number of servers of a model.
 const SERVERS_MAX: u32 = 1_000;
+
+/// Longest time to wait for a coordinator.
+const COORDINATOR_WAIT: Duration = Duration::from_secs(600);
 
 /// Shortest time for which a server may load, in minutes: the table's times are estimates.
 const LOAD_MINUTES_MIN: u32 = 30;
@@ -87,7 +91,8 @@ impl SlurmOptions {
         let sbatch = Command::new("sbatch").arg("--version").output();
         sbatch.context("cannot start sbatch: run this where jobs are submitted, or add --dry-run")?;
         let submission = submit::submission(configuration)?;
-        let view = block_on(async { apply::submit(&remote.client()?, submission).await })?;
+        submit::await_coordinators(remote, COORDINATOR_WAIT)?;
+        let view = block_on(async { remote.client()?.submit(submission).await.map_err(explained) })?;
         writeln!(out, "{}", view.run)?;
         for line in lines {
             let output = line.command().output().with_context(|| format!("cannot start {line}"))?;
