@@ -185,6 +185,11 @@ impl MaybeRemote {
         Ok(self.remote.is_named()?.then(|| self.remote.clone()))
     }
 
+    /// Whether a fleet is named, and not only logged in to.
+    pub fn is_given(&self) -> bool {
+        !self.remote.fleet.is_empty() && self.remote.fleet != [HERE]
+    }
+
     /// The fleet in which a verb would act that acts nowhere else.
     pub fn fleet(self) -> Remote {
         self.remote

@@ -156,6 +156,44 @@ fn a_key_in_a_real_bash_writes_the_only_name_out() {
     terminal.finish();
 }
 
+/// A coordinator with its queue in memory.
+fn coordinator(data: &Data) -> (Running, String) {
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let mut process = data.start(&["coordinator", "--listen", &listen, "--metrics", "127.0.0.1:0"]);
+    process.until_it_says("serving on");
+    (process, format!("http://{listen}"))
+}
+
+#[test]
+fn names_are_those_of_the_fleet_that_the_user_has_logged_in_to() {
+    let (fleet, user) = (Data::new(), Data::new());
+    let (_coordinator, url) = coordinator(&fleet);
+    let model = server::MODEL;
+    let file = user.write(
+        "fleet.toml",
+        format!(
+            "name = 'fleet'\niterations = 2\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = '{model}'\n\
+             connector = 'openai-compatible'\n"
+        ),
+    );
+    user.kgfleet(&["fleet", "login", &url]).expect(0);
+    let run = user.kgfleet(&["submit", file.to_str().unwrap()]).expect(0).stdout.trim().to_owned();
+    // A coordinator that takes longer than a person waits is not waited for; this machine may be busy.
+    let offered = |words: &[&str], offers: &[String]| {
+        wait_until(&format!("{words:?} offers {offers:?}"), || bash(&user, words) == offers);
+    };
+    for verb in ["pause", "show", "export", "status"] {
+        offered(&[verb, ""], std::slice::from_ref(&run));
+    }
+    offered(&["show", "latest", ""], &[format!("{model}/")]);
+    offered(&["show", &run, &format!("{model}/")], &[format!("{model}/{NT_TASK}/")]);
+    offered(&["show", &run, "--model", ""], &[model.to_owned()]);
+    // This machine has no run.
+    assert!(!bash(&user, &["verify", ""]).contains(&run));
+    assert!(!bash(&user, &["show", "--fleet", "here", ""]).contains(&run));
+}
+
 #[test]
 fn what_cannot_be_read_offers_nothing_and_says_nothing() {
     let data = Data::new();

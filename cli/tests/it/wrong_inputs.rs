@@ -203,6 +203,14 @@ const CASES: &[Wrong] = &[
         ["is for runs of this machine", "--stages", "kgfleet status NAME"],
     ),
     wrong("status some-run --stages", "", USAGE, ["cannot be used with", "[RUN]", "--stages"]),
+    wrong(
+        "plan --endpoint http://127.0.0.1:9/v1 --model m --fleet http://127.0.0.1:9",
+        "",
+        USAGE,
+        ["--endpoint", "asked from this machine", "a configuration"],
+    ),
+    wrong("show some-run m/t/0 --worst 3", "", USAGE, ["cannot be used with", "--worst", "DIALOGUE"]),
+    wrong("show some-run --plaintext", "", USAGE, ["required arguments", "DIALOGUE", "Usage"]),
     wrong("status --fleet localhost:7700", "", USAGE, ["localhost:7700", "neither", "http://HOST:PORT"]),
     wrong(
         "status --fleet https://localhost:7700 --ca missing.pem",

@@ -57,23 +57,13 @@ pub async fn follow(
 
 /// Shows a run of this machine until no process works at it any more.
 pub fn follow_here(run: &RunId, data_dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
-    let mut lines = DueLines::after(None);
+    let mut printed = Printed::new(json);
     loop {
         let (view, state, live) = local::followed(run, data_dir)?;
-        let goes_on = state == local::RUNNING;
-        let mut out = io::stdout().lock();
-        if json {
-            writeln!(out, "{}", serde_json::to_string(&view)?)?;
-        } else if !goes_on || lines.is_due(&view) {
-            Screen::here().line(&view::headline_here(&view, state, live.is_some()), &mut out)?;
+        let headline = || view::headline_here(&view, state, live.is_some());
+        if let Some(code) = printed.next(&view, headline, state != local::RUNNING)? {
+            return Ok(code);
         }
-        if !goes_on {
-            if !json {
-                end(&view, &mut out)?;
-            }
-            return Ok(exit_code(&view, false));
-        }
-        drop(out);
         std::thread::sleep(LOOK_EVERY);
     }
 }
@@ -81,32 +71,48 @@ pub fn follow_here(run: &RunId, data_dir: &Path, json: bool) -> anyhow::Result<E
 /// Shows a run of a fleet until it ends.
 async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
     let mut views = ViewFeed::of(control, run);
-    let mut lines = DueLines::after(None);
+    let mut printed = Printed::new(json);
     loop {
         let Ok(view) = tokio::time::timeout(SILENCE, views.next()).await else {
             eprintln!("no answer from the coordinator for {} s", SILENCE.as_secs());
             continue;
         };
         let view = view.map_err(explained)?;
-        let mut out = io::stdout().lock();
-        if json {
-            writeln!(out, "{}", serde_json::to_string(&view)?)?;
-        } else if view.phase.is_over() || lines.is_due(&view) {
-            Screen::here().line(&view::headline(&view), &mut out)?;
-        }
-        if view.phase.is_over() {
-            if !json {
-                end(&view, &mut out)?;
-            }
-            return Ok(exit_code(&view, false));
+        if let Some(code) = printed.next(&view, || view::headline(&view), view.phase.is_over())? {
+            return Ok(code);
         }
     }
 }
 
-/// Prints the final state of a run.
-fn end(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out)?;
-    view::scores(view, |_| None, Screen::here(), out)?;
-    view::warn(view);
-    Ok(())
+/// What is printed of a run.
+struct Printed {
+    json: bool,
+    lines: DueLines,
+}
+
+impl Printed {
+    fn new(json: bool) -> Self {
+        Self { json, lines: DueLines::after(None) }
+    }
+
+    /// Prints a view where a line is due, and the scores below the last one; returns how the run ended then.
+    fn next(
+        &mut self,
+        view: &BenchmarkView,
+        headline: impl FnOnce() -> String,
+        is_last: bool,
+    ) -> anyhow::Result<Option<ExitCode>> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string(view)?)?;
+        } else if is_last || self.lines.is_due(view) {
+            Screen::here().line(&headline(), &mut out)?;
+        }
+        if is_last && !self.json {
+            writeln!(out)?;
+            view::scores(view, |_| None, Screen::here(), &mut out)?;
+            view::warn(view);
+        }
+        Ok(is_last.then(|| exit_code(view, false)))
+    }
 }

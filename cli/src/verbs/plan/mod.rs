@@ -116,12 +116,14 @@ fn counts(model: &PlannedModel, tasks: usize) -> String {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
     let (pack, plan) = folders::plan(&configuration)?;
-    let remote = arguments.sources.remote.named()?;
-    if arguments.server.is_given() && remote.is_some() {
+    let remote = &arguments.sources.remote;
+    let asks = arguments.server.is_given();
+    if asks && remote.is_given() {
         return Err(usage!(
             "--endpoint is asked from this machine; a fleet's models are those of a configuration"
         ));
     }
+    let remote = if asks { None } else { remote.named()? };
     let units = plan.units(|_, _, _| false);
     let prices = arguments.prices.read()?;
     let like = like(&arguments, &plan)?;
@@ -140,7 +142,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         plan: &plan,
         remote: remote.as_ref(),
         data_dir: arguments.sources.data.path(),
-        asks: arguments.server.is_given(),
+        asks,
         queue: arguments.queue.as_deref(),
         login: &arguments.login,
     };
