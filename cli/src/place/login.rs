@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 1 << 16;
 /// A fleet, and who its user is there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Login {
+pub struct FleetLogin {
     /// Addresses of its coordinators.
     pub fleet: Vec<String>,
     /// The token itself, where it came from no file.
@@ -40,7 +40,7 @@ pub struct Login {
     pub insecure_token: bool,
 }
 
-impl Login {
+impl FleetLogin {
     /// What the user of this process has logged in to; `None` for this machine.
     ///
     /// # Errors
@@ -114,16 +114,16 @@ mod tests {
     fn what_is_kept_is_read_again_and_belongs_to_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kgfleet/login.toml");
-        assert_eq!(Login::read(&path).unwrap(), None, "a missing file has none");
-        let lab = Login {
+        assert_eq!(FleetLogin::read(&path).unwrap(), None, "a missing file has none");
+        let lab = FleetLogin {
             fleet: vec!["https://kg.example.org:7700".to_owned()],
             token: Some("secret".to_owned()),
             ca: Some("/etc/kg/ca.pem".into()),
-            ..Login::default()
+            ..FleetLogin::default()
         };
         for _ in 0..2 {
             lab.write(&path).unwrap();
-            assert_eq!(Login::read(&path).unwrap().as_ref(), Some(&lab));
+            assert_eq!(FleetLogin::read(&path).unwrap().as_ref(), Some(&lab));
             let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
             let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
@@ -136,7 +136,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("login.toml");
         std::fs::write(&path, "fleet = []\ntoken = 'secret' x\n").unwrap();
-        let error = Login::read(&path).err().unwrap().to_string();
+        let error = FleetLogin::read(&path).err().unwrap().to_string();
         assert!(error.contains("login.toml:2") && !error.contains("secret"), "{error}");
     }
 }

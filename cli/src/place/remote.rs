@@ -11,7 +11,7 @@ use proto::client::{ApiClient, ClientConfig};
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
-use crate::place::login::Login;
+use crate::place::login::FleetLogin;
 use crate::place::names;
 
 /// The word that stands for this machine where a fleet is asked for.
@@ -80,22 +80,24 @@ impl Remote {
     }
 
     /// The fleet that the options name or that the user has logged in to, which is then said; `None` where nothing says so.
-    fn found(&self) -> anyhow::Result<Option<Login>> {
+    fn found(&self) -> anyhow::Result<Option<FleetLogin>> {
         if self.fleet.iter().any(|address| address == HERE) {
             return Err(usage!("this verb acts in a fleet: name its address instead of `{HERE}`"));
         }
         if !self.fleet.is_empty() {
-            return Ok(Some(self.tls.over(Login { fleet: self.fleet.clone(), ..Login::default() })));
+            return Ok(Some(
+                self.tls.over(FleetLogin { fleet: self.fleet.clone(), ..FleetLogin::default() }),
+            ));
         }
-        let Some(login) = Login::of_user()? else { return Ok(None) };
+        let Some(login) = FleetLogin::of_user()? else { return Ok(None) };
         static SAID: Once = Once::new();
         SAID.call_once(|| note!("in the fleet {}; --fleet names another place", login.fleet.join(" or ")));
         Ok(Some(self.tls.over(login)))
     }
 
     /// The fleet, with what a login keeps of it.
-    fn fleet(&self) -> anyhow::Result<Login> {
-        let default = || Login { fleet: vec![FLEET_DEFAULT.to_owned()], ..Login::default() };
+    fn fleet(&self) -> anyhow::Result<FleetLogin> {
+        let default = || FleetLogin { fleet: vec![FLEET_DEFAULT.to_owned()], ..FleetLogin::default() };
         Ok(self.found()?.unwrap_or_else(|| self.tls.over(default())))
     }
 
@@ -111,7 +113,7 @@ impl Remote {
     ///
     /// # Errors
     /// A file cannot be found, or the token not be read.
-    pub fn to_login(&self) -> anyhow::Result<Login> {
+    pub fn to_login(&self) -> anyhow::Result<FleetLogin> {
         let login = self.fleet()?;
         let whole = |path: Option<PathBuf>| {
             let found = path.map(|path| {
@@ -125,7 +127,7 @@ impl Remote {
             (None, Some(_)) => Some(Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?.expose().to_owned()),
             _ => None,
         };
-        Ok(Login { token, token_file: whole(login.token_file)?, ca: whole(login.ca)?, ..login })
+        Ok(FleetLogin { token, token_file: whole(login.token_file)?, ca: whole(login.ca)?, ..login })
     }
 
     /// Configuration of a client, which reads the files of its credentials again when these are refused.
@@ -198,8 +200,8 @@ impl MaybeRemote {
 
 impl ClientTls {
     /// A fleet with what these options say of it otherwise.
-    fn over(&self, fleet: Login) -> Login {
-        Login {
+    fn over(&self, fleet: FleetLogin) -> FleetLogin {
+        FleetLogin {
             token: if self.token_file.is_some() { None } else { fleet.token },
             token_file: self.token_file.clone().or(fleet.token_file),
             ca: self.ca.clone().or(fleet.ca),
@@ -209,7 +211,7 @@ impl ClientTls {
     }
 }
 
-fn client_config(fleet: &Login) -> anyhow::Result<ClientConfig> {
+fn client_config(fleet: &FleetLogin) -> anyhow::Result<ClientConfig> {
     let mut config = ClientConfig::of(fleet.fleet.clone());
     let read = |path: &PathBuf| {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
@@ -221,7 +223,7 @@ fn client_config(fleet: &Login) -> anyhow::Result<ClientConfig> {
 }
 
 /// The token of a file, of the login, or of the environment.
-fn token(fleet: &Login) -> anyhow::Result<Option<String>> {
+fn token(fleet: &FleetLogin) -> anyhow::Result<Option<String>> {
     let secret = match (&fleet.token_file, &fleet.token) {
         (Some(path), _) => Secret::from_file(path).map_err(Exit::usage)?,
         (None, Some(token)) => return Ok(Some(token.clone())),

@@ -7,7 +7,7 @@ use domain::control::Control;
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{note, printable};
 use crate::kit::runtime::block_on;
-use crate::place::login::Login;
+use crate::place::login::FleetLogin;
 use crate::place::remote::{self, ClientTls, HERE, Remote};
 
 /// Keep a fleet, in which verbs act from then on; or say which one is kept.
@@ -34,13 +34,13 @@ pub struct Arguments {
 /// `kgfleet fleet login`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.fleet.is_empty() {
-        let kept = Login::of_user()?;
+        let kept = FleetLogin::of_user()?;
         let place = kept.map_or_else(|| "this machine".to_owned(), |login| login.fleet.join(","));
         writeln!(io::stdout(), "{}", printable(&place))?;
         return Ok(ExitCode::Success);
     }
     if arguments.fleet == [HERE] {
-        Login::forget()?;
+        FleetLogin::forget()?;
         note!("verbs act on this machine from now on");
         return Ok(ExitCode::Success);
     }

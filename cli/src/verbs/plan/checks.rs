@@ -1,6 +1,5 @@
 //! Finds problems that would end a long run early, before it starts.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -12,46 +11,22 @@ use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use domain::{Ask, ModelHome};
 use packs::Pack;
-use serde::Serialize;
 use worker::Connect;
 
+use super::findings::PlanFindings;
 use super::question;
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::kit::exit_code::explained;
-use crate::kit::output::{explain, printable};
+use crate::kit::output::explain;
 use crate::kit::runtime::block_on;
 use crate::place::queue_login::QueueLogin;
 use crate::place::remote::Remote;
 use crate::place::targets::Targets;
 use crate::place::{disk, packs as material};
 
-/// A result of the check.
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    level: Level,
-    what: String,
-    message: String,
-}
-
-#[derive(Default)]
-pub(super) struct Findings(Vec<Finding>);
-
-impl Findings {
-    pub fn add(&mut self, level: Level, what: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Finding { level, what: what.into(), message: message.into() });
-    }
-
-    fn of(&mut self, what: &str, result: anyhow::Result<(Level, String)>) {
-        match result {
-            Ok((level, message)) => self.add(level, what, message),
-            Err(error) => self.add(Level::Problem, what, explain(&error)),
-        }
-    }
-}
-
 /// Where a plan would be carried out, and what of it is checked.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedPlan<'a> {
     pub configuration: &'a Configuration,
     pub pack: &'a Pack,
     pub plan: &'a Plan,
@@ -66,15 +41,15 @@ pub(super) struct Checked<'a> {
     pub login: &'a QueueLogin,
 }
 
-impl Checked<'_> {
+impl CheckedPlan<'_> {
     /// What would end a long run early, or is perhaps not intended.
     ///
     /// # Errors
     /// The tasks cannot be built.
-    pub fn findings(&self) -> anyhow::Result<Vec<Finding>> {
+    pub fn findings(&self) -> anyhow::Result<PlanFindings> {
         let Self { configuration, pack, plan, .. } = *self;
         let tasks = material::build(pack, plan)?;
-        let mut findings = Findings::default();
+        let mut findings = PlanFindings::default();
         if let Some(message) = preflight::cases(plan) {
             findings.add(Level::Warning, "cases", message);
         }
@@ -102,11 +77,11 @@ impl Checked<'_> {
             }
             Ok(())
         })?;
-        Ok(findings.0)
+        Ok(findings)
     }
 
     /// Checks the models that this machine would ask, and its disk.
-    async fn here(&self, longest: &LongestPrompt<'_>, findings: &mut Findings) {
+    async fn here(&self, longest: &LongestPrompt<'_>, findings: &mut PlanFindings) {
         let configuration = self.configuration;
         let connect = LocalConnect::new(None, Targets::of(configuration));
         if self.asks {
@@ -122,31 +97,13 @@ impl Checked<'_> {
     }
 }
 
-/// Whether nothing would fail.
-pub(super) fn are_fit(findings: &[Finding]) -> bool {
-    findings.iter().all(|finding| finding.level != Level::Problem)
-}
-
-/// Prints them for people.
-pub(super) fn tell(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    for finding in findings {
-        let mark = match finding.level {
-            Level::Ok => "ok      ",
-            Level::Warning => "warning ",
-            Level::Problem => "problem ",
-        };
-        writeln!(out, "{mark} {}: {}", printable(&finding.what), printable(&finding.message))?;
-    }
-    Ok(())
-}
-
 /// Checks a model that this machine asks directly. What judges are asked is not known before there are answers.
 async fn of_model(
     model: &ModelSpec,
     ask: Ask,
     connect: &dyn Connect,
     longest: Option<&LongestPrompt<'_>>,
-    findings: &mut Findings,
+    findings: &mut PlanFindings,
 ) {
     let what = format!("{} {}", if longest.is_some() { "model" } else { "judge" }, model.label);
     if model.connector == Connector::Replay {
@@ -176,7 +133,7 @@ async fn room(
     Ok((level, message + open_end))
 }
 
-async fn queue(address: &str, findings: &mut Findings) {
+async fn queue(address: &str, findings: &mut PlanFindings) {
     let checked = async {
         let store = ::queue::open(address, None)?;
         store.check().await
@@ -191,7 +148,7 @@ async fn queue(address: &str, findings: &mut Findings) {
 }
 
 /// Checks a coordinator, and whether its workers serve the models.
-async fn fleet(control: &dyn Control, configuration: &Configuration, findings: &mut Findings) {
+async fn fleet(control: &dyn Control, configuration: &Configuration, findings: &mut PlanFindings) {
     match control.check().await.map_err(explained) {
         Err(error) => return findings.add(Level::Problem, "coordinator", explain(&error)),
         Ok(warnings) if warnings.is_empty() => {

@@ -1,8 +1,9 @@
-//! `kgfleet plan`. `checks` says whether it would run, by one `question` to each model of --endpoint; `expected` what it costs,
+//! `kgfleet plan`. `checks` and their `findings` say whether it would run, by one `question` to each model of --endpoint; `expected` what it costs,
 //! `widths` how many dialogues intervals take.
 
 mod checks;
 mod expected;
+mod findings;
 mod question;
 mod widths;
 
@@ -16,7 +17,7 @@ use report::Dialogues;
 use report::costs::{Money, Prices};
 use serde_json::json;
 
-use self::checks::Checked;
+use self::checks::CheckedPlan;
 use self::expected::Known;
 use self::widths::{Width, widths};
 use crate::configure::at_endpoint::AtEndpoint;
@@ -136,7 +137,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         like.as_ref().filter(|_| arguments.within.is_some()).map(widths).unwrap_or_default();
     let mean_seconds = 14.1;
     let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
-    let checked = Checked {
+    let checked = CheckedPlan {
         configuration: &configuration,
         pack: &pack,
         plan: &plan,
@@ -147,7 +148,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         login: &arguments.login,
     };
     let findings = checked.findings()?;
-    let code = if checks::are_fit(&findings) { ExitCode::Success } else { ExitCode::Unsatisfied };
+    let code = if findings.are_fit() { ExitCode::Success } else { ExitCode::Unsatisfied };
     let mut out = io::stdout().lock();
     if arguments.json {
         let models: Vec<_> = plan
@@ -227,7 +228,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "of differences between two models, `kgfleet compare --within` says the same")?;
     }
     writeln!(out)?;
-    checks::tell(&findings, &mut out)?;
+    findings.tell(&mut out)?;
     Ok(code)
 }
 

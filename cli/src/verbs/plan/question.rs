@@ -9,7 +9,7 @@ use models::{CallError, ChatReply, ChatRequest, Progress};
 use tokio::time::Instant;
 use worker::Connect;
 
-use super::checks::Findings;
+use super::findings::PlanFindings;
 use crate::engine::preflight::Level;
 use crate::kit::output::explain;
 
@@ -20,7 +20,7 @@ const LINES_MAX: usize = 3;
 const CHARS_MAX: usize = 200;
 
 /// Asks a model the question.
-pub(super) async fn ask(spec: &ModelSpec, connect: &dyn Connect, findings: &mut Findings) {
+pub(super) async fn ask(spec: &ModelSpec, connect: &dyn Connect, findings: &mut PlanFindings) {
     let about = |what: &str| format!("{what} {}", spec.label);
     let connected = match connect.connect(Ask::Chat, spec, None) {
         Ok(connected) => connected,

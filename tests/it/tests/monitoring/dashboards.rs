@@ -67,8 +67,9 @@ fn the_fleet_at_a_glance_fits_a_screen() {
 }
 
 /// Metrics that no panel shows: for alerts, for people's own queries.
-const KEPT_FOR_QUERIES: [&str; 5] = [
+const KEPT_FOR_QUERIES: [&str; 6] = [
     "kgfleet_tokens_total",
+    "kgfleet_certificate_expiration_timestamp_seconds",
     "kgfleet_run_created_timestamp_seconds",
     "kgfleet_worker_odd_answers_total",
     "kgfleet_server_prompt_tokens_total",
