@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::harness::terminal::Terminal;
-use crate::harness::{Data, Finished, NT_TASK, process, skip};
+use crate::harness::{Data, Finished, NT_TASK, Running, free_port, process, server, skip, wait_until};
 
 /// Reads the script in bash and asks for the last word of the line.
 const BASH: &str = r#"

@@ -22,12 +22,20 @@ struct State {
 impl Proxy {
     /// A line to this port.
     pub fn to(target: u16) -> Self {
+        Self::among(vec![target])
+    }
+
+    /// Lines to these ports: connections take turns at them.
+    pub fn among(targets: Vec<u16>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State { open: true, live: Vec::new() }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
-            listener.incoming().flatten().for_each(|near| connect(&shared, near, target));
+            let turns = targets.into_iter().cycle();
+            for (near, target) in listener.incoming().flatten().zip(turns) {
+                connect(&shared, near, target);
+            }
         });
         Self { port, state }
     }

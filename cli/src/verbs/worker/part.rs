@@ -14,7 +14,11 @@ use crate::verbs::worker::until::Signalled;
 
 /// Runs the command of a part, if there is one, until the part is told to end. A part that ends by itself takes the server
 /// with it.
-pub fn run(command: Option<ServerCommand>, address: Option<&str>, metrics: Metrics) -> anyhow::Result<ExitCode> {
+pub fn run(
+    command: Option<ServerCommand>,
+    address: Option<&str>,
+    metrics: Metrics,
+) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (stopper, stop) = shutdown::channel();
