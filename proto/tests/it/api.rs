@@ -219,7 +219,7 @@ async fn real_answers_of_every_route_are_as_the_description_says() {
             ("list_runs", _) => fake.will_return(vec![run_view()]),
             ("watch_run", _) => fake.will_return(vec![Ok::<_, ServiceError>(run_view())]),
             ("get_records", _) => {
-                fake.will_return(vec![Ok::<_, ServiceError>(ExportItem::Manifest("{\"run\": 1}".into()))])
+                fake.will_return(vec![Ok::<_, ServiceError>(ExportItem::Manifest("{\"run\": 1}".into()))]);
             }
             ("list_dead_letters", _) => fake.will_return(vec![dead_letter()]),
             ("list_workers", _) => fake.will_return(vec![worker_view()]),

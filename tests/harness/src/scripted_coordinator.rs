@@ -324,7 +324,7 @@ impl ScriptedServer {
         let serving = runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
             serve(listener, services, security, BesideCalls::default(), async {
-                stopped.await.unwrap_or_default()
+                stopped.await.unwrap_or_default();
             })
             .await;
         });
