@@ -239,6 +239,11 @@ impl Slots {
         self.close_if_done(id);
     }
 
+    /// Dialogues of a lease that were not asked to their end.
+    pub fn unasked(&self, id: &LeaseId) -> usize {
+        self.leases.get(id).map_or(0, |lease| lease.pending.len() + lease.running.len())
+    }
+
     /// Removes lost leases; returns their running dialogues, which must be stopped.
     pub fn lost(&mut self, id: &LeaseId) -> Vec<Tag> {
         let Some((id, lease)) = self.leases.remove_entry(id) else { return Vec::new() };

@@ -283,7 +283,11 @@ impl Work {
                 ledger.noted(report);
             }
             for lease in &lost {
-                tracing::warn!(?lease, "a lease was lost; its dialogues are stopped");
+                // Of a run that has just ended, a lease without such dialogues may still be held.
+                let dialogues = ledger.slots.unasked(lease);
+                if dialogues > 0 {
+                    tracing::warn!(?lease, dialogues, "a lease was lost; its dialogues are stopped");
+                }
                 stopped.extend(ledger.slots.lost(lease));
             }
             for grant in grants {

@@ -65,7 +65,8 @@ pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 16] = [
 
 /// Alerts that are tried in `deploy/prometheus/alerts_test.yml` alone, because what they are about would spoil what panels
 /// show.
-pub const NOT_CAUSED: [&str; 8] = [
+pub const NOT_CAUSED: [&str; 9] = [
+    "KgfleetCertificateEnds",
     "KgfleetModelFailing",
     "KgfleetQuotaExhausted",
     "KgfleetSpoolFilling",
@@ -75,9 +76,6 @@ pub const NOT_CAUSED: [&str; 8] = [
     "KgfleetSinkFailing",
     "KgfleetSeriesDropped",
 ];
-
-/// The alert that a certificate causes which ends soon (`alerts.rs`).
-pub const OF_CERTIFICATES: &str = "KgfleetCertificateEnds";
 
 /// Alerts about pools, which a test with a conductor causes (`pools.rs`), but for the first one: a server would have to serve
 /// for the hour that others take to be given up, so that its rule is tried in `deploy/prometheus/alerts_test.yml` alone.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, kill_process};
 
 use crate::harness::{Cluster, Running, free_port};
-use expected::{EMPTY_BY_DESIGN, NOT_CAUSED, OF_CERTIFICATES, OF_CONDUCTORS, Question};
+use expected::{EMPTY_BY_DESIGN, NOT_CAUSED, OF_CONDUCTORS, Question};
 use prometheus::{LOOK_EVERY, PATIENCE, Prometheus};
 
 /// Held by a test that needs a machine's time for itself: what a rule looks back at is quickened to some seconds, in which
@@ -92,7 +92,7 @@ impl Open {
     fn new() -> Self {
         let (recorded, mut alerts) = expected::rules();
         alerts.retain(|alert| {
-            let apart = NOT_CAUSED.iter().chain(&OF_CONDUCTORS).chain([&OF_CERTIFICATES]);
+            let apart = NOT_CAUSED.iter().chain(&OF_CONDUCTORS);
             !apart.into_iter().any(|known| known == alert)
         });
         let mut panels = expected::panels();
@@ -250,8 +250,13 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     open.ask_until(&prometheus, "without a coordinator", |_| false);
 
     let of_coordinator: Vec<&str> = untold(coordinator::metrics::DEFINITIONS, &told_by_coordinator);
-    // No run has a model with a price.
-    let not_here = ["kgfleet_queue_failures_total", "kgfleet_run_stage", "kgfleet_run_model_spent"];
+    // There is no certificate, and no run has a model with a price.
+    let not_here = [
+        "kgfleet_queue_failures_total",
+        "kgfleet_certificate_expiration_timestamp_seconds",
+        "kgfleet_run_stage",
+        "kgfleet_run_model_spent",
+    ];
     assert_eq!(of_coordinator, not_here);
     let of_worker: Vec<&str> = untold(worker::metrics::DEFINITIONS, &told_by_workers);
     // What only failures cause.
