@@ -13,6 +13,7 @@ use domain::pools::{PoolStates, ServerUsage};
 use domain::text::{hex, with_causes};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +26,8 @@ use super::connect::{ClientConfig, checked, invalid};
 use crate::api::problem::{self, Problem};
 use crate::api::{BASE, Count, ExportLine, RequeueBody, RetryBody, SubmissionBody};
 use crate::limits::{
-    CALL_TIMEOUT, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, LONG_CALL_TIMEOUT, MESSAGE_BYTES, STREAM_SILENCE,
+    CALL_TIMEOUT, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, LONG_CALL_TIMEOUT, MESSAGE_BYTES, NAMING_BYTES,
+    PACK_BYTES, STREAM_SILENCE,
 };
 use crate::status::wrong_scheme;
 
@@ -132,9 +134,7 @@ impl ApiClient {
     /// There is none, or the caller may not read it.
     pub async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
         let answer = self.send(Call::get(&["packs", hash]).long()).await?;
-        let whole =
-            timeout(LONG_CALL_TIMEOUT, answer.bytes()).await.map_err(|_| self.silent(LONG_CALL_TIMEOUT))?;
-        Ok(whole.map_err(|error| self.broken(&error))?.to_vec().into())
+        Ok(self.whole(answer, PACK_BYTES as usize, LONG_CALL_TIMEOUT).await?.to_vec().into())
     }
 
     /// Sends a call; the answer is a success.
@@ -173,8 +173,7 @@ impl ApiClient {
             if status == StatusCode::SERVICE_UNAVAILABLE {
                 self.leave(place);
             }
-            let body =
-                timeout(CALL_TIMEOUT, answer.bytes()).await.ok().and_then(Result::ok).unwrap_or_default();
+            let body = self.whole(answer, NAMING_BYTES, CALL_TIMEOUT).await.unwrap_or_default();
             return Err(problem::read(status, &body, &self.peer));
         }
     }
@@ -250,9 +249,21 @@ impl ApiClient {
     async fn answer<T: DeserializeOwned>(&self, call: Call) -> Result<T, ServiceError> {
         let patience = call.patience;
         let answer = self.send(call).await?;
-        let body = timeout(patience, answer.bytes()).await.map_err(|_| self.silent(patience))?;
-        let body = body.map_err(|error| self.broken(&error))?;
+        let body = self.whole(answer, MESSAGE_BYTES, patience).await?;
         serde_json::from_slice(&body).map_err(|error| self.foreign(&error.to_string()))
+    }
+
+    /// The body of an answer, of at most so many bytes.
+    async fn whole(&self, answer: Response, limit: usize, patience: Duration) -> Result<Bytes, ServiceError> {
+        let body = axum::http::Response::<Body>::from(answer).into_body();
+        match timeout(patience, Limited::new(body, limit).collect()).await {
+            Err(_) => Err(self.silent(patience)),
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                Err(self.foreign(&format!("it has more than {limit} bytes")))
+            }
+            Ok(Err(error)) => Err(self.broken(&*error)),
+        }
     }
 
     async fn done(&self, call: Call) -> Result<(), ServiceError> {
@@ -439,5 +450,21 @@ impl Control for ApiClient {
 
     async fn server_usage(&self) -> Reply<Vec<ServerUsage>> {
         self.answer(Call::get(&["server-usage"]).long()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_read_up_to_its_limit() {
+        let client = ApiClient::new(&ClientConfig::new("http://127.0.0.1:1")).unwrap();
+        let read = async |bytes: usize| {
+            let answer = Response::from(axum::http::Response::new(vec![b'x'; bytes]));
+            client.whole(answer, 10, CALL_TIMEOUT).await.map(|whole| whole.len()).map_err(|error| error.code)
+        };
+        assert_eq!(read(10).await, Ok(10));
+        assert_eq!(read(11).await, Err(ErrorCode::Incompatible));
     }
 }
