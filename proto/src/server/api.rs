@@ -110,15 +110,7 @@ async fn guard(State((api, route)): State<(Api, ApiRoute)>, mut request: Request
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(refusal) => {
-            api.door.tell(&refusal, peer.as_ref(), route.operation);
-            let is_known = refusal.who.is_some() || api.door.identities.is_anyone();
-            if is_known {
-                Problem::from(&refusal.error).into_response()
-            } else {
-                Problem::unauthenticated(&refusal.error)
-            }
-        }
+        Err(refusal) => api.door.refuse(&refusal, peer.as_ref(), route.operation),
     }
 }
 

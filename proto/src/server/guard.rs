@@ -77,8 +77,19 @@ impl Door {
         Ok(caller)
     }
 
+    /// Tells of a call over HTTP that is not let in, and answers it.
+    pub(super) fn refuse(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) -> Response {
+        self.tell(refusal, peer, call);
+        // Where nobody has to say who calls, a token would change nothing.
+        if refusal.who.is_some() || self.identities.is_anyone() {
+            Problem::from(&refusal.error).into_response()
+        } else {
+            Problem::unauthenticated(&refusal.error)
+        }
+    }
+
     /// Tells of a call that is not let in.
-    pub(super) fn tell(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) {
+    fn tell(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) {
         self.services.refused(&RefusedCall {
             who: refusal.who.as_ref().map(Caller::name),
             from: peer.map(|peer| peer.address.ip().to_canonical()),
@@ -121,13 +132,7 @@ pub(super) async fn guard_readers(State(door): State<Arc<Door>>, request: Reques
     let peer = request.extensions().get::<Peer>().cloned();
     match door.admit(request.headers(), peer.as_ref(), READ, METRICS) {
         Ok(_) => next.run(request).await,
-        Err(refusal) => {
-            door.tell(&refusal, peer.as_ref(), METRICS);
-            match refusal.who {
-                Some(_) => Problem::from(&refusal.error).into_response(),
-                None => Problem::unauthenticated(&refusal.error),
-            }
-        }
+        Err(refusal) => door.refuse(&refusal, peer.as_ref(), METRICS),
     }
 }
 
