@@ -23,16 +23,15 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 
 use super::connect::{ClientConfig, checked, invalid};
+use super::credentials::{Credentials, authorization};
 use crate::api::problem::{self, Problem};
 use crate::api::{BASE, Count, ExportLine, RequeueBody, RetryBody, SubmissionBody};
 use crate::limits::{
     CALL_TIMEOUT, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, LONG_CALL_TIMEOUT, MESSAGE_BYTES, NAMING_BYTES,
     PACK_BYTES, STREAM_SILENCE,
 };
+use crate::server::AUTHORIZATION;
 use crate::status::wrong_scheme;
-
-/// Time between two readings of files of credentials, however many calls are refused.
-const REREAD_EVERY: Duration = Duration::from_millis(500);
 
 /// One or more coordinators of the same queue, of which one is asked until it fails; the next call then goes to the next one. A
 /// call that reaches nobody goes on to the next one at once.
@@ -48,10 +47,7 @@ pub struct ApiClient {
 /// Which coordinator is asked, and by whom.
 struct Current {
     http: reqwest::Client,
-    config: ClientConfig,
-    /// Rises with new credentials, so that calls that fail together read files once.
-    version: u64,
-    read_at: Option<Instant>,
+    credentials: Credentials,
     place: usize,
 }
 
@@ -120,7 +116,8 @@ impl ApiClient {
         let places = places.collect::<Result<_, _>>()?;
         let peer = format!("the coordinator at {}", config.addresses.join(" or ")).into();
         let http = http(config)?;
-        let current = Current { http, config: config.clone(), version: 0, read_at: None, place: 0 };
+        let credentials = Credentials::new(config.clone(), authorization(config)?);
+        let current = Current { http, credentials, place: 0 };
         Ok(Self { peer, places, current: Arc::new(Mutex::new(current)) })
     }
 
@@ -141,7 +138,7 @@ impl ApiClient {
     async fn send(&self, call: Call) -> Result<Response, ServiceError> {
         let (mut unreached, mut is_renewed) = (0, false);
         loop {
-            let (request, version, place) = self.request(&call)?;
+            let (request, used, place) = self.request(&call)?;
             let sent = timeout(call.patience, request.send()).await;
             let answer = match sent {
                 Err(_) => {
@@ -150,7 +147,7 @@ impl ApiClient {
                 }
                 Ok(Err(error)) => {
                     let is_new =
-                        self.certificates_may_be_why(&error) && !is_renewed && self.renew(version).await;
+                        self.certificates_may_be_why(&error) && !is_renewed && self.renew(used).await;
                     is_renewed |= is_new;
                     self.leave(place);
                     unreached += 1;
@@ -166,7 +163,7 @@ impl ApiClient {
             if status.is_success() {
                 return Ok(answer);
             }
-            if status == StatusCode::UNAUTHORIZED && !is_renewed && self.renew(version).await {
+            if status == StatusCode::UNAUTHORIZED && !is_renewed && self.renew(used).await {
                 is_renewed = true;
                 continue;
             }
@@ -178,11 +175,11 @@ impl ApiClient {
         }
     }
 
-    /// The request of a call to the coordinator in use; with the version of its credentials.
+    /// The request of a call to the coordinator in use; with the number of its credentials, and its place.
     fn request(&self, call: &Call) -> Result<(RequestBuilder, u64, usize), ServiceError> {
-        let (http, token, version, place) = {
-            let current = self.current();
-            (current.http.clone(), current.config.token.clone(), current.version, current.place)
+        let (http, authorization, number, place) = {
+            let Current { http, credentials, place } = &*self.current();
+            (http.clone(), credentials.authorization.clone(), credentials.number, *place)
         };
         let mut url = self.places[place % self.places.len()].clone();
         let base = BASE.trim_start_matches('/').split('/');
@@ -195,13 +192,13 @@ impl ApiClient {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         let mut request = http.request(call.method.clone(), url);
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         if let Some((kind, bytes)) = &call.body {
             request = request.header(reqwest::header::CONTENT_TYPE, *kind).body(Body::from(bytes.clone()));
         }
-        Ok((request, version, place))
+        Ok((request, number, place))
     }
 
     /// Leaves the coordinator of a failed call, unless another call did so already.
@@ -213,36 +210,30 @@ impl ApiClient {
     }
 
     fn certificates_may_be_why(&self, error: &reqwest::Error) -> bool {
-        error.is_connect() && self.current().config.ca.is_some()
+        error.is_connect() && self.current().credentials.config.ca.is_some()
     }
 
     /// Reads the credentials again that a call has used; returns whether they are others now.
     async fn renew(&self, used: u64) -> bool {
         let reread = {
-            let (mut current, now) = (self.current(), Instant::now());
-            if current.version != used {
+            let mut current = self.current();
+            if current.credentials.number != used {
                 return true;
             }
-            let is_soon =
-                current.read_at.is_some_and(|read| now.saturating_duration_since(read) < REREAD_EVERY);
-            match current.config.reread.clone() {
-                Some(reread) if !is_soon => {
-                    current.read_at = Some(now);
-                    reread
-                }
-                _ => return false,
+            if !current.credentials.may_read(Instant::now()) {
+                return false;
             }
+            current.credentials.config.reread.clone()
         };
+        let Some(reread) = reread else { return false };
         let Ok(Ok(read)) = tokio::task::spawn_blocking(move || reread()).await else { return false };
         let mut current = self.current();
-        if (&current.config.ca, &current.config.token) == (&read.ca, &read.token) {
-            return current.version != used;
+        if current.credentials.number != used {
+            return true;
         }
-        let Ok(http) = http(&read) else { return false };
-        let (addresses, reread) = (current.config.addresses.clone(), current.config.reread.clone());
-        current.config = ClientConfig { addresses, reread, ..read };
-        current.http = http;
-        current.version += 1;
+        let Ok(Some(credentials)) = current.credentials.differing(read) else { return false };
+        let Ok(http) = http(&credentials.config) else { return false };
+        (current.http, current.credentials) = (http, credentials);
         true
     }
 

@@ -28,7 +28,7 @@ use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
 use super::connect::{ClientConfig, endpoints, invalid};
-use super::credentials::{Credentials, Renewed, authorization, is_unknown, try_again};
+use super::credentials::{Credentials, authorization, is_unknown, try_again};
 use crate::server::AUTHORIZATION;
 
 /// Addresses of one name that are tried for one connection.
@@ -148,11 +148,14 @@ impl Shared {
         if current.credentials.number != used {
             return true;
         }
-        let renewed =
-            read.and_then(|read| current.credentials.differing(read).map_err(|error| error.message));
+        let renewed = read.and_then(|read| {
+            let differing = current.credentials.differing(read).map_err(|error| error.message)?;
+            let reach = |credentials: Credentials| Ok((endpoints(&credentials.config)?, credentials));
+            differing.map(reach).transpose().map_err(|error: ServiceError| error.message)
+        });
         match renewed {
             Ok(None) => false,
-            Ok(Some(Renewed { credentials, endpoints })) => {
+            Ok(Some((endpoints, credentials))) => {
                 tracing::info!("the credentials for the coordinator have been replaced and read again");
                 current.places = places(endpoints, current.moves);
                 current.channel = current.places[current.moves % current.places.len()].channel();

@@ -7,9 +7,8 @@ use tokio::time::Instant;
 use tonic::Code;
 use tonic::body::Body;
 use tonic::codegen::http::{HeaderValue, Response};
-use tonic::transport::Endpoint;
 
-use super::connect::{ClientConfig, endpoints};
+use super::connect::ClientConfig;
 use crate::server::BEARER;
 use crate::status::to_status;
 
@@ -30,12 +29,6 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// Credentials that were read again and differ from those in use.
-pub(super) struct Renewed {
-    pub(super) credentials: Credentials,
-    pub(super) endpoints: Vec<Endpoint>,
-}
-
 impl Credentials {
     pub(super) fn new(config: ClientConfig, authorization: Option<HeaderValue>) -> Self {
         Self { config, authorization, number: 0, read_at: None }
@@ -51,16 +44,16 @@ impl Credentials {
         true
     }
 
-    /// The configuration that was read, if its credentials differ from these.
-    pub(super) fn differing(&self, read: ClientConfig) -> Result<Option<Renewed>, ServiceError> {
+    /// The credentials that were read again, if they differ from these.
+    pub(super) fn differing(&self, read: ClientConfig) -> Result<Option<Self>, ServiceError> {
         let (old, reread) = (&self.config, self.config.reread.clone());
         if (&old.ca, &old.token) == (&read.ca, &read.token) {
             return Ok(None);
         }
         let config = ClientConfig { addresses: old.addresses.clone(), reread, ..read };
-        let (endpoints, authorization) = (endpoints(&config)?, authorization(&config)?);
+        let authorization = authorization(&config)?;
         let (number, read_at) = (self.number + 1, self.read_at);
-        Ok(Some(Renewed { credentials: Self { config, authorization, number, read_at }, endpoints }))
+        Ok(Some(Self { config, authorization, number, read_at }))
     }
 }
 
@@ -106,7 +99,7 @@ mod tests {
         assert!(credentials.may_read(now) && !credentials.may_read(now));
         assert!(!credentials.may_read(now + REREAD_EVERY / 2) && credentials.may_read(now + REREAD_EVERY));
         assert!(credentials.differing(with("old")).unwrap().is_none());
-        let renewed = credentials.differing(with("new")).unwrap().unwrap().credentials;
+        let renewed = credentials.differing(with("new")).unwrap().unwrap();
         assert_eq!((renewed.number, renewed.authorization.unwrap().as_bytes()), (1, &b"Bearer new"[..]));
         assert!(credentials.differing(with("line\nbreak")).is_err());
         let without = ClientConfig { reread: None, ..with("old") };
