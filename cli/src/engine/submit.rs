@@ -109,7 +109,7 @@ pub fn queue(
                 client.submit(submission).await.inspect(|view| tell_priority(priority, view))
             }
             Some(run) => {
-                let run = names::of_coordinator(run, &client).await?;
+                let run = names::resolve(run, &client).await?;
                 client.extend(&run, submission).await.inspect(tell_changes)
             }
         };

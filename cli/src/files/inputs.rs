@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use domain::ErrorCode;
-use domain::control::Control;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
@@ -16,11 +14,12 @@ use crate::files::compared::{compare_published, on_large_stack};
 use crate::files::exercises::BuiltExercises;
 use crate::files::export::ExportSource;
 use crate::files::judged::{self, FolderReader, KindBenchmarks, KindInputs};
-use crate::kit::exit_code::{ExitCode, explained, usage};
+use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{explain, say};
+use crate::kit::runtime::block_on;
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, names};
+use crate::place::{Place, completing, fetch, names};
 
 /// Maximum number of problems that are printed; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 10;
@@ -200,14 +199,8 @@ impl Sources {
         if !Path::new(name).exists() {
             return Ok(false);
         }
-        Ok(!match self.remote.named()? {
-            Some(remote) => remote.about(name, async |client, run| match client.view(run).await {
-                Ok(_) => Ok(name == names::LATEST || run.as_str() == name),
-                Err(error) if error.code == ErrorCode::NotFound => Ok(false),
-                Err(error) => Err(explained(error)),
-            })?,
-            None => names::is_in(name, self.data.path())?,
-        })
+        let place = Place::of(&self.remote, &self.data)?;
+        Ok(!block_on(async { names::is_known(name, &*place.control()?).await })?)
     }
 
     fn read_named(

@@ -101,7 +101,7 @@ impl FolderReader {
         let name = names::of_folder(name, data_dir)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let opened = runtime.block_on(async {
-            let access = local::beside(data_dir)?.unnamed();
+            let access = local::beside(data_dir)?;
             let reading = access.read_judged(&name).await.map_err(explained)?;
             anyhow::Ok(reading.map(|reading| (access, reading)))
         })?;

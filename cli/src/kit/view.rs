@@ -15,17 +15,6 @@ use crate::kit::screen::Screen;
 /// Maximum number of messages below a table.
 const MESSAGES_SHOWN_MAX: usize = 3;
 
-/// A benchmark of this machine as a line. Its pace is known where the process tells that works at it.
-pub fn headline_here(view: &BenchmarkView, state: &str, is_live: bool) -> String {
-    let BenchmarkView { run, planned, failed, .. } = view;
-    let counts = match is_live {
-        true => counts_and_pace(view),
-        false => format!("{}/{planned} dialogues, {failed} failed", view.done()),
-    };
-    let line = format!("run {run} {state}: {counts}");
-    [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
 /// Who did what to a run.
 pub fn history(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     for entry in &view.history {
@@ -69,7 +58,7 @@ pub fn warn(view: &BenchmarkView) {
 
 #[cfg(test)]
 mod tests {
-    use domain::control::{CellView, ModelView, Pace, RefusalView, RunPhase};
+    use domain::control::{CellView, Condition, ModelView, Pace, RefusalView, RunPhase};
     use domain::{FailureCause, Mean};
 
     use super::*;
@@ -168,17 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_here_has_the_line_of_a_fleet_once_it_is_over_and_its_state_before() {
-        let going = BenchmarkView {
+    fn what_nobody_works_at_has_no_pace() {
+        let run = BenchmarkView {
+            condition: Some(Condition::Interrupted),
             trouble: Some("the record log is damaged".to_owned()),
             ..run(vec![model("m", 9)])
         };
-        let line = headline_here(&going, "interrupted", false);
         let expected =
-            format!("run {} interrupted: 9/26 dialogues, 0 failed; the record log is damaged", going.run);
-        assert_eq!(line, expected);
-        let over = BenchmarkView { phase: RunPhase::Finished, ..run(vec![model("m", 26)]) };
-        assert_eq!(headline_here(&over, over.phase.as_str(), false), headline(&over));
+            format!("run {} interrupted: 9/26 dialogues, 0 failed; the record log is damaged", run.run);
+        assert_eq!(headline(&run), expected);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! What arguments offer about benchmarks: their names, models, tasks and dialogues, from the folder or the fleet that the
 //! typed line means. Everything is bounded, and nobody is told why there is nothing to offer: see [`completion`].
 
-use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use benchmarks::names::benchmark_of;
 use clap_complete::engine::ArgValueCompleter;
 use coordinator::configuration::Configuration;
 use domain::RunId;
-use domain::control::{BenchmarkView, Control, RowKind};
+use domain::control::{BenchmarkView, RowKind};
 use packs::Pack;
 use packs::configurations::BUNDLED;
 use results::RunDir;
@@ -19,8 +18,7 @@ use worker::material;
 use crate::kit::completion::{self, OFFERED_MAX};
 use crate::kit::exit_code::explained;
 use crate::place::line::CompletedLine;
-use crate::place::remote::Remote;
-use crate::place::{local, names};
+use crate::place::{Place, names};
 
 /// Longest time for which a coordinator is waited for.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
@@ -33,19 +31,21 @@ const RUNS_READ_MAX: usize = 500;
 
 /// Names of benchmarks, for a verb that acts on this machine or in a fleet.
 pub fn runs() -> ArgValueCompleter {
-    completion::completer(|typed| Place::of_line().map_or_else(Vec::new, |place| place.meant(typed)))
+    completion::completer(|typed| place().map_or_else(Vec::new, |place| meant(&runs_at(&place), typed)))
 }
 
 /// The same where files may be named as well.
 pub fn runs_or_files() -> ArgValueCompleter {
-    completion::completer_or_file(|typed| Place::of_line().map_or_else(Vec::new, |place| place.meant(typed)))
+    completion::completer_or_file(|typed| {
+        place().map_or_else(Vec::new, |place| meant(&runs_at(&place), typed))
+    })
 }
 
 /// Names of benchmarks of this machine.
 pub fn runs_here() -> ArgValueCompleter {
     completion::completer(|typed| {
         let line = CompletedLine::of_process();
-        line.map_or_else(Vec::new, |line| Place::Folder(line.data_dir().to_owned()).meant(typed))
+        line.map_or_else(Vec::new, |line| meant(&in_folder(line.data_dir()), typed))
     })
 }
 
@@ -53,7 +53,7 @@ pub fn runs_here() -> ArgValueCompleter {
 pub fn runs_of_fleet() -> ArgValueCompleter {
     completion::completer(|typed| {
         let line = CompletedLine::of_process();
-        line.map_or_else(Vec::new, |line| Place::Fleet(line.fleet()).meant(typed))
+        line.map_or_else(Vec::new, |line| meant(&runs_at(&Place::Fleet(line.fleet())), typed))
     })
 }
 
@@ -78,64 +78,41 @@ pub fn dialogues() -> ArgValueCompleter {
     completion::completer(|typed| benchmark().map_or_else(Vec::new, |view| next_parts(typed, &view)))
 }
 
-/// Where the benchmarks of a line are.
-enum Place {
-    Fleet(Remote),
-    Folder(PathBuf),
+/// Where a verb acts that acts on this machine or in a fleet.
+fn place() -> Option<Place> {
+    let line = CompletedLine::of_process()?;
+    let fleet = line.fleet_if_named().ok()?;
+    Some(fleet.map_or_else(|| Place::Here(line.data_dir().to_owned()), Place::Fleet))
 }
 
-impl Place {
-    /// Where a verb acts that acts on this machine or in a fleet.
-    fn of_line() -> Option<Self> {
-        let line = CompletedLine::of_process()?;
-        let fleet = line.fleet_if_named().ok()?;
-        Some(fleet.map_or_else(|| Self::Folder(line.data_dir().to_owned()), Self::Fleet))
+/// The benchmarks of a fleet, or the runs of a folder: the newest first, in a folder where names begin with their time.
+fn runs_at(place: &Place) -> Vec<RunId> {
+    if let Some(folder) = place.folder() {
+        return in_folder(folder);
     }
+    let listed = ask(async || place.control()?.list().await.map_err(explained)).unwrap_or_default();
+    listed.into_iter().rev().map(|view| view.run).collect()
+}
 
-    /// The benchmarks of a fleet, or the runs of a folder: the newest first, in a folder where names begin with their time.
-    fn runs(&self) -> Vec<RunId> {
-        match self {
-            Self::Fleet(fleet) => {
-                let listed = ask(async || fleet.client()?.list().await.map_err(explained));
-                let mut listed = listed.unwrap_or_default();
-                listed.sort_by_key(|view| Reverse(view.created_at));
-                listed.into_iter().map(|view| view.run).collect()
-            }
-            Self::Folder(data_dir) => in_folder(data_dir),
-        }
+/// The benchmark that a word of the line names.
+fn benchmark() -> Option<BenchmarkView> {
+    let (place, line) = (place()?, CompletedLine::of_process()?);
+    let runs = runs_at(&place);
+    // Runs of a judged benchmark are not listed.
+    let begins = |word: &str| word.split('.').next().unwrap_or_default().to_owned();
+    let is_known = |word: &&str| {
+        *word == names::LATEST || runs.iter().any(|run| run.as_str().starts_with(&begins(word)))
+    };
+    let word = line.words().find(is_known)?;
+    let is_whole = runs.iter().any(|run| run.as_str() == word);
+    if place.folder().is_some() && !is_whole && runs.len() > RUNS_READ_MAX {
+        return None;
     }
-
-    /// The names that a word may be the beginning of.
-    fn meant(&self, typed: &str) -> Vec<String> {
-        meant(&self.runs(), typed)
-    }
-
-    /// The benchmark that one of these words names.
-    fn view<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> Option<BenchmarkView> {
-        let runs = self.runs();
-        // Runs of a judged benchmark are not listed.
-        let begins = |word: &str| word.split('.').next().unwrap_or_default().to_owned();
-        let is_known = |word: &&str| {
-            *word == names::LATEST || runs.iter().any(|run| run.as_str().starts_with(&begins(word)))
-        };
-        let word = words.find(is_known)?;
-        match self {
-            Self::Fleet(fleet) => ask(async || {
-                let client = fleet.client()?;
-                let name = names::of_coordinator(word, &client).await?;
-                client.view(&name).await.map_err(explained)
-            }),
-            Self::Folder(data_dir) => {
-                let is_whole = runs.iter().any(|run| run.as_str() == word);
-                let name = match runs.len() {
-                    _ if is_whole => RunId::new(word),
-                    0..=RUNS_READ_MAX => names::of_folder(word, data_dir).ok()?,
-                    _ => return None,
-                };
-                ask(async || local::beside(data_dir)?.unnamed().view(&name).await.map_err(explained))
-            }
-        }
-    }
+    ask(async || {
+        let control = place.control()?;
+        let name = if is_whole { RunId::new(word) } else { names::resolve(word, &*control).await? };
+        control.view(&name).await.map_err(explained)
+    })
 }
 
 /// The runs of a folder.
@@ -158,11 +135,6 @@ fn meant(runs: &[RunId], typed: &str) -> Vec<String> {
         fit.extend(runs.iter().map(RunId::to_string).filter(begins_so));
     }
     fit
-}
-
-/// The benchmark that a word of the line names.
-fn benchmark() -> Option<BenchmarkView> {
-    Place::of_line()?.view(CompletedLine::of_process()?.words())
 }
 
 /// Waits for an answer for [`ANSWER_TIME_MAX`] at most.

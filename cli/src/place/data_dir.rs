@@ -100,7 +100,7 @@ impl DataDir {
             && let Some(stage) = local::runs_in(&name, &self.data_dir)?.first()
         {
             return Err(usage!(
-                "{name} is judged: name one of its runs, such as {stage} (`kgfleet status --fleet here --stages` lists them)"
+                "{name} is judged: name one of its runs, such as {stage} (`kgfleet status --fleet here {name}` lists them)"
             ));
         }
         opened

@@ -109,7 +109,7 @@ pub async fn written_of_unfinished(
     if configuration.pipeline.is_some() {
         return Ok(WrittenLogs::default());
     }
-    let access = local::beside(data_dir)?.unnamed();
+    let access = local::beside(data_dir)?;
     match access.propose(local::submission(configuration)?).await {
         Ok(proposal) if !proposal.is_new() => {
             let view = access.view(&proposal.manifest().run).await.map_err(explained)?;

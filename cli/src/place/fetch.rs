@@ -169,7 +169,7 @@ pub fn fetch_if(
         }
         let is_judged = documents.is_some();
         if let Some(copy) = documents {
-            local::beside(folder.path())?.unnamed().take_copy(copy).await.map_err(explained)?;
+            local::beside(folder.path())?.take_copy(copy).await.map_err(explained)?;
         }
         Ok(Some(Fetched { name: name.clone(), runs, is_judged, folder }))
     })

@@ -16,7 +16,7 @@ use results::run_dir::RunDirError;
 use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
-use crate::kit::exit_code::Exit;
+use crate::kit::exit_code::{Exit, usage};
 use crate::place::{disclosure, packs as material};
 
 /// The folder of audit logs in a folder of runs.
@@ -139,7 +139,7 @@ pub fn no_run(run: &RunId, data_dir: &Path) -> anyhow::Error {
     {
         return anyhow!(error).context(format!("run {run} cannot be read"));
     }
-    anyhow!(
+    usage!(
         "there is no run {run} in {}; `kgfleet status --fleet here` lists the runs, --data-dir selects another folder",
         data_dir.display()
     )

@@ -21,7 +21,7 @@ const FILE: &str = "live.json";
 /// Time between two files.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
-/// Age from which a file says that its process stands still, in seconds.
+/// Age of a file in seconds from which its process stands still.
 const SILENT_FROM_S: i64 = 10;
 
 /// What no record says of a benchmark.
@@ -70,8 +70,8 @@ impl LiveView {
         (live.run == view.run).then_some(live)
     }
 
-    /// Adds it to what is known from the records.
-    pub fn add_to(&self, view: &mut BenchmarkView) {
+    /// Adds it to what is known from the records, and whether the process stands still.
+    pub fn add_to(&self, view: &mut BenchmarkView, now: Timestamp) {
         let Pace { rate, tokens_per_second, eta_s } = self.pace;
         (view.rate, view.tokens_per_second, view.eta_s) = (rate, tokens_per_second, eta_s);
         for model in &mut view.models {
@@ -79,12 +79,10 @@ impl LiveView {
             (model.pace, model.calls) = (live.pace, live.calls.clone());
             (model.limit, model.limit_reasons) = (live.limit, live.limit_reasons.clone());
         }
-    }
-
-    /// Says that its process stands still, if it does.
-    pub fn silence(&self, now: Timestamp) -> Option<String> {
-        let is_silent = now.as_second() - self.at.as_second() >= SILENT_FROM_S;
-        is_silent.then(|| format!("its process says nothing since {} UTC", self.at.strftime("%H:%M:%S")))
+        if now.as_second() - self.at.as_second() >= SILENT_FROM_S {
+            let silence = format!("its process says nothing since {} UTC", self.at.strftime("%H:%M:%S"));
+            view.trouble = view.trouble.take().or(Some(silence));
+        }
     }
 }
 
@@ -180,15 +178,16 @@ mod tests {
         (shown.rate, shown.eta_s) = (0.0, None);
         shown.models[0] = ModelView { model: "m".into(), planned: 8, scored: 3, ..ModelView::default() };
         let live = LiveView::read(&shown, data.path()).unwrap();
-        live.add_to(&mut shown);
+        live.add_to(&mut shown, live.at);
         assert_eq!(
             (shown.rate, shown.eta_s, shown.models[0].scored),
             (1.5, Some(9.0), 3),
             "records count by themselves"
         );
         assert_eq!(shown.models[0].calls, told.models[0].calls);
-        assert_eq!(live.silence(live.at), None);
-        assert!(live.silence(live.at + Duration::from_secs(10)).is_some());
+        assert_eq!(shown.trouble, None);
+        live.add_to(&mut shown, live.at + Duration::from_secs(10));
+        assert!(shown.trouble.take().unwrap().contains("says nothing since"));
         let other = BenchmarkView { run: "other".into(), ..view() };
         assert_eq!(LiveView::read(&other, data.path()), None);
         teller.end().await;

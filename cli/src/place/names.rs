@@ -1,20 +1,16 @@
 //! Resolves the name of a run as given by a user: its whole name, its beginning, or `latest`.
 
 use std::path::Path;
-use std::time::Duration;
 
 use benchmarks::names::benchmark_of;
-use domain::RunId;
-use domain::control::{BenchmarkView, Control, RunLine};
+use domain::control::{BenchmarkView, Condition, Control, RunLine};
+use domain::{ErrorCode, RunId};
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use results::RunDir;
-use results::run_dir::FoundRun;
 
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::{printable, say};
-use crate::place::local;
+use crate::kit::runtime::block_on;
+use crate::place::here::Folder;
 
 /// The text for a run's name in `--help`.
 pub const HELP: &str = "Name of the run or pipeline, its beginning if no other one begins like it, or `latest` for the newest one.";
@@ -24,12 +20,6 @@ pub const HELP_OF_READERS: &str = "Name of the run or pipeline, its beginning if
 
 /// The newest run.
 pub const LATEST: &str = "latest";
-
-/// How the names of runs begin, and as what that is read.
-const TIME_IN_NAMES: &str = "20261121-143141";
-const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
-
-const END_OF_SECOND: Duration = Duration::from_millis(999);
 
 /// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;
@@ -47,46 +37,22 @@ impl Candidate {
     }
 }
 
-/// The run or judged benchmark of this machine that a name means. A name that matches none is returned unchanged;
-/// opening it will report that it does not exist.
+/// The run or judged benchmark that a name means. A name that matches none is returned unchanged; who asks for it is told that it
+/// does not exist.
 ///
 /// # Errors
-/// Several runs begin like this (exit code 2); the folder cannot be read.
-pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
-    if is_whole(wanted) {
-        return Ok(RunId::new(wanted));
-    }
-    let found = RunDir::list(data_dir)?;
-    if wanted == LATEST {
-        for (dir, error) in
-            found.iter().filter_map(|found| Some((&found.dir, found.manifest.as_ref().err()?)))
-        {
-            say(&format!("warning: run {} cannot be read: {}", dir.run(), printable(&error.to_string())));
-        }
-    }
-    let runs = found.into_iter().map(found_run);
-    choose(wanted, runs.chain(local::all(data_dir)?.into_iter().map(candidate)).collect())
-}
-
-/// Whether a run or judged benchmark of this machine has exactly this name, or it is `latest` and there is one.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn is_in(name: &str, data_dir: &Path) -> anyhow::Result<bool> {
-    let runs = RunDir::list(data_dir)?.into_iter().map(|found| found.dir.run());
-    let mut all = runs.chain(local::all(data_dir)?.into_iter().map(|view| view.run));
-    Ok(all.any(|run| name == LATEST || run.as_str() == name))
-}
-
-/// As [`of_folder`], at a coordinator.
-///
-/// # Errors
-/// Several runs begin like this (exit code 2); the coordinator does not answer.
-pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Result<RunId> {
+/// Several begin like this (exit code 2); they cannot be listed.
+pub async fn resolve(wanted: &str, control: &dyn Control) -> anyhow::Result<RunId> {
     if is_whole(wanted) {
         return Ok(RunId::new(wanted));
     }
     let listed = control.list().await.map_err(explained)?;
+    if wanted == LATEST {
+        for view in listed.iter().filter(|view| view.condition == Some(Condition::Unreadable)) {
+            let why = view.trouble.as_deref().unwrap_or_default();
+            say(&format!("warning: run {} cannot be read: {}", view.run, printable(why)));
+        }
+    }
     let mut candidates: Vec<Candidate> = listed.into_iter().map(candidate).collect();
     // Runs of a judged benchmark are named after it and are not listed beside it.
     if let Some((benchmark, _)) = wanted.split_once('.')
@@ -99,28 +65,22 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
     choose(wanted, candidates)
 }
 
-fn found_run(found: FoundRun) -> Candidate {
-    let created_at = match &found.manifest {
-        Ok(manifest) => Some(manifest.created_at),
-        Err(_) => began(&found.dir),
-    };
-    Candidate { name: found.dir.run(), created_at }
+/// The same for a folder of this machine. Not for async code.
+pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
+    block_on(async { resolve(wanted, &Folder::at(data_dir)?).await })
 }
 
-/// When a run began whose manifest cannot be read: by its name, which most runs have from that time, or by the age of its first
-/// state. So it does not stop being the latest. A name has the second; the end of it counts, so that nobody gets an older run of
-/// the same second in its place.
-pub fn began(dir: &RunDir) -> Option<Timestamp> {
-    let run = dir.run();
-    let named =
-        run.as_str().get(..TIME_IN_NAMES.len()).and_then(|time| DateTime::strptime(TIME_FORMAT, time).ok());
-    let named = named.and_then(|time| time.to_zoned(TimeZone::UTC).ok());
-    let named = named.and_then(|time| time.timestamp().checked_add(END_OF_SECOND).ok());
-    named.or_else(|| {
-        let written =
-            std::fs::metadata(dir.path().join("state.json")).or_else(|_| std::fs::metadata(dir.log()));
-        Timestamp::try_from(written.ok()?.modified().ok()?).ok()
-    })
+/// Whether a run or judged benchmark has exactly this name, or it is `latest` and there is one.
+pub async fn is_known(name: &str, control: &dyn Control) -> anyhow::Result<bool> {
+    if name == LATEST {
+        return Ok(!control.list().await.map_err(explained)?.is_empty());
+    }
+    match control.view(&RunId::new(name)).await {
+        Ok(_) => Ok(true),
+        // What cannot be the name of a run is the name of none.
+        Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::Invalid) => Ok(false),
+        Err(error) => Err(explained(error)),
+    }
 }
 
 fn candidate(view: BenchmarkView) -> Candidate {

@@ -156,7 +156,7 @@ impl Remote {
     ) -> anyhow::Result<T> {
         block_on(async {
             let client = self.client()?;
-            calls(&client, &names::of_coordinator(name, &client).await?).await
+            calls(&client, &names::resolve(name, &client).await?).await
         })
     }
 

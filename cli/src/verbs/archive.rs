@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(mut documents) = documents {
         names_of_keys |= documents.remove_key_names();
         let access = local::beside(made.path())?;
-        block_on(async { access.unnamed().take_copy(documents).await.map_err(explained) })?;
+        block_on(async { access.take_copy(documents).await.map_err(explained) })?;
     }
     write_packs(&runs, &made.path().join("packs"))?;
     if names_of_keys {

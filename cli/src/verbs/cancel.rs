@@ -5,9 +5,10 @@ use domain::control::BenchmarkCommand;
 use crate::kit::exit_code::ExitCode;
 use crate::place::steer::Steered;
 
-/// Stop a run of a fleet; workers drop its dialogues.
+/// Stop a run for good; workers of a fleet drop its dialogues.
 ///
-/// Existing records stay, and `kgfleet resume RUN` continues the run. A run of this machine is stopped by Ctrl-C.
+/// Existing records stay, and `kgfleet resume RUN` continues the run. A process of this machine that works at a run is stopped by
+/// Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

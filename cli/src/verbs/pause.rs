@@ -5,9 +5,9 @@ use domain::control::BenchmarkCommand;
 use crate::kit::exit_code::ExitCode;
 use crate::place::steer::Steered;
 
-/// Stop handing out work of a run of a fleet; leased work continues.
+/// Stop handing out work of a run; leased work continues.
 ///
-/// `kgfleet resume RUN` continues it. A run of this machine is stopped by Ctrl-C.
+/// `kgfleet resume RUN` continues it. A process of this machine that works at a run is stopped by Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

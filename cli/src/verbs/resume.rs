@@ -5,7 +5,7 @@ use domain::control::BenchmarkCommand;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, names, steer};
+use crate::place::{Place, completing, names, steer};
 
 /// Continue an interrupted run, on this machine or in a fleet.
 ///
@@ -25,7 +25,7 @@ pub struct Arguments {
 /// `kgfleet resume`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
-        return steer::command(&remote, arguments.run, BenchmarkCommand::Resume, arguments.common.json);
+        return steer::command(&Place::Fleet(remote), &arguments.run, BenchmarkCommand::Resume, arguments.common.json);
     }
     start::go_on(&arguments.run, arguments.common, None)
 }

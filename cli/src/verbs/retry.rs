@@ -5,7 +5,7 @@ use domain::FailureCause;
 use crate::engine::start::{self, Common};
 use crate::kit::exit_code::ExitCode;
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, names, steer};
+use crate::place::{Place, completing, names, steer};
 
 /// Ask failed dialogues of a run again, on this machine or in a fleet.
 ///
@@ -27,7 +27,7 @@ pub struct Arguments {
 /// `kgfleet retry`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
-        return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
+        return steer::retry(&Place::Fleet(remote), &arguments.run, &arguments.causes, arguments.common.json);
     }
     start::go_on(&arguments.run, arguments.common, Some(arguments.causes))
 }

@@ -11,29 +11,32 @@ use serde_json::json;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::explain;
 use crate::place::data_dir::{DataDir, OpenedBenchmark};
+use crate::place::remote::MaybeRemote;
 use crate::place::{completing, disclosure, fetch, folders, names};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
-/// it was written. Of a judged benchmark, those of all its runs.
+/// it was written. Of a judged benchmark, those of all its runs. Of a fleet come the records that count.
 ///
 /// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP_OF_READERS, add = completing::runs_here())]
+    #[arg(help = names::HELP_OF_READERS, add = completing::runs())]
     run: String,
     /// Print JSON, a line for each run.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
     #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet verify`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // What was unpacked is checked before it is removed.
-    let unpacked = fetch::is_archive(&arguments.run).then(|| fetch::unpacked(&arguments.run)).transpose()?;
-    let OpenedBenchmark { runs, is_judged, .. } = match &unpacked {
-        Some(unpacked) => unpacked.opened(),
+    // What was unpacked or fetched is checked before it is removed.
+    let fetched = fetch::from_elsewhere(&arguments.remote, &arguments.run)?;
+    let OpenedBenchmark { runs, is_judged, .. } = match &fetched {
+        Some(fetched) => fetched.opened(),
         None => arguments.data.open_all_altered(&arguments.run)?,
     };
     let mut code = ExitCode::Success;

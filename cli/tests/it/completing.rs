@@ -190,7 +190,7 @@ fn names_are_those_of_the_fleet_that_the_user_has_logged_in_to() {
     offered(&["show", &run, &format!("{model}/")], &[format!("{model}/{NT_TASK}/")]);
     offered(&["show", &run, "--model", ""], &[model.to_owned()]);
     // This machine has no run.
-    assert!(!bash(&user, &["verify", ""]).contains(&run));
+    assert!(!bash(&user, &["run", "--resume", ""]).contains(&run));
     assert!(!bash(&user, &["show", "--fleet", "here", ""]).contains(&run));
 }
 

@@ -87,7 +87,7 @@ fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
     assert_eq!(count("dialogues_score_equal"), count("dialogues"), "{again}");
     assert_eq!((count("score_equal"), count("equal")), (count("score_values"), count("values")), "{again}");
 
-    data.kgfleet(&["rm", name]).expect(0).says(&["removed run"]);
+    data.kgfleet(&["rm", name]).expect(0).says(&["removed"]);
     assert!(data.runs().is_empty() && !run.dir.path().exists());
 }
 

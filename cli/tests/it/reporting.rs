@@ -103,7 +103,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     shown.says(&["record 40: is not valid JSON"]).prints(&["RdfFriendCount-turtle-1"]);
     data.kgfleet(&["table", "no-such.json"]).expect(3).says(&["no-such.json"]);
     data.kgfleet(&["table", file.to_str().unwrap(), "--task", "x"]).expect(2).says(&["--task and --model"]);
-    data.kgfleet(&["table", "nothing"]).expect(3).says(&["there is no run nothing"]);
+    data.kgfleet(&["table", "nothing"]).expect(2).says(&["there is no run nothing"]);
 }
 
 #[test]

@@ -53,8 +53,8 @@ const IN_A_FOLDER: &[Call] = &[
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
     call("status NAME --follow", 0, "finished: "),
-    call("pause NAME", 2, "is one of this machine"),
-    call("cancel NAME", 2, "is one of this machine"),
+    call("pause NAME", 2, "finished"),
+    call("cancel NAME", 2, "finished"),
     // These are about what runs in a fleet.
     call("fleet dead-letters NAME", 3, "no answer from the coordinator"),
     call("fleet dead-letters NAME 0", 3, "no answer from the coordinator"),
@@ -80,6 +80,7 @@ const ON_A_FLEET: &[Call] = &[
     call("archive NAME --out OUT/whole.tar.zst", 0, "OUT/whole.tar.zst"),
     call("halu sample NAME --out OUT/sheet.csv", 0, "sheet.csv"),
     call("halu agreement NAME OUT/sheet.csv", 2, "rows have no verdict"),
+    call("verify NAME", 0, "the log is sound"),
     call("halu calibrate NAME --out OUT/weights.toml", 0, "weights.toml"),
     call("fleet dead-letters NAME", 0, ""),
     call("fleet dead-letters NAME 0", 2, "NAME"),

@@ -186,9 +186,9 @@ const CASES: &[Wrong] = &[
     ),
     wrong("export some-run --format papyrus", "", USAGE, ["papyrus", "--format", "possible values"]),
     // Runs and recordings that are not there.
-    wrong("resume some-run", "", INFRASTRUCTURE, ["there is no run", "some-run", "kgfleet status"]),
-    wrong("status some-run", "", INFRASTRUCTURE, ["there is no run", "some-run", "--data-dir"]),
-    wrong("show some-run m/t/0", "", INFRASTRUCTURE, ["there is no run", "some-run", "kgfleet status"]),
+    wrong("resume some-run", "", USAGE, ["there is no run", "some-run", "kgfleet status"]),
+    wrong("status some-run", "", USAGE, ["there is no run", "some-run", "--data-dir"]),
+    wrong("show some-run m/t/0", "", USAGE, ["there is no run", "some-run", "kgfleet status"]),
     wrong(
         "reevaluate FILE",
         "junk",
@@ -196,13 +196,6 @@ const CASES: &[Wrong] = &[
         ["is not a JSON list of records", "FILE", "give result files of LLM-KG-Bench"],
     ),
     // Coordinators and workers.
-    wrong(
-        "status --stages --fleet http://127.0.0.1:9",
-        "",
-        USAGE,
-        ["is for runs of this machine", "--stages", "kgfleet status NAME"],
-    ),
-    wrong("status some-run --stages", "", USAGE, ["cannot be used with", "[RUN]", "--stages"]),
     wrong(
         "plan --endpoint http://127.0.0.1:9/v1 --model m --fleet http://127.0.0.1:9",
         "",

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use benchmarks::names::benchmark_of;
-use domain::control::{BenchmarkView, RunPhase, WorkerView};
+use domain::control::{BenchmarkView, Condition, RunPhase, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError, machine};
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use results::RunManifest;
 
 use crate::errors::Result;
@@ -16,14 +19,21 @@ use crate::records::store::RunStateFile;
 use crate::views::Views;
 use crate::views::run::{Detail, Unredacted, name_of};
 
+/// How the names of runs begin, and as what that is read.
+const TIME_IN_NAMES: &str = "20261121-143141";
+const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
+
+const END_OF_SECOND: Duration = Duration::from_millis(999);
+
 impl Views {
-    /// All benchmarks: those that are one run, then the judged ones. Runs of judged ones that can be read stand in their views.
+    /// All benchmarks, the oldest first. Runs of judged ones that can be read stand in their views.
     pub(crate) async fn list(&self) -> Result<Vec<Unredacted>> {
         let judged = self.judged().await?;
         let readable = judged.iter().filter(|judged| judged.is_readable);
         let names: BTreeSet<&RunId> = readable.map(|judged| &judged.view.run).collect();
         let mut views = self.runs(|run| !names.contains(&benchmark_of(run))).await?;
         views.extend(judged.into_iter().map(|judged| Unredacted::without_words(judged.view)));
+        views.sort_by(|a, b| (a.view.created_at, &a.view.run).cmp(&(b.view.created_at, &b.view.run)));
         Ok(views)
     }
 
@@ -126,5 +136,18 @@ pub(crate) fn view_of_file(
 /// The view of a run or judged benchmark of which at most the manifest is readable.
 pub(crate) fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> BenchmarkView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
-    BenchmarkView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
+    let view = view_of_file(run, manifest, &state);
+    let created_at = match manifest {
+        Some(_) => view.created_at,
+        None => time_in(run).unwrap_or_default(),
+    };
+    BenchmarkView { condition: Some(Condition::Unreadable), trouble: Some(trouble), created_at, ..view }
+}
+
+/// When a run was planned according to its name, which most runs have from that second. The end of the second counts: a run that
+/// cannot be read stays the latest one, so that nobody gets an older one of the same second in its place.
+fn time_in(run: &RunId) -> Option<Timestamp> {
+    let named = run.as_str().get(..TIME_IN_NAMES.len())?;
+    let second = DateTime::strptime(TIME_FORMAT, named).ok()?.to_zoned(TimeZone::UTC).ok()?;
+    second.timestamp().checked_add(END_OF_SECOND).ok()
 }

@@ -95,6 +95,7 @@ impl Views {
             run: run.id().clone(),
             name: name_of(&run.manifest),
             phase,
+            condition: None,
             created_at,
             generation: run.at().map_or(0, |at| at.generation),
             planned: run.manifest.planned_dialogues,

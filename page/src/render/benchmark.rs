@@ -210,7 +210,7 @@ fn outcomes(view: &BenchmarkView) -> Markup {
 }
 
 fn models(view: &BenchmarkView) -> Markup {
-    let models = fleet::models(view, true).titled("Models and their units");
+    let models = fleet::models(view).titled("Models and their units");
     let row =
         |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
     html! {

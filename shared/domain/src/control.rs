@@ -32,8 +32,7 @@ pub trait Control: Send + Sync + 'static {
     /// begin with what was added. Repetition: adds nothing and continues it.
     async fn extend(&self, name: &RunId, submission: Submission) -> Reply<BenchmarkView>;
 
-    /// All benchmarks, briefly: those without judges by name, which is by time, then the judged ones. The runs of a judged one
-    /// are not listed beside it.
+    /// All benchmarks, briefly, the oldest first. The runs of a judged one are not listed beside it.
     async fn list(&self) -> Reply<Vec<BenchmarkView>>;
 
     /// A benchmark, or one run of a judged one.
@@ -155,6 +154,9 @@ pub struct BenchmarkView {
     pub name: String,
     /// Where it stands.
     pub phase: RunPhase,
+    /// What the phase does not say: of a run of one machine whether a process works at it, and of any whether it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
     /// When it was planned.
     pub created_at: Timestamp,
     /// Generation of its queue.
@@ -220,6 +222,18 @@ pub struct BenchmarkView {
     pub pools: Vec<PoolState>,
 }
 
+/// What the phase of a benchmark does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Condition {
+    /// A process of this machine works at it.
+    Running,
+    /// It is not over, and no process of this machine works at it.
+    Interrupted,
+    /// It cannot be read.
+    Unreadable,
+}
+
 /// Minutes that a view looks back.
 pub const MINUTES_MAX: usize = 60;
 
@@ -230,6 +244,22 @@ impl BenchmarkView {
     /// Dialogues that have a record.
     pub fn done(&self) -> u64 {
         self.scored + self.failed
+    }
+
+    /// What becomes of it, in one word.
+    pub fn state(&self) -> &'static str {
+        match self.condition {
+            Some(Condition::Running) => "running",
+            Some(Condition::Interrupted) => "interrupted",
+            Some(Condition::Unreadable) => "unreadable",
+            None => self.phase.as_str(),
+        }
+    }
+
+    /// Whether it may change by itself: it is not over, and somebody may work at it.
+    pub fn goes_on(&self) -> bool {
+        let stands = matches!(self.condition, Some(Condition::Interrupted | Condition::Unreadable));
+        !self.phase.is_over() && !stands
     }
 
     /// Whether every planned dialogue has a record; of a judged benchmark, whether every stage is done, too.

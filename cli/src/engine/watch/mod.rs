@@ -4,7 +4,6 @@
 mod follow;
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use domain::RunId;
@@ -17,13 +16,9 @@ use crate::engine::progress::DueLines;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::screen::Screen;
 use crate::kit::view;
-use crate::place::local;
 
 /// Silence of a coordinator that is told.
 const SILENCE: Duration = Duration::from_secs(5);
-
-/// Time between two looks at a run of this machine.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Shows a run until it ends, and sends notices about it to these targets.
 pub async fn follow(
@@ -40,7 +35,7 @@ pub async fn follow(
         let mut views = ViewFeed::of(control, run);
         while let Ok(view) = views.next().await {
             // The end is told below, by nobody who may be stopped on the way.
-            if view.phase.is_over() {
+            if !view.goes_on() {
                 break;
             }
             notifier.look(&view).await;
@@ -55,20 +50,7 @@ pub async fn follow(
     Ok(code)
 }
 
-/// Shows a run of this machine until no process works at it any more.
-pub fn follow_here(run: &RunId, data_dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
-    let mut printed = Printed::new(json);
-    loop {
-        let (view, state, live) = local::followed(run, data_dir)?;
-        let headline = || view::headline_here(&view, state, live.is_some());
-        if let Some(code) = printed.next(&view, headline, state != local::RUNNING)? {
-            return Ok(code);
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-}
-
-/// Shows a run of a fleet until it ends.
+/// Shows a run until it ends, or nobody works at it any more.
 async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
     let mut views = ViewFeed::of(control, run);
     let mut printed = Printed::new(json);
@@ -78,7 +60,7 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
             continue;
         };
         let view = view.map_err(explained)?;
-        if let Some(code) = printed.next(&view, || view::headline(&view), view.phase.is_over())? {
+        if let Some(code) = printed.next(&view)? {
             return Ok(code);
         }
     }
@@ -96,17 +78,13 @@ impl Printed {
     }
 
     /// Prints a view where a line is due, and the scores below the last one; returns how the run ended then.
-    fn next(
-        &mut self,
-        view: &BenchmarkView,
-        headline: impl FnOnce() -> String,
-        is_last: bool,
-    ) -> anyhow::Result<Option<ExitCode>> {
+    fn next(&mut self, view: &BenchmarkView) -> anyhow::Result<Option<ExitCode>> {
+        let is_last = !view.goes_on();
         let mut out = io::stdout().lock();
         if self.json {
             writeln!(out, "{}", serde_json::to_string(view)?)?;
         } else if is_last || self.lines.is_due(view) {
-            Screen::here().line(&headline(), &mut out)?;
+            Screen::here().line(&view::headline(view), &mut out)?;
         }
         if is_last && !self.json {
             writeln!(out)?;

@@ -9,7 +9,7 @@ use crate::engine::submit;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
-use crate::place::{names, trust};
+use crate::place::{Place, names, trust};
 
 /// What judging again with other judges takes.
 pub(super) struct JudgedAgain {
@@ -29,7 +29,7 @@ pub(super) fn run(wanted: JudgedAgain, remote: Option<Remote>) -> anyhow::Result
             block_on(trust::expect_own_judged(&found, &common.data_dir, common.trust_endpoints))?;
             found
         }
-        Some(remote) => remote.about(&name, async |_, name| Ok(name.clone()))?,
+        Some(remote) => Place::Fleet(remote.clone()).about(&name, async |_, name| Ok(name.clone()))?,
     };
     let configuration = start::again(&name, configuration)?;
     if let Some(remote) = remote {

@@ -6,11 +6,11 @@ mod packs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{explain, note, say};
 use crate::place::data_dir::DataDir;
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, local, names, steer};
+use crate::place::{Place, completing, names};
 
 /// Remove a run with all its records: a run of this machine or of a fleet.
 ///
@@ -21,7 +21,7 @@ use crate::place::{completing, local, names, steer};
 pub struct Arguments {
     #[arg(help = names::HELP, add = completing::runs(), required_unless_present = "older_than", conflicts_with = "older_than")]
     run: Option<String>,
-    /// Remove a run of a fleet that is not over, or whose state cannot be read. Told by a coordinator, it is cancelled first.
+    /// Remove a run of a fleet that is not over, which is cancelled first, or one that cannot be read.
     #[arg(long, conflicts_with = "older_than")]
     force: bool,
     /// Instead of one run: all runs and pipelines of this machine that are over and ended at least so many days ago, such as 30d.
@@ -43,35 +43,18 @@ fn days(text: &str) -> Result<Duration, String> {
 /// `kgfleet rm`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { run, force, older_than, remote, data } = arguments;
-    if let Some(remote) = remote.named()? {
-        return match run {
-            Some(run) => steer::remove(&remote, &run, force),
-            None => Err(usage!("--older-than is for runs of this machine")),
-        };
-    }
-    let code = match (&run, older_than) {
-        (Some(run), _) => remove_one(run, &data, force)?,
-        (None, least) => remove_old(data.path(), least.unwrap_or_default())?,
+    let place = Place::of(&remote, &data)?;
+    let code = match (&run, place.folder()) {
+        (Some(run), _) => place.about(run, async |control, run| {
+            control.remove(run, force).await.map_err(explained)?;
+            note!("removed {run}");
+            Ok(ExitCode::Success)
+        })?,
+        (None, Some(folder)) => remove_old(folder, older_than.unwrap_or_default())?,
+        (None, None) => return Err(usage!("--older-than is for runs of this machine")),
     };
-    packs::remove_needless(data.path())?;
+    place.folder().map_or(Ok(()), packs::remove_needless)?;
     Ok(code)
-}
-
-fn remove_one(run: &str, data: &DataDir, force: bool) -> anyhow::Result<ExitCode> {
-    let name = names::of_folder(run, data.path())?;
-    if let Some(name) = local::remove(&name, data.path(), force)? {
-        note!("removed pipeline {name}");
-        return Ok(ExitCode::Success);
-    }
-    let (dir, manifest) = data.open_altered(name.as_str())?;
-    // No coordinator takes it up from here on.
-    let lock = dir.lock()?;
-    if !force {
-        local::expect_removable(&manifest.run, data.path())?;
-    }
-    dir.remove(&lock)?;
-    note!("removed run {}", manifest.run);
-    Ok(ExitCode::Success)
 }
 
 fn remove_old(data: &Path, least: Duration) -> anyhow::Result<ExitCode> {

@@ -8,15 +8,17 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use benchmarks::names::benchmark_of;
 use domain::RunId;
-use domain::control::RunPhase;
+use domain::control::{Control, RunPhase};
 use results::run_dir::FoundRun;
-use results::run_lock::{LOCK, is_lock_file};
+use results::run_lock::is_lock_file;
 use results::{RunDir, RunManifest, Sink, sink};
 use serde::Deserialize;
 
 use super::packs::{PIPELINES, entries, is_aged, is_file};
+use crate::kit::exit_code::explained;
 use crate::kit::output::explain;
 use crate::kit::runtime::block_on;
+use crate::place::here::Folder;
 use crate::place::{folders, local};
 
 /// Seconds of a day.
@@ -40,14 +42,14 @@ pub(super) struct StoredBenchmark {
 pub(super) fn read(data: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<StoredBenchmark>> {
     let (found, store) = (RunDir::list(data)?, sink::folder(data));
     let mut all = Vec::new();
-    for view in local::all(data)? {
+    for view in block_on(async { local::beside(data)?.pipelines().await.map_err(explained) })? {
         let own: Vec<&FoundRun> =
             found.iter().filter(|run| local::is_run_of(&run.dir.run(), view.run.as_str())).collect();
         let configuration = block_on(local::find(&view.run, data))?;
         all.push(StoredBenchmark {
             is_judged: true,
             is_over: view.phase.is_over(),
-            is_busy: own.iter().any(|run| is_busy(&run.dir)),
+            is_busy: own.iter().any(|run| local::is_busy(&run.dir)),
             reuses: configuration.and_then(|configuration| configuration.reuse).map(RunId::new),
             written: judged_written(data, &view.run, &found),
             name: view.run,
@@ -63,19 +65,13 @@ pub(super) fn read(data: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<S
         all.push(StoredBenchmark {
             is_judged: false,
             is_over,
-            is_busy: is_busy(dir),
+            is_busy: local::is_busy(dir),
             reuses: None,
             written: run_written(dir),
             name,
         });
     }
     Ok(all)
-}
-
-/// Whether another process writes a run. The lock is given back at once.
-fn is_busy(dir: &RunDir) -> bool {
-    // Looking at a run makes no file in it.
-    dir.path().join(LOCK).exists() && dir.lock().is_err()
 }
 
 /// What the state of a run says about its end.
@@ -178,26 +174,14 @@ fn base_of<'a>(benchmark: &StoredBenchmark, all: &'a [StoredBenchmark]) -> Optio
 /// Removes a benchmark as `kgfleet rm NAME` does, if nothing was written since it was decided that it goes.
 pub(super) fn remove(data: &Path, benchmark: &StoredBenchmark) -> anyhow::Result<()> {
     let StoredBenchmark { name, written, .. } = benchmark;
-    if benchmark.is_judged {
-        expect_unchanged(judged_written(data, name, &RunDir::list(data)?), *written)?;
-        return match local::remove(name, data, false)? {
-            Some(_) => Ok(()),
-            None => bail!("it is not there any more"),
-        };
-    }
-    let (dir, _) = folders::open_altered(name, data)?;
-    // No coordinator takes it up from here on.
-    let lock = dir.lock()?;
-    local::expect_removable(name, data)?;
-    expect_unchanged(run_written(&dir), *written)?;
-    Ok(dir.remove(&lock)?)
-}
-
-fn expect_unchanged(now: Option<SystemTime>, then: Option<SystemTime>) -> anyhow::Result<()> {
-    if now.is_none() || now > then {
+    let now = match benchmark.is_judged {
+        true => judged_written(data, name, &RunDir::list(data)?),
+        false => run_written(&folders::open_altered(name, data)?.0),
+    };
+    if now.is_none() || now > *written {
         bail!("it was written or removed meanwhile");
     }
-    Ok(())
+    block_on(async { Folder::at(data)?.remove(name, false).await.map_err(explained) })
 }
 
 #[cfg(test)]

@@ -1,22 +1,29 @@
-//! `kgfleet status`. `fleet` asks a coordinator, `here` reads a folder of this machine, `shown` prints one benchmark of either.
+//! `kgfleet status`; `shown` prints one benchmark.
 
-mod fleet;
-mod here;
 mod shown;
+
+use std::io::{self, Write};
+
+use domain::control::{BenchmarkView, Control};
+use serde::Serialize;
 
 use crate::engine::notify::Notify;
 use crate::engine::watch;
 use crate::files::prices::PriceTable;
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::runtime::block_on;
+use crate::kit::screen::Screen;
+use crate::kit::view;
 use crate::place::data_dir::DataDir;
+use crate::place::disk::{self, DiskForecast};
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, names};
+use crate::place::{Place, completing, fetch, names};
 
 /// Show the runs of this machine or of a fleet, or one of them.
 ///
-/// Without a name: all runs and pipelines; those of this machine by their age, the oldest first. With a name: models, scores and
-/// failures, and what was spent where prices or GPU-hours are known. Of an unfinished run of this machine also how many bytes its
-/// records take, how many more are to come, and how many are free.
+/// Without a name: all runs and pipelines by their age, the oldest first. With a name: models, scores and failures, and what was
+/// spent where prices or GPU-hours are known. Of an unfinished run of this machine also how many bytes its records take, how many
+/// more are to come, and how many are free.
 ///
 /// With --follow: a line every ten seconds, and at once when something begins to keep the run from going on; at the end, its
 /// scores. The run continues without a follower. A coordinator that does not answer is asked again. Exit codes with --follow: 0
@@ -33,9 +40,6 @@ pub struct Arguments {
     follow: bool,
     #[command(flatten)]
     notify: Notify,
-    /// List the runs of the pipelines' stages too; for runs of this machine.
-    #[arg(long, conflicts_with_all = ["run", "follow"])]
-    stages: bool,
     /// Print JSON: one object, or one line for each run or, with --follow, for each change.
     #[arg(long)]
     json: bool,
@@ -57,31 +61,64 @@ fn with_follow(option: clap::Arg) -> clap::Arg {
 
 /// `kgfleet status`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { run, follow, notify, stages, json, prices, remote, data } = arguments;
+    let Arguments { run, follow, notify, json, prices, remote, data } = arguments;
     let prices = prices.read()?;
-    let remote = remote.named()?;
+    let archive = run.as_deref().filter(|run| fetch::is_archive(run));
+    // What was unpacked is read before it is removed.
+    let unpacked = archive.map(fetch::unpacked).transpose()?;
+    let (place, run) = match &unpacked {
+        Some(unpacked) => (Place::Here(unpacked.data_dir().to_owned()), Some(unpacked.name.to_string())),
+        None => (Place::of(&remote, &data)?, run),
+    };
     if follow {
         let run = run.as_deref().unwrap_or(names::LATEST);
-        return match remote {
-            Some(remote) => fleet::follow(&remote, run, notify, json),
-            None if notify.is_empty() => {
-                watch::follow_here(&names::of_folder(run, data.path())?, data.path(), json)
-            }
-            None => Err(usage!(
-                "--webhook and --on-end of `status` are for runs of a fleet; of one of this machine, those of `kgfleet run` tell"
-            )),
-        };
+        return place.about(run, async |control, run| watch::follow(control, run, json, notify).await);
     }
-    match (remote, run) {
-        (Some(_), _) if stages => Err(usage!(
-            "--stages is for runs of this machine; in a fleet, `kgfleet status NAME` lists the runs of a pipeline"
-        )),
-        (_, Some(run)) if fetch::is_archive(&run) => {
-            let unpacked = fetch::unpacked(&run)?;
-            here::show(unpacked.name.as_str(), unpacked.data_dir(), &prices, json)
-        }
-        (Some(remote), run) => fleet::show(&remote, run.as_deref(), &prices, json),
-        (None, Some(run)) => here::show(&run, data.path(), &prices, json),
-        (None, None) => here::list(data.path(), stages, json),
+    let Some(run) = run else { return block_on(async { list(&*place.control()?, json).await }) };
+    let view = place.about(&run, async |control, run| control.view(run).await.map_err(explained))?;
+    let disk = place.folder().map(|folder| disk::forecast(&view, folder)).transpose()?.flatten();
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&StatedBenchmark::of(&view, disk))?)?;
+        return Ok(ExitCode::Success);
     }
+    // What judges are to be asked follows from what was answered.
+    let open_end = if view.runs.is_empty() { "" } else { "; stages that have not begun come on top" };
+    let records = disk.map(|forecast| format!("records: {forecast}{open_end}"));
+    let sentences =
+        [view::share(&view), view::limits(&view), records, view::spent(&view, &prices)].into_iter().flatten();
+    shown::show(&view, std::iter::once(view::headline(&view)).chain(sentences), &mut out)?;
+    if let (Some(forecast), Some(folder)) = (disk.filter(|forecast| !forecast.fits()), place.folder()) {
+        eprintln!("warning: the records to come do not fit on the disk of {}: {forecast}", folder.display());
+    }
+    Ok(ExitCode::Success)
+}
+
+/// A benchmark as JSON, with its state in one word.
+#[derive(Serialize)]
+struct StatedBenchmark<'a> {
+    #[serde(flatten)]
+    view: &'a BenchmarkView,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<DiskForecast>,
+}
+
+impl<'a> StatedBenchmark<'a> {
+    fn of(view: &'a BenchmarkView, disk: Option<DiskForecast>) -> Self {
+        Self { view, state: view.state(), disk }
+    }
+}
+
+async fn list(control: &dyn Control, json: bool) -> anyhow::Result<ExitCode> {
+    let listed = control.list().await.map_err(explained)?;
+    let mut out = io::stdout().lock();
+    if !json {
+        Screen::here().table(&view::runs(&listed), &mut out)?;
+        return Ok(ExitCode::Success);
+    }
+    for view in &listed {
+        writeln!(out, "{}", serde_json::to_string(&StatedBenchmark::of(view, None))?)?;
+    }
+    Ok(ExitCode::Success)
 }

@@ -11,7 +11,6 @@ use crate::kit::view;
 /// Prints all that is known of it, below these sentences.
 pub(super) fn show(
     found: &BenchmarkView,
-    in_fleet: bool,
     head: impl IntoIterator<Item = String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -20,7 +19,7 @@ pub(super) fn show(
         screen.line(&sentence, out)?;
     }
     writeln!(out)?;
-    screen.table(&view::models(found, in_fleet), out)?;
+    screen.table(&view::models(found), out)?;
     if let Some(pools) = view::pools(found) {
         writeln!(out)?;
         screen.table(&pools, out)?;

@@ -73,20 +73,40 @@ fn files(out: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Compares what a folder and a fleet say of the kept benchmarks, by one text.
+#[track_caller]
+fn compare_what_is_said(kept: &[(&'static str, String)], kgfleet: &dyn Fn(&[&str]) -> Finished) {
+    let mut transcript = Transcript::new();
+    let mut add = |command: &[&str]| transcript.add(command, &without_fetching(kgfleet(command)));
+    add(&["status"]);
+    add(&["status", "--json"]);
+    for (_, name) in kept {
+        add(&["status", name]);
+        add(&["status", "--follow", name]);
+    }
+    transcript.compare("kept");
+    for (benchmark, name) in kept {
+        compare_what_was_scored(benchmark, name, &|command| without_fetching(kgfleet(command)));
+    }
+}
+
+/// All that a fleet says more is that it sends the records first.
+fn without_fetching(mut finished: Finished) -> Finished {
+    let talk = finished.stderr.split_inclusive('\n');
+    finished.stderr = talk.filter(|line| !line.starts_with("fetching ")).collect();
+    finished
+}
+
 #[test]
 fn a_folder_shows_finished_benchmarks_as_it_always_did() {
     let data = Data::new();
     let kept = kept(&data);
+    compare_what_is_said(&kept, &|command| data.kgfleet(command));
     let mut transcript = Transcript::new();
-    let mut commands = vec![vec!["status"], vec!["status", "--stages"], vec!["status", "--stages", "--json"]];
-    commands.extend(kept.iter().map(|(_, name)| vec!["verify", name]));
-    for command in commands {
-        transcript.add(&command, &data.kgfleet(&command));
+    for (_, name) in &kept {
+        transcript.add(&["verify", name], &data.kgfleet(&["verify", name]));
     }
     transcript.compare("folder-kept");
-    for (benchmark, name) in &kept {
-        compare_what_was_scored(benchmark, name, &|command| data.kgfleet(command));
-    }
 }
 
 #[test]
@@ -94,27 +114,9 @@ fn a_fleet_shows_finished_benchmarks_as_a_folder_does() {
     let Some(cluster) = Cluster::start() else { return };
     let kept = kept(&cluster.data);
     let coordinator = cluster.coordinator();
-    let kgfleet = |command: &[&str]| cluster.kgfleet(&coordinator, command);
-    let mut transcript = Transcript::timeless();
-    transcript.add(&["status"], &kgfleet(&["status"]));
+    compare_what_is_said(&kept, &|command| cluster.kgfleet(&coordinator, command));
     for (_, name) in &kept {
-        let here = cluster.data.kgfleet(&["status", name]).expect(0);
-        assert_eq!(here.stdout, kgfleet(&["status", name]).stdout, "what a fleet shows of {name}");
-        for command in
-            [&["status", name][..], &["status", "--follow", name], &["fleet", "dead-letters", name]]
-        {
-            transcript.add(command, &kgfleet(command));
-        }
-    }
-    transcript.compare("fleet-kept");
-    for (benchmark, name) in &kept {
-        compare_what_was_scored(benchmark, name, &|command| {
-            let mut finished = kgfleet(command);
-            // All that a fleet says more is that it sends the records first.
-            let talk = finished.stderr.split_inclusive('\n');
-            finished.stderr = talk.filter(|line| !line.starts_with("fetching ")).collect();
-            finished
-        });
+        cluster.kgfleet(&coordinator, &["fleet", "dead-letters", name]).expect(0);
     }
 }
 

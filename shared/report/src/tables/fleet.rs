@@ -16,31 +16,41 @@ const REASONS_SHOWN_MAX: usize = 3;
 /// Maximum number of models that a reason names.
 const NAMES_SHOWN_MAX: usize = 3;
 
-/// One line per benchmark.
+/// One line per benchmark; what is known of none has no column.
 pub fn runs(views: &[BenchmarkView]) -> Table {
-    let mut table = Table::default()
-        .left(["run", "planned", "name", "phase"])
-        .right(["dialogues", "scored", "failed", "per s", "tokens/s", "ETA"])
-        .left(["submitted by"])
-        .right(["priority"])
-        .left([""]);
+    let is_moving = views.iter().any(BenchmarkView::goes_on);
+    let shares =
+        |view: &&BenchmarkView| view.priority > 0 && !view.submitter.is_empty() && !view.phase.is_over();
+    let is_shared = views.iter().any(|view| shares(&view));
+    let mut table =
+        Table::default().left(["run", "started", "name", "state"]).right(["dialogues", "scored", "failed"]);
+    if is_moving {
+        table = table.right(["per s", "tokens/s", "ETA"]);
+    }
+    if is_shared {
+        table = table.left(["submitted by"]).right(["priority"]);
+    }
+    let mut table = table.left([""]);
     for view in views {
-        let shares = view.priority > 0 && !view.phase.is_over();
-        table.row(vec![
+        let mut row = vec![
             view.run.to_string(),
             view.created_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
             printable(&view.name),
-            view.phase.to_string(),
+            view.state().to_owned(),
             view.planned.to_string(),
             view.scored.to_string(),
             view.failed.to_string(),
-            speed(view.rate),
-            speed(view.tokens_per_second),
-            eta_of_run(view),
-            if shares { printable(&view.submitter) } else { String::new() },
-            if shares { view.priority.to_string() } else { String::new() },
-            trouble(view).unwrap_or_default(),
-        ]);
+        ];
+        if is_moving {
+            row.extend([speed(view.rate), speed(view.tokens_per_second), eta_of_run(view)]);
+        }
+        if is_shared {
+            let of = Some(view).filter(shares);
+            row.push(of.map(|view| printable(&view.submitter)).unwrap_or_default());
+            row.push(of.map(|view| view.priority.to_string()).unwrap_or_default());
+        }
+        row.push(trouble(view).unwrap_or_default());
+        table.row(row);
     }
     table
 }
@@ -69,7 +79,7 @@ pub fn stage_runs(view: &BenchmarkView) -> Table {
 
 /// One benchmark as a line.
 pub fn headline(view: &BenchmarkView) -> String {
-    let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
+    let line = format!("run {} {}: {}", view.run, view.state(), counts_and_pace(view));
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -110,7 +120,7 @@ pub fn progress(view: &BenchmarkView) -> String {
 /// Progress, rate and time left of a run.
 pub fn counts_and_pace(view: &BenchmarkView) -> String {
     let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
-    if view.phase == RunPhase::Active {
+    if view.phase == RunPhase::Active && view.goes_on() {
         let calls = all_calls(view);
         let waiting = calls.waiting + calls.retries.iter().map(|retries| retries.calls).sum::<u64>();
         for (count, what) in [(calls.in_flight, "in flight"), (waiting, "waiting")] {
@@ -206,8 +216,8 @@ pub fn eta(seconds: Option<f64>) -> String {
 }
 
 /// One line per model of a run: how far it is, and what holds it up; of a fleet that works at it, also what becomes of its units.
-pub fn models(view: &BenchmarkView, in_fleet: bool) -> Table {
-    let in_fleet = in_fleet && !view.phase.is_over();
+pub fn models(view: &BenchmarkView) -> Table {
+    let in_fleet = view.condition.is_none() && !view.phase.is_over();
     let table = Table::default().left(["model"]).right([
         "dialogues",
         "scored",
