@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
-use crate::local::MemoryStore;
-use crate::redis::{RedisOptions, RedisStore};
+use crate::memory_store::MemoryStore;
+use crate::redis::RedisOptions;
 use crate::store::QueueStore;
 
 /// Opens the store at `address`: `memory`, or a Redis address as in [`RedisOptions::url`]. `ca_file` holds the
@@ -16,10 +16,11 @@ use crate::store::QueueStore;
 /// [`crate::Error::Unfit`] if the address or a file is unusable. Redis is not contacted yet: see
 /// [`QueueStore::check`].
 pub fn open(address: &str, ca_file: Option<&Path>) -> Result<Arc<dyn QueueStore>> {
-    open_as(address, ca_file, None)
+    open_as(address, ca_file, None, "a process")
 }
 
-/// The same, with a client certificate and its key for Redis.
+/// The same, with a client certificate and its key for Redis, and the address of this process, under which others name it when it
+/// leads. Two processes never have the same one at once.
 ///
 /// # Errors
 /// See [`open`].
@@ -27,6 +28,7 @@ pub fn open_as(
     address: &str,
     ca_file: Option<&Path>,
     identity: Option<(&Path, &Path)>,
+    name: &str,
 ) -> Result<Arc<dyn QueueStore>> {
     if address == "memory" {
         return Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock::default()))));
@@ -36,7 +38,7 @@ pub fn open_as(
         identity: identity.map(|(certificate, key)| (certificate.to_owned(), key.to_owned())),
         ..RedisOptions::new(address)
     };
-    Ok(Arc::new(RedisStore::new(&options)?))
+    Ok(Arc::new(MemoryStore::kept_in(&options, name, Arc::new(SystemClock::default()))?))
 }
 
 /// An address of Redis with this password, for an address without one.

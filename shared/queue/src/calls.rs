@@ -1,6 +1,6 @@
 //! The calls of a queue as a list, for stores that pass them on to another.
 
-/// Calls a macro with all methods of [`QueueStore`](crate::QueueStore) except `address`, each as `NAME(ARGUMENT: TYPE,
+/// Calls a macro with all methods of [`QueueStore`](crate::QueueStore) that operate on the queue, each as `NAME(ARGUMENT: TYPE,
 /// …) -> ANSWER;`. The macro's crate must depend on `domain`. A new method of the trait is added here, too.
 #[macro_export]
 macro_rules! for_each_call {

@@ -7,8 +7,9 @@ use crate::run_state::RunState;
 /// The result of every queue operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation failed. It changed nothing, except that [`Error::Unavailable`] may have been carried out.
-#[derive(Debug, thiserror::Error)]
+/// Why an operation failed. It changed nothing, except that with [`Error::Unavailable`] and [`Error::Unwritable`] it may have been
+/// carried out.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store does not know the run: it was forgotten, never created, or the store lost its data. The coordinator
@@ -76,6 +77,12 @@ pub enum Error {
         /// The message of the network or the server.
         message: String,
     },
+    /// Another coordinator leads the queue, or nobody is known to lead it yet. Nothing was carried out.
+    #[error("{leader}")]
+    NotLeader {
+        /// Who leads, in a sentence.
+        leader: String,
+    },
     /// The server's configuration makes it unusable.
     #[error("the queue server is not fit for use: {message}")]
     Unfit {
@@ -94,9 +101,10 @@ impl Error {
     /// Whether a retry of the same call may succeed.
     pub fn retry(&self) -> RetryAdvice {
         match self {
-            Self::Unavailable { .. } | Self::Unwritable { .. } | Self::WorkersFull { .. } => {
-                RetryAdvice::Transient
-            }
+            Self::Unavailable { .. }
+            | Self::Unwritable { .. }
+            | Self::NotLeader { .. }
+            | Self::WorkersFull { .. } => RetryAdvice::Transient,
             _ => RetryAdvice::No,
         }
     }

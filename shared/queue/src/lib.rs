@@ -1,14 +1,14 @@
 //! The work queue that coordinators share: which worker holds which unit.
 //!
-//! [`QueueStore`] states the guarantees. There are two stores: memory ([`MemoryQueue`], the reference model, for one
-//! process) and Redis Streams. One conformance suite runs on both, and random operation sequences on Redis are
-//! compared with the memory model.
+//! [`QueueStore`] states the guarantees. The queue is [`MemoryQueue`], a plain struct that takes the time. One process keeps it for
+//! itself; in a fleet the leader among the coordinators does, and Redis keeps what the next leader must know.
 //!
 //! The queue is never the source of truth for results; the record log is. A lost queue is rebuilt from the run's
 //! manifest and log, under a higher generation.
 //!
-//! Reading order: [`unit`] and [`run`] have the types, [`commit`] decides which record of a dialogue counts,
-//! [`store`] is the trait, `memory` is its reference implementation.
+//! Reading order: [`unit`] and [`run`] have the types, [`commit`] decides which record of a dialogue counts, `memory` is the queue,
+//! `leader` decides who leads, `rounds` what leaves a leader when, `kept` what Redis keeps, `redis` talks to it, and
+//! [`store`] is the trait that `memory_store` implements.
 
 mod address;
 mod calls;
@@ -20,11 +20,14 @@ pub mod conformance;
 pub mod differential;
 pub mod error;
 pub mod invariants;
+mod kept;
+mod leader;
 pub mod limits;
-mod local;
 mod memory;
+mod memory_store;
 mod owner;
 mod redis;
+mod rounds;
 pub mod run;
 mod run_state;
 pub mod store;
@@ -38,10 +41,10 @@ pub use address::{open, open_as, with_password};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};
-pub use local::MemoryStore;
 pub use memory::MemoryQueue;
+pub use memory_store::MemoryStore;
 pub use owner::QueueOwner;
-pub use redis::{RedisOptions, RedisStore};
+pub use redis::RedisOptions;
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 pub use run_state::RunState;
 pub use store::QueueStore;

@@ -2,8 +2,8 @@
 //! its time. Its caller, [`MemoryStore`](crate::MemoryStore), has checked the input against [`crate::limits`]; only
 //! limits on what is stored are checked here.
 //!
-//! A new operation is added to [`QueueStore`](crate::QueueStore), here, to the scripts of Redis, to `calls.rs`, and to
-//! the conformance suite, which compares the stores.
+//! A new operation is added to [`QueueStore`](crate::QueueStore), here, to `memory_store.rs`, to `calls.rs`, and to the
+//! conformance suite. What changes what [a next leader](crate::kept) must know notes that.
 
 mod state;
 
@@ -26,7 +26,6 @@ use crate::run_state::RunState;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::winners::CommittedWinners;
 use crate::worker::{
     Claim, Heartbeat, HeartbeatOrders, PoolsEntry, RateLimit, RateReply, WorkerEntry, WorkerNameTaken,
 };
@@ -40,6 +39,17 @@ pub struct MemoryQueue {
     pub(crate) pools: BTreeMap<String, MemoryPools>,
     /// When each bucket will be full again, in microseconds since the Unix epoch.
     pub(crate) rates: BTreeMap<String, u64>,
+    /// Whether a next leader is told of changes.
+    is_kept: bool,
+    pub(crate) touched: Touched,
+}
+
+/// What has changed beside runs since a next leader was told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched {
+    /// Runs that were removed, or replaced by another generation.
+    pub(crate) runs_gone: BTreeSet<RunId>,
+    pub(crate) workers: BTreeSet<WorkerId>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +68,27 @@ pub(crate) struct MemoryPools {
     expires_ms: u64,
 }
 
+/// Tickets that a leader may draw before the next leader is told again, in microseconds of time: ten seconds.
+const TICKETS_RESERVED: u64 = 10_000_000;
+
 impl MemoryQueue {
+    /// An empty queue whose changes are kept for a next leader.
+    pub(crate) fn kept() -> Self {
+        Self { is_kept: true, ..Self::default() }
+    }
+
+    fn touch_worker(&mut self, worker: &WorkerId) {
+        if self.is_kept {
+            self.touched.workers.insert(worker.clone());
+        }
+    }
+
+    fn touch_gone(&mut self, run: &RunId) {
+        if self.is_kept {
+            self.touched.runs_gone.insert(run.clone());
+        }
+    }
+
     /// The run, if the caller's generation is the current one.
     fn at(&mut self, at: &RunRef) -> Result<&mut MemoryRun> {
         let run = self.runs.get_mut(&at.run).ok_or_else(|| Error::RunGone { run: at.run.clone() })?;
@@ -70,7 +100,9 @@ impl MemoryQueue {
     }
 
     fn drop_expired_workers(&mut self, now_ms: u64) {
-        self.workers.retain(|_, entry| entry.expires_ms > now_ms);
+        let expired = self.workers.extract_if(.., |_, entry| entry.expires_ms <= now_ms);
+        let expired: Vec<WorkerId> = expired.map(|(worker, _)| worker).collect();
+        expired.iter().for_each(|worker| self.touch_worker(worker));
     }
 }
 
@@ -83,6 +115,7 @@ impl MemoryQueue {
                 return Ok(run.status.clone());
             }
             ticket_floor = ticket_floor.max(run.last_ticket);
+            self.touch_gone(&spec.run);
         }
         let status = RunStatus {
             at: RunRef { run: spec.run.clone(), generation: spec.generation },
@@ -92,14 +125,7 @@ impl MemoryQueue {
             lease_for: spec.lease_for,
             max_strikes: spec.max_strikes,
         };
-        let run = MemoryRun {
-            status: status.clone(),
-            last_ticket: ticket_floor,
-            models: BTreeMap::new(),
-            units: BTreeMap::new(),
-            alone: BTreeMap::new(),
-            committed: CommittedWinners::default(),
-        };
+        let run = MemoryRun::new(status.clone(), ticket_floor, self.is_kept);
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
     }
@@ -119,11 +145,16 @@ impl MemoryQueue {
             return Err(Error::IllegalState { run: at.run.clone(), from, to });
         }
         run.status.state = to;
+        run.touch();
         Ok(from)
     }
 
     pub(crate) fn forget_run(&mut self, run: &RunId) -> Result<bool> {
-        Ok(self.runs.remove(run).is_some())
+        let was_there = self.runs.remove(run).is_some();
+        if was_there {
+            self.touch_gone(run);
+        }
+        Ok(was_there)
     }
 
     pub(crate) fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
@@ -139,11 +170,10 @@ impl MemoryQueue {
                     deaths: Vec::new(),
                     place: UnitPlace::Pending,
                 };
-                let model = run.model(&content.model);
-                model.added += 1;
-                model.set(id, &unit, true);
-                run.units.insert(id, unit);
+                run.model(&content.model).added += 1;
+                run.insert(id, unit);
             }
+            run.touch();
         }
         Ok(Added { applied, next: run.status.next_unit })
     }
@@ -258,6 +288,10 @@ impl MemoryQueue {
         let first = (run.last_ticket + 1).max(now_ms * 1_000);
         let end = first + u64::from(count);
         run.last_ticket = end - 1;
+        if run.last_ticket > run.reserved_ticket {
+            run.reserved_ticket = run.last_ticket + TICKETS_RESERVED;
+            run.touch();
+        }
         Ok(first..end)
     }
 
@@ -385,6 +419,10 @@ impl MemoryQueue {
             }));
         }
         let draining = known.is_some_and(|entry| entry.draining);
+        if known.is_none_or(|entry| (&entry.instance, &entry.identity) != (&claim.instance, &claim.identity))
+        {
+            self.touch_worker(worker);
+        }
         let expires_ms = now_ms + millis(ttl);
         let instance = claim.instance.clone();
         let (identity, info) = (claim.identity.clone(), info.to_vec());
@@ -409,6 +447,7 @@ impl MemoryQueue {
         self.drop_expired_workers(now_ms);
         let Some(entry) = self.workers.get_mut(worker) else { return Ok(false) };
         entry.draining = true;
+        self.touch_worker(worker);
         Ok(true)
     }
 
@@ -421,8 +460,8 @@ impl MemoryQueue {
         self.drop_expired_workers(now_ms);
         let claim = Claim::of(instance.clone(), "");
         let ours = self.workers.get(worker).is_none_or(|holder| claim.may_follow(&holder.instance));
-        if ours {
-            self.workers.remove(worker);
+        if ours && self.workers.remove(worker).is_some() {
+            self.touch_worker(worker);
         }
         Ok(ours)
     }

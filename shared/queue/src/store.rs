@@ -15,14 +15,16 @@ use crate::unit::{
 };
 use crate::worker::{Claim, Heartbeat, PoolsEntry, RateLimit, RateReply, WorkerEntry};
 
-/// The work units of all runs, shared by all coordinators.
+/// The work units of all runs.
 ///
 /// # Guarantees
 ///
 /// - **Atomic.** An operation happens completely or not at all, and operations on one run have one order that every
-///   caller sees. Any number of coordinators may use the same store at once.
-/// - **Own clock.** Deadlines are measured by the store's clock alone, so clock skew between machines does not
-///   matter.
+///   caller sees.
+/// - **One leader.** Of the coordinators with the same Redis one leads the queue and answers; the others wait. What it has answered,
+///   the next leader knows.
+/// - **Own clock.** Deadlines are measured by the leader's clock alone, so clock skew between machines does not
+///   matter. After a change of the leader, leases last as long as if they had just been renewed.
 /// - **One holder.** A unit is pending, leased to one worker, dead or done. Its attempt number rises with
 ///   every lease.
 /// - **Fenced.** A stale [`Fence`] never changes the queue. A fence stays valid past its deadline until the unit is
@@ -188,4 +190,20 @@ pub trait QueueStore: Send + Sync + 'static {
 
     /// Whether the store is reachable and usable. The warnings say what it will do badly and how to fix it.
     async fn check(&self) -> Result<Vec<String>>;
+
+    /// Whether this process leads the queue, as last known: only the leader answers anybody. Without others it does.
+    ///
+    /// # Errors
+    /// Another one does, or nobody is known to.
+    fn leads(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Ends leading, so that the next leader need not wait. Best effort.
+    async fn leave(&self) {}
+
+    /// Waits until another process leads that this one led; says so in a sentence. Without others it does not end.
+    async fn until_followed(&self) -> String {
+        std::future::pending().await
+    }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, ready};
 
 use crate::clock::ManualClock;
-use crate::local::MemoryStore;
+use crate::memory_store::MemoryStore;
+use crate::redis::RedisOptions;
 use crate::store::QueueStore;
 
 /// The client of Redis, for tests that talk to a server themselves: no other crate names it.
@@ -40,6 +41,15 @@ impl Bench {
         let clock = Arc::new(ManualClock::at(START_MS));
         let store = MemoryStore::checked(clock.clone());
         Self { store: Arc::new(store), time: clock, guard: Box::new(()) }
+    }
+}
+
+impl Bench {
+    /// A queue that this Redis keeps, for a process of this name.
+    pub fn kept_in(url: &str, name: &str, guard: Box<dyn Any + Send>) -> Self {
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let store = MemoryStore::kept_in(&RedisOptions::new(url), name, clock.clone());
+        Self { store: Arc::new(store.expect("an address of Redis")), time: clock, guard }
     }
 }
 

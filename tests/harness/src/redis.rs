@@ -4,13 +4,10 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, ready};
-use queue::testing::redis::{Client, Cmd, Connection, FromRedisValue, RedisResult, Script, Value, cmd};
-use queue::testing::{Bench, Time};
-use queue::{RedisOptions, RedisStore};
+use queue::testing::Bench;
+use queue::testing::redis::{Client, Cmd, Connection, FromRedisValue, RedisResult, Value, cmd};
 use tempfile::TempDir;
 
 use crate::ports::free_port;
@@ -207,30 +204,10 @@ pub(super) fn program() -> Option<PathBuf> {
     ["redis-server", "valkey-server"].into_iter().flat_map(files).find(|file| file.is_file())
 }
 
-/// Advances the time of Redis servers: instead of waiting, everything stored in them is aged.
-struct RedisTime {
-    urls: Vec<String>,
-}
-
-impl Time for RedisTime {
-    fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
-        let age = Script::new(include_str!("age.lua"));
-        for url in &self.urls {
-            let mut connection =
-                Client::open(url.as_str()).and_then(|client| client.get_connection()).expect("a connection");
-            let aged: RedisResult<()> = age.arg(by.as_millis() as u64).invoke(&mut connection);
-            aged.expect("everything grows older");
-        }
-        Box::pin(ready(()))
-    }
-}
-
 /// A store on a Redis server for one test; `None`, said aloud, if there is no such program.
 pub fn bench() -> Option<Bench> {
     let server = RedisServer::start()?;
-    let store = RedisStore::new(&RedisOptions::new(server.url())).expect("a fine address");
-    let time = RedisTime { urls: vec![server.url()] };
-    Some(Bench { store: Arc::new(store), time: Arc::new(time), guard: Box::new(server) })
+    Some(Bench::kept_in(&server.url(), "one", Box::new(server)))
 }
 
 /// A store on a Redis Cluster of two nodes, each with half of the slots. Call it within a runtime.
@@ -256,7 +233,5 @@ pub fn cluster_bench() -> Option<Bench> {
         });
     }
     let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
-    let store = RedisStore::new(&RedisOptions::new(url)).expect("a fine address");
-    let time = RedisTime { urls: nodes.iter().map(RedisServer::url).collect() };
-    Some(Bench { store: Arc::new(store), time: Arc::new(time), guard: Box::new(nodes) })
+    Some(Bench::kept_in(&url, "one", Box::new(nodes)))
 }

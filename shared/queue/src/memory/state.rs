@@ -12,6 +12,14 @@ use crate::winners::CommittedWinners;
 pub(crate) struct MemoryRun {
     pub(crate) status: RunStatus,
     pub(crate) last_ticket: u64,
+    /// No ticket above it was drawn, as far as the next leader is told.
+    pub(crate) reserved_ticket: u64,
+    /// Whether a next leader is told of changes.
+    is_kept: bool,
+    /// Whether its status has changed since the last leader was told.
+    pub(crate) is_touched: bool,
+    /// The units that have.
+    pub(crate) touched: BTreeSet<UnitId>,
     pub(crate) models: BTreeMap<ModelLabel, Model>,
     /// Units that are not done.
     pub(crate) units: BTreeMap<UnitId, MemoryUnit>,
@@ -53,6 +61,45 @@ pub(crate) enum UnitPlace {
 }
 
 impl MemoryRun {
+    /// A run without units, whose tickets go on above this one.
+    pub(crate) fn new(status: RunStatus, last_ticket: u64, is_kept: bool) -> Self {
+        Self {
+            status,
+            last_ticket,
+            reserved_ticket: last_ticket,
+            is_kept,
+            is_touched: is_kept,
+            touched: BTreeSet::new(),
+            models: BTreeMap::new(),
+            units: BTreeMap::new(),
+            alone: BTreeMap::new(),
+            committed: CommittedWinners::default(),
+        }
+    }
+
+    /// Notes that its status has changed.
+    pub(super) fn touch(&mut self) {
+        self.is_touched = self.is_kept;
+    }
+
+    fn touch_unit(&mut self, id: UnitId) {
+        if self.is_kept {
+            self.touched.insert(id);
+        }
+    }
+
+    /// Takes a unit in, at its place.
+    pub(crate) fn insert(&mut self, id: UnitId, unit: MemoryUnit) {
+        self.model(&unit.content.model.clone()).set(id, &unit, true);
+        if let UnitPlace::Leased { worker, .. } = &unit.place
+            && unit.is_suspect()
+        {
+            self.alone.insert(worker.clone(), id);
+        }
+        self.units.insert(id, unit);
+        self.touch_unit(id);
+    }
+
     pub(super) fn model(&mut self, label: &ModelLabel) -> &mut Model {
         self.models.entry(label.clone()).or_default()
     }
@@ -114,6 +161,7 @@ impl MemoryRun {
         {
             self.alone.insert(worker.clone(), id);
         }
+        self.touch_unit(id);
     }
 
     /// Removes a leased unit for good.

@@ -4,8 +4,6 @@ use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::link::Refused;
 use crate::error::Error;
-use crate::limits;
-use crate::run::RunRef;
 
 /// An unexpected answer.
 pub(super) fn corrupt(what: &str) -> Error {
@@ -13,25 +11,21 @@ pub(super) fn corrupt(what: &str) -> Error {
 }
 
 /// Converts one error.
-pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
+pub(super) fn explain(refused: Refused) -> Error {
     let error = match refused {
         Refused::Queue(error) => return error,
         Refused::Redis(error) => error,
     };
-    match (error.code(), at) {
-        (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
-        (Some("STALEGEN"), Some(at)) => stale(&error, at),
-        (Some("WORKERSFULL"), _) => limits::workers_full(),
-        (Some("IDENTITYFULL"), _) => limits::identity_full(),
-        (Some("OOM"), _) => {
+    match error.code() {
+        Some("OOM") => {
             let message =
                 "Redis has reached its `maxmemory`: raise it, or remove runs that are over (`kgfleet rm`)"
                     .into();
             Error::Unwritable { message }
         }
-        (Some("READONLY" | "MISCONF" | "NOREPLICAS"), _) => Error::Unwritable { message: error.to_string() },
-        (Some("NOAUTH" | "WRONGPASS" | "NOPERM"), _) => unfit(&error),
-        (Some("WRONGTYPE"), _) => {
+        Some("READONLY" | "MISCONF" | "NOREPLICAS") => Error::Unwritable { message: error.to_string() },
+        Some("NOAUTH" | "WRONGPASS" | "NOPERM") => unfit(&error),
+        Some("WRONGTYPE") => {
             Error::Corrupt { message: format!("a key of the queue was overwritten: {error}") }
         }
         _ => match error.kind() {
@@ -46,12 +40,4 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
 
 fn unfit(error: &RedisError) -> Error {
     Error::Unfit { message: format!("Redis refused the login or a command: {error}") }
-}
-
-fn stale(error: &RedisError, at: &RunRef) -> Error {
-    let current = error.detail().and_then(|detail| detail.split_whitespace().next()?.parse().ok());
-    match current {
-        Some(current) => Error::StaleGeneration { run: at.run.clone(), given: at.generation, current },
-        None => corrupt(&error.to_string()),
-    }
 }

@@ -190,7 +190,7 @@ impl Sentinel {
     /// Any failure except a script's own, or that of a server which has no room or cannot save, may mean that the primary has moved.
     async fn judge<T>(&self, answer: RedisResult<T>) -> Tried<T> {
         if let Err(error) = &answer
-            && !matches!(error.code(), Some("RUNGONE" | "STALEGEN" | "WORKERSFULL" | "OOM" | "MISCONF"))
+            && !matches!(error.code(), Some("OOM" | "MISCONF"))
         {
             *self.open.lock().await = None;
         }

@@ -7,8 +7,3 @@ async fn open() -> Option<Bench> {
 }
 
 queue::conformance_suite!(open);
-
-#[test]
-fn random_sequences_keep_the_invariants() {
-    queue::differential::compare_with_the_model(200, Bench::memory);
-}

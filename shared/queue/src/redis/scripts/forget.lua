@@ -1,4 +1,0 @@
--- Returns 1 if there was such a run. Also removes remains of an interrupted removal.
-local there = redis.call('EXISTS', KEYS[1])
-purge()
-return {there}

@@ -1,3 +1,0 @@
--- ARGV: generation, model.
-redis.call('HDEL', counts(ARGV[2]), 'parked_until', 'parked_for', 'parked_reason')
-return {}
