@@ -27,6 +27,7 @@ pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
     let code = match error {
         QueueError::Unavailable { .. }
         | QueueError::Unwritable { .. }
+        | QueueError::NotLeader { .. }
         | QueueError::RunGone { .. }
         | QueueError::StaleGeneration { .. } => ErrorCode::Unavailable,
         QueueError::WorkersFull { .. } => ErrorCode::Full,

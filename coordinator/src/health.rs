@@ -90,6 +90,7 @@ impl Health {
         let trouble = match &result {
             Err(
                 error @ (queue::Error::Unavailable { .. }
+                | queue::Error::NotLeader { .. }
                 | queue::Error::Unfit { .. }
                 | queue::Error::Corrupt { .. }),
             ) => Some(of_queue(error).message),

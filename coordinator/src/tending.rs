@@ -75,6 +75,8 @@ impl TakeoverGrace {
 pub(crate) async fn rounds(tending: Weak<Tending>, every: Duration) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // A coordinator that waits for another one says so once.
+    let mut told = None;
     loop {
         ticks.tick().await;
         let Some(tending) = tending.upgrade() else { return };
@@ -88,9 +90,11 @@ pub(crate) async fn rounds(tending: Weak<Tending>, every: Duration) {
                 }
             }
         };
-        if let Err(error) = tended {
-            tracing::warn!(%error, "runs cannot be tended now");
+        let trouble = tended.err().map(|error| error.message);
+        if let Some(trouble) = trouble.as_ref().filter(|_| trouble != told) {
+            tracing::warn!(error = trouble, "runs cannot be tended now");
         }
+        told = trouble;
         tending.tell_health();
     }
 }

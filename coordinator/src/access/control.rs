@@ -96,6 +96,7 @@ impl Control for Access {
     }
 
     async fn workers(&self) -> Reply<Vec<WorkerView>> {
+        self.serves()?;
         let mut workers = self.parts.views.workers().await?;
         if !self.caller.has(CallerRole::Operator) {
             // Of a run that is not here, nobody knows.

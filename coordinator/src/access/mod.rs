@@ -23,7 +23,7 @@ use domain::control::{BenchmarkView, HistoryEntry, Submission};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId, machine};
 
 use crate::benchmarks::Benchmarks;
-use crate::errors::{Result, invalid};
+use crate::errors::{Result, invalid, of_queue};
 use crate::fleet::Fleet;
 use crate::health::{Health, Uptime};
 use crate::queue::client::QueueClient;
@@ -106,8 +106,9 @@ impl Access {
         ServiceError::new(ErrorCode::Denied, message)
     }
 
-    /// Whether calls may be served: not if queue and sink do not belong together.
+    /// Whether calls may be served: not if another coordinator leads, or queue and sink do not belong together.
     fn serves(&self) -> Result<()> {
+        self.parts.queue.raw().leads().map_err(|error| of_queue(&error))?;
         self.parts.health.serves()
     }
 

@@ -92,6 +92,7 @@ pub(crate) fn queue_called(call: &'static str, took: Duration, error: Option<&qu
     let code = match error {
         Some(queue::Error::Unavailable { .. }) => "unavailable",
         Some(queue::Error::Unwritable { .. }) => "unwritable",
+        Some(queue::Error::NotLeader { .. }) => "not-leader",
         Some(queue::Error::Unfit { .. }) => "unfit",
         Some(queue::Error::Corrupt { .. }) => "corrupt",
         // The caller's business, such as a stale generation.

@@ -19,6 +19,10 @@ macro_rules! timed {
                 self.0.address()
             }
 
+            fn leads(&self) -> queue::Result<()> {
+                self.0.leads()
+            }
+
             $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
                 let began = Instant::now();
                 let result = self.0.$call($($argument),*).await;

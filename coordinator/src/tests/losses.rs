@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::WorkExchange;
 use harness::RedisServer;
-use queue::{QueueStore, RedisOptions, RedisStore};
+use queue::testing::Bench;
 
 use super::ground::*;
 use super::worker::*;
@@ -83,7 +82,7 @@ async fn finish(coordinator: &Started, run: &RunId) -> u64 {
 fn grounds() -> Vec<(Ground, Option<RedisServer>)> {
     let mut grounds = vec![(Ground::new(), None)];
     if let Some(server) = RedisServer::start() {
-        let queue: Arc<dyn QueueStore> = Arc::new(RedisStore::new(&RedisOptions::new(server.url())).unwrap());
+        let queue = Bench::kept_in(&server.url(), "one", Box::new(())).store;
         grounds.push((Ground { queue, ..Ground::new() }, Some(server)));
     }
     grounds

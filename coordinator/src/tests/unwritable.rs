@@ -1,36 +1,35 @@
 //! A Redis that can be read and takes no writes, because it is full.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use domain::ErrorCode;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use domain::exchange::WorkExchange;
-use domain::{ErrorCode, RunId};
 use harness::RedisServer;
-use queue::testing::redis::Value;
-use queue::{QueueStore, RedisOptions, RedisStore};
+use queue::testing::Bench;
 
 use super::ground::*;
 use super::worker::*;
 
-/// An hour, in milliseconds: longer than any lease of these tests.
-const LONG_MS: u64 = 3_600_000;
+/// Longer than any lease of these tests.
+const LONG: Duration = Duration::from_secs(3_600);
 
-/// Makes every lease of a run as old as if it had not been renewed for long.
-fn age_leases(server: &RedisServer, run: &RunId) {
-    for model in ["a", "b"] {
-        let key = format!("kgf:{{{run}}}:work:{model}");
-        let leases: Vec<(String, String, u64, u64)> = server.say(&format!("XPENDING {key} w - + 1000"));
-        for (entry, worker, ..) in leases {
-            server.say::<Value>(&format!("XCLAIM {key} w {worker} 0 {entry} IDLE {LONG_MS} JUSTID"));
+/// Waits until something holds.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looking).await.expect(what);
 }
 
 #[tokio::test]
 async fn a_full_redis_is_told_of_and_costs_no_lease() {
     let Some(server) = RedisServer::start() else { return };
-    let queue: Arc<dyn QueueStore> = Arc::new(RedisStore::new(&RedisOptions::new(server.url())).unwrap());
-    let ground = Ground { queue, ..Ground::new() };
+    let bench = Bench::kept_in(&server.url(), "one", Box::new(()));
+    let ground = Ground { queue: Arc::clone(&bench.store), ..Ground::new() };
     let coordinators = [ground.coordinator(), ground.coordinator()];
     let [coordinator, other] = &coordinators;
     let run = coordinator.submit(submission(6)).await.unwrap().run;
@@ -43,7 +42,9 @@ async fn a_full_redis_is_told_of_and_costs_no_lease() {
     }
 
     server.say::<()>("CONFIG SET maxmemory 1");
-    age_leases(&server, &run);
+    // The next round finds out.
+    bench.store.now_ms().await.unwrap_err();
+    bench.time.advance(LONG).await;
     let refused = coordinator.exchange(worker.report(0)).await.unwrap_err();
     assert!(refused.code == ErrorCode::Unavailable && refused.message.contains("maxmemory"), "{refused}");
     let record = scored(&worker.held[0].lease, &keys(&worker.held[0])[0]);
@@ -61,6 +62,7 @@ async fn a_full_redis_is_told_of_and_costs_no_lease() {
     }
 
     server.say::<()>("CONFIG SET maxmemory 0");
+    until("it takes rounds", async || bench.store.now_ms().await.is_ok()).await;
     for coordinator in &coordinators {
         coordinator.tend().await.unwrap();
         coordinator.ready().unwrap();
@@ -83,7 +85,7 @@ async fn a_full_redis_is_told_of_and_costs_no_lease() {
 #[tokio::test]
 async fn a_run_that_is_over_is_removed_also_where_redis_is_full() {
     let Some(server) = RedisServer::start() else { return };
-    let queue: Arc<dyn QueueStore> = Arc::new(RedisStore::new(&RedisOptions::new(server.url())).unwrap());
+    let queue = Bench::kept_in(&server.url(), "one", Box::new(())).store;
     let ground = Ground { queue, ..Ground::new() };
     let coordinator = ground.coordinator();
     let over = coordinator.submit(submission(1)).await.unwrap().run;
@@ -98,7 +100,8 @@ async fn a_run_that_is_over_is_removed_also_where_redis_is_full() {
     coordinator.tend().await.unwrap_err();
     for run in [over, cancelled] {
         coordinator.remove(&run, false).await.unwrap();
-        assert!(server.say::<Vec<String>>(&format!("KEYS *{run}*")).is_empty(), "its memory is free");
+        let its_keys = || server.say::<Vec<String>>(&format!("KEYS *{run}*"));
+        until("its memory is free", async || its_keys().is_empty()).await;
     }
     assert_eq!(coordinator.list().await.unwrap(), []);
 }
