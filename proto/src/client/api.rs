@@ -168,7 +168,12 @@ impl ApiClient {
                 continue;
             }
             if status == StatusCode::SERVICE_UNAVAILABLE {
+                // One that waits for another coordinator has done nothing.
                 self.leave(place);
+                unreached += 1;
+                if unreached < self.places.len() {
+                    continue;
+                }
             }
             let body = self.whole(answer, NAMING_BYTES, CALL_TIMEOUT).await.unwrap_or_default();
             return Err(problem::read(status, &body, &self.peer));

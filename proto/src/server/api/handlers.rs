@@ -49,11 +49,11 @@ pub(super) async fn view(State(api): Shared, Extension(caller): Who, Path(run): 
 }
 
 pub(super) async fn watch(State(api): Shared, Extension(caller): Who, Path(run): Named) -> Response {
-    streams::views(&api, caller, RunId::new(run))
+    streams::views(&api, caller, RunId::new(run)).await
 }
 
 pub(super) async fn records(State(api): Shared, Extension(caller): Who, Path(run): Named) -> Response {
-    streams::records(&api, caller, RunId::new(run))
+    streams::records(&api, caller, RunId::new(run)).await
 }
 
 pub(super) async fn command(

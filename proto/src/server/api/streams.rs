@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::RunId;
 use domain::caller::Caller;
+use domain::{RunId, ServiceError};
 use futures::{Stream, StreamExt as _, stream};
 use tokio::sync::mpsc;
 
@@ -17,14 +17,19 @@ use crate::limits::ITEMS_AHEAD;
 use crate::server::closing::leaving;
 use crate::server::feed::{ended_by, items, pump};
 
-/// A benchmark again and again, until it ends: events `view`, then `end`, or `error` with a problem.
-pub(super) fn views(api: &Api, caller: Caller, run: RunId) -> Response {
+/// A benchmark again and again, until it ends: events `view`, then `end`, or `error` with a problem. A call that fails at once is
+/// answered like any other.
+pub(super) async fn views(api: &Api, caller: Caller, run: RunId) -> Response {
     let control = api.control(&caller);
     // One view is buffered: a slow watcher sees fewer of them, not older ones.
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move { pump(control.watch(&run), &caller, &sender).await });
     let closing = api.closing.clone();
     let views = ended_by(items(receiver), async move { closing.draining().await }, leaving);
+    let views = match begun(views).await {
+        Ok(views) => views,
+        Err(refused) => return refused,
+    };
     let views = views.map(|view| view.map(Some)).chain(stream::iter([Ok(None)]));
     let events = until_error(views).map(|view| match view {
         Ok(Some(view)) => event("view", serde_json::to_vec(&view)),
@@ -47,15 +52,30 @@ fn event(name: &str, json: serde_json::Result<Vec<u8>>) -> Bytes {
     event.into()
 }
 
-/// The export of a benchmark, a line for each item.
-pub(super) fn records(api: &Api, caller: Caller, run: RunId) -> Response {
+/// The export of a benchmark, a line for each item. A call that fails at once is answered like any other.
+pub(super) async fn records(api: &Api, caller: Caller, run: RunId) -> Response {
     let control = api.control(&caller);
     let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
     tokio::spawn(async move { pump(control.records(&run), &caller, &sender).await });
     let closing = api.closing.clone();
     let lines = ended_by(items(receiver), async move { closing.cut().await }, leaving);
+    let lines = match begun(lines).await {
+        Ok(lines) => lines,
+        Err(refused) => return refused,
+    };
     let lines = until_error(lines).map(|item| ExportLine::write(&item).map(Bytes::from));
     ([(header::CONTENT_TYPE, JSON_LINES)], Body::from_stream(lines)).into_response()
+}
+
+/// A stream whose first item is there, and is no error.
+async fn begun<T>(
+    items: impl Stream<Item = Result<T, ServiceError>> + Send + 'static,
+) -> Result<impl Stream<Item = Result<T, ServiceError>>, Response> {
+    let mut items = Box::pin(items.peekable());
+    match items.as_mut().peek().await {
+        Some(Err(error)) => Err(Problem::from(error).into_response()),
+        _ => Ok(items),
+    }
 }
 
 /// A stream that ends with its first error.
