@@ -16,6 +16,8 @@ pub enum ExitCode {
     Infrastructure,
     /// Some input could not be used; the rest was processed.
     BadInput,
+    /// Another coordinator leads since.
+    Followed,
     /// A worker has no work now, but there may be later; the number is its own choice.
     Later(u8),
     /// Interrupted by the user; `kgfleet resume` continues.
@@ -33,6 +35,7 @@ impl ExitCode {
             Self::Usage => 2,
             Self::Infrastructure => 3,
             Self::BadInput => 4,
+            Self::Followed => 5,
             Self::Later(number) => number,
             Self::Interrupted => 130,
             Self::Terminated => 143,

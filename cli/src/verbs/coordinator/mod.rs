@@ -37,10 +37,10 @@ const QUEUE_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Plan runs, hand out work, store records.
 ///
-/// Any number of coordinators may serve the same Redis and the same records at once; a coordinator without Redis
-/// serves its --data-dir alone. Runs until a signal arrives. Exit codes: 0 stopped by a signal; 2 the options cannot
-/// be used; 3 queue, disk or socket failed, another coordinator holds the --data-dir, or the queue belongs to other
-/// records.
+/// Of the coordinators with the same Redis and the same records one leads; the others wait, refuse calls, and follow it when it ends or
+/// says nothing for 5 s. A coordinator without Redis serves its --data-dir alone. Runs until a signal arrives. Exit codes: 0 stopped
+/// by a signal; 2 the options cannot be used; 3 queue, disk or socket failed, another coordinator holds the --data-dir, or the queue
+/// belongs to other records; 5 another coordinator leads since.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Address for everything: workers (gRPC), the API under /api/v1, the live page, /healthz, /readyz, and /metrics for callers
@@ -148,13 +148,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let _share = share_folder(&arguments.data_dir, alone)?;
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
         let address = arguments.login.into_address(&arguments.queue)?;
-        let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity)?;
+        let scheme = if security.tls.is_some() { "https" } else { "http" };
+        let name = format!("{scheme}://{}:{}", host(), bound.port());
+        let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity, &name)?;
         for warning in checked(&*queue, Duration::from_secs(arguments.queue_wait)).await? {
             eprintln!("warning: {warning}");
         }
         let sink = results::sink::folder(arguments.data_dir.clone());
         let audit = open_audit(&arguments, bound)?;
-        let coordinator = Coordinator::start_noting(config, queue, sink, audit.clone());
+        let coordinator = Coordinator::start_noting(config, Arc::clone(&queue), sink, audit.clone());
         let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
         coordinator.bind(adopt).await?;
         let (stopper, stop) = shutdown::channel();
@@ -184,7 +186,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
             None => None,
         };
-        let scheme = if security.tls.is_some() { "https" } else { "http" };
         eprintln!("coordinator serving on {scheme}://{bound}: calls, live page and probes");
         let following = arguments.door.clone().follow(security.clone(), audit.clone());
         let services = ServedCoordinator(Arc::clone(&coordinator));
@@ -196,12 +197,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             draining.close();
             page.close();
         });
-        tokio::select! {
-            () = proto::server::serve(listener, services, security, beside, reached(stop.clone(), Stop::Drain)) => {}
-            () = following => {}
-            () = metrics.keep_up() => {}
-            () = reached(stop, Stop::Abort) => {}
-        }
+        let code = tokio::select! {
+            () = proto::server::serve(listener, services, security, beside, reached(stop.clone(), Stop::Drain)) => ExitCode::Success,
+            () = following => ExitCode::Success,
+            () = metrics.keep_up() => ExitCode::Success,
+            () = reached(stop, Stop::Abort) => ExitCode::Success,
+            by = queue.until_followed() => {
+                say(&format!("{by} since; this one ends"));
+                ExitCode::Followed
+            }
+        };
+        coordinator.close_logs().await;
+        queue.leave().await;
         stopper.at_least(Stop::Abort);
         if let Some(scraped) = scraped {
             scraped.await??;
@@ -209,7 +216,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if let Err(error) = audit.flush().await {
             tracing::error!(%error, "what was counted is not in the audit log");
         }
-        Ok(ExitCode::Success)
+        Ok(code)
     })
 }
 
@@ -235,14 +242,18 @@ async fn checked(queue: &dyn QueueStore, wait: Duration) -> Result<Vec<String>, 
 /// The audit log of this coordinator: a folder of its own, because coordinators may share --data-dir.
 fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditLog> {
     let folder = arguments.audit_dir.clone().unwrap_or_else(|| arguments.data_dir.join(AUDIT));
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let folder = folder.join(format!("{host}-{}", bound.port()));
+    let folder = folder.join(format!("{}-{}", host(), bound.port()));
     AuditLog::open(&folder).with_context(|| {
         format!(
             "cannot write the audit log into {}; choose another folder with --audit-dir",
             folder.display()
         )
     })
+}
+
+/// The name of this machine, which is that of a pod.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// How visitors log in to the live page.

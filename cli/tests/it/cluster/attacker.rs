@@ -325,7 +325,7 @@ fn a_record_folder_from_elsewhere_gets_no_secret_of_a_worker() {
     manifest.configuration_hash = results::manifest::hash(&manifest.configuration);
     manifest.write(&found.dir.manifest_path()).unwrap();
 
-    let coordinator = cluster.coordinator();
+    let coordinator = cluster.coordinator_at(coordinator.port);
     cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
     let trusting = ["resume", &run, "--trust-endpoints"];
     cluster.kgfleet(&coordinator, &trusting).expect(USAGE).says(&["--allow-endpoint"]);

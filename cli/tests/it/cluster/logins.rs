@@ -37,14 +37,14 @@ fn verbs_act_in_the_fleet_that_was_logged_in_to_and_say_so() {
     // What acts in a folder too says that it does not.
     let said = format!("in the fleet {url}");
     let there = data.kgfleet(&["status"]).expect(0);
-    assert!(there.stderr.contains(&said) && there.stdout.contains("submitted by"), "{there}");
+    assert!(there.stderr.contains(&said) && there.stdout.contains("started"), "{there}");
     let there = data.kgfleet(&["show", "nothing", "m/t/0"]);
     assert!(there.stderr.contains(&said), "{there}");
     let here = data.kgfleet(&["status", "--fleet", "here"]).expect(0);
     assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
     let here = process::finish(data.command(&["status"]).env("KGFLEET_FLEET", "here")).expect(0);
     assert!(here.stderr.is_empty() && here.stdout.contains("started"), "{here}");
-    data.kgfleet(&["cancel", "nothing", "--fleet", "here"]).expect(2).says(&["acts in a fleet"]);
+    data.kgfleet(&["cancel", "nothing", "--fleet", "here"]).expect(2).says(&["there is no run nothing"]);
     data.kgfleet(&["status", "--fleet", "here", "--fleet", &url]).expect(2);
     // Another fleet does not get the token, not even by another address of the same one.
     let other = url.replace("127.0.0.1", "localhost");

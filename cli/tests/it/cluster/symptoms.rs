@@ -50,8 +50,10 @@ fn a_redis_that_is_missing_or_goes_is_named_by_log_readiness_and_status() {
     wait_until("readiness says why", || readiness(http_port).0 == 503);
     let place = format!("127.0.0.1:{}", cluster.redis.port());
     assert!(readiness(http_port).1.contains(&place), "{:?}", readiness(http_port));
-    let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
-    assert!(status.stdout.contains(&place) && status.stdout.contains("refused"), "{status}");
+    wait_until("status says why", || {
+        let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
+        status.stdout.contains(&place) && status.stdout.contains("refused")
+    });
     coordinator.process.until_it_says("runs cannot be tended now");
     cluster.redis.begin_again();
     wait_until("the coordinator is ready again", || readiness(http_port).0 == 200);

@@ -64,7 +64,7 @@ fn a_coordinator_that_is_killed_when_nothing_is_left_loses_nothing_and_holds_nob
     let run = cluster.submit(&first, &TASKS, 20);
     let both = [first.url(), second.url()].join(",");
     let workers = ["one", "two"].map(|name| until_done(&cluster, name, &both, &server, &[]));
-    let (view, _) = cluster.watch(&second, &run);
+    let (view, _) = cluster.watch(&first, &run);
     assert_eq!(view.scored, 40);
     // The workers are between their two looks.
     first.process.signal(Signal::KILL);
@@ -74,8 +74,9 @@ fn a_coordinator_that_is_killed_when_nothing_is_left_loses_nothing_and_holds_nob
     winners(&cluster, 40);
 
     // The only one dies at the same moment, and comes back.
+    let port = second.port;
     drop((first.process, second));
-    let alone = cluster.coordinator_at(first.port);
+    let alone = cluster.coordinator_at(port);
     let again = cluster.configuration(&TASKS, 21);
     cluster.kgfleet(&alone, &["submit", again.to_str().unwrap(), "--extend", &run]).expect(0);
     let worker = until_done(&cluster, "three", &alone.url(), &server, &[]);

@@ -198,7 +198,7 @@ impl Fleet {
     fn add_worker(&mut self, number: usize) {
         let (name, endpoints) = (format!("worker-{number}"), self.at("endpoints"));
         let (coordinator, work) =
-            (url(self.lines[number % COORDINATORS].port()), self.at("spools").join(&name));
+            (urls(number, |number| self.lines[number].port()), self.at("spools").join(&name));
         let arguments = [
             "worker",
             "--fleet",
@@ -222,9 +222,9 @@ impl Fleet {
         self.workers.push(Part::start("workers", &arguments, environment, log));
     }
 
-    /// A coordinator's own address, for people.
+    /// The coordinators' own addresses, for people, beginning with one of them.
     pub fn url(&self, pick: usize) -> String {
-        url(self.ports[pick % COORDINATORS])
+        urls(pick, |number| self.ports[number])
     }
 
     /// Classes of faults that cannot be tried here, and why.
@@ -491,6 +491,8 @@ impl Fleet {
     }
 }
 
-fn url(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+/// The addresses of all coordinators, beginning with one of them.
+fn urls(first: usize, port: impl Fn(usize) -> u16) -> String {
+    let in_turn = (first..first + COORDINATORS).map(|number| port(number % COORDINATORS));
+    in_turn.map(|port| format!("http://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
 }
