@@ -14,10 +14,6 @@ mod address;
 mod calls;
 pub mod clock;
 pub mod commit;
-#[cfg(feature = "test-support")]
-pub mod conformance;
-#[cfg(feature = "test-support")]
-pub mod differential;
 pub mod error;
 pub mod invariants;
 mod kept;

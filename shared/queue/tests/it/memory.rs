@@ -2,8 +2,10 @@
 
 use queue::testing::Bench;
 
+use crate::conformance::conformance_suite;
+
 async fn open() -> Option<Bench> {
     Some(Bench::memory())
 }
 
-queue::conformance_suite!(open);
+conformance_suite!(open);

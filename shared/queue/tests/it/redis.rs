@@ -10,11 +10,14 @@ use queue::{
     RunSpec, SystemClock, Transition, UnitId,
 };
 
+use crate::conformance::conformance_suite;
+use crate::handover::compare_with_the_next_leader;
+
 async fn open() -> Option<Bench> {
     bench()
 }
 
-queue::conformance_suite!(open);
+conformance_suite!(open);
 
 /// Who leads next at the address of the one that leads.
 fn next(url: &str, name: &str) -> Arc<dyn QueueStore> {
@@ -26,7 +29,7 @@ fn what_a_leader_has_answered_the_next_one_knows() {
     let url_of = |bench: &Bench| bench.guard.downcast_ref::<RedisServer>().unwrap().url();
     if bench().is_some() {
         let open = || bench().expect("a server, as a moment ago");
-        queue::differential::compare_with_the_next_leader(40, open, |bench| next(&url_of(bench), "one"));
+        compare_with_the_next_leader(40, open, |bench| next(&url_of(bench), "one"));
     }
 }
 

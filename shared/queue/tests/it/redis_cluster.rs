@@ -1,7 +1,8 @@
 //! A Redis Cluster of two nodes: every script finds all of its keys on one node.
 
 use harness::redis::cluster_bench;
-use queue::conformance;
+
+use crate::conformance;
 
 #[test]
 fn a_cluster_keeps_the_queue_and_is_judged_node_by_node() {

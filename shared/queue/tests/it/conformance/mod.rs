@@ -1,10 +1,8 @@
 //! One suite for every store. A store's test file instantiates it with
-//! [`conformance_suite!`](crate::conformance_suite).
+//! [`conformance_suite!`].
 //!
 //! Every test gets a fresh [`Bench`]. Leases last an hour of the store's time, which the test moves in steps of forty
 //! minutes, so that the milliseconds added by a real server's clock never decide a test.
-
-#![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
 
 mod leases;
 mod records;
@@ -16,8 +14,8 @@ use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, TaskLabel, WorkerId};
 
-use crate::testing::{Bench, block_on};
-use crate::{
+use queue::testing::{Bench, block_on};
+use queue::{
     Claim, Commit, CommitEffect, Committed, Error, Fence, Heartbeat, HeartbeatOrders, Lease, LeaseRequest,
     NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, RunRef, RunSpec, RunState,
     Transition, UnitId, WorkerNameTaken, limits,
@@ -25,10 +23,9 @@ use crate::{
 
 /// Instantiates the suite for a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, which
 /// returns `None`, with a message, if this machine lacks the store.
-#[macro_export]
 macro_rules! conformance_suite {
     ($open:path) => {
-        $crate::conformance_suite!($open;
+        conformance_suite!($open;
             creating_a_run_again_joins_it,
             a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another,
             a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one,
@@ -68,7 +65,7 @@ macro_rules! conformance_suite {
     ($open:path; $($name:ident),* $(,)?) => { $(
         #[test]
         fn $name() {
-            $crate::conformance::run($open, $crate::conformance::$name);
+            crate::conformance::run($open, crate::conformance::$name);
         }
     )* };
 }
@@ -148,3 +145,5 @@ async fn places(bench: &Bench, at: &RunRef) -> (u64, u64, u64, u64) {
     let m = counts.iter().find(|counts| counts.model.as_str() == "m").expect("model m");
     (m.pending, m.leased, m.dead, m.done)
 }
+
+pub(crate) use conformance_suite;

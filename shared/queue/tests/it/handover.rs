@@ -1,7 +1,5 @@
 //! Random sequences of operations at a leader, after which the next leader must know all that the last one has answered.
 
-#![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::testing::{Bench, block_on};
-use crate::{Claim, Fence, LeaseRequest, NewUnit, QueueStore, Reap, RunRef, RunSpec, RunState, UnitId};
+use queue::testing::{Bench, block_on};
+use queue::{Claim, Fence, LeaseRequest, NewUnit, QueueStore, Reap, RunRef, RunSpec, RunState, UnitId};
 
 /// One step. Numbers select from the items that exist when the step runs, so every sequence is meaningful.
 #[derive(Clone, Debug)]
