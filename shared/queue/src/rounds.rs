@@ -237,7 +237,7 @@ mod tests {
         assert!(matches!(rounds.is_applied(mark), Some(Err(Error::Unwritable { .. }))));
         assert!(rounds.may(true).is_err() && rounds.may(false).is_ok());
         rounds.enqueue(probes(1));
-        assert_eq!((rounds.now(60_000), rounds.next().0, rounds.next().1.len()), (1_000, 1, 1));
+        assert_eq!((rounds.now(60_000), rounds.next().0, rounds.next().1.len()), (1_000, 1, 2));
         rounds.has_failed(Error::Unavailable { message: "away".into() });
         assert!(rounds.may(false).is_err());
         rounds.is_good(61_000);
