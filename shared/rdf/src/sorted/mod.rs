@@ -2,37 +2,30 @@
 //! [`SortedWriter`] sorts within a bounded memory, [`SortedTriples`] reads.
 //!
 //! # The file
-//! All numbers are little-endian.
 //!
 //! | part | content |
 //! |---|---|
-//! | head | the eight bytes `KGTRIPLE`, the version as u32 |
-//! | blocks | each a [frame](mod@frame) of some 64 KiB: entries in the order of subject, property and object, none twice |
-//! | directory | frames: for every block the u64 where it begins, and its first subject as u32 length and text |
-//! | foot | u64 where the directory begins, u64 blocks, u64 triples, u64 subjects, u32 CRC-32 of these 32 bytes, `KGTRIPLE` |
+//! | head | the eight bytes of its format, which end with the number of its version |
+//! | blocks | each some 64 KiB of lines, compressed by zstd with a checksum |
+//! | directory | compressed likewise: a line with the numbers of triples and subjects, then for each block where it begins and its first subject |
+//! | foot | u64 where the directory begins, u32 CRC-32 of these bytes (both little-endian), the bytes of the head |
 //!
-//! An entry is a byte that says whether the subject is the one before (0) or follows (1, then u32 length and text), and the
-//! u32 length and the bytes of property, a byte 0, and object. An object is a letter and its parts: `I` and an IRI; `B` and the
-//! label of a blank node; `S` and a string; `G`, language, byte 0, text; `D`, datatype, byte 0, text.
+//! A line is a triple: the IRIs of subject and property, and the object as N-Triples write it, with blanks between them. Neither
+//! IRIs nor terms in that form have line breaks, and IRIs have no blanks. Lines are sorted, and none comes twice.
 //!
 //! The foot is written last, so that a file that was cut off has none.
 
-mod frame;
 mod merge;
-mod object;
 mod reader;
 mod writer;
 
 use std::io;
 
-pub use object::StoredObject;
 pub use reader::SortedTriples;
 pub use writer::SortedWriter;
 
-const MAGIC: [u8; 8] = *b"KGTRIPLE";
-
-/// Rises when an older reader would misread a file.
-const VERSION: u32 = 1;
+/// The format and its version, which rises when an older reader would misread a file.
+const MAGIC: [u8; 8] = *b"KGTRIPL1";
 
 /// Why a file of sorted triples cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -1,21 +1,21 @@
 //! Reads a file of sorted triples.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use oxrdf::Term;
+use oxrdf::{BlankNode, Literal, NamedNode, Term};
 
-use super::object::StoredObject;
-use super::{MAGIC, SortedError, VERSION, frame};
+use super::{MAGIC, SortedError};
 
 /// Bytes of blocks that are kept in memory.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Length of the foot, in bytes.
-const FOOT_BYTES: usize = 44;
+const FOOT_BYTES: usize = 20;
 
 /// A place is the number of a block, and in the lower bits the offset in it.
 const OFFSET_BITS: u32 = 32;
@@ -25,9 +25,12 @@ const OFFSET_BITS: u32 = 32;
 pub struct SortedTriples {
     file: File,
     directory: Vec<BlockEntry>,
+    /// Where the last block ends.
+    end: u64,
     triples: u64,
     subjects: u64,
-    kept: KeptBlocks,
+    /// The blocks that were read last, the newest at the end.
+    kept: VecDeque<(usize, Arc<str>)>,
 }
 
 /// Where a block is, and its first subject.
@@ -44,31 +47,30 @@ impl SortedTriples {
     /// It cannot be read, or is of another version, or was cut off or changed.
     pub fn open(path: &Path) -> Result<Self, SortedError> {
         let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        let mut head = [0; 12];
-        let foot_at = length.checked_sub(FOOT_BYTES as u64).filter(|at| *at >= head.len() as u64);
+        let foot_at = file.metadata()?.len().checked_sub(FOOT_BYTES as u64);
         let foot_at = foot_at.ok_or(SortedError::Damaged("it is too short"))?;
+        let (mut head, mut foot) = ([0; MAGIC.len()], [0; FOOT_BYTES]);
         file.read_exact_at(&mut head, 0)?;
-        if head[..8] != MAGIC {
-            return Err(SortedError::Damaged("it does not begin as one"));
-        }
-        if head[8..] != VERSION.to_le_bytes() {
-            return Err(SortedError::Damaged("it is of another version"));
-        }
-        let mut foot = [0; FOOT_BYTES];
         file.read_exact_at(&mut foot, foot_at)?;
-        if foot[36..] != MAGIC || foot[32..36] != crc32fast::hash(&foot[..32]).to_le_bytes() {
+        if head != MAGIC {
+            return Err(SortedError::Damaged("it does not begin as one of this version"));
+        }
+        let (at, rest) = foot.split_first_chunk().ok_or(SortedError::Damaged("its end is missing"))?;
+        if rest[4..] != MAGIC || rest[..4] != crc32fast::hash(at).to_le_bytes() {
             return Err(SortedError::Damaged("its end is missing"));
         }
-        let numbers: Vec<u64> = foot[..32].chunks_exact(8).map(number).collect();
-        let [at, blocks, triples, subjects] = numbers[..] else {
-            return Err(SortedError::Damaged("its end is missing"));
-        };
-        let directory = read_directory(&file, at, foot_at)?;
-        if directory.len() as u64 != blocks {
-            return Err(SortedError::Damaged("its directory is not complete"));
-        }
-        Ok(Self { file, directory, triples, subjects, kept: KeptBlocks::default() })
+        let end = u64::from_le_bytes(*at);
+        let text = read(&file, end, foot_at)?;
+        let mut lines = text.lines().map(|line| {
+            let (number, rest) = line.split_once(' ')?;
+            Some((number.parse::<u64>().ok()?, rest))
+        });
+        let counts = lines.next().flatten().and_then(|(triples, rest)| Some((triples, rest.parse().ok()?)));
+        let entry = |(at, first): (u64, &str)| BlockEntry { at, first: first.into() };
+        let directory: Option<Vec<BlockEntry>> = lines.map(|line| line.map(entry)).collect();
+        let damaged = SortedError::Damaged("its directory cannot be read");
+        let ((triples, subjects), directory) = counts.zip(directory).ok_or(damaged)?;
+        Ok(Self { file, directory, end, triples, subjects, kept: VecDeque::new() })
     }
 
     /// Number of triples.
@@ -90,17 +92,12 @@ impl SortedTriples {
         let first = self.directory.partition_point(|entry| *entry.first < *subject).saturating_sub(1);
         let mut found = Vec::new();
         for block in first..self.directory.len() {
-            let content = self.block(block)?;
-            let mut entries = Entries::of(&content);
-            while let Some(entry) = entries.next()? {
-                if entry.subject == subject {
-                    if only.is_some_and(|only| !only.contains(&entry.property)) {
-                        continue;
-                    }
-                    let object = entry.object.term();
-                    let object = object.ok_or(SortedError::Damaged("an object cannot be read"))?;
-                    found.push((entry.property.to_owned(), object));
-                } else if entry.subject > subject {
+            for line in self.block(block)?.lines() {
+                let [of, property, object] = parts(line)?;
+                if of == subject && only.is_none_or(|only| only.contains(&property)) {
+                    let object = term(object).ok_or(SortedError::Damaged("an object cannot be read"))?;
+                    found.push((property.to_owned(), object));
+                } else if of > subject {
                     return Ok(found);
                 }
             }
@@ -109,168 +106,78 @@ impl SortedTriples {
     }
 
     /// Hands every statement to `take`, in their order: a place that [`SortedTriples::subject_at`] understands, subject, property
-    /// and object. Nothing of it is kept in memory.
+    /// and object, the last as N-Triples write it. Nothing of it is kept in memory.
     ///
     /// # Errors
     /// The file cannot be read, or was changed.
-    pub fn visit(&self, take: &mut dyn FnMut(u64, &str, &str, StoredObject<'_>)) -> Result<(), SortedError> {
-        for (block, entry) in self.directory.iter().enumerate() {
-            let (content, _) = frame::read(&self.file, entry.at)?;
-            let mut entries = Entries::of(&content);
-            while let Some(entry) = entries.next()? {
-                take(
-                    (block as u64) << OFFSET_BITS | entry.begins as u64,
-                    entry.subject,
-                    entry.property,
-                    entry.object,
-                );
+    pub fn visit(&self, take: &mut dyn FnMut(u64, &str, &str, &str)) -> Result<(), SortedError> {
+        for block in 0..self.directory.len() {
+            let mut at = (block as u64) << OFFSET_BITS;
+            for line in self.read_block(block)?.lines() {
+                let [subject, property, object] = parts(line)?;
+                take(at, subject, property, object);
+                at += line.len() as u64 + 1;
             }
         }
         Ok(())
     }
 
-    /// The subject of the statements at a place.
+    /// The subject of the statement at a place.
     ///
     /// # Errors
     /// The file cannot be read, or was changed.
     pub fn subject_at(&mut self, place: u64) -> Result<String, SortedError> {
         let content = self.block((place >> OFFSET_BITS) as usize)?;
         let offset = (place & ((1 << OFFSET_BITS) - 1)) as usize;
-        let mut entries = Entries { at: offset, ..Entries::of(&content) };
-        let entry = entries.next()?.ok_or(SortedError::Damaged("a place is not in it"))?;
-        Ok(entry.subject.to_owned())
+        let line = content.get(offset..).and_then(|rest| rest.lines().next());
+        let [subject, ..] = parts(line.ok_or(SortedError::Damaged("a place is not in it"))?)?;
+        Ok(subject.to_owned())
     }
 
-    fn block(&mut self, number: usize) -> Result<Arc<[u8]>, SortedError> {
-        if let Some(kept) = self.kept.get(number) {
-            return Ok(kept);
+    /// A block, kept in place of those that were read least lately.
+    fn block(&mut self, number: usize) -> Result<Arc<str>, SortedError> {
+        let known = self.kept.iter().position(|(known, _)| *known == number);
+        let content = match known.and_then(|at| self.kept.remove(at)) {
+            Some((_, content)) => content,
+            None => self.read_block(number)?.into(),
+        };
+        self.kept.push_back((number, Arc::clone(&content)));
+        let mut bytes: usize = self.kept.iter().map(|(_, content)| content.len()).sum();
+        while bytes > KEPT_BYTES_MAX && self.kept.len() > 1 {
+            bytes -= self.kept.pop_front().map_or(0, |(_, content)| content.len());
         }
-        let entry = self.directory.get(number).ok_or(SortedError::Damaged("a block is missing"))?;
-        let (content, _) = frame::read(&self.file, entry.at)?;
-        let content: Arc<[u8]> = content.into();
-        self.kept.put(number, Arc::clone(&content));
         Ok(content)
     }
-}
 
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
-
-fn read_directory(file: &File, at: u64, end: u64) -> Result<Vec<BlockEntry>, SortedError> {
-    let (mut bytes, mut from) = (Vec::new(), at);
-    while from < end {
-        let (piece, behind) = frame::read(file, from)?;
-        bytes.extend(piece);
-        from = behind;
-    }
-    let mut entries = Vec::new();
-    let mut rest = Cut(&bytes, 0);
-    while !rest.is_empty() {
-        let block = number(rest.take(8)?);
-        let first = rest.text()?.into();
-        entries.push(BlockEntry { at: block, first });
-    }
-    Ok(entries)
-}
-
-/// Reads bytes from a place on.
-struct Cut<'a>(&'a [u8], usize);
-
-impl<'a> Cut<'a> {
-    fn is_empty(&self) -> bool {
-        self.1 >= self.0.len()
-    }
-
-    fn take(&mut self, length: usize) -> Result<&'a [u8], SortedError> {
-        let end = self.1.checked_add(length).filter(|end| *end <= self.0.len());
-        let end = end.ok_or(SortedError::Damaged("an entry is cut off"))?;
-        let taken = &self.0[self.1..end];
-        self.1 = end;
-        Ok(taken)
-    }
-
-    fn with_length(&mut self) -> Result<&'a [u8], SortedError> {
-        let length = number(self.take(4)?) as usize;
-        self.take(length)
-    }
-
-    fn text(&mut self) -> Result<&'a str, SortedError> {
-        std::str::from_utf8(self.with_length()?).map_err(|_| SortedError::Damaged("a name is no text"))
+    fn read_block(&self, number: usize) -> Result<String, SortedError> {
+        let entry = self.directory.get(number).ok_or(SortedError::Damaged("a block is missing"))?;
+        read(&self.file, entry.at, self.directory.get(number + 1).map_or(self.end, |next| next.at))
     }
 }
 
-/// The entries of a block.
-struct Entries<'a> {
-    content: &'a [u8],
-    at: usize,
-    subject: &'a str,
-    /// Where the entry that names the subject is.
-    begins: usize,
+/// What was compressed between two places; its checksum is compared.
+fn read(file: &File, begin: u64, end: u64) -> Result<String, SortedError> {
+    let length = end.checked_sub(begin).ok_or(SortedError::Damaged("its parts overlap"))?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, begin)?;
+    let content = zstd::decode_all(bytes.as_slice())?;
+    String::from_utf8(content).map_err(|_| SortedError::Damaged("a part of it is no text"))
 }
 
-struct Entry<'a> {
-    subject: &'a str,
-    begins: usize,
-    property: &'a str,
-    object: StoredObject<'a>,
+/// Subject, property and object of a line.
+fn parts(line: &str) -> Result<[&str; 3], SortedError> {
+    let parts: Vec<&str> = line.splitn(3, ' ').collect();
+    parts.try_into().map_err(|_| SortedError::Damaged("a statement is cut off"))
 }
 
-impl<'a> Entries<'a> {
-    fn of(content: &'a [u8]) -> Self {
-        Self { content, at: 0, subject: "", begins: 0 }
+/// The term of an object; `None` if the text is none. What a parser once took for a name is not checked again.
+fn term(object: &str) -> Option<Term> {
+    if let Some(iri) = object.strip_prefix('<') {
+        return Some(NamedNode::new_unchecked(iri.strip_suffix('>')?).into());
     }
-
-    fn next(&mut self) -> Result<Option<Entry<'a>>, SortedError> {
-        let mut cut = Cut(self.content, self.at);
-        if cut.is_empty() {
-            return Ok(None);
-        }
-        if cut.take(1)? == [1] {
-            self.begins = self.at;
-            self.subject = cut.text()?;
-        }
-        let rest = cut.with_length()?;
-        self.at = cut.1;
-        let end =
-            rest.iter().position(|byte| *byte == 0).ok_or(SortedError::Damaged("an entry is cut off"))?;
-        let property =
-            std::str::from_utf8(&rest[..end]).map_err(|_| SortedError::Damaged("a name is no text"))?;
-        let object = StoredObject(&rest[end + 1..]);
-        Ok(Some(Entry { subject: self.subject, begins: self.begins, property, object }))
-    }
-}
-
-/// The blocks that were read last.
-#[derive(Debug, Default)]
-struct KeptBlocks {
-    blocks: BTreeMap<usize, (u64, Arc<[u8]>)>,
-    bytes: usize,
-    reads: u64,
-}
-
-impl KeptBlocks {
-    fn get(&mut self, number: usize) -> Option<Arc<[u8]>> {
-        self.reads += 1;
-        let (read, content) = self.blocks.get_mut(&number)?;
-        *read = self.reads;
-        Some(Arc::clone(content))
-    }
-
-    /// Keeps a block in place of those that were read least lately.
-    fn put(&mut self, number: usize, content: Arc<[u8]>) {
-        self.bytes += content.len();
-        self.blocks.insert(number, (self.reads, content));
-        while self.bytes > KEPT_BYTES_MAX && self.blocks.len() > 1 {
-            let Some(oldest) =
-                self.blocks.iter().min_by_key(|(_, (read, _))| *read).map(|(number, _)| *number)
-            else {
-                return;
-            };
-            if let Some((_, content)) = self.blocks.remove(&oldest) {
-                self.bytes -= content.len();
-            }
-        }
+    match object.strip_prefix("_:") {
+        Some(label) => Some(BlankNode::new_unchecked(label).into()),
+        None => Literal::from_str(object).ok().map(Term::from),
     }
 }
 
@@ -355,8 +262,8 @@ mod tests {
             std::fs::write(&path, &whole[..length]).unwrap();
             assert!(matches!(SortedTriples::open(&path), Err(SortedError::Damaged(_))), "{length}");
         }
-        // Every byte of a block is covered by its checksum or its lengths.
-        for at in (12..whole.len() - FOOT_BYTES).step_by(whole.len() / 50) {
+        // Every byte of a block is covered by its checksum.
+        for at in (MAGIC.len()..whole.len() - FOOT_BYTES).step_by(whole.len() / 50) {
             let mut changed = whole.clone();
             changed[at] ^= 0x10;
             std::fs::write(&path, changed).unwrap();

@@ -1,13 +1,15 @@
 //! Writes a file of sorted triples.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use oxrdf::Term;
+use zstd::bulk::Compressor;
 
-use super::merge::RowSorter;
-use super::{MAGIC, VERSION, frame, object};
+use super::MAGIC;
+use super::merge::LineSorter;
 
 /// Bytes of triples that are sorted in memory at once. With what merging takes it stays below the gigabyte that a machine
 /// which draws questions can spare.
@@ -17,9 +19,12 @@ const SORTED_BYTES_MAX: usize = 192 << 20;
 /// less and makes the directory larger.
 const BLOCK_BYTES: usize = 64 << 10;
 
+/// Compression level: the file is written once, and reading takes the same time at every level.
+const LEVEL: i32 = 3;
+
 /// Sorts triples into a file.
 pub struct SortedWriter {
-    sorter: RowSorter,
+    sorter: LineSorter,
 }
 
 impl SortedWriter {
@@ -30,7 +35,7 @@ impl SortedWriter {
 
     /// The same with another number of bytes that are sorted in memory.
     pub(super) fn with_memory(folder: &Path, bytes_max: usize) -> Self {
-        Self { sorter: RowSorter::new(folder, bytes_max) }
+        Self { sorter: LineSorter::new(folder, bytes_max) }
     }
 
     /// Adds a triple, in any order. The same triple again changes nothing.
@@ -38,14 +43,8 @@ impl SortedWriter {
     /// # Errors
     /// The folder cannot be written to.
     pub fn add(&mut self, subject: &str, property: &str, object: &Term) -> io::Result<()> {
-        self.sorter.add(|row| {
-            // No IRI contains the character of code 0, so this sorts by subject first, then by property.
-            for part in [subject, property] {
-                row.extend_from_slice(part.as_bytes());
-                row.push(0);
-            }
-            object::write(object, row);
-        })
+        // A blank comes before all characters of IRIs, so this sorts by subject first, then by property.
+        self.sorter.add(format!("{subject} {property} {object}"))
     }
 
     /// Writes the file; its number of triples. The caller syncs it.
@@ -54,20 +53,20 @@ impl SortedWriter {
     /// The file or the folder cannot be written to.
     pub fn finish(self, file: &mut File) -> io::Result<u64> {
         let mut out = BlockWriter::new(BufWriter::new(file))?;
-        self.sorter.finish(|row| out.add(row))?;
+        self.sorter.finish(|line| out.add(line))?;
         out.finish()
     }
 }
 
-/// Cuts sorted rows into blocks.
+/// Cuts sorted lines into blocks.
 struct BlockWriter<'a> {
     out: BufWriter<&'a mut File>,
+    compressor: Compressor<'static>,
     /// Bytes written so far.
     at: u64,
-    block: Vec<u8>,
-    subject: Vec<u8>,
-    directory: Vec<u8>,
-    blocks: u64,
+    block: String,
+    subject: String,
+    directory: String,
     triples: u64,
     subjects: u64,
 }
@@ -75,74 +74,47 @@ struct BlockWriter<'a> {
 impl<'a> BlockWriter<'a> {
     fn new(mut out: BufWriter<&'a mut File>) -> io::Result<Self> {
         out.write_all(&MAGIC)?;
-        out.write_all(&VERSION.to_le_bytes())?;
-        Ok(Self {
-            out,
-            at: (MAGIC.len() + size_of_val(&VERSION)) as u64,
-            block: Vec::with_capacity(2 * BLOCK_BYTES),
-            subject: Vec::new(),
-            directory: Vec::new(),
-            blocks: 0,
-            triples: 0,
-            subjects: 0,
-        })
+        let mut compressor = Compressor::new(LEVEL)?;
+        compressor.include_checksum(true)?;
+        let (block, subject, directory) = (String::new(), String::new(), String::new());
+        let at = MAGIC.len() as u64;
+        Ok(Self { out, compressor, at, block, subject, directory, triples: 0, subjects: 0 })
     }
 
-    fn add(&mut self, row: &[u8]) -> io::Result<()> {
-        let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
-        let (subject, rest) = (&row[..end], row.get(end + 1..).unwrap_or_default());
-        let is_new = subject != self.subject.as_slice() || self.triples == 0;
-        if is_new {
+    fn add(&mut self, line: &str) -> io::Result<()> {
+        let subject = line.split(' ').next().unwrap_or_default();
+        if subject != self.subject || self.triples == 0 {
             self.subjects += 1;
-            self.subject.clear();
-            self.subject.extend_from_slice(subject);
+            subject.clone_into(&mut self.subject);
         }
         if self.block.is_empty() {
-            self.directory.extend_from_slice(&self.at.to_le_bytes());
-            with_length(subject, &mut self.directory);
+            // Writing into a string does not fail.
+            let _ = writeln!(self.directory, "{} {subject}", self.at);
         }
-        // Every block names its first subject, so that it can be read without the one before.
-        if is_new || self.block.is_empty() {
-            self.block.push(1);
-            with_length(subject, &mut self.block);
-        } else {
-            self.block.push(0);
-        }
-        with_length(rest, &mut self.block);
+        self.block.push_str(line);
+        self.block.push('\n');
         self.triples += 1;
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
     fn end_block(&mut self) -> io::Result<()> {
-        if !self.block.is_empty() {
-            self.at += frame::write(&mut self.out, &self.block)?;
-            self.blocks += 1;
-            self.block.clear();
-        }
-        Ok(())
+        let compressed = self.compressor.compress(self.block.as_bytes())?;
+        self.block.clear();
+        self.at += compressed.len() as u64;
+        self.out.write_all(&compressed)
     }
 
     fn finish(mut self) -> io::Result<u64> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        let directory_at = self.at.to_le_bytes();
+        self.block = format!("{} {}\n{}", self.triples, self.subjects, self.directory);
         self.end_block()?;
-        let directory = self.at;
-        for piece in self.directory.chunks(frame::FRAME_BYTES_MAX) {
-            frame::write(&mut self.out, piece)?;
-        }
-        let mut foot = Vec::new();
-        for number in [directory, self.blocks, self.triples, self.subjects] {
-            foot.extend_from_slice(&number.to_le_bytes());
-        }
-        let checksum = crc32fast::hash(&foot);
-        foot.extend_from_slice(&checksum.to_le_bytes());
-        foot.extend_from_slice(&MAGIC);
-        self.out.write_all(&foot)?;
+        self.out.write_all(&directory_at)?;
+        self.out.write_all(&crc32fast::hash(&directory_at).to_le_bytes())?;
+        self.out.write_all(&MAGIC)?;
         self.out.flush()?;
         Ok(self.triples)
     }
-}
-
-/// Rows are bounded, so their lengths fit.
-fn with_length(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    out.extend_from_slice(bytes);
 }

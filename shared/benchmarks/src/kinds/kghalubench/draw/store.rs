@@ -79,7 +79,8 @@ pub(crate) struct StatementsInFile(pub(crate) SortedTriples);
 impl StatementStore for StatementsInFile {
     fn visit(&self, take: &mut dyn FnMut(VisitedStatement<'_>)) -> Result<(), GraphError> {
         let visited = self.0.visit(&mut |place, subject, property, object| {
-            take(VisitedStatement { place, subject, property, object: object.iri() });
+            let object = object.strip_prefix('<').and_then(|iri| iri.strip_suffix('>'));
+            take(VisitedStatement { place, subject, property, object });
         });
         visited.map_err(of_file)
     }
