@@ -4,7 +4,6 @@
 //! from language models. What a library call cannot bound (memory, time inside a sort, the stack of a deep parse) is
 //! bounded by the process around it; see [`query::execute`].
 
-pub mod cache;
 pub mod format;
 pub mod graph;
 mod jsonld;
@@ -25,7 +24,6 @@ pub mod tolerant;
 mod turtle_as_rdflib;
 pub mod value;
 
-pub use cache::{ContentHash, GraphCache, LoadedGraph};
 pub use format::RdfFormat;
 pub use graph::{BASE_IRI, Graph};
 pub use normal::{NormalForm, normal_lines, normal_text};
