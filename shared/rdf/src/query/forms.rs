@@ -18,8 +18,9 @@ use spargebra::term::{GroundTerm, TermPattern};
 
 use super::carrier::{READ, carried, changes, uncarried};
 use super::compared::ComparedLiterals;
+use super::rdflib::aggregates::rank;
 use super::rdflib::functions::{hands_on_forms, is_comparison, takes_forms};
-use super::rdflib::map_parts;
+use super::rdflib::{inner_patterns, map_parts, replace};
 
 const EXACT: &str = "urn:kgfleet:exact";
 const VALUE: &str = "urn:kgfleet:value";
@@ -99,13 +100,6 @@ impl AggregateFunctionAccumulator for Extreme {
 
 /// The engine's order of terms: blank nodes, IRIs, literals by their values where these can be compared.
 fn order(left: &Term, right: &Term) -> Ordering {
-    fn rank(term: &Term) -> u8 {
-        match term {
-            Term::BlankNode(_) => 0,
-            Term::NamedNode(_) => 1,
-            Term::Literal(_) => 2,
-        }
-    }
     match (left, right) {
         (Term::BlankNode(left), Term::BlankNode(right)) => left.as_str().cmp(right.as_str()),
         (Term::NamedNode(left), Term::NamedNode(right)) => left.as_str().cmp(right.as_str()),
@@ -137,94 +131,49 @@ struct Rewriting {
 }
 
 impl Rewriting {
-    fn query(&mut self, query: Query) -> Query {
-        match query {
-            Query::Select { dataset, pattern, base_iri } => {
-                Query::Select { dataset, pattern: self.pattern(pattern), base_iri }
-            }
-            Query::Ask { dataset, pattern, base_iri } => {
-                Query::Ask { dataset, pattern: self.pattern(pattern), base_iri }
-            }
-            other => other,
+    fn query(&mut self, mut query: Query) -> Query {
+        if let Query::Select { pattern, .. } | Query::Ask { pattern, .. } = &mut query {
+            self.pattern(pattern);
         }
+        query
     }
 
-    fn pattern(&mut self, pattern: GraphPattern) -> GraphPattern {
+    fn pattern(&mut self, pattern: &mut GraphPattern) {
+        for inner in inner_patterns(pattern) {
+            self.pattern(inner);
+        }
         match pattern {
-            GraphPattern::Bgp { patterns } => {
-                for triple in &patterns {
-                    self.node(&triple.object);
-                }
-                GraphPattern::Bgp { patterns }
+            GraphPattern::Bgp { patterns } => patterns.iter().for_each(|triple| self.node(&triple.object)),
+            GraphPattern::Path { subject, object, .. } => {
+                self.node(subject);
+                self.node(object);
             }
-            GraphPattern::Path { subject, path, object } => {
-                self.node(&subject);
-                self.node(&object);
-                GraphPattern::Path { subject, path, object }
-            }
-            GraphPattern::Values { variables, bindings } => {
+            GraphPattern::Values { bindings, .. } => {
                 for term in bindings.iter().flatten().flatten() {
                     if let GroundTerm::Literal(literal) = term {
                         self.literal(literal);
                     }
                 }
-                GraphPattern::Values { variables, bindings }
             }
-            GraphPattern::Join { left, right } => {
-                GraphPattern::Join { left: self.boxed(*left), right: self.boxed(*right) }
+            GraphPattern::Filter { expr: condition, .. }
+            | GraphPattern::LeftJoin { expression: Some(condition), .. } => {
+                replace(condition, |condition| self.value(condition));
             }
-            GraphPattern::Union { left, right } => {
-                GraphPattern::Union { left: self.boxed(*left), right: self.boxed(*right) }
+            GraphPattern::Extend { expression, .. } => {
+                replace(expression, |expression| self.handed_on(expression));
             }
-            GraphPattern::Minus { left, right } => {
-                GraphPattern::Minus { left: self.boxed(*left), right: self.boxed(*right) }
+            GraphPattern::OrderBy { expression, .. } => {
+                for OrderExpression::Asc(by) | OrderExpression::Desc(by) in expression {
+                    replace(by, |by| self.value(by));
+                }
             }
-            GraphPattern::LeftJoin { left, right, expression } => GraphPattern::LeftJoin {
-                left: self.boxed(*left),
-                right: self.boxed(*right),
-                expression: expression.map(|expression| self.value(expression)),
-            },
-            GraphPattern::Filter { expr, inner } => {
-                GraphPattern::Filter { expr: self.value(expr), inner: self.boxed(*inner) }
+            GraphPattern::Group { aggregates, .. } => {
+                for (_, aggregate) in aggregates {
+                    *aggregate = self.aggregate(aggregate.clone());
+                }
             }
-            GraphPattern::Extend { inner, variable, expression } => GraphPattern::Extend {
-                inner: self.boxed(*inner),
-                variable,
-                expression: self.handed_on(expression),
-            },
-            GraphPattern::OrderBy { inner, expression } => {
-                let expression = expression
-                    .into_iter()
-                    .map(|by| match by {
-                        OrderExpression::Asc(by) => OrderExpression::Asc(self.value(by)),
-                        OrderExpression::Desc(by) => OrderExpression::Desc(self.value(by)),
-                    })
-                    .collect();
-                GraphPattern::OrderBy { inner: self.boxed(*inner), expression }
-            }
-            GraphPattern::Group { inner, variables, aggregates } => {
-                let inner = self.boxed(*inner);
-                let aggregates = aggregates
-                    .into_iter()
-                    .map(|(variable, aggregate)| (variable, self.aggregate(aggregate)))
-                    .collect();
-                GraphPattern::Group { inner, variables, aggregates }
-            }
-            GraphPattern::Graph { name, inner } => GraphPattern::Graph { name, inner: self.boxed(*inner) },
-            GraphPattern::Project { inner, variables } => {
-                GraphPattern::Project { inner: self.boxed(*inner), variables }
-            }
-            GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: self.boxed(*inner) },
-            GraphPattern::Reduced { inner } => GraphPattern::Reduced { inner: self.boxed(*inner) },
-            GraphPattern::Slice { inner, start, length } => {
-                GraphPattern::Slice { inner: self.boxed(*inner), start, length }
-            }
-            service @ GraphPattern::Service { .. } => service,
+            _ => {}
         }
-    }
-
-    fn boxed(&mut self, pattern: GraphPattern) -> Box<GraphPattern> {
-        Box::new(self.pattern(pattern))
     }
 
     fn node(&mut self, node: &TermPattern) {
@@ -330,7 +279,10 @@ impl Rewriting {
             Expression::SameTerm(a, b) => {
                 Expression::SameTerm(Box::new(self.handed_on(*a)), Box::new(self.handed_on(*b)))
             }
-            Expression::Exists(inner) => Expression::Exists(self.boxed(*inner)),
+            Expression::Exists(mut inner) => {
+                self.pattern(&mut inner);
+                Expression::Exists(inner)
+            }
             Expression::FunctionCall(Function::Str, list) => {
                 Expression::FunctionCall(Function::Str, self.forms(list))
             }

@@ -141,23 +141,6 @@ fn keep_duplicates(pattern: &mut GraphPattern) {
             };
             *pattern = GraphPattern::Union { left: one(left), right: one(right) };
         }
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => {}
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => {
-            keep_duplicates(left);
-            keep_duplicates(right);
-        }
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Service { inner, .. } => keep_duplicates(inner),
+        other => rdflib::inner_patterns(other).into_iter().for_each(keep_duplicates),
     }
 }

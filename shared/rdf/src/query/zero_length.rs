@@ -14,6 +14,7 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern};
 
 use super::dataset::QueryGraph;
 use super::rdflib::lazy::{bound, constant};
+use super::rdflib::{inner_patterns, rewrite};
 
 type Variables = BTreeSet<Variable>;
 
@@ -48,23 +49,7 @@ fn name_nodes(pattern: &mut GraphPattern) {
             name(subject);
             name(object);
         }
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => {
-            name_nodes(left);
-            name_nodes(right);
-        }
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. } => name_nodes(inner),
-        GraphPattern::Values { .. } | GraphPattern::Service { .. } => {}
+        other => inner_patterns(other).into_iter().for_each(name_nodes),
     }
 }
 
@@ -111,7 +96,7 @@ struct Sources {
 }
 
 impl Sources {
-    fn of_pattern(&mut self, pattern: &GraphPattern) {
+    fn of_pattern(&mut self, pattern: &mut GraphPattern) {
         match pattern {
             GraphPattern::Bgp { patterns } => {
                 for triple in patterns {
@@ -136,8 +121,7 @@ impl Sources {
                     }
                 }
             }
-            GraphPattern::Extend { inner, variable, expression } => {
-                self.of_pattern(inner);
+            GraphPattern::Extend { variable, expression, .. } => {
                 self.of_expression(expression);
                 match expression {
                     Expression::Variable(other) => self.links.push((variable.clone(), other.clone())),
@@ -147,37 +131,17 @@ impl Sources {
                     }
                 }
             }
-            GraphPattern::Filter { inner, expr } => {
-                self.of_pattern(inner);
-                self.of_expression(expr);
-            }
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.of_pattern(left);
-                self.of_pattern(right);
-                if let Some(expression) = expression {
-                    self.of_expression(expression);
-                }
-            }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => {
-                self.of_pattern(left);
-                self.of_pattern(right);
-            }
-            GraphPattern::OrderBy { inner, expression } => {
-                self.of_pattern(inner);
-                for by in expression {
-                    let (OrderExpression::Asc(by) | OrderExpression::Desc(by)) = by;
+            GraphPattern::Filter { expr: condition, .. }
+            | GraphPattern::LeftJoin { expression: Some(condition), .. } => self.of_expression(condition),
+            GraphPattern::OrderBy { expression, .. } => {
+                for OrderExpression::Asc(by) | OrderExpression::Desc(by) in expression {
                     self.of_expression(by);
                 }
             }
-            GraphPattern::Graph { inner, .. }
-            | GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. }
-            | GraphPattern::Group { inner, .. } => self.of_pattern(inner),
-            GraphPattern::Service { .. } => {}
+            _ => {}
+        }
+        for inner in inner_patterns(pattern) {
+            self.of_pattern(inner);
         }
     }
 
@@ -190,8 +154,14 @@ impl Sources {
         }
     }
 
+    /// Looks at the pattern of each EXISTS of an expression.
     fn of_expression(&mut self, expression: &Expression) {
-        visit_exists(expression, &mut |pattern| self.of_pattern(pattern));
+        let _ = rewrite(expression.clone(), &mut |part| {
+            if let Expression::Exists(pattern) = part {
+                self.of_pattern(&mut pattern.clone());
+            }
+            None
+        });
     }
 
     /// For each variable, the terms that it can have and that are neither subject nor object of a triple.
@@ -227,16 +197,6 @@ impl Sources {
             }
         }
     }
-}
-
-/// Calls a function with the pattern of each EXISTS of an expression.
-fn visit_exists(expression: &Expression, visit: &mut dyn FnMut(&GraphPattern)) {
-    let _ = super::rdflib::rewrite(expression.clone(), &mut |part| {
-        if let Expression::Exists(pattern) = part {
-            visit(pattern);
-        }
-        None
-    });
 }
 
 struct Adding<'a> {
@@ -302,7 +262,7 @@ impl Adding<'_> {
     }
 
     fn to_expression(&self, expression: &mut Expression, outer: &Variables) {
-        *expression = super::rdflib::rewrite(expression.clone(), &mut |part| match part {
+        *expression = rewrite(expression.clone(), &mut |part| match part {
             Expression::Exists(pattern) => {
                 let mut pattern = pattern.clone();
                 name_nodes(&mut pattern);

@@ -11,34 +11,16 @@ use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
 use spargebra::algebra::{AggregateExpression, AggregateFunction};
 use std::cmp::Ordering;
 
-/// An aggregate that replaces the engine's.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Aggregate(&'static str);
-
-pub(super) const AVERAGE: Aggregate = Aggregate("urn:kgfleet:average");
-pub(super) const SUM: Aggregate = Aggregate("urn:kgfleet:sum");
-pub(super) const LEAST: Aggregate = Aggregate("urn:kgfleet:least");
-pub(super) const GREATEST: Aggregate = Aggregate("urn:kgfleet:greatest");
+/// The names in the algebra of aggregates that replace the engine's.
+pub(super) const AVERAGE: &str = "urn:kgfleet:average";
+pub(super) const SUM: &str = "urn:kgfleet:sum";
+pub(super) const LEAST: &str = "urn:kgfleet:least";
+pub(super) const GREATEST: &str = "urn:kgfleet:greatest";
 
 const JOINED: &str = "urn:kgfleet:joined:";
 
-impl Aggregate {
-    /// Its name in the algebra.
-    pub(super) fn name(self) -> AggregateFunction {
-        AggregateFunction::Custom(self.iri())
-    }
-
-    fn iri(self) -> NamedNode {
-        NamedNode::new_unchecked(self.0)
-    }
-}
-
-/// GROUP_CONCAT with the separator of this number.
-pub(super) fn joined_by(separator: usize) -> AggregateFunction {
-    AggregateFunction::Custom(joined_name(separator))
-}
-
-fn joined_name(separator: usize) -> NamedNode {
+/// The name of GROUP_CONCAT with the separator of this number.
+pub(super) fn joined_by(separator: usize) -> NamedNode {
     NamedNode::new_unchecked(format!("{JOINED}{separator}"))
 }
 
@@ -48,7 +30,7 @@ pub(super) fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
         AggregateExpression::CountSolutions { .. } => Some(Literal::from(0)),
         AggregateExpression::FunctionCall { name, .. } => match name {
             AggregateFunction::Count => Some(Literal::from(0)),
-            AggregateFunction::Custom(name) if [AVERAGE.iri(), SUM.iri()].contains(name) => {
+            AggregateFunction::Custom(name) if [AVERAGE, SUM].contains(&name.as_str()) => {
                 Some(Literal::from(0))
             }
             AggregateFunction::Custom(name) if name.as_str().starts_with(JOINED) => {
@@ -65,6 +47,7 @@ pub(super) fn register(
     separators: &[String],
     raised: &Raised,
 ) -> QueryEvaluator {
+    let name = |name: &str| NamedNode::new_unchecked(name);
     let extreme = |wanted| {
         let raised = raised.clone();
         move || -> Box<dyn AggregateFunctionAccumulator + Send + Sync> {
@@ -73,17 +56,26 @@ pub(super) fn register(
     };
     for (index, separator) in separators.iter().enumerate() {
         let separator = separator.clone();
-        evaluator = evaluator.with_custom_aggregate_function(joined_name(index), move || {
+        evaluator = evaluator.with_custom_aggregate_function(joined_by(index), move || {
             Box::new(Joined { separator: separator.clone(), text: None })
         });
     }
     evaluator
-        .with_custom_aggregate_function(AVERAGE.iri(), || {
+        .with_custom_aggregate_function(name(AVERAGE), || {
             Box::new(Total { is_mean: true, ..Total::default() })
         })
-        .with_custom_aggregate_function(SUM.iri(), || Box::<Total>::default())
-        .with_custom_aggregate_function(LEAST.iri(), extreme(Ordering::Less))
-        .with_custom_aggregate_function(GREATEST.iri(), extreme(Ordering::Greater))
+        .with_custom_aggregate_function(name(SUM), || Box::<Total>::default())
+        .with_custom_aggregate_function(name(LEAST), extreme(Ordering::Less))
+        .with_custom_aggregate_function(name(GREATEST), extreme(Ordering::Greater))
+}
+
+/// The place of a term's kind among terms: blank nodes, IRIs, literals.
+pub(in super::super) fn rank(term: &Term) -> u8 {
+    match term {
+        Term::BlankNode(_) => 0,
+        Term::NamedNode(_) => 1,
+        Term::Literal(_) => 2,
+    }
 }
 
 /// rdflib's order of literals: those of different types are ordered by the names of their types, those with a language
@@ -176,13 +168,6 @@ struct Extreme {
 impl AggregateFunctionAccumulator for Extreme {
     fn accumulate(&mut self, element: Term) {
         let element = uncarried(element);
-        fn rank(term: &Term) -> u8 {
-            match term {
-                Term::BlankNode(_) => 0,
-                Term::NamedNode(_) => 1,
-                Term::Literal(_) => 2,
-            }
-        }
         if is_nothing(&element) {
             return;
         }

@@ -51,6 +51,35 @@ pub(in super::super) fn map_parts(
     }
 }
 
+/// The patterns of which a pattern is made. Those of EXISTS are none, and neither is what another place would evaluate.
+pub(in super::super) fn inner_patterns(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
+    match pattern {
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => vec![left, right],
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Graph { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Group { inner, .. } => vec![inner],
+        GraphPattern::Bgp { .. }
+        | GraphPattern::Path { .. }
+        | GraphPattern::Values { .. }
+        | GraphPattern::Service { .. } => Vec::new(),
+    }
+}
+
+/// Changes an expression where it stands.
+pub(in super::super) fn replace(place: &mut Expression, by: impl FnOnce(Expression) -> Expression) {
+    let expression = std::mem::replace(place, Expression::Coalesce(Vec::new()));
+    *place = by(expression);
+}
+
 /// The conjunction of conditions; `None` if there are none.
 pub(super) fn all_of(conditions: Vec<Expression>) -> Option<Expression> {
     conditions.into_iter().reduce(|left, right| Expression::And(Box::new(left), Box::new(right)))

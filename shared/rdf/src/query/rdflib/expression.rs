@@ -3,7 +3,7 @@
 use super::Reader;
 use super::aggregates;
 use super::algebra::{not, rewrite};
-use super::functions::{self, Relation};
+use super::functions;
 use super::lazy;
 use super::python;
 use super::terms::XSD;
@@ -93,10 +93,12 @@ impl Reader<'_> {
         const RELATIONS: [(&str, Pair); 6] = [
             ("=", Expression::Equal),
             ("!=", unequal),
-            ("<", |left, right| comparison(Relation::Less, left, right)),
-            (">", |left, right| comparison(Relation::Greater, left, right)),
-            ("<=", |left, right| comparison(Relation::LessOrEqual, left, right)),
-            (">=", |left, right| comparison(Relation::GreaterOrEqual, left, right)),
+            ("<", |left, right| comparison(functions::LESS, Expression::Less, left, right)),
+            (">", |left, right| comparison(functions::GREATER, Expression::Greater, left, right)),
+            ("<=", |left, right| comparison(functions::LESS_OR_EQUAL, Expression::LessOrEqual, left, right)),
+            (">=", |left, right| {
+                comparison(functions::GREATER_OR_EQUAL, Expression::GreaterOrEqual, left, right)
+            }),
         ];
         let left = self.sum()?;
         for (symbol, pair) in RELATIONS {
@@ -126,8 +128,8 @@ impl Reader<'_> {
         self.chain(&[("+", added), ("-", subtracted)], |r| {
             r.chain(
                 &[
-                    ("*", |left, right| computed(python::MULTIPLY, vec![*left, *right])),
-                    ("/", |left, right| computed(python::DIVIDE, vec![*left, *right])),
+                    ("*", |left, right| functions::call(python::MULTIPLY, vec![*left, *right])),
+                    ("/", |left, right| functions::call(python::DIVIDE, vec![*left, *right])),
                 ],
                 Self::signed,
             )
@@ -207,6 +209,7 @@ impl Reader<'_> {
             // rdflib checks for an earlier value without expecting that there may be none.
             expr = functions::or_raise(expr);
         }
+        let own = |name| AggregateFunction::Custom(NamedNode::new_unchecked(name));
         let (name, expr) = match name {
             AggregateFunction::GroupConcat { .. } => {
                 let separator = self.attempt(|r| {
@@ -216,13 +219,13 @@ impl Reader<'_> {
                     r.scanner.string()
                 });
                 self.separators.push(separator.unwrap_or_else(|| " ".to_owned()));
-                let name = aggregates::joined_by(self.separators.len() - 1);
+                let name = AggregateFunction::Custom(aggregates::joined_by(self.separators.len() - 1));
                 (name, functions::or_nothing(call(Function::Str, vec![expr])))
             }
-            AggregateFunction::Sum => (aggregates::SUM.name(), functions::addend(expr, distinct)),
-            AggregateFunction::Avg => (aggregates::AVERAGE.name(), functions::or_nothing(expr)),
-            AggregateFunction::Min => (aggregates::LEAST.name(), functions::or_failed(expr)),
-            AggregateFunction::Max => (aggregates::GREATEST.name(), functions::or_failed(expr)),
+            AggregateFunction::Sum => (own(aggregates::SUM), functions::addend(expr, distinct)),
+            AggregateFunction::Avg => (own(aggregates::AVERAGE), functions::or_nothing(expr)),
+            AggregateFunction::Min => (own(aggregates::LEAST), functions::or_failed(expr)),
+            AggregateFunction::Max => (own(aggregates::GREATEST), functions::or_failed(expr)),
             name => (name, expr),
         };
         self.symbol(")")?;
@@ -339,7 +342,7 @@ impl Reader<'_> {
 fn custom(name: NamedNode) -> Function {
     match name.as_str().strip_prefix(XSD) {
         Some(local) if !CASTS.contains(&local) => functions::unknown(),
-        Some(local) => python::cast_to(local).unwrap_or(Function::Custom(name)),
+        Some(local) => python::cast_to(local),
         None => Function::Custom(name),
     }
 }
@@ -348,25 +351,25 @@ fn call(function: Function, arguments: Vec<Expression>) -> Expression {
     Expression::FunctionCall(function, arguments)
 }
 
-/// A comparison of two values; values that cannot be compared are compared in rdflib's order of all literals. This
-/// duplicates the operands, so it is done only if they contain no comparison themselves.
-fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>) -> Expression {
-    let fallback = (is_plain(&left) && is_plain(&right))
-        .then(|| functions::ordered(relation, (*left).clone(), (*right).clone()));
-    let native = match relation {
-        Relation::Less => Expression::Less(left, right),
-        Relation::LessOrEqual => Expression::LessOrEqual(left, right),
-        Relation::Greater => Expression::Greater(left, right),
-        Relation::GreaterOrEqual => Expression::GreaterOrEqual(left, right),
-    };
-    match fallback {
-        Some(fallback) => Expression::Coalesce(vec![native, fallback]),
-        None => native,
-    }
+/// A comparison of two values; values that cannot be compared are compared in rdflib's order of all literals.
+fn comparison(name: &str, native: Pair, left: Box<Expression>, right: Box<Expression>) -> Expression {
+    let fallback = |left, right| functions::call(name, vec![left, right]);
+    or_else(native, fallback, left, right)
 }
 
-fn computed(name: &str, operands: Vec<Expression>) -> Expression {
-    call(Function::Custom(NamedNode::new_unchecked(name)), operands)
+/// An expression of two operands, and another where that has no value. This duplicates the operands, so it is done only if they
+/// contain no comparison themselves.
+fn or_else(
+    native: Pair,
+    fallback: impl FnOnce(Expression, Expression) -> Expression,
+    left: Box<Expression>,
+    right: Box<Expression>,
+) -> Expression {
+    if !is_plain(&left) || !is_plain(&right) {
+        return native(left, right);
+    }
+    let fallback = fallback((*left).clone(), (*right).clone());
+    Expression::Coalesce(vec![native(left, right), fallback])
 }
 
 /// A sum of numbers; times and durations are left to the engine.
@@ -379,7 +382,7 @@ fn subtracted(left: Box<Expression>, right: Box<Expression>) -> Expression {
 }
 
 fn sum_or(name: &str, native: Pair, left: Box<Expression>, right: Box<Expression>) -> Expression {
-    let numbers = computed(name, vec![(*left).clone(), (*right).clone()]);
+    let numbers = functions::call(name, vec![(*left).clone(), (*right).clone()]);
     // This duplicates the operands, so they must be small.
     let is_term = |operand: &Expression| matches!(operand, Expression::Variable(_) | Expression::Literal(_));
     if is_term(&left) && is_term(&right) {
@@ -393,18 +396,12 @@ fn opposite(inner: Expression) -> Expression {
         Expression::Literal(literal) => super::arithmetic::negated(&literal.clone().into()),
         _ => None,
     };
-    number.map_or_else(|| computed(python::NEGATE, vec![inner]), Expression::from)
+    number.map_or_else(|| functions::call(python::NEGATE, vec![inner]), Expression::from)
 }
 
 /// Whether two values differ. Where that is not known, those of two datatypes do.
 fn unequal(left: Box<Expression>, right: Box<Expression>) -> Expression {
-    let fallback = (is_plain(&left) && is_plain(&right))
-        .then(|| functions::of_two_types((*left).clone(), (*right).clone()));
-    let native = not(Expression::Equal(left, right));
-    match fallback {
-        Some(fallback) => Expression::Coalesce(vec![native, fallback]),
-        None => native,
-    }
+    or_else(|left, right| not(Expression::Equal(left, right)), functions::of_two_types, left, right)
 }
 
 /// Whether an expression contains neither comparisons nor patterns.

@@ -27,7 +27,7 @@ const AGGREGATE: &str = "urn:kgfleet:aggregate:";
 
 /// An expression at which rdflib raises.
 pub(super) fn raise() -> Expression {
-    call(RAISE.to_owned(), Vec::new())
+    call(RAISE, Vec::new())
 }
 
 /// The value of an expression; rdflib raises if there is none.
@@ -42,7 +42,7 @@ pub(super) fn addend(expression: Expression, distinct: bool) -> Expression {
         Expression::Variable(_) if !distinct => Literal::from(0).into(),
         _ => raise(),
     };
-    Expression::Coalesce(vec![call(ADDEND.to_owned(), vec![expression]), otherwise])
+    Expression::Coalesce(vec![call(ADDEND, vec![expression]), otherwise])
 }
 
 /// The value of an expression, or [`FAILED`], which MIN and MAX cannot compare; for an unbound variable [`NOTHING`].
@@ -62,13 +62,13 @@ pub(super) fn or_nothing(expression: Expression) -> Expression {
 /// several rows has no value. `number` identifies the expression in its query.
 pub(super) fn sortable(number: usize, expression: Expression) -> Expression {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
-    call(SORTABLE.to_owned(), vec![Literal::from(number).into(), or_nothing(expression)])
+    call(SORTABLE, vec![Literal::from(number).into(), or_nothing(expression)])
 }
 
 /// The kind of an expression's value as a sort key. Terms are sorted by it first, as in rdflib; the engine's own
 /// comparison of different kinds is not a total order.
 pub(super) fn kind(expression: Expression) -> Expression {
-    call(KIND.to_owned(), vec![or_nothing(expression)])
+    call(KIND, vec![or_nothing(expression)])
 }
 
 /// Whether a value is one of the terms of a list. An expression without a value is in no list, unless it is a variable.
@@ -78,64 +78,41 @@ pub(super) fn among(value: Expression, list: Vec<Expression>) -> Expression {
         variable @ Expression::Variable(_) => variable,
         other => or_nothing(other),
     };
-    call(AMONG.to_owned(), std::iter::once(value).chain(elements).collect())
+    call(AMONG, std::iter::once(value).chain(elements).collect())
 }
 
 /// Whether two values are literals of two datatypes; an error for those of one.
 pub(super) fn of_two_types(left: Expression, right: Expression) -> Expression {
-    call(TWO_TYPES.to_owned(), vec![left, right])
+    call(TWO_TYPES, vec![left, right])
 }
 
-/// Compares two values in rdflib's order of literals, see [`order`].
-pub(super) fn ordered(relation: Relation, left: Expression, right: Expression) -> Expression {
-    call(relation.name().to_owned(), vec![left, right])
-}
+/// Comparisons other than for equality in rdflib's order of literals, see [`order`]: the name of each, and which orders hold.
+const COMPARISONS: [(&str, fn(Ordering) -> bool); 4] = [
+    (LESS, Ordering::is_lt),
+    (LESS_OR_EQUAL, Ordering::is_le),
+    (GREATER, Ordering::is_gt),
+    (GREATER_OR_EQUAL, Ordering::is_ge),
+];
 
-/// A comparison other than for equality.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Relation {
-    const ALL: [Self; 4] = [Self::Less, Self::LessOrEqual, Self::Greater, Self::GreaterOrEqual];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Less => "urn:kgfleet:less",
-            Self::LessOrEqual => "urn:kgfleet:less-or-equal",
-            Self::Greater => "urn:kgfleet:greater",
-            Self::GreaterOrEqual => "urn:kgfleet:greater-or-equal",
-        }
-    }
-
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Less => order.is_lt(),
-            Self::LessOrEqual => order.is_le(),
-            Self::Greater => order.is_gt(),
-            Self::GreaterOrEqual => order.is_ge(),
-        }
-    }
-}
+pub(super) const LESS: &str = "urn:kgfleet:less";
+pub(super) const LESS_OR_EQUAL: &str = "urn:kgfleet:less-or-equal";
+pub(super) const GREATER: &str = "urn:kgfleet:greater";
+pub(super) const GREATER_OR_EQUAL: &str = "urn:kgfleet:greater-or-equal";
 
 /// Whether an expression is a comparison in rdflib's order of literals.
 pub(in super::super) fn is_comparison(expression: &Expression) -> bool {
     matches!(expression, Expression::FunctionCall(Function::Custom(name), _)
-        if Relation::ALL.iter().any(|relation| relation.name() == name.as_str()))
+        if COMPARISONS.iter().any(|(known, _)| *known == name.as_str()))
 }
 
 /// A call of an unknown function: an error of its expression.
 pub(super) fn unknown() -> Function {
-    Function::Custom(NamedNode::new_unchecked(UNKNOWN))
+    python::custom(UNKNOWN)
 }
 
 /// The placeholder of an aggregate until its SELECT is translated. One that remains is misplaced.
 pub(super) fn aggregate(number: usize) -> Expression {
-    call(format!("{AGGREGATE}{number}"), Vec::new())
+    call(&format!("{AGGREGATE}{number}"), Vec::new())
 }
 
 /// Gives the placeholders of misplaced aggregates the variables that their group binds. Without them the engine may come to one where
@@ -144,7 +121,7 @@ pub(super) fn in_group(expression: Expression, variables: &[Variable]) -> Expres
     rewrite(expression, &mut |part| {
         let number = aggregate_number(part)?;
         let bound = variables.iter().cloned().map(Expression::from).collect();
-        Some(call(format!("{AGGREGATE}{number}"), bound))
+        Some(call(&format!("{AGGREGATE}{number}"), bound))
     })
 }
 
@@ -158,8 +135,9 @@ pub(super) fn aggregate_number(expression: &Expression) -> Option<usize> {
     }
 }
 
-fn call(name: String, arguments: Vec<Expression>) -> Expression {
-    Expression::FunctionCall(Function::Custom(NamedNode::new_unchecked(name)), arguments)
+/// A call of the function of a name in the algebra.
+pub(super) fn call(name: &str, arguments: Vec<Expression>) -> Expression {
+    Expression::FunctionCall(python::custom(name), arguments)
 }
 
 /// The rows sorted by one expression.
@@ -177,20 +155,20 @@ pub(in super::super) fn evaluator(raised: &Raised, separators: &[String]) -> Que
     };
     let (raise, addend) = (raised.clone(), raised.clone());
     let mut evaluator = QueryEvaluator::new();
-    for relation in Relation::ALL {
+    for (name, holds) in COMPARISONS {
         let compare = move |arguments: &[Term]| match arguments {
             [Term::Literal(one), Term::Literal(other)] if !is_compared(one) && !is_compared(other) => None,
             [left @ Term::Literal(one), right @ Term::Literal(other)] => {
                 let numbers = is_numeric(one.datatype().as_str()) && is_numeric(other.datatype().as_str());
                 let by_value = if numbers { value::compare(one, other) } else { None };
-                Some(Literal::from(relation.holds(by_value.or_else(|| order(left, right))?)).into())
+                Some(Literal::from(holds(by_value.or_else(|| order(left, right))?)).into())
             }
             _ => None,
         };
-        evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(relation.name()), compare);
+        evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(name), compare);
     }
     let patterns = Patterns::default();
-    for (name, compute) in python::CALLS {
+    for (name, _, compute) in python::CALLS {
         let (raised, patterns) = (raised.clone(), patterns.clone());
         evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(name), move |arguments| {
             let arguments: Vec<Term> = arguments.iter().cloned().map(uncarried).collect();

@@ -9,7 +9,7 @@
 //! The algebra cannot express one thing: at some expressions rdflib raises, and then the query has no result at all. Such
 //! expressions become calls of functions ([`functions`]) that report it to the evaluation.
 
-mod aggregates;
+pub(super) mod aggregates;
 mod algebra;
 mod arithmetic;
 mod expression;
@@ -77,7 +77,7 @@ pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<
     }
 }
 
-pub(super) use algebra::{map_parts, rewrite};
+pub(super) use algebra::{inner_patterns, map_parts, replace, rewrite};
 pub use pattern::PATTERN_STEPS_MAX;
 pub(super) use scanner::without_unicode_escapes;
 

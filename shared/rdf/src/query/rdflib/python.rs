@@ -27,23 +27,9 @@ type Outcome<T = Term> = Result<T, NoValue>;
 /// Computes a function.
 pub(super) type PythonFunction = fn(&[Term], &Patterns) -> Outcome;
 
-const REGEX: &str = "urn:kgfleet:regex";
-const REPLACE: &str = "urn:kgfleet:replace";
-const SUBSTR: &str = "urn:kgfleet:substr";
-const IRI: &str = "urn:kgfleet:iri";
-const CEIL: &str = "urn:kgfleet:ceil";
-const FLOOR: &str = "urn:kgfleet:floor";
-const ROUND: &str = "urn:kgfleet:round";
+/// The beginning of the names of functions that return literals in the form that they give them.
 const CAST: &str = "urn:kgfleet:cast:";
-const INTEGER: &str = "urn:kgfleet:cast:integer";
-const DECIMAL: &str = "urn:kgfleet:cast:decimal";
-const DOUBLE: &str = "urn:kgfleet:cast:double";
-const FLOAT: &str = "urn:kgfleet:cast:float";
-const BOOLEAN: &str = "urn:kgfleet:cast:boolean";
-const STRING: &str = "urn:kgfleet:cast:string";
-const DATE_TIME: &str = "urn:kgfleet:cast:dateTime";
-const TYPED: &str = "urn:kgfleet:cast:typed";
-const ABS: &str = "urn:kgfleet:cast:abs";
+const IRI: &str = "urn:kgfleet:iri";
 pub(super) const ADD: &str = "urn:kgfleet:cast:add";
 pub(super) const SUBTRACT: &str = "urn:kgfleet:cast:subtract";
 pub(super) const MULTIPLY: &str = "urn:kgfleet:cast:multiply";
@@ -53,50 +39,52 @@ const STR: &str = "urn:kgfleet:str";
 const DAY: &str = "urn:kgfleet:day";
 const MOMENT: &str = "urn:kgfleet:moment";
 
-/// The functions by their names in the algebra.
-pub(super) const CALLS: [(&str, PythonFunction); 24] = [
-    (REGEX, regex),
-    (REPLACE, replace),
-    (SUBSTR, substr),
-    (IRI, iri),
-    (CEIL, |arguments, _| rounded(arguments, f64::ceil)),
-    (FLOOR, |arguments, _| rounded(arguments, f64::floor)),
+/// The functions by their names in the algebra, each with the function of SPARQL that it replaces.
+pub(super) const CALLS: [(&str, Option<Function>, PythonFunction); 24] = [
+    ("urn:kgfleet:regex", Some(Function::Regex), regex),
+    ("urn:kgfleet:replace", Some(Function::Replace), replace),
+    ("urn:kgfleet:substr", Some(Function::SubStr), substr),
+    (IRI, Some(Function::Iri), iri),
+    ("urn:kgfleet:ceil", Some(Function::Ceil), |arguments, _| rounded(arguments, f64::ceil)),
+    ("urn:kgfleet:floor", Some(Function::Floor), |arguments, _| rounded(arguments, f64::floor)),
     // Halves are rounded up.
-    (ROUND, |arguments, _| rounded(arguments, |number| (number + 0.5).floor())),
-    (INTEGER, |arguments, _| cast(arguments, integer)),
-    (DECIMAL, |arguments, _| cast(arguments, decimal)),
-    (DOUBLE, |arguments, _| cast(arguments, |text| float(text, xsd::DOUBLE.into_owned()))),
-    (FLOAT, |arguments, _| cast(arguments, |text| float(text, xsd::FLOAT.into_owned()))),
-    (BOOLEAN, |arguments, _| cast(arguments, boolean)),
-    (STRING, |arguments, _| written(arguments.first()).map(|text| stated_text(&text).into())),
-    (DATE_TIME, |arguments, _| date_time(arguments)),
-    (TYPED, typed),
-    (ABS, |arguments, _| absolute(arguments)),
-    (ADD, |arguments, _| of_two(arguments, Operation::Add)),
-    (SUBTRACT, |arguments, _| of_two(arguments, Operation::Subtract)),
-    (MULTIPLY, |arguments, _| of_two(arguments, Operation::Multiply)),
-    (DIVIDE, |arguments, _| of_two(arguments, Operation::Divide)),
-    (NEGATE, |arguments, _| arguments.first().and_then(negated).map(Term::from).ok_or(Error)),
-    (STR, |arguments, _| written(arguments.first()).map(|text| Literal::from(text).into())),
-    (DAY, |arguments, _| of_type(arguments, &[xsd::DATE, xsd::DATE_TIME])),
-    (MOMENT, |arguments, _| of_type(arguments, &[xsd::DATE_TIME])),
+    ("urn:kgfleet:round", Some(Function::Round), |arguments, _| {
+        rounded(arguments, |number| (number + 0.5).floor())
+    }),
+    ("urn:kgfleet:cast:integer", None, |arguments, _| cast(arguments, integer)),
+    ("urn:kgfleet:cast:decimal", None, |arguments, _| cast(arguments, decimal)),
+    ("urn:kgfleet:cast:double", None, |arguments, _| {
+        cast(arguments, |text| float(text, xsd::DOUBLE.into_owned()))
+    }),
+    ("urn:kgfleet:cast:float", None, |arguments, _| {
+        cast(arguments, |text| float(text, xsd::FLOAT.into_owned()))
+    }),
+    ("urn:kgfleet:cast:boolean", None, |arguments, _| cast(arguments, boolean)),
+    ("urn:kgfleet:cast:string", None, |arguments, _| {
+        written(arguments.first()).map(|text| stated_text(&text).into())
+    }),
+    ("urn:kgfleet:cast:dateTime", None, |arguments, _| date_time(arguments)),
+    ("urn:kgfleet:cast:typed", Some(Function::StrDt), typed),
+    ("urn:kgfleet:cast:abs", Some(Function::Abs), |arguments, _| absolute(arguments)),
+    (ADD, None, |arguments, _| of_two(arguments, Operation::Add)),
+    (SUBTRACT, None, |arguments, _| of_two(arguments, Operation::Subtract)),
+    (MULTIPLY, None, |arguments, _| of_two(arguments, Operation::Multiply)),
+    (DIVIDE, None, |arguments, _| of_two(arguments, Operation::Divide)),
+    (NEGATE, None, |arguments, _| arguments.first().and_then(negated).map(Term::from).ok_or(Error)),
+    (STR, None, |arguments, _| written(arguments.first()).map(|text| Literal::from(text).into())),
+    (DAY, None, |arguments, _| of_type(arguments, &[xsd::DATE, xsd::DATE_TIME])),
+    (MOMENT, None, |arguments, _| of_type(arguments, &[xsd::DATE_TIME])),
 ];
+
+/// The function of a name in the algebra.
+pub(super) fn custom(name: &str) -> Function {
+    Function::Custom(NamedNode::new_unchecked(name))
+}
 
 /// The function that replaces one of SPARQL's.
 pub(super) fn in_place_of(function: Function) -> Function {
-    let name = match function {
-        Function::Regex => REGEX,
-        Function::Replace => REPLACE,
-        Function::SubStr => SUBSTR,
-        Function::Iri => IRI,
-        Function::Ceil => CEIL,
-        Function::Floor => FLOOR,
-        Function::Round => ROUND,
-        Function::StrDt => TYPED,
-        Function::Abs => ABS,
-        other => return other,
-    };
-    Function::Custom(NamedNode::new_unchecked(name))
+    let own = CALLS.iter().find(|(_, replaced, _)| replaced.as_ref() == Some(&function));
+    own.map_or(function, |(name, ..)| custom(name))
 }
 
 /// The arguments of a function as rdflib takes them.
@@ -106,14 +94,13 @@ pub(super) fn arguments_of(function: &Function, arguments: Vec<Expression>) -> V
         Function::Hours | Function::Minutes | Function::Seconds | Function::Timezone | Function::Tz => MOMENT,
         _ => return arguments,
     };
-    let taken =
-        |argument| Expression::FunctionCall(Function::Custom(NamedNode::new_unchecked(name)), vec![argument]);
+    let taken = |argument| Expression::FunctionCall(custom(name), vec![argument]);
     arguments.into_iter().map(taken).collect()
 }
 
 /// STR of an expression that computes: numbers are as rdflib writes them.
 pub(super) fn text_of_computed() -> Function {
-    Function::Custom(NamedNode::new_unchecked(STR))
+    custom(STR)
 }
 
 /// Whether a function reads the forms of literals and returns none.
@@ -121,19 +108,9 @@ pub(super) fn reads_forms(name: &str) -> bool {
     name == STR
 }
 
-/// The function that casts to a type of XML Schema; `None` for those that need no function of their own.
-pub(super) fn cast_to(local: &str) -> Option<Function> {
-    let name = match local {
-        "integer" => INTEGER,
-        "decimal" => DECIMAL,
-        "double" => DOUBLE,
-        "float" => FLOAT,
-        "boolean" => BOOLEAN,
-        "string" => STRING,
-        "dateTime" => DATE_TIME,
-        _ => return None,
-    };
-    Some(Function::Custom(NamedNode::new_unchecked(name)))
+/// The function that casts to one of the types of XML Schema that rdflib casts to.
+pub(super) fn cast_to(local: &str) -> Function {
+    custom(&format!("{CAST}{local}"))
 }
 
 /// Whether a function is IRI.
