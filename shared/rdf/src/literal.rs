@@ -3,25 +3,9 @@
 use std::borrow::Cow;
 
 use crate::python_forms;
+use crate::value::integer_range;
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
-
-/// The integer types of XML Schema, all of which rdflib reads as Python integers.
-const INTEGER_TYPES: [&str; 13] = [
-    "integer",
-    "int",
-    "long",
-    "short",
-    "byte",
-    "nonNegativeInteger",
-    "positiveInteger",
-    "nonPositiveInteger",
-    "negativeInteger",
-    "unsignedLong",
-    "unsignedInt",
-    "unsignedShort",
-    "unsignedByte",
-];
 
 /// The name of a datatype of XML Schema.
 pub(crate) fn local_name(datatype: &str) -> Option<&str> {
@@ -51,10 +35,7 @@ pub fn numeric_text(lexical: &str, datatype: &str) -> Option<String> {
         let value = lexical.parse::<f64>().ok().filter(|value| value.is_finite());
         return value.map(|value| (value + 0.0).to_string());
     }
-    let (sign, digits) = match lexical.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", lexical.strip_prefix('+').unwrap_or(lexical)),
-    };
+    let (sign, digits) = signed(lexical);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return None;
     }
@@ -68,17 +49,25 @@ pub fn numeric_text(lexical: &str, datatype: &str) -> Option<String> {
     })
 }
 
+/// The sign that a number is written with, a plus left out, and what follows it.
+pub(crate) fn signed(number: &str) -> (&str, &str) {
+    match number.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", number.strip_prefix('+').unwrap_or(number)),
+    }
+}
+
 /// Whether SPARQL treats a datatype as numeric.
 pub fn is_numeric(datatype: &str) -> bool {
-    datatype.strip_prefix(XSD).is_some_and(|local| {
-        matches!(local, "double" | "float" | "decimal") || INTEGER_TYPES.contains(&local)
+    local_name(datatype).is_some_and(|local| {
+        matches!(local, "double" | "float" | "decimal") || integer_range(local).is_some()
     })
 }
 
 /// The lexical form after rdflib's normalisation: the text that Python writes for the value. Text that Python does not read
 /// as its datatype, and text of any other datatype, is unchanged.
 pub fn rdflib_lexical<'a>(lexical: &'a str, datatype: &str) -> Cow<'a, str> {
-    let Some(local) = datatype.strip_prefix(XSD) else { return Cow::Borrowed(lexical) };
+    let Some(local) = local_name(datatype) else { return Cow::Borrowed(lexical) };
     let written = match local {
         "double" | "float" => python_forms::without_underscores(lexical.trim())
             .and_then(|text| text.parse::<f64>().ok())
@@ -100,7 +89,7 @@ pub fn rdflib_lexical<'a>(lexical: &'a str, datatype: &str) -> Cow<'a, str> {
         }
         "normalizedString" => Some(lexical.replace(['\t', '\n', '\r'], " ")),
         "token" => Some(lexical.split_whitespace().collect::<Vec<_>>().join(" ")),
-        _ if INTEGER_TYPES.contains(&local) => return plain_integer(lexical),
+        _ if integer_range(local).is_some() => return plain_integer(lexical),
         _ => None,
     };
     match written {
@@ -133,10 +122,7 @@ fn plain_integer(lexical: &str) -> Cow<'_, str> {
     let Some(trimmed) = python_forms::without_underscores(lexical.trim()) else {
         return Cow::Borrowed(lexical);
     };
-    let (sign, digits) = match trimmed.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", trimmed.strip_prefix('+').unwrap_or(&trimmed)),
-    };
+    let (sign, digits) = signed(&trimmed);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Cow::Borrowed(lexical);
     }

@@ -3,16 +3,15 @@
 //! Each function returns the text that Python writes for the value of another text; `None` if Python does not read it, and
 //! then rdflib keeps the text.
 
+use crate::literal::signed;
+
 /// Digits of a decimal that are written in full at most; a text of a few characters can mean a million of them.
 const DECIMAL_DIGITS_MAX: i64 = 4000;
 
 /// `f"{Decimal(text):f}"`: no exponent, no plus sign, no zeros before the number; those behind it stay.
 pub(crate) fn decimal(text: &str) -> Option<String> {
     let text = text.trim().replace('_', "");
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", text.strip_prefix('+').unwrap_or(&text)),
-    };
+    let (sign, digits) = signed(&text);
     let (number, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let exponent: i64 = whole(exponent).then(|| exponent.parse().ok())??;
     let (before, after) = number.split_once('.').unwrap_or((number, ""));
@@ -180,10 +179,7 @@ fn clock_parts(text: &str) -> Option<(u32, u32, u32, u32)> {
 
 /// A duration with the units that it needs: months up to 11, hours up to 23 and so on; weeks are days.
 pub(crate) fn duration(text: &str) -> Option<String> {
-    let (negative, rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
+    let (sign, rest) = signed(text);
     let rest = rest.strip_prefix('P').filter(|rest| !rest.is_empty())?;
     let (dates, times) = rest.split_once('T').unwrap_or((rest, ""));
     let mut amounts = [0.0; 7];
@@ -208,10 +204,10 @@ pub(crate) fn duration(text: &str) -> Option<String> {
     if !(0.0..1e20).contains(&micros) || !(0.0..1e9).contains(&all_months) {
         return None;
     }
-    Some(written_duration(negative, all_months as u64, micros as u128))
+    Some(written_duration(sign, all_months as u64, micros as u128))
 }
 
-fn written_duration(negative: bool, months: u64, micros: u128) -> String {
+fn written_duration(sign: &str, months: u64, micros: u128) -> String {
     let named = |amounts: &[(u128, &str)]| -> String {
         amounts
             .iter()
@@ -234,7 +230,7 @@ fn written_duration(negative: bool, months: u64, micros: u128) -> String {
     if dates.is_empty() && times.is_empty() {
         return "P0D".to_owned();
     }
-    format!("{}P{dates}{}{times}", if negative { "-" } else { "" }, if times.is_empty() { "" } else { "T" })
+    format!("{sign}P{dates}{}{times}", if times.is_empty() { "" } else { "T" })
 }
 
 #[cfg(test)]

@@ -65,9 +65,10 @@ fn is_double(text: &str) -> bool {
 }
 
 /// The least and the greatest value of a type of whole numbers; `None` for a bound that it does not have.
-type IntegerRange = (Option<i128>, Option<i128>);
+pub(crate) type IntegerRange = (Option<i128>, Option<i128>);
 
-fn integer_range(local: &str) -> Option<IntegerRange> {
+/// The range of an integer type of XML Schema, all of which rdflib reads as Python integers; `None` for other types.
+pub(crate) fn integer_range(local: &str) -> Option<IntegerRange> {
     Some(match local {
         "integer" => (None, None),
         "nonNegativeInteger" => (Some(0), None),

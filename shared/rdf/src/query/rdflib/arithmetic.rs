@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
+use num_bigint::BigUint;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 
-use crate::literal::{is_numeric, python_float};
+use crate::literal::{is_numeric, python_float, signed};
 use crate::python_forms;
 
 /// Digits of a result, the precision of Python's decimals.
@@ -117,51 +118,43 @@ impl<'a> Number<'a> {
     }
 }
 
-/// A decimal: its digits, the first one not zero, and the power of ten of the last one. Zero has no digit.
+/// A decimal: its digits as a whole number, and the power of ten of the last one. Zero may have a sign, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decimal {
     is_negative: bool,
-    digits: Vec<u8>,
+    digits: BigUint,
     exponent: i64,
 }
 
 impl Decimal {
-    fn new(is_negative: bool, digits: Vec<u8>, exponent: i64) -> Self {
-        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-        Self { is_negative, digits: digits[zeros..].to_vec(), exponent }
-    }
-
     fn of_text(text: &str) -> Option<Self> {
         let plain = python_forms::decimal(text)?;
-        let (is_negative, number) = match plain.strip_prefix('-') {
-            Some(number) => (true, number),
-            None => (false, plain.as_str()),
-        };
+        let (sign, number) = signed(&plain);
         let after = number.split_once('.').map_or(0, |(_, after)| after.len());
-        let digits: Vec<u8> = number.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-        (digits.len() <= DIGITS_MAX).then(|| Self::new(is_negative, digits, -(after as i64)))
+        let digits = number.replace('.', "");
+        if digits.len() > DIGITS_MAX {
+            return None;
+        }
+        Some(Self { is_negative: sign == "-", digits: digits.parse().ok()?, exponent: -(after as i64) })
     }
 
     /// The exact value of a float.
     fn of_float(value: f64) -> Option<Self> {
         let bits = value.abs().to_bits();
         let (power, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
-        let (mut mantissa, mut power) = match power {
+        let (mantissa, power) = match power {
             0 => (fraction, -1074_i64),
             power => (fraction | 1 << 52, power as i64 - 1075),
         };
+        let is_negative = value.is_sign_negative();
         if mantissa == 0 {
-            return Some(Self::new(value.is_sign_negative(), Vec::new(), 0));
+            return Some(Self { is_negative, digits: BigUint::ZERO, exponent: 0 });
         }
         let even = mantissa.trailing_zeros();
-        mantissa >>= even;
-        power += i64::from(even);
-        let mut digits: Vec<u8> = mantissa.to_string().bytes().map(|digit| digit - b'0').collect();
-        let factor = if power < 0 { 5 } else { 2 };
-        for _ in 0..power.unsigned_abs() {
-            scale(&mut digits, factor);
-        }
-        Some(Self::new(value.is_sign_negative(), digits, power.min(0)))
+        let power = power + i64::from(even);
+        let factor: u8 = if power < 0 { 5 } else { 2 };
+        let scale = BigUint::from(factor).pow(u32::try_from(power.unsigned_abs()).ok()?);
+        Some(Self { is_negative, digits: scale * (mantissa >> even), exponent: power.min(0) })
     }
 
     fn negated(&self) -> Self {
@@ -171,91 +164,83 @@ impl Decimal {
     fn plus(&self, other: &Self) -> Option<Self> {
         let exponent = self.exponent.min(other.exponent);
         let aligned = |number: &Self| {
-            let zeros =
-                usize::try_from(number.exponent - exponent).ok().filter(|zeros| *zeros <= DIGITS_MAX)?;
-            let mut digits = number.digits.clone();
-            digits.resize(digits.len() + zeros, 0);
-            Some(digits)
+            let zeros = usize::try_from(number.exponent - exponent).ok();
+            Some(&number.digits * power_of_ten(zeros.filter(|zeros| *zeros <= DIGITS_MAX)?))
         };
         let (a, b) = (aligned(self)?, aligned(other)?);
-        if self.is_negative == other.is_negative {
-            return Some(Self::new(self.is_negative, sum(&a, &b), exponent));
-        }
-        Some(match compare(&a, &b) {
-            Ordering::Equal => Self::new(false, Vec::new(), exponent),
-            Ordering::Greater => Self::new(self.is_negative, difference(&a, &b), exponent),
-            Ordering::Less => Self::new(other.is_negative, difference(&b, &a), exponent),
-        })
+        let (is_negative, digits) = match a.cmp(&b) {
+            _ if self.is_negative == other.is_negative => (self.is_negative, a + b),
+            Ordering::Equal => (false, BigUint::ZERO),
+            Ordering::Greater => (self.is_negative, a - b),
+            Ordering::Less => (other.is_negative, b - a),
+        };
+        Some(Self { is_negative, digits, exponent })
     }
 
     fn times(&self, other: &Self) -> Self {
-        let mut digits = vec![0_u32; self.digits.len() + other.digits.len()];
-        for (at, left) in self.digits.iter().rev().enumerate() {
-            for (place, right) in other.digits.iter().rev().enumerate() {
-                let last = digits.len() - 1;
-                digits[last - at - place] += u32::from(*left) * u32::from(*right);
-            }
+        Self {
+            is_negative: self.is_negative != other.is_negative,
+            digits: &self.digits * &other.digits,
+            exponent: self.exponent + other.exponent,
         }
-        let mut carry = 0;
-        for digit in digits.iter_mut().rev() {
-            let value = *digit + carry;
-            (*digit, carry) = (value % 10, value / 10);
-        }
-        let digits = digits.into_iter().map(|digit| digit as u8).collect();
-        Self::new(self.is_negative != other.is_negative, digits, self.exponent + other.exponent)
     }
 
     /// Another number divided by this one.
     fn divides(&self, other: &Self) -> Option<Self> {
-        if self.digits.is_empty() {
+        if self.digits == BigUint::ZERO {
             return None;
         }
         let is_negative = self.is_negative != other.is_negative;
         let ideal = other.exponent - self.exponent;
-        if other.digits.is_empty() {
-            return Some(Self::new(is_negative, Vec::new(), ideal));
+        if other.digits == BigUint::ZERO {
+            return Some(Self { is_negative, digits: BigUint::ZERO, exponent: ideal });
         }
-        let shift = (self.digits.len() + PRECISION + 1) as i64 - other.digits.len() as i64;
-        let (mut dividend, mut divisor) = (other.digits.clone(), self.digits.clone());
-        let wider = if shift < 0 { &mut divisor } else { &mut dividend };
-        wider.resize(wider.len() + usize::try_from(shift.unsigned_abs()).ok()?, 0);
-        let (mut quotient, has_rest) = divided(&dividend, &divisor);
+        let shift = (self.length() + PRECISION + 1) as i64 - other.length() as i64;
+        let scale = power_of_ten(usize::try_from(shift.unsigned_abs()).ok()?);
+        let (dividend, divisor) = match shift < 0 {
+            true => (other.digits.clone(), &self.digits * scale),
+            false => (&other.digits * scale, self.digits.clone()),
+        };
+        let (mut digits, rest) = (&dividend / &divisor, dividend % divisor);
         let mut exponent = ideal - shift;
-        if has_rest {
+        if rest != BigUint::ZERO {
             // The last digit tells that something follows it.
-            if let Some(last) = quotient.last_mut().filter(|last| **last % 5 == 0) {
-                *last += 1;
+            if &digits % 5_u8 == BigUint::ZERO {
+                digits += 1_u8;
             }
         } else {
-            while exponent < ideal && quotient.last() == Some(&0) {
-                quotient.pop();
+            while exponent < ideal && &digits % 10_u8 == BigUint::ZERO {
+                digits /= 10_u8;
                 exponent += 1;
             }
         }
-        Some(Self::new(is_negative, quotient, exponent).rounded())
+        Some(Self { is_negative, digits, exponent }.rounded())
+    }
+
+    /// Number of digits.
+    fn length(&self) -> usize {
+        self.digits.to_string().len()
     }
 
     /// To the precision; a half goes to the even digit.
-    fn rounded(mut self) -> Self {
-        let Some(dropped) = self.digits.len().checked_sub(PRECISION).filter(|dropped| *dropped > 0) else {
+    fn rounded(self) -> Self {
+        let dropped = self.length().saturating_sub(PRECISION);
+        if dropped == 0 {
             return self;
-        };
-        let rest = self.digits.split_off(PRECISION);
-        let is_odd = self.digits.last().is_some_and(|last| last % 2 == 1);
-        let half = rest[0].cmp(&5).then_with(|| rest[1..].iter().any(|digit| *digit > 0).cmp(&false));
-        self.exponent += dropped as i64;
-        if half == Ordering::Greater || half == Ordering::Equal && is_odd {
-            self.digits = sum(&self.digits, &[1]);
-            return Self::new(self.is_negative, self.digits, self.exponent).rounded();
         }
-        self
+        let unit = power_of_ten(dropped);
+        let (mut digits, rest) = (&self.digits / &unit, &self.digits % &unit);
+        let half = (rest * 2_u8).cmp(&unit);
+        if half == Ordering::Greater || half == Ordering::Equal && digits.bit(0) {
+            digits += 1_u8;
+        }
+        // What was rounded up may have one digit more.
+        Self { digits, exponent: self.exponent + dropped as i64, ..self }.rounded()
     }
 
     fn text(&self) -> String {
         let sign = if self.is_negative { "-" } else { "" };
-        let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
-        let digits = if digits.is_empty() { "0" } else { &digits };
-        let text = format!("{sign}{digits}e{}", self.exponent);
+        let text = format!("{sign}{}e{}", self.digits, self.exponent);
         python_forms::decimal(&text).unwrap_or(text)
     }
 
@@ -264,66 +249,8 @@ impl Decimal {
     }
 }
 
-fn scale(digits: &mut Vec<u8>, factor: u8) {
-    let mut carry = 0;
-    for digit in digits.iter_mut().rev() {
-        let value = *digit * factor + carry;
-        (*digit, carry) = (value % 10, value / 10);
-    }
-    if carry > 0 {
-        digits.insert(0, carry);
-    }
-}
-
-fn sum(a: &[u8], b: &[u8]) -> Vec<u8> {
-    let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    let mut digits = vec![0; long.len() + 1];
-    let mut carry = 0;
-    for at in 0..long.len() {
-        let other = short.len().checked_sub(at + 1).map_or(0, |place| short[place]);
-        let value = long[long.len() - 1 - at] + other + carry;
-        let place = digits.len() - 1 - at;
-        (digits[place], carry) = (value % 10, value / 10);
-    }
-    digits[0] = carry;
-    digits
-}
-
-/// The difference of two numbers of which the first is not the smaller one.
-fn difference(a: &[u8], b: &[u8]) -> Vec<u8> {
-    let mut digits = a.to_vec();
-    let mut borrow = 0;
-    for at in 0..a.len() {
-        let other = b.len().checked_sub(at + 1).map_or(0, |place| b[place]) + borrow;
-        let place = digits.len() - 1 - at;
-        borrow = u8::from(digits[place] < other);
-        digits[place] = digits[place] + 10 * borrow - other;
-    }
-    digits
-}
-
-fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    let plain = |digits: &[u8]| digits.iter().position(|digit| *digit > 0).unwrap_or(digits.len());
-    let (a, b) = (&a[plain(a)..], &b[plain(b)..]);
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-}
-
-/// The whole quotient, and whether something is left.
-fn divided(dividend: &[u8], divisor: &[u8]) -> (Vec<u8>, bool) {
-    let mut quotient = Vec::with_capacity(dividend.len());
-    let mut rest: Vec<u8> = Vec::new();
-    for digit in dividend {
-        rest.push(*digit);
-        let mut times = 0;
-        while compare(&rest, divisor) != Ordering::Less {
-            rest = difference(&rest, divisor);
-            let zeros = rest.iter().take_while(|digit| **digit == 0).count();
-            rest.drain(..zeros);
-            times += 1;
-        }
-        quotient.push(times);
-    }
-    (quotient, rest.iter().any(|digit| *digit > 0))
+fn power_of_ten(exponent: usize) -> BigUint {
+    BigUint::from(10_u8).pow(exponent as u32)
 }
 
 #[cfg(test)]
