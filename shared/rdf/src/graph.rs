@@ -34,9 +34,7 @@ impl Graph {
     /// # Errors
     /// The first syntax error of the document, or the limit it exceeds.
     pub fn parse(text: &str, format: RdfFormat, base: Option<&str>) -> Result<Self, SyntaxError> {
-        if text.len() > DOCUMENT_BYTES_MAX {
-            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
-        }
+        check_size(text)?;
         let base = base.unwrap_or(BASE_IRI);
         let (triples, prefixes) = match format {
             RdfFormat::Turtle => parse_turtle(text, base)?,
@@ -52,9 +50,7 @@ impl Graph {
     /// # Errors
     /// As of [`Graph::parse`].
     pub fn parse_as_rdflib(text: &str, format: RdfFormat) -> Result<Self, SyntaxError> {
-        if text.len() > DOCUMENT_BYTES_MAX {
-            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
-        }
+        check_size(text)?;
         let (mut triples, prefixes) = match format {
             RdfFormat::Turtle => {
                 let rewritten = turtle_as_rdflib::rewritten(text)?;
@@ -88,9 +84,7 @@ impl Graph {
     /// # Errors
     /// As of [`Graph::parse`].
     pub fn parse_turtle_with(text: &str, prefixes: &PrefixTable) -> Result<Self, SyntaxError> {
-        if text.len() > DOCUMENT_BYTES_MAX {
-            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
-        }
+        check_size(text)?;
         let mut parser = TurtleParser::new();
         for (prefix, namespace) in prefixes.iter() {
             // A namespace that is not an IRI cannot be declared; a name that uses it is then an error of its own.
@@ -181,6 +175,14 @@ impl<'a> IntoIterator for &'a Graph {
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
+}
+
+fn check_size(text: &str) -> Result<(), SyntaxError> {
+    if text.len() <= DOCUMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let finding = ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX };
+    Err(SyntaxError { message: finding.to_string(), limit: Some(finding), ..SyntaxError::default() })
 }
 
 fn parse_turtle(text: &str, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {

@@ -4,9 +4,7 @@
 use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 
 use crate::syntax_error::SyntaxError;
-
-/// Characters that no IRI has, so that rdflib cannot write it.
-const FOREIGN: [char; 10] = ['<', '>', '"', ' ', '{', '}', '|', '\\', '^', '`'];
+use crate::turtle_as_rdflib::FOREIGN;
 
 /// The triples of a document in its order.
 pub(crate) fn parse(text: &str) -> Result<Vec<Triple>, SyntaxError> {

@@ -43,22 +43,12 @@ impl PrefixTable {
 
     /// Several tables laid over each other; a later one wins.
     pub fn layered(tables: &[&Self]) -> Self {
-        let mut layered = Self::new();
-        for table in tables {
-            for (prefix, namespace) in table.iter() {
-                layered.insert(prefix, namespace);
-            }
-        }
-        layered
+        tables.iter().flat_map(|table| table.iter()).collect()
     }
 
     /// The bindings that every rdflib graph has, as LLM-KG-Bench's prefix tables contain them.
     pub fn rdflib_defaults() -> Self {
-        let mut table = Self::new();
-        for (prefix, namespace) in RDFLIB_DEFAULTS {
-            table.insert(*prefix, *namespace);
-        }
-        table
+        RDFLIB_DEFAULTS.iter().copied().collect()
     }
 
     /// `prefix:local` if the IRI's namespace is bound here and its local part is not empty.
@@ -69,6 +59,14 @@ impl PrefixTable {
         let (namespace, local) = split_namespace(iri)?;
         let (prefix, _) = self.entries.iter().rev().find(|(_, known)| known == namespace)?;
         Some(format!("{prefix}:{local}"))
+    }
+}
+
+impl<P: Into<String>, N: Into<String>> FromIterator<(P, N)> for PrefixTable {
+    fn from_iter<I: IntoIterator<Item = (P, N)>>(pairs: I) -> Self {
+        let mut table = Self::new();
+        pairs.into_iter().for_each(|(prefix, namespace)| table.insert(prefix, namespace));
+        table
     }
 }
 
@@ -129,11 +127,7 @@ const RDFLIB_DEFAULTS: &[(&str, &str)] = &[
 pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
     let mut sorted: Vec<_> = prefixes.collect();
     sorted.sort_unstable();
-    let mut table = PrefixTable::new();
-    for (prefix, namespace) in sorted {
-        table.insert(prefix, namespace);
-    }
-    table
+    sorted.into_iter().collect()
 }
 
 #[cfg(test)]

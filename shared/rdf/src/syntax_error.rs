@@ -21,10 +21,6 @@ impl SyntaxError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
-
-    pub(crate) fn from_limit(finding: ScanFinding) -> Self {
-        Self { message: finding.to_string(), limit: Some(finding), ..Self::default() }
-    }
 }
 
 /// The error for an invalid base IRI: a mistake of the caller, not of the document.

@@ -17,14 +17,11 @@ use serde_json::json as made;
 use crate::literal::{python_float, rdflib_lexical};
 use crate::prefixes::{PrefixTable, sorted_prefixes};
 use crate::syntax_error::SyntaxError;
-use crate::turtle_as_rdflib::is_language;
+use crate::turtle_as_rdflib::{FOREIGN, is_language};
 use context::{Context, JsonObject, Meaning, RDF_TYPE, Term, is_true, refused};
 
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
-
-/// Characters that no name has, so that rdflib cannot write it.
-const FOREIGN: [char; 10] = ['<', '>', '"', ' ', '{', '}', '|', '\\', '^', '`'];
 
 /// The triples of a document and the prefixes of its context. Literals have the form in which rdflib keeps them.
 pub(crate) fn parse(document: &Value, base: &str) -> Result<(Vec<Triple>, PrefixTable), SyntaxError> {

@@ -174,40 +174,27 @@ fn punctuation(rest: &str) -> (TokenKind, usize) {
 }
 
 /// Length of `<...>` as SPARQL's IRIREF allows it.
-fn iri_length(rest: &str) -> Option<usize> {
-    let end = rest[1..]
+pub(super) fn iri_length(rest: &str) -> Option<usize> {
+    let end = rest
+        .strip_prefix('<')?
         .find(|c: char| matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`' | '\\') || c <= ' ')?;
     rest[1 + end..].starts_with('>').then_some(end + 2)
 }
 
-/// Length of a quoted string with its quotes, if it is closed.
+/// Length of a quoted string with its quotes, if it is closed; between single quotes it ends within its line.
 fn text_length(rest: &str, quote: char) -> Option<usize> {
-    let long = match quote {
-        '"' => "\"\"\"",
-        _ => "'''",
-    };
-    if let Some(inner) = rest.strip_prefix(long) {
-        let mut escaped = false;
-        for (at, c) in inner.char_indices() {
-            if escaped {
-                escaped = false;
-            } else if c == '\\' {
-                escaped = true;
-            } else if c == quote && inner[at..].starts_with(long) {
-                return Some(at + 2 * long.len());
-            }
-        }
-        return None;
-    }
+    let long = if quote == '"' { "\"\"\"" } else { "'''" };
+    let fence = if rest.starts_with(long) { long } else { &long[..1] };
+    let inner = &rest[fence.len()..];
     let mut escaped = false;
-    for (at, c) in rest.char_indices().skip(1) {
+    for (at, c) in inner.char_indices() {
         if escaped {
             escaped = false;
         } else if c == '\\' {
             escaped = true;
-        } else if c == quote {
-            return Some(at + 1);
-        } else if matches!(c, '\n' | '\r') {
+        } else if inner[at..].starts_with(fence) {
+            return Some(at + 2 * fence.len());
+        } else if fence.len() == 1 && matches!(c, '\n' | '\r') {
             return None;
         }
     }

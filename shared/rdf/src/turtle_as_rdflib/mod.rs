@@ -41,7 +41,7 @@ pub(crate) struct Rewritten {
 }
 
 /// Characters that no IRI has, so that rdflib cannot write it.
-const FOREIGN: [char; 10] = ['<', '>', '"', ' ', '{', '}', '|', '\\', '^', '`'];
+pub(crate) const FOREIGN: [char; 10] = ['<', '>', '"', ' ', '{', '}', '|', '\\', '^', '`'];
 
 /// Refuses names that rdflib cannot write.
 pub(crate) fn check_names(triples: &[Triple]) -> Result<(), SyntaxError> {

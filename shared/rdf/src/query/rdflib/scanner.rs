@@ -3,7 +3,7 @@
 //! There is no token list: what `<` or `?` begins depends on the context, so the rules ask for what they expect. Every
 //! function skips white space and comments and reads; if it does not match, the position stays as it was.
 
-use crate::query::tokens::{is_name_start, is_variable_character};
+use crate::query::tokens::{iri_length, is_name_start, is_variable_character};
 
 /// The reading position in a text.
 #[derive(Debug)]
@@ -159,10 +159,8 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn glued_iri_reference(&mut self) -> Option<&'a str> {
-        let inside = self.rest().strip_prefix('<')?;
-        let length = inside
-            .find(|c: char| matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`' | '\\') || c <= ' ')?;
-        inside[length..].starts_with('>').then(|| &self.take(length + 2)[1..=length])
+        let length = iri_length(self.rest())?;
+        Some(&self.take(length)[1..length - 1])
     }
 
     /// `prefix:` or `:`, without the colon.
