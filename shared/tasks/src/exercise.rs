@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Infos, PromptKind, Scores};
+use rdf::ScanFinding;
 use serde_json::{Map, Value};
 
 use crate::compared::ComparedPart;
@@ -101,6 +102,14 @@ pub enum Shots {
     },
 }
 
+impl Shots {
+    /// Follow-ups of every kind up to so many answers.
+    pub(crate) fn up_to(answers_max: usize, aggregated: &'static [&'static str]) -> Self {
+        let (answers_max_syntax, answers_max_empty_result) = (answers_max, answers_max);
+        Self::Multi { answers_max, answers_max_syntax, answers_max_empty_result, aggregated }
+    }
+}
+
 /// The effort of an evaluation. Limits are cooperative; an evaluation that exceeds them is killed from outside, and the
 /// answer is judged again at the next lower stage.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -152,6 +161,15 @@ impl EvaluationStage {
             Self::Full => "full",
             Self::WithoutExecution(_) => "without-execution",
             Self::WithoutParsing(_) => "without-parsing",
+        }
+    }
+}
+
+impl From<&ScanFinding> for Limit {
+    fn from(finding: &ScanFinding) -> Self {
+        match finding {
+            ScanFinding::TooLarge { .. } => Self::Size,
+            _ => Self::Nesting,
         }
     }
 }

@@ -15,6 +15,12 @@ pub struct ExerciseGraph {
     pub prefixes: PrefixTable,
 }
 
+impl From<&Graph> for ExerciseGraph {
+    fn from(graph: &Graph) -> Self {
+        Self { graph: QueryGraph::from_graph(graph), prefixes: graph.prefixes().clone() }
+    }
+}
+
 /// Reads the document of a graph.
 type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 
@@ -108,9 +114,6 @@ impl NamedGraph {
         let bad = |message: String| CaseError::BadGraph { name: name.to_owned(), message };
         let document = (self.source)().map_err(bad)?;
         let graph = Graph::parse_bytes(&document, self.format, None).map_err(|e| bad(e.to_string()))?;
-        Ok(Arc::new(ExerciseGraph {
-            prefixes: graph.prefixes().clone(),
-            graph: QueryGraph::from_graph(&graph),
-        }))
+        Ok(Arc::new((&graph).into()))
     }
 }

@@ -1,5 +1,9 @@
 //! The nesting of brackets, looked at before a parser.
 
+use rdf::scan::{self, ScanLimits};
+
+use crate::exercise::{EvaluationLimits, Limit};
+
 /// The nesting of brackets. Brackets in literals count too: no honest document has hundreds of them there, and brackets
 /// that are missed do no harm, because the parsers keep stacks of their own.
 pub(crate) fn bracket_depth(document: &str) -> usize {
@@ -13,4 +17,14 @@ pub(crate) fn bracket_depth(document: &str) -> usize {
         deepest = deepest.max(depth);
     }
     deepest
+}
+
+/// Checks a query by the configured nesting limit, which may be lower than the parser's own, which protects its stack.
+pub(crate) fn check_query(query: &str, limits: &EvaluationLimits) -> Result<(), Limit> {
+    let own = ScanLimits::query();
+    if limits.nesting_max >= own.depth_max {
+        return Ok(());
+    }
+    let limits = ScanLimits { depth_max: limits.nesting_max, ..own };
+    scan::check(query, &limits).map_err(|finding| Limit::from(&finding))
 }

@@ -27,6 +27,29 @@ pub(crate) fn count(data: &Map<String, Value>, field: &'static str) -> Result<us
         .ok_or(CaseError::Field { field, expected: "whole number" })
 }
 
+/// An optional whole number.
+pub(crate) fn count_or(
+    data: &Map<String, Value>,
+    field: &'static str,
+    default: usize,
+) -> Result<usize, CaseError> {
+    match data.get(field) {
+        None | Some(Value::Null) => Ok(default),
+        Some(_) => count(data, field),
+    }
+}
+
+/// The words among which a judge chooses, and the score of each: the parameters `choices` and `worth`.
+pub(crate) fn choices(parameters: &Map<String, Value>) -> Result<(Vec<String>, Vec<Value>), CaseError> {
+    let choices = texts(parameters, "choices")?;
+    let worth = parameters.get("worth").and_then(Value::as_array).cloned().unwrap_or_default();
+    if worth.len() != choices.len() || choices.is_empty() || !worth.iter().all(Value::is_number) {
+        let expected = "list of numbers, one for each of `choices`";
+        return Err(CaseError::Field { field: "worth", expected });
+    }
+    Ok((choices, worth))
+}
+
 /// An optional text field.
 pub(crate) fn text_or<'a>(
     data: &'a Map<String, Value>,

@@ -1,7 +1,6 @@
 //! Finds the part of an answer that counts, and reads it by the rule of its task. What a model wrote is never an error of the
 //! program: an answer that cannot be read becomes an [`UnreadableAnswer`], which scores 0 and says what to mend.
 
-use rdf::scan::{self, ScanFinding, ScanLimits};
 use rdf::{Dialect, Graph, PrefixTable, PreparedQuery, SyntaxError};
 use serde_json::Value;
 use shacl::ShaclShapes;
@@ -12,7 +11,7 @@ use super::shapes_text::shapes_of;
 use super::spec::{AnswerPart, AnswerReading, AnswerRule};
 use super::words;
 use crate::exercise::{Effort, EvaluationStage, Limit};
-use crate::families::brackets::bracket_depth;
+use crate::families::brackets::{bracket_depth, check_query};
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::strip;
 
@@ -150,10 +149,10 @@ pub(super) fn read(
             }
         }
         AnswerReading::Sparql => {
-            check_nesting(part, effort).map_err(|limit| syntax(limit.message().to_owned()))?;
+            check_query(part, &effort.limits).map_err(|limit| syntax(limit.message().to_owned()))?;
             let query = rdf::prepare(part, aids.prefixes, Dialect::Standard).map_err(|error| {
                 syntax(match &error.limit {
-                    Some(finding) => limit_of(finding).message().to_owned(),
+                    Some(finding) => Limit::from(finding).message().to_owned(),
                     None => error.message,
                 })
             })?;
@@ -196,7 +195,7 @@ fn graph(
         return Err(Limit::Nesting.message().to_owned());
     }
     let told = |error: SyntaxError| match &error.limit {
-        Some(finding) => limit_of(finding).message().to_owned(),
+        Some(finding) => Limit::from(finding).message().to_owned(),
         None => error.to_string(),
     };
     match reading.rdf_format() {
@@ -204,22 +203,6 @@ fn graph(
             Graph::parse_turtle_with(&document, aids.prefixes).map_err(told)
         }
         Some(format) => Graph::parse(&document, format, None).map_err(told),
-    }
-}
-
-fn check_nesting(text: &str, effort: &Effort) -> Result<(), Limit> {
-    let own = ScanLimits::query();
-    if effort.limits.nesting_max >= own.depth_max {
-        return Ok(());
-    }
-    let limits = ScanLimits { depth_max: effort.limits.nesting_max, ..own };
-    scan::check(text, &limits).map_err(|finding| limit_of(&finding))
-}
-
-fn limit_of(finding: &ScanFinding) -> Limit {
-    match finding {
-        ScanFinding::TooLarge { .. } => Limit::Size,
-        _ => Limit::Nesting,
     }
 }
 

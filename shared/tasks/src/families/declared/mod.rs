@@ -17,7 +17,7 @@
 //! `prompt`: [`task`](crate::task) fills it in. The
 //! placeholders of the follow-ups are `answer`, the part of the answer that counts, and `finding.message`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use domain::{Infos, PromptKind, Scores};
 use rdf::{PrefixTable, TimeBudget};
@@ -105,33 +105,14 @@ impl DeclaredRules {
     fn read(parameters: &Map<String, Value>) -> Result<Self, CaseError> {
         let spec = DeclaredSpec::deserialize(parameters)
             .map_err(|error| CaseError::Reference { field: "parameters", message: error.to_string() })?;
-        let mut prefixes = PrefixTable::new();
-        for (prefix, namespace) in &spec.prefixes {
-            prefixes.insert(prefix, namespace);
-        }
-        Ok(Self { spec, prefixes })
+        Ok(Self { prefixes: spec.prefixes.iter().collect(), spec })
     }
 }
 
 /// The graph of a case, which processes that only ask read never.
-struct CaseGraphLater {
-    source: std::sync::Mutex<Option<CaseGraph>>,
-    loaded: OnceLock<Result<Arc<ExerciseGraph>, CaseError>>,
-}
+type CaseGraphLater = LazyLock<Loaded, Box<dyn FnOnce() -> Loaded + Send>>;
 
-impl CaseGraphLater {
-    fn new(graph: CaseGraph) -> Self {
-        Self { source: std::sync::Mutex::new(Some(graph)), loaded: OnceLock::new() }
-    }
-
-    fn get(&self) -> Result<&Arc<ExerciseGraph>, CaseError> {
-        let load = || {
-            let source = self.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            source.map_or_else(|| Err(CaseError::MissingGraph { name: "-".to_owned() }), CaseGraph::load)
-        };
-        self.loaded.get_or_init(load).as_ref().map_err(Clone::clone)
-    }
-}
+type Loaded = Result<Arc<ExerciseGraph>, CaseError>;
 
 impl DeclaredCase {
     fn read(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Self, CaseError> {
@@ -145,8 +126,9 @@ impl DeclaredCase {
         let wrap = input.data.get("wrap").and_then(Value::as_str).map(str::to_owned);
         let graph = case_graph::of_case(input.data, library)?;
         let deferred = graph.as_ref().is_some_and(CaseGraph::is_deferred);
+        let graph = graph.map(|graph| CaseGraphLater::new(Box::new(|| graph.load())));
         let rounds = (input.class != ONE).then_some(rules.spec.rounds);
-        let case = Self { rules, checks, wrap, graph: graph.map(CaseGraphLater::new), rounds };
+        let case = Self { rules, checks, wrap, graph, rounds };
         if !deferred {
             case.prepare()?;
         }
@@ -159,7 +141,7 @@ impl DeclaredCase {
     /// The graph was deferred and cannot be read; call [`Exercise::prepare`] first.
     fn ground(&self) -> (Option<&ExerciseGraph>, PrefixTable) {
         let Some(graph) = &self.graph else { return (None, self.prefixes()) };
-        match graph.get() {
+        match &**graph {
             Ok(graph) => (Some(graph), self.prefixes()),
             Err(error) => panic!("judged without being prepared: {error}"),
         }
@@ -167,7 +149,7 @@ impl DeclaredCase {
 
     /// The prefixes that answers may use undeclared: without those of a graph that cannot be read.
     fn prefixes(&self) -> PrefixTable {
-        match self.graph.as_ref().map(CaseGraphLater::get) {
+        match self.graph.as_deref() {
             Some(Ok(graph)) => PrefixTable::layered(&[&graph.prefixes, &self.rules.prefixes]),
             Some(Err(_)) | None => self.rules.prefixes.clone(),
         }
@@ -286,17 +268,11 @@ fn follow_up(kind: PromptKind, message: &str, answer: &str) -> FollowUp {
 
 impl Exercise for DeclaredCase {
     fn shots(&self) -> Shots {
-        let Some(answers_max) = self.rounds else { return Shots::Single };
-        Shots::Multi {
-            answers_max,
-            answers_max_syntax: answers_max,
-            answers_max_empty_result: answers_max,
-            aggregated: AGGREGATED,
-        }
+        self.rounds.map_or(Shots::Single, |answers_max| Shots::up_to(answers_max, AGGREGATED))
     }
 
     fn prepare(&self) -> Result<(), CaseError> {
-        self.graph.as_ref().map_or(Ok(()), |graph| graph.get().map(|_| ()))
+        self.graph.as_deref().map_or(Ok(()), |graph| graph.as_ref().map(|_| ()).map_err(Clone::clone))
     }
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {

@@ -27,8 +27,7 @@ impl GraphText {
             RdfFormat::NTriples => Self::Shuffled(DocumentLayout::ntriples(&triples(people))),
             RdfFormat::RdfXml => {
                 let triples = triples(people);
-                let mut prefixes = PrefixTable::new();
-                prefixes.insert("foaf", FOAF);
+                let prefixes = PrefixTable::from_iter([("foaf", FOAF)]);
                 // Both properties have XML names, so this cannot fail.
                 XmlNames::of(&triples, &prefixes).map_or_else(
                     |_| Self::Fixed(String::new()),

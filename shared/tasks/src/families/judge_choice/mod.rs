@@ -43,14 +43,8 @@ struct JudgeChoice {
 }
 
 fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let choices = case_fields::texts(input.parameters, "choices")?;
-    let expected = "list of numbers, one for each of `choices`";
-    let wrong = CaseError::Field { field: "worth", expected };
-    let worth = input.parameters.get("worth").and_then(Value::as_array).ok_or_else(|| wrong.clone())?;
-    if worth.len() != choices.len() || choices.is_empty() || !worth.iter().all(Value::is_number) {
-        return Err(wrong);
-    }
-    Ok(Box::new(JudgeChoice { choices, worth: worth.clone() }))
+    let (choices, worth) = case_fields::choices(input.parameters)?;
+    Ok(Box::new(JudgeChoice { choices, worth }))
 }
 
 impl Exercise for JudgeChoice {

@@ -67,12 +67,7 @@ struct Classes {
 }
 
 fn classes(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let choices = case_fields::texts(input.parameters, "choices")?;
-    let expected = "list of numbers, one for each of `choices`";
-    let worth = input.parameters.get("worth").and_then(Value::as_array).cloned().unwrap_or_default();
-    if worth.len() != choices.len() || choices.is_empty() || !worth.iter().all(Value::is_number) {
-        return Err(CaseError::Field { field: "worth", expected });
-    }
+    let (choices, worth) = case_fields::choices(input.parameters)?;
     Ok(Box::new(Classes { choices: choices.into_iter().zip(worth).collect() }))
 }
 

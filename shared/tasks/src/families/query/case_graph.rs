@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat};
+use rdf::PrefixTable;
 use serde_json::{Map, Value};
 
 use crate::exercise::CaseError;
+use crate::families::case_fields;
 use crate::graphs::{ExerciseGraph, GraphLibrary};
 
 /// The graph of a case, which may not have been read yet.
@@ -55,45 +56,32 @@ pub(crate) fn of_case(
 
 /// Reads a Turtle document of the case; `field` names it in errors.
 pub(crate) fn parse(field: &'static str, document: &str) -> Result<Arc<ExerciseGraph>, CaseError> {
-    let graph = Graph::parse(document, RdfFormat::Turtle, None)
-        .map_err(|error| CaseError::Reference { field, message: error.to_string() })?;
-    Ok(Arc::new(ExerciseGraph { prefixes: graph.prefixes().clone(), graph: QueryGraph::from_graph(&graph) }))
+    Ok(Arc::new((&case_fields::turtle(document, field)?).into()))
 }
 
 /// The optional field `prefixes`: an object from prefix (without colon) to namespace IRI.
 pub(crate) fn prefixes_of_case(data: &Map<String, Value>) -> Result<PrefixTable, CaseError> {
-    let mut prefixes = PrefixTable::new();
+    const WRONG: CaseError =
+        CaseError::Field { field: "prefixes", expected: "object from prefix to namespace IRI" };
     match data.get("prefixes") {
-        None | Some(Value::Null) => {}
+        None | Some(Value::Null) => Ok(PrefixTable::new()),
         Some(Value::Object(entries)) => {
-            for (prefix, namespace) in entries {
-                let namespace = namespace.as_str().ok_or(PREFIXES)?;
-                prefixes.insert(prefix, namespace);
-            }
+            let entries = entries.iter();
+            entries.map(|(prefix, namespace)| Ok((prefix, namespace.as_str().ok_or(WRONG)?))).collect()
         }
-        Some(_) => return Err(PREFIXES),
+        Some(_) => Err(WRONG),
     }
-    Ok(prefixes)
 }
-
-const PREFIXES: CaseError =
-    CaseError::Field { field: "prefixes", expected: "object from prefix to namespace IRI" };
 
 /// The prefixes with which IRIs of results are written. Later `layers` override earlier ones, and if a namespace has
 /// several prefixes, only the one of the latest layer remains.
 pub(crate) fn compact_table(layers: &[&PrefixTable]) -> PrefixTable {
-    let mut table = PrefixTable::new();
     let all = PrefixTable::layered(layers);
-    let by_rank = |prefix: &str| layers.iter().rposition(|layer| layer.get(prefix).is_some());
-    for (prefix, namespace) in all.iter() {
-        let rank = by_rank(prefix);
-        let outranked =
-            all.iter().any(|(other, same)| same == namespace && other != prefix && by_rank(other) > rank);
-        if !outranked {
-            table.insert(prefix, namespace);
-        }
-    }
-    table
+    let rank = |prefix: &str| layers.iter().rposition(|layer| layer.get(prefix).is_some());
+    let outranked = |prefix: &str, namespace: &str| {
+        all.iter().any(|(other, same)| same == namespace && other != prefix && rank(other) > rank(prefix))
+    };
+    all.iter().filter(|(prefix, namespace)| !outranked(prefix, namespace)).collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Judges one answer.
 
 use domain::{Infos, Scores};
-use rdf::scan::{self, ScanFinding, ScanLimits};
 use rdf::{Dialect, PreparedQuery, QueryLimits, QuerySyntaxError, Solutions};
 use serde_json::Value;
 
 use super::extract::extract_query;
 use super::{QueryCase, follow_up, result_set, suffixes};
 use crate::compared::ComparedPart;
-use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, Verdict};
+use crate::exercise::{Effort, EvaluationStage, Limit, Verdict};
+use crate::families::brackets::check_query;
 use crate::families::overlap::Overlap;
 use crate::text::python::splitlines;
 use crate::text::unified_diff::unified_diff;
@@ -40,7 +40,7 @@ impl ParseFailure {
 impl From<QuerySyntaxError> for ParseFailure {
     fn from(error: QuerySyntaxError) -> Self {
         match error.limit {
-            Some(finding) => limit_of(&finding).into(),
+            Some(finding) => Limit::from(&finding).into(),
             None => Self {
                 message: error.message,
                 unexpected: error.unexpected,
@@ -87,7 +87,7 @@ impl QueryCase {
         if let EvaluationStage::WithoutParsing(limit) = effort.stage {
             return Err(limit.into());
         }
-        check_nesting(query, &effort.limits)?;
+        check_query(query, &effort.limits)?;
         let setting = &self.ground().setting;
         Ok(rdf::prepare(query, &setting.prefixes, setting.dialect)?)
     }
@@ -163,23 +163,6 @@ impl QueryCase {
 /// The query of an answer. One above the size limit is not searched for a query.
 fn query_of<'a>(answer: &'a str, effort: &Effort) -> Option<&'a str> {
     if answer.len() > effort.limits.answer_bytes_max { None } else { extract_query(answer) }
-}
-
-/// Checks the configured nesting limit, which may be lower than the parser's own, which protects its stack.
-fn check_nesting(query: &str, limits: &EvaluationLimits) -> Result<(), Limit> {
-    let own = ScanLimits::query();
-    if limits.nesting_max >= own.depth_max {
-        return Ok(());
-    }
-    scan::check(query, &ScanLimits { depth_max: limits.nesting_max, ..own })
-        .map_err(|finding| limit_of(&finding))
-}
-
-fn limit_of(finding: &ScanFinding) -> Limit {
-    match finding {
-        ScanFinding::TooLarge { .. } => Limit::Size,
-        _ => Limit::Nesting,
-    }
 }
 
 fn insert_parse_infos(infos: &mut Infos, failure: &ParseFailure, empty: bool) {

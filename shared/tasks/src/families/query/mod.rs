@@ -99,7 +99,7 @@ impl QueryCase {
             lines: splitlines(&query).into_iter().map(str::to_owned).collect(),
             result: case_fields::texts(data, "refResultSet")?.into_iter().collect(),
         };
-        let answers_max = limit(data, "multishotLimit", ANSWERS_MAX)?;
+        let answers_max = case_fields::count_or(data, "multishotLimit", ANSWERS_MAX)?;
         let deferred = graph.is_deferred();
         let survey: Survey = Box::new(move || {
             let setting = setting(&*graph.load()?);
@@ -113,8 +113,8 @@ impl QueryCase {
             ground: LazyLock::new(survey),
             shots: Shots::Multi {
                 answers_max,
-                answers_max_syntax: limit(data, "multishotSyntaxLimit", answers_max)?,
-                answers_max_empty_result: limit(data, "multishotResultLimit", answers_max)?,
+                answers_max_syntax: case_fields::count_or(data, "multishotSyntaxLimit", answers_max)?,
+                answers_max_empty_result: case_fields::count_or(data, "multishotResultLimit", answers_max)?,
                 aggregated: AGGREGATED,
             },
             opening: Fields::new(),
@@ -166,13 +166,6 @@ impl Exercise for QueryCase {
 
     fn compared(&self, answer: &str, infos: &Infos, effort: &Effort) -> Vec<ComparedPart> {
         self.compared_queries(answer, infos, effort)
-    }
-}
-
-fn limit(data: &Map<String, Value>, field: &'static str, otherwise: usize) -> Result<usize, CaseError> {
-    match data.get(field) {
-        None | Some(Value::Null) => Ok(otherwise),
-        Some(_) => case_fields::count(data, field),
     }
 }
 

@@ -19,9 +19,5 @@ const NAMESPACES: &[(&str, &str)] = &[
 
 /// The prefixes that queries to Wikidata may use without declaring them, beside rdflib's.
 pub(crate) fn prefixes() -> PrefixTable {
-    let mut prefixes = PrefixTable::new();
-    for (prefix, namespace) in NAMESPACES {
-        prefixes.insert(*prefix, *namespace);
-    }
-    prefixes
+    NAMESPACES.iter().copied().collect()
 }

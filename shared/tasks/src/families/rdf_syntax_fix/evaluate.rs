@@ -1,13 +1,14 @@
 //! Judges one answer.
 
 use domain::{Infos, PromptKind, Scores};
-use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
+use rdf::{Graph, NormalForm, normal_lines};
 
 use super::{RdfSyntaxFix, similarity};
 use crate::compared::{ComparedPart, text_of};
 use crate::exercise::{Effort, EvaluationStage, FollowUp, Limit, Verdict};
 use crate::families::brackets::bracket_depth;
 use crate::families::overlap::Overlap;
+use crate::text::difflib::ratio;
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::{splitlines, strip};
 use crate::text::unified_diff::unified_diff;
@@ -118,8 +119,7 @@ impl RdfSyntaxFix {
         };
         parsed.map_err(|error| match error.limit {
             None => error.to_string(),
-            Some(ScanFinding::TooLarge { .. }) => Limit::Size.message().to_owned(),
-            Some(_) => Limit::Nesting.message().to_owned(),
+            Some(finding) => Limit::from(&finding).message().to_owned(),
         })
     }
 
@@ -131,7 +131,7 @@ impl RdfSyntaxFix {
 
     /// The similarity with the expected document, plain and on the scale of the case.
     fn similarity(&self, document: &str) -> (f64, f64) {
-        let raw = similarity::ratio_to(&self.expected.text, document);
+        let raw = ratio(document, &self.expected.text);
         (raw, similarity::rescaled(raw, self.expected.question_ratio))
     }
 

@@ -23,12 +23,12 @@ use std::collections::BTreeSet;
 
 use domain::{Infos, PromptKind};
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
-use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec, Published, Repair};
 use crate::compared::ComparedPart;
 use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
+use crate::text::difflib::ratio;
 use crate::text::python::{splitlines, strip};
 use crate::wording::Fields;
 
@@ -97,10 +97,7 @@ fn exercise(input: &CaseInput<'_>, compat: Compat) -> Result<Box<dyn Exercise>, 
         .map_err(|_| CaseError::Field { field: "graphFormat", expected: "turtle, json-ld, nt or xml" })?;
     let task = strip(case_fields::text(data, "task")?);
     let expected = Expected::read(task, case_fields::text(data, "optimal")?, format)?;
-    let answers_max = match data.get("multishotLimit") {
-        None | Some(Value::Null) => ANSWERS_MAX,
-        Some(_) => case_fields::count(data, "multishotLimit")?,
-    };
+    let answers_max = case_fields::count_or(data, "multishotLimit", ANSWERS_MAX)?;
     Ok(Box::new(RdfSyntaxFix {
         uid: case_fields::text(data, "taskUid")?.to_owned(),
         format,
@@ -119,7 +116,7 @@ impl Expected {
         Ok(Self {
             chars: optimal.chars().count(),
             lines: splitlines(text).into_iter().map(str::to_owned).collect(),
-            question_ratio: similarity::ratio_to(text, task),
+            question_ratio: ratio(task, text),
             content: normal_lines(&graph, NormalForm::RdfSyntaxFix),
             text: text.to_owned(),
         })
@@ -157,12 +154,7 @@ impl Exercise for RdfSyntaxFix {
     }
 
     fn shots(&self) -> Shots {
-        Shots::Multi {
-            answers_max: self.answers_max,
-            answers_max_syntax: self.answers_max,
-            answers_max_empty_result: self.answers_max,
-            aggregated: AGGREGATED,
-        }
+        Shots::up_to(self.answers_max, AGGREGATED)
     }
 
     fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
@@ -180,7 +172,7 @@ impl Exercise for RdfSyntaxFix {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
     use crate::exercise::{EvaluationLimits, EvaluationStage, Limit, ReadOnce};

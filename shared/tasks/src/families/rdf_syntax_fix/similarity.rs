@@ -1,12 +1,5 @@
 //! The similarity of a repaired document to the expected one.
 
-use crate::text::difflib::ratio;
-
-/// Similarity of a document with the expected one, 0 to 1.
-pub(super) fn ratio_to(expected: &str, document: &str) -> f64 {
-    ratio(document, expected)
-}
-
 /// Rescales the similarity `answer`, so that a document as similar as the question (`question`) gives 0.2 and the
 /// expected one 1. By rounding, the result may be slightly above 1.
 pub(super) fn rescaled(answer: f64, question: f64) -> f64 {

@@ -12,11 +12,7 @@ const BEASTIARY_ONTOLOGY: &str = "http://www.semanticweb.org/annab/ontologies/20
 /// Prefixes that neither rdflib nor the graph's document binds.
 pub(super) fn of_set(set: Text2SparqlSet) -> PrefixTable {
     match set {
-        Text2SparqlSet::Beastiary => {
-            let mut prefixes = PrefixTable::new();
-            prefixes.insert("ns1", BEASTIARY_ONTOLOGY);
-            prefixes
-        }
+        Text2SparqlSet::Beastiary => PrefixTable::from_iter([("ns1", BEASTIARY_ONTOLOGY)]),
         Text2SparqlSet::LcQuad => wikidata::prefixes(),
         Text2SparqlSet::Organizational
         | Text2SparqlSet::OrgaNumerical

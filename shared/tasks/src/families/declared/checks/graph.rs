@@ -6,45 +6,27 @@ use rdf::{Graph, Term};
 use super::CheckSetting;
 use super::scores::{CheckScores, shares};
 use crate::exercise::EvaluationStage;
-use crate::families::declared::spec::{BlankComparison, LiteralComparison};
-
-/// How two graphs are compared.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GraphRule<'a> {
-    pub(super) literals: LiteralComparison,
-    pub(super) blank: BlankComparison,
-    pub(super) ignore: &'a [String],
-    pub(super) empty_ok: bool,
-}
 
 /// Compares the graph of an answer with the expected one.
 pub(super) fn compare(
     found: &Graph,
     expected: &Graph,
-    rule: GraphRule<'_>,
+    rule: &MatchRule<'_>,
+    empty_ok: bool,
     bench: &CheckSetting<'_>,
 ) -> CheckScores {
-    let how = MatchRule {
-        exact_literals: rule.literals == LiteralComparison::Exact,
-        blank_equal: rule.blank == BlankComparison::Equal,
-        ignored: rule.ignore,
-    };
     // Finding a mapping may be what hit a limit; without blank nodes there is none to find.
     if let EvaluationStage::WithoutExecution(limit) = bench.effort.stage
-        && rule.blank == BlankComparison::Mapped
+        && !rule.blank_equal
         && has_blank_nodes(found)
     {
         return failed(limit.message());
     }
-    match bench.budget.run(|| matching::compare(found, expected, &how)) {
+    match bench.budget.run(|| matching::compare(found, expected, rule)) {
         Err(error) => failed(&error.to_string()),
         Ok(matched) => {
-            let mut scores = CheckScores::of_shares(shares(
-                matched.common,
-                matched.found,
-                matched.expected,
-                rule.empty_ok,
-            ));
+            let shares = shares(matched.common, matched.found, matched.expected, empty_ok);
+            let mut scores = CheckScores::of_shares(shares);
             scores.info("triples", matched.found);
             scores.info("triplesRight", matched.common);
             scores.info("mapping", if matched.is_exact { "best" } else { "perhaps not the best" });

@@ -25,17 +25,10 @@ pub(super) struct JsonSchema {
     items: Option<Box<JsonSchema>>,
     /// Values one of which it must be.
     values: Option<Vec<Value>>,
-    counts: Vec<(CountRule, u64)>,
+    /// The keywords that bound the items of a list or the characters of a text, with their bounds.
+    counts: Vec<(String, u64)>,
     least: Option<f64>,
     most: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum CountRule {
-    MinItems,
-    MaxItems,
-    MinLength,
-    MaxLength,
 }
 
 impl JsonSchema {
@@ -91,10 +84,9 @@ impl JsonSchema {
             "items" => self.items = Some(Box::new(inner(value)?)),
             "enum" => self.values = Some(value.as_array().ok_or(None)?.clone()),
             "const" => self.values = Some(vec![value.clone()]),
-            "minItems" => self.counts.push((CountRule::MinItems, value.as_u64().ok_or(None)?)),
-            "maxItems" => self.counts.push((CountRule::MaxItems, value.as_u64().ok_or(None)?)),
-            "minLength" => self.counts.push((CountRule::MinLength, value.as_u64().ok_or(None)?)),
-            "maxLength" => self.counts.push((CountRule::MaxLength, value.as_u64().ok_or(None)?)),
+            "minItems" | "maxItems" | "minLength" | "maxLength" => {
+                self.counts.push((keyword.to_owned(), value.as_u64().ok_or(None)?));
+            }
             "minimum" => self.least = Some(value.as_f64().ok_or(None)?),
             "maximum" => self.most = Some(value.as_f64().ok_or(None)?),
             remark if REMARKS.contains(&remark) => {}
@@ -125,18 +117,14 @@ impl JsonSchema {
                 return says("maximum");
             }
         }
-        for (rule, bound) in &self.counts {
-            let (items, length) = (
-                value.as_array().map(|items| items.len() as u64),
-                value.as_str().map(|text| text.chars().count() as u64),
-            );
-            let broken = match rule {
-                CountRule::MinItems => items.is_some_and(|count| count < *bound).then_some("minItems"),
-                CountRule::MaxItems => items.is_some_and(|count| count > *bound).then_some("maxItems"),
-                CountRule::MinLength => length.is_some_and(|count| count < *bound).then_some("minLength"),
-                CountRule::MaxLength => length.is_some_and(|count| count > *bound).then_some("maxLength"),
+        for (keyword, bound) in &self.counts {
+            let count = match value {
+                Value::Array(items) if keyword.ends_with("Items") => items.len() as u64,
+                Value::String(text) if keyword.ends_with("Length") => text.chars().count() as u64,
+                _ => continue,
             };
-            if let Some(keyword) = broken {
+            let is_broken = if keyword.starts_with("min") { count < *bound } else { count > *bound };
+            if is_broken {
                 return says(keyword);
             }
         }

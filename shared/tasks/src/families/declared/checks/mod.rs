@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rdf::matching::MatchRule;
 use rdf::{Graph, PrefixTable, QueryGraph, QueryLimits, TimeBudget};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use shacl::ShaclShapes;
 
 use super::answer::ReadAnswer;
 use super::shapes_text::shapes_of;
-use super::spec::{CheckRule, CheckSpec};
+use super::spec::{BlankComparison, CheckRule, CheckSpec, LiteralComparison};
 use super::words;
 use crate::exercise::{CaseError, Effort, EvaluationStage};
 use crate::families::first_word;
@@ -28,7 +29,6 @@ mod scores;
 use asserted::ReadyAssertion;
 pub(super) use compared::ExtractedAnswer;
 use conformity::TellingGraphs;
-use graph::GraphRule;
 use json_schema::JsonSchema;
 use list::ListRule;
 pub use rows::{EXPECTED_COLUMNS_MAX, ResultTable};
@@ -174,8 +174,12 @@ impl CaseCheck {
                 ExpectedAnswer::Graph(expected),
                 ReadAnswer::Graph(found),
             ) => {
-                let rule = GraphRule { literals: *literals, blank: *blank, ignore, empty_ok };
-                graph::compare(found, expected, rule, bench)
+                let rule = MatchRule {
+                    exact_literals: *literals == LiteralComparison::Exact,
+                    blank_equal: *blank == BlankComparison::Equal,
+                    ignored: ignore,
+                };
+                graph::compare(found, expected, &rule, empty_ok, bench)
             }
             (
                 CheckRule::Assert { with_graph, .. },
