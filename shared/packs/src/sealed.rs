@@ -39,9 +39,7 @@ const QUICK_ZSTD_LEVEL: i32 = 3;
 /// # Errors
 /// As for [`seal`].
 pub fn seal_quickly(parts: &Parts, password: &Password) -> Result<Vec<u8>, PackError> {
-    let manifest = Manifest::of(parts)?;
-    seal_archive(parts, &manifest.to_bytes(), password, QUICK_ZSTD_LEVEL)
-        .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
+    seal_at(parts, password, QUICK_ZSTD_LEVEL)
 }
 
 /// Seals parts with a password. Two calls give different bytes (the encryption is salted) with the same manifest.
@@ -49,8 +47,12 @@ pub fn seal_quickly(parts: &Parts, password: &Password) -> Result<Vec<u8>, PackE
 /// # Errors
 /// The header is missing or not valid, or encryption fails.
 pub fn seal(parts: &Parts, password: &Password) -> Result<Vec<u8>, PackError> {
+    seal_at(parts, password, ZSTD_LEVEL)
+}
+
+fn seal_at(parts: &Parts, password: &Password, level: i32) -> Result<Vec<u8>, PackError> {
     let manifest = Manifest::of(parts)?;
-    seal_archive(parts, &manifest.to_bytes(), password, ZSTD_LEVEL)
+    seal_archive(parts, &manifest.to_bytes(), password, level)
         .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
 }
 

@@ -1,5 +1,6 @@
 //! Writes sealed packs to files.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use results::password::Password;
@@ -27,13 +28,8 @@ pub fn manifest_path(sealed: &Path) -> PathBuf {
     sealed.with_extension("manifest.json")
 }
 
-/// Writes under a temporary name first, so that an interrupted write leaves the old file unchanged.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let temporary = PathBuf::from(name);
-    std::fs::write(&temporary, content).map_err(io(&temporary))?;
-    std::fs::rename(&temporary, path).map_err(io(path))
+    results::files::replace(path, |mut file| file.write_all(content).map(|()| file)).map_err(io(path))
 }
 
 #[cfg(test)]

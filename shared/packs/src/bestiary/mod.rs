@@ -9,15 +9,11 @@
 //! to reach [`TRIPLES_MIN`].
 
 mod rng;
-mod words;
 
 use std::fmt::{Display, Write};
 
 use rng::Rng;
-use words::{
-    ALIGNMENTS, DAMAGE_TYPES, EPITHETS, HABITATS, KINDS, LANGUAGES, OBSERVERS, REGIONS, SCHOOLS, SIZES,
-    SPELL_FORMS, SPELL_THEMES,
-};
+use serde::Deserialize;
 
 /// The ontology, as schema prompts show it.
 pub const SCHEMA: &str = include_str!("schema.ttl");
@@ -34,14 +30,32 @@ pub struct Bestiary {
     pub triples: usize,
 }
 
+/// The vocabulary, which `words.toml` holds and explains.
+#[derive(Default, Deserialize)]
+struct Words {
+    kinds: Vec<(String, Vec<String>)>,
+    epithets: Vec<String>,
+    alignments: Vec<(String, String)>,
+    languages: Vec<String>,
+    sizes: Vec<String>,
+    habitats: Vec<String>,
+    regions: Vec<String>,
+    damage_types: Vec<String>,
+    schools: Vec<String>,
+    spell_forms: Vec<String>,
+    spell_themes: Vec<String>,
+    observers: Vec<String>,
+}
+
 /// The bestiary of a seed, about 5 MB in a few tens of milliseconds.
 pub fn generate(seed: u64) -> Bestiary {
     let mut writer = Writer::new();
     let mut rng = Rng::new(seed);
-    vocabularies(&mut writer, &mut rng);
-    let spells = spells(&mut writer, &mut rng);
-    let creatures = creatures(&mut writer, &mut rng, &spells);
-    sightings(&mut writer, &mut rng, &creatures);
+    let words: Words = toml::from_str(include_str!("words.toml")).unwrap_or_default();
+    vocabularies(&mut writer, &mut rng, &words);
+    let spells = spells(&mut writer, &mut rng, &words);
+    let creatures = creatures(&mut writer, &mut rng, &words, &spells);
+    sightings(&mut writer, &mut rng, &words, &creatures);
     Bestiary { turtle: writer.text, triples: writer.triples }
 }
 
@@ -91,19 +105,19 @@ fn item(local: impl Display) -> String {
 
 /// The small vocabularies. Local names repeat between them (`Mountain` would be a language and a habitat), so each
 /// has a prefix of its own, except for the alignments.
-fn vocabularies(writer: &mut Writer, rng: &mut Rng) {
-    for (local, label) in ALIGNMENTS {
+fn vocabularies(writer: &mut Writer, rng: &mut Rng, words: &Words) {
+    for (local, label) in &words.alignments {
         writer.subject(local, "Alignment");
         writer.label(label);
         writer.end();
     }
-    let plain: [(&str, &str, &[&str]); 6] = [
-        ("language", "Language", &LANGUAGES),
-        ("size", "Size", &SIZES),
-        ("region", "Region", &REGIONS),
-        ("damage", "DamageType", &DAMAGE_TYPES),
-        ("school", "School", &SCHOOLS),
-        ("observer", "Observer", &OBSERVERS),
+    let plain: [(&str, &str, &[String]); 6] = [
+        ("language", "Language", &words.languages),
+        ("size", "Size", &words.sizes),
+        ("region", "Region", &words.regions),
+        ("damage", "DamageType", &words.damage_types),
+        ("school", "School", &words.schools),
+        ("observer", "Observer", &words.observers),
     ];
     for (prefix, class, names) in plain {
         for name in names {
@@ -112,25 +126,28 @@ fn vocabularies(writer: &mut Writer, rng: &mut Rng) {
             writer.end();
         }
     }
-    for name in HABITATS {
+    for name in &words.habitats {
         writer.subject(format_args!("habitat{name}"), "Habitat");
         writer.label(name);
-        for region in rng.distinct(3, REGIONS.len()) {
-            writer.fact("liesIn", item(format_args!("region{}", REGIONS[region])));
+        for region in rng.distinct(3, words.regions.len()) {
+            writer.fact("liesIn", item(format_args!("region{}", words.regions[region])));
         }
         writer.end();
     }
 }
 
 /// 400 spells; gives their local names.
-fn spells(writer: &mut Writer, rng: &mut Rng) -> Vec<String> {
-    let mut locals = Vec::with_capacity(SPELL_FORMS.len() * SPELL_THEMES.len());
-    for form in SPELL_FORMS {
-        for theme in SPELL_THEMES {
+fn spells(writer: &mut Writer, rng: &mut Rng, words: &Words) -> Vec<String> {
+    let mut locals = Vec::with_capacity(words.spell_forms.len() * words.spell_themes.len());
+    for form in &words.spell_forms {
+        for theme in &words.spell_themes {
             let local = format!("{form}Of{theme}");
             writer.subject(&local, "Spell");
             writer.label(format_args!("{form} of {theme}"));
-            writer.fact("inSchool", item(format_args!("school{}", SCHOOLS[rng.below(SCHOOLS.len())])));
+            writer.fact(
+                "inSchool",
+                item(format_args!("school{}", words.schools[rng.below(words.schools.len())])),
+            );
             writer.fact("spellLevel", 1 + rng.below(9));
             writer.end();
             locals.push(local);
@@ -140,29 +157,29 @@ fn spells(writer: &mut Writer, rng: &mut Rng) -> Vec<String> {
 }
 
 /// 3 000 creatures; gives their local names.
-fn creatures(writer: &mut Writer, rng: &mut Rng, spells: &[String]) -> Vec<String> {
-    let species = KINDS.iter().flat_map(|(class, nouns)| {
-        nouns.iter().flat_map(move |noun| EPITHETS.iter().map(move |epithet| (*class, *epithet, *noun)))
+fn creatures(writer: &mut Writer, rng: &mut Rng, words: &Words, spells: &[String]) -> Vec<String> {
+    let species = words.kinds.iter().flat_map(|(class, nouns)| {
+        nouns.iter().flat_map(move |noun| words.epithets.iter().map(move |epithet| (class, epithet, noun)))
     });
     let locals: Vec<String> = species.clone().map(|(_, epithet, noun)| format!("{epithet}{noun}")).collect();
     for ((class, epithet, noun), local) in species.zip(&locals) {
         let rating = rng.below(31);
         writer.subject(local, class);
         writer.label(format_args!("{epithet} {noun}"));
-        writer.fact("hasAlignment", item(ALIGNMENTS[rng.below(ALIGNMENTS.len())].0));
-        writer.fact("hasSize", item(format_args!("size{}", SIZES[rng.below(SIZES.len())])));
+        writer.fact("hasAlignment", item(&words.alignments[rng.below(words.alignments.len())].0));
+        writer.fact("hasSize", item(format_args!("size{}", words.sizes[rng.below(words.sizes.len())])));
         writer.fact("challengeRating", rating);
         writer.fact("hitPoints", 4 + rating * 11 + rng.below(20));
         writer.fact("armourClass", 8 + rng.below(15));
-        several(writer, rng, "speaks", "language", (0, 3), &LANGUAGES);
-        several(writer, rng, "livesIn", "habitat", (1, 3), &HABITATS);
-        several(writer, rng, "immuneTo", "damage", (0, 2), &DAMAGE_TYPES);
-        several(writer, rng, "vulnerableTo", "damage", (0, 1), &DAMAGE_TYPES);
+        several(writer, rng, "speaks", "language", (0, 3), &words.languages);
+        several(writer, rng, "livesIn", "habitat", (1, 3), &words.habitats);
+        several(writer, rng, "immuneTo", "damage", (0, 2), &words.damage_types);
+        several(writer, rng, "vulnerableTo", "damage", (0, 1), &words.damage_types);
         several(writer, rng, "castsSpell", "", (0, 5), spells);
         several(writer, rng, "preysOn", "", (0, 2), &locals);
         // Only the mighty keep a lair.
         if rating >= 20 {
-            several(writer, rng, "lairsIn", "habitat", (1, 1), &HABITATS);
+            several(writer, rng, "lairsIn", "habitat", (1, 1), &words.habitats);
         }
         writer.end();
     }
@@ -185,13 +202,19 @@ fn several(
 }
 
 /// Fills up with sightings of six triples each.
-fn sightings(writer: &mut Writer, rng: &mut Rng, creatures: &[String]) {
+fn sightings(writer: &mut Writer, rng: &mut Rng, words: &Words, creatures: &[String]) {
     let mut number = 1;
     while writer.triples < TRIPLES_MIN {
         writer.subject(format_args!("sighting{number:05}"), "Sighting");
         writer.fact("observedCreature", item(&creatures[rng.below(creatures.len())]));
-        writer.fact("observedIn", item(format_args!("region{}", REGIONS[rng.below(REGIONS.len())])));
-        writer.fact("reportedBy", item(format_args!("observer{}", OBSERVERS[rng.below(OBSERVERS.len())])));
+        writer.fact(
+            "observedIn",
+            item(format_args!("region{}", words.regions[rng.below(words.regions.len())])),
+        );
+        writer.fact(
+            "reportedBy",
+            item(format_args!("observer{}", words.observers[rng.below(words.observers.len())])),
+        );
         let (year, month, day) = (1400 + rng.below(100), 1 + rng.below(12), 1 + rng.below(28));
         writer.fact("observedOn", format_args!("\"{year}-{month:02}-{day:02}\"^^xsd:date"));
         writer.fact("numberSeen", 1 + rng.below(40));
