@@ -11,8 +11,8 @@ use tasks::families::declared::pattern;
 use tasks::families::declared::spec::{AnswerRule, Assertion, CheckRule, CheckSpec};
 
 use crate::context::FileContext;
-use crate::keys;
 use crate::mistake::MistakeList;
+use crate::schema;
 use crate::table::{FileSection, Placed};
 
 /// A check with what the file says it expects.
@@ -118,22 +118,23 @@ fn check<'a>(
     context: &FileContext<'_>,
 ) -> Option<DeclaredCheck<'a>> {
     let mistakes = context.mistakes;
+    let keys = &schema::of_task()["properties"]["check"]["items"]["properties"];
     let Some(kind) = section.text("kind") else {
-        mistakes.at(&section.place, format!("the check has no `kind`: {}", keys::KINDS.join(", ")));
+        let kinds = keys["kind"]["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        mistakes.at(&section.place, format!("the check has no `kind`: {kinds}"));
         return None;
     };
-    let own = keys::of_kind(kind.value);
-    for key in keys::CHECK.iter().filter(|key| section.has(key.name)) {
-        if !own.contains(&key.name) && !keys::CHECK_OF_ALL.contains(&key.name) {
+    let own = own_keys(kind.value);
+    for (key, _) in keys.as_object().into_iter().flatten().filter(|(key, _)| section.has(key)) {
+        if !own.contains(&key.as_str()) && !KEYS_OF_ALL.contains(&key.as_str()) {
             let has = if own.is_empty() {
                 "has none of its own".to_owned()
             } else {
                 format!("has: {}", own.join(", "))
             };
-            mistakes.at(
-                &section.place_of(key.name),
-                format!("`{}` is no key of `{}`, which {has}", key.name, kind.value),
-            );
+            mistakes
+                .at(&section.place_of(key), format!("`{key}` is no key of `{}`, which {has}", kind.value));
         }
     }
     let rule = rule(section, &kind, context)?;
@@ -171,6 +172,26 @@ fn check<'a>(
     Some(DeclaredCheck { spec, source, place: section.place.clone() })
 }
 
+/// The keys that checks of every kind have.
+const KEYS_OF_ALL: [&str; 6] = ["kind", "name", "weight", "gate", "empty_ok", "expect"];
+
+/// The keys that only this kind of check has.
+fn own_keys(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "pattern" => &["matches"],
+        "number" => &["within", "relative"],
+        "choice" => &["choices"],
+        "list" => &["items", "ordered", "partial"],
+        "rows" => &["compare"],
+        "schema" => &["schema", "schema_file"],
+        "graph" => &["literals", "blank", "ignore"],
+        "assert" => &["ask", "with_graph"],
+        "conforms" => &["shapes", "shapes_file", "shapes_field", "by"],
+        "shapes" => &["accept", "reject", "focus", "reference"],
+        _ => &[],
+    }
+}
+
 fn telling_fields<'a>(section: &FileSection<'a>) -> TellingFields<'a> {
     let field = |key: &str| section.text(key).map(|field| field.value);
     TellingFields {
@@ -191,13 +212,7 @@ pub(crate) fn text_or_file(
         return Some(Placed { value: text.value.to_owned(), place: text.place });
     }
     let file = section.text(&format!("{key}_file"))?;
-    match (context.read_text)(file.value) {
-        Ok(value) => Some(Placed { value, place: file.place }),
-        Err(message) => {
-            context.mistakes.at(&file.place, message);
-            None
-        }
-    }
+    Some(Placed { value: context.read(&file)?, place: file.place })
 }
 
 /// The queries of an `assert`, with names that can be parts of scores.
@@ -303,17 +318,10 @@ fn source<'a>(section: &FileSection<'a>, context: &FileContext<'_>) -> Option<Ex
         return None;
     }
     let text = |key: &str| expect.text(key).map(|text| text.value);
-    let of_file = |file: Placed<&str>| match (context.read_text)(file.value) {
-        Ok(text) => Some(ExpectedSource::Text(text)),
-        Err(message) => {
-            context.mistakes.at(&file.place, message);
-            None
-        }
-    };
     text("field")
         .map(ExpectedSource::Field)
         .or_else(|| text("text").map(|text| ExpectedSource::Text(text.to_owned())))
         .or_else(|| text("query").map(ExpectedSource::Query))
         .or_else(|| text("query_field").map(ExpectedSource::QueryField))
-        .or_else(|| of_file(expect.text("file")?))
+        .or_else(|| context.read(&expect.text("file")?).map(ExpectedSource::Text))
 }

@@ -18,9 +18,9 @@ use crate::context::FileContext;
 use crate::declaration;
 use crate::expected::ReferenceResults;
 use crate::graphs::{FileGraph, usual_prefixes};
-use crate::keys;
 use crate::mistake::{Mistake, MistakeList, Mistakes};
 use crate::proof::{self, Proof};
+use crate::schema::schema;
 use crate::table::{self, FileSection};
 
 /// The version of the format that is read.
@@ -95,7 +95,7 @@ pub fn compile(path: &Path) -> Result<CompiledFile, Mistakes> {
     mistakes.none_yet()?;
     let file = FileSection::new(table.get_ref(), 0..0);
     version(&file, &mistakes)?;
-    table::check(table.get_ref(), keys::FILE, "the file", &mistakes);
+    table::check(table.get_ref(), schema(), "the file", &mistakes);
     mistakes.none_yet()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = Beside { folder, bytes: Cell::new(source.len() as u64) };
@@ -197,11 +197,7 @@ fn whole_file(
     for (_, graph) in &graphs {
         prefixes = PrefixTable::layered(&[&graph.prefixes, &prefixes]);
     }
-    let repeats = file.whole("repeats");
-    let count = repeats.as_ref().map_or(1, |repeats| u32::try_from(repeats.value).unwrap_or(u32::MAX));
-    if let Some(repeats) = repeats.filter(|repeats| !(1..=1000).contains(&repeats.value)) {
-        mistakes.at(&repeats.place, format!("`repeats` is {}; it must be between 1 and 1000", repeats.value));
-    }
+    let repeats = file.whole_within("repeats", 1..=1000, mistakes).unwrap_or(1) as u32;
     let sections = file.sections("task");
     if sections.is_empty() {
         mistakes.add(0, "the file has no `[[task]]`");
@@ -223,7 +219,7 @@ fn whole_file(
         prefixes: &prefixes,
         limits: &limits,
         seed,
-        repeats: count,
+        repeats,
         read_text,
     };
     let mut results = ReferenceResults::default();
@@ -232,20 +228,13 @@ fn whole_file(
     mistakes.none_yet()?;
     let tasks: Vec<CompiledTask> = tasks.into_iter().flatten().collect();
     let header = header(file, limits, &graphs, &tasks);
-    Ok(packed(header, source, &graphs, tasks, count))
+    Ok(packed(header, source, &graphs, tasks, repeats))
 }
 
 fn limits(file: &FileSection<'_>, mistakes: &MistakeList<'_>) -> EvaluationLimits {
     let usual = EvaluationLimits::default();
     let Some(given) = file.section("limits") else { return usual };
-    let whole = |key: &str, most: usize| match given.whole(key) {
-        Some(limit) if limit.value == 0 || limit.value > most => {
-            mistakes.at(&limit.place, format!("`{key}` is {}; it must be between 1 and {most}", limit.value));
-            most
-        }
-        Some(limit) => limit.value,
-        None => most,
-    };
+    let whole = |key: &str, most: usize| given.whole_within(key, 1..=most, mistakes).unwrap_or(most);
     let query_time = match given.number("query_seconds") {
         Some(limit) if limit.value <= 0.0 || limit.value > usual.query_time.as_secs_f64() => {
             let most = usual.query_time.as_secs_f64();
@@ -305,13 +294,12 @@ fn graphs(
     graphs
 }
 
-fn format_of(said: Option<&str>, path: &str) -> RdfFormat {
+/// The syntax of a graph by what is said of it, or else by the ending of its file.
+pub(crate) fn format_of(said: Option<&str>, path: &str) -> RdfFormat {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     match said.unwrap_or(ending) {
-        "jsonld" | "json" => RdfFormat::JsonLd,
-        "xml" | "rdf" | "owl" => RdfFormat::RdfXml,
-        "nt" => RdfFormat::NTriples,
-        _ => RdfFormat::Turtle,
+        "json" => RdfFormat::JsonLd,
+        name => RdfFormat::of_ending(name).unwrap_or(RdfFormat::Turtle),
     }
 }
 

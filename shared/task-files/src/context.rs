@@ -8,6 +8,15 @@ use tasks::EvaluationLimits;
 
 use crate::graphs::FileGraph;
 use crate::mistake::MistakeList;
+use crate::table::Placed;
+
+impl FileContext<'_> {
+    /// Reads a file beside the task file. Why it cannot be read goes to the list.
+    pub(crate) fn read(&self, file: &Placed<&str>) -> Option<String> {
+        let text = (self.read_text)(file.value);
+        text.map_err(|message| self.mistakes.at(&file.place, message)).ok()
+    }
+}
 
 /// What the tasks of a file share.
 pub(crate) struct FileContext<'a> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use domain::TaskLabel;
 use rdf::{Graph, PrefixTable, RdfFormat};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tasks::families::declared::spec::{
     AnswerReading, AnswerRule, CheckRule, DeclaredSpec, JudgeSpec, JudgedWhen,
@@ -45,13 +46,8 @@ pub(crate) fn compile(
     let (task, preset) = completed(section, mistakes)?;
     let answer = answer_rule(&task);
     let checks = check::of_task(&task, &answer, context);
-    let rounds = rounds(&task, mistakes);
-    let readable = task.number("readable").map_or(0.0, |share| {
-        if share.value > 1.0 {
-            mistakes.at(&share.place, format!("`readable` is {}; it must be between 0 and 1", share.value));
-        }
-        share.value
-    });
+    let rounds = task.whole_within("rounds", 1..=ROUNDS_MAX, mistakes).unwrap_or(1);
+    let readable = task.share("readable", mistakes).unwrap_or(0.0);
     let judge = judge(&task, mistakes);
     let graph = file_graph(&task, context);
     let mut rows = cases::of_task(&task, context.read_text, mistakes);
@@ -223,26 +219,11 @@ fn completed<'a>(
 
 fn answer_rule(task: &FileSection<'_>) -> AnswerRule {
     let Some(answer) = task.section("answer") else { return AnswerRule::default() };
-    let texts = |key: &str| answer.texts(key).into_iter().map(|text| text.value.to_owned()).collect();
-    AnswerRule {
-        take: answer.text("take").and_then(|text| word(text.value)).unwrap_or_default(),
-        language: texts("language"),
-        containing: texts("containing"),
-        after: answer.text("after").map(|text| text.value.to_owned()).filter(|text| !text.is_empty()),
-        read_as: answer.text("as").and_then(|text| word(text.value)).unwrap_or_default(),
-        one: answer.flag("one"),
-    }
-}
-
-fn rounds(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> usize {
-    let Some(rounds) = task.whole("rounds") else { return 1 };
-    if !(1..=ROUNDS_MAX).contains(&rounds.value) {
-        mistakes.at(
-            &rounds.place,
-            format!("`rounds` is {}; it must be between 1 and {ROUNDS_MAX}", rounds.value),
-        );
-    }
-    rounds.value
+    let mut keys = answer.row();
+    keys.retain(|key, _| !key.starts_with("wrap"));
+    // What keys may hold was checked before.
+    let rule = AnswerRule::deserialize(Value::Object(keys)).unwrap_or_default();
+    AnswerRule { after: rule.after.filter(|marker| !marker.is_empty()), ..rule }
 }
 
 /// The share of a grade in the result, and which answers are graded.
@@ -251,12 +232,7 @@ fn judge(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> Option<(f64, Jud
     if !judge.has("question") && !judge.has("question_file") {
         mistakes.at(&judge.place, "the judge needs one of: question, question_file");
     }
-    let weight = judge.number("weight").map_or(GRADE_WEIGHT, |weight| {
-        if weight.value > 1.0 {
-            mistakes.at(&weight.place, format!("`weight` is {}; it must be between 0 and 1", weight.value));
-        }
-        weight.value
-    });
+    let weight = judge.share("weight", mistakes).unwrap_or(GRADE_WEIGHT);
     Some((weight, judge.text("when").and_then(|when| word(when.value)).unwrap_or_default()))
 }
 

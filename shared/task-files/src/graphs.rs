@@ -17,9 +17,7 @@ const USUAL: [(&str, &str); 5] = [
 
 /// The prefixes that every file has.
 pub(crate) fn usual_prefixes() -> PrefixTable {
-    let mut table = PrefixTable::new();
-    USUAL.iter().for_each(|(prefix, namespace)| table.insert(*prefix, *namespace));
-    table
+    USUAL.into_iter().collect()
 }
 
 /// A graph on which queries run.
@@ -114,12 +112,8 @@ impl FileGraph {
     /// A part of it in a format, with the prefixes that it uses.
     pub(crate) fn written(&self, part: &Graph, format: RdfFormat) -> Rc<str> {
         let plain = part.serialize(RdfFormat::NTriples, &PrefixTable::new());
-        let mut used = PrefixTable::new();
-        for (prefix, namespace) in
-            self.prefixes.iter().filter(|(_, namespace)| plain.contains(&format!("<{namespace}")))
-        {
-            used.insert(prefix, namespace);
-        }
+        let is_used = |(_, namespace): &(&str, &str)| plain.contains(&format!("<{namespace}"));
+        let used: PrefixTable = self.prefixes.iter().filter(is_used).collect();
         part.serialize(format, &used).trim_end().into()
     }
 

@@ -1,7 +1,7 @@
 //! Task files: a person's own tasks in one TOML file, compiled into an ordinary pack.
 //!
 //! A file names its tasks, the data of their cases, the wording of their prompts and the checks that judge answers. Compiling
-//! it ([`compile`]) reads the file ([`table`], by the keys of [`keys`]), completes each task from its preset ([`presets`]),
+//! it ([`compile`]) reads the file ([`table`], by its [`schema`](mod@schema)), completes each task from its preset ([`presets`]),
 //! reads the rows of its data ([`rows`]), runs the reference queries ([`expected`]), words the prompts ([`prompts`]) and proves
 //! the cases with answers of known score ([`proof`]) and with answers that lack a part ([`mutants`]). What comes out is a [`packs::Pack`]; the rest of the program never sees
 //! an author's file.
@@ -20,7 +20,6 @@ mod expected;
 mod few_shot;
 mod field_path;
 mod graphs;
-pub mod keys;
 pub mod mistake;
 mod mutants;
 pub mod presets;

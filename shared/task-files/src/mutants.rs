@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use rdf::query::tokens::{TokenKind, Tokens};
 use rdf::{Graph, PrefixTable, RdfFormat, Term, Triple};
 use serde_json::Value;
 use tasks::families::declared::spec::AnswerReading;
@@ -69,12 +70,15 @@ fn of_graph(body: &str, prefixes: &PrefixTable, counts: &dyn Fn(&Triple) -> bool
     // Every document in N-Triples is one in Turtle, with a line for each triple.
     let document = graph.serialize(RdfFormat::NTriples, &PrefixTable::new());
     let lines: Vec<&str> = document.lines().collect();
-    let mutant = |(number, triple): (usize, &Triple)| {
-        let rest = lines.iter().enumerate().filter(|(other, _)| *other != number);
-        let body: Vec<&str> = rest.map(|(_, line)| *line).collect();
-        Mutant { without: told(triple, &graph, &table), body: body.join("\n") }
+    let mutant = |(number, triple): (usize, &Triple)| Mutant {
+        without: told(triple, &graph, &table),
+        body: all_but(&lines, number),
     };
     graph.iter().enumerate().filter(|(_, triple)| counts(triple)).map(mutant).collect()
+}
+
+fn all_but(lines: &[&str], number: usize) -> String {
+    [&lines[..number], &lines[number + 1..]].concat().join("\n")
 }
 
 /// A triple as people write it. A property shape is told by its path.
@@ -100,13 +104,8 @@ fn of_lines(body: &str) -> Vec<Mutant> {
     if lines.len() < 2 {
         return Vec::new();
     }
-    let mutant = |number: usize| {
-        let rest = lines.iter().enumerate().filter(|(other, _)| *other != number);
-        Mutant {
-            without: lines[number].trim().to_owned(),
-            body: rest.map(|(_, line)| *line).collect::<Vec<_>>().join("\n"),
-        }
-    };
+    let mutant =
+        |number: usize| Mutant { without: lines[number].trim().to_owned(), body: all_but(&lines, number) };
     (0..lines.len()).map(mutant).collect()
 }
 
@@ -129,89 +128,47 @@ fn of_query(body: &str) -> Vec<Mutant> {
         without: body[range.clone()].split_whitespace().collect::<Vec<_>>().join(" "),
         body: format!("{} {}", &body[..range.start], &body[range.end..]),
     };
-    let mut mutants: Vec<Mutant> = clauses(body).into_iter().map(without).collect();
-    let columns = columns(body);
+    let tokens = Tokens::of(body);
+    let mut mutants: Vec<Mutant> = clauses(&tokens).into_iter().map(without).collect();
+    let columns = columns(&tokens);
     if columns.len() > 1 {
         mutants.extend(columns.into_iter().map(without));
     }
     mutants
 }
 
-/// Where clauses stand: from their word to the end of their last bracket.
-fn clauses(query: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    for word in CLAUSES {
-        for start in starts_of(query, word) {
-            if let Some(end) = end_of_brackets(query, start + word.len()) {
-                found.push(start..end);
-            }
-        }
-    }
-    found.sort_by_key(|range| range.start);
-    found
-}
-
-fn starts_of(query: &str, word: &str) -> Vec<usize> {
-    let upper = query.to_ascii_uppercase();
-    let joins =
-        |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '?' | '$' | ':'));
-    let alone = |at: &usize| {
-        !joins(upper[..*at].chars().next_back()) && !joins(upper[*at + word.len()..].chars().next())
+/// Where clauses stand: from their word to the end of the first brackets behind it.
+fn clauses(tokens: &Tokens<'_>) -> Vec<Range<usize>> {
+    let partners = tokens.partners();
+    let end_of_brackets = |from: usize| {
+        let mut behind = from + 1..tokens.len();
+        let open = behind.find(|at| tokens.is_punctuation(*at, "(") || tokens.is_punctuation(*at, "{"))?;
+        partners[open].map(|close| tokens.list[close].range.end)
     };
-    upper.match_indices(word).map(|(at, _)| at).filter(alone).collect()
-}
-
-/// The end of the first group of brackets from `from` on, texts and IRIs in it aside.
-fn end_of_brackets(query: &str, from: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut quote = None;
-    for (at, c) in query[from..].char_indices() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '(' | '{') => depth += 1,
-            (None, ')' | '}') => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(from + at + 1);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    let clause = |at: usize| {
+        let is_clause = CLAUSES.iter().any(|word| tokens.is_word(at, word));
+        is_clause.then(|| Some(tokens.list[at].range.start..end_of_brackets(at)?)).flatten()
+    };
+    (0..tokens.len()).filter_map(clause).collect()
 }
 
 /// Where the variables of a SELECT stand, each with its expression.
-fn columns(query: &str) -> Vec<Range<usize>> {
-    let Some(start) = starts_of(query, "SELECT").first().map(|at| at + "SELECT".len()) else {
-        return Vec::new();
-    };
+fn columns(tokens: &Tokens<'_>) -> Vec<Range<usize>> {
+    let partners = tokens.partners();
+    let Some(select) = (0..tokens.len()).find(|at| tokens.is_word(*at, "SELECT")) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut at = start;
-    while let Some(next) = query[at..].find(|c: char| !c.is_whitespace()).map(|skip| at + skip) {
-        let rest = &query[next..];
-        let end = match rest.chars().next() {
-            Some('?' | '$') => {
-                let name =
-                    rest[1..].find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len() - 1);
-                next + 1 + name
-            }
-            Some('(') => match end_of_brackets(query, next) {
-                Some(end) => end,
-                None => break,
+    let mut at = select + 1 + usize::from(tokens.is_word(select + 1, "DISTINCT"));
+    loop {
+        let last = match tokens.kind(at) {
+            Some(TokenKind::Variable) => at,
+            _ => match partners.get(at).copied().flatten().filter(|_| tokens.is_punctuation(at, "(")) {
+                Some(close) => close,
+                None => return found,
             },
-            _ if rest.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("DISTINCT")) => {
-                at = next + 8;
-                continue;
-            }
-            _ => break,
         };
-        found.push(next..end);
-        at = end;
+        found.push(tokens.list[at].range.start..tokens.list[last].range.end);
+        at = last + 1;
     }
-    found
 }
 
 #[cfg(test)]

@@ -95,16 +95,15 @@ pub(crate) fn find(name: &str) -> Option<&'static ReadPreset> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys;
     use crate::mistake::MistakeList;
-    use crate::table;
+    use crate::{schema, table};
 
     #[test]
     fn every_preset_has_the_keys_of_a_task() {
         for preset in &ALL {
             let read = find(preset.name).unwrap();
             let mistakes = MistakeList::new(preset.name, preset.text);
-            table::check(&read.table, keys::TASK, "[[task]]", &mistakes);
+            table::check(&read.table, schema::of_task(), "[[task]]", &mistakes);
             assert_eq!(mistakes.none_yet(), Ok(()));
             assert!(read.table.contains_key("prompt") && read.table.contains_key("check"), "{}", preset.name);
         }

@@ -246,8 +246,7 @@ fn note_idle_shapes(compiled: &CompiledTask, task: &Task, effort: &Effort, proof
 /// Judges reference answers that lack a part, and notes which of them are still right: what they lack is not measured.
 fn mutate(compiled: &CompiledTask, task: &Task, effort: &Effort, proof: &mut Proof) {
     let Some(spec) = spec(&compiled.data) else { return };
-    let mut prefixes = rdf::PrefixTable::new();
-    spec.prefixes.iter().for_each(|(prefix, namespace)| prefixes.insert(prefix, namespace));
+    let prefixes = spec.prefixes.iter().collect();
     let mut right = Vec::new();
     for (number, case) in compiled.data.cases.iter().enumerate() {
         let Some(reference) = &case.reference_answer else { continue };

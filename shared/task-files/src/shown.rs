@@ -6,7 +6,6 @@ use std::rc::Rc;
 use rdf::{Graph, PrefixTable, RdfFormat, Term, Triple};
 
 use crate::cases::DeclaredRow;
-use crate::check::word;
 use crate::field_path::plain;
 use crate::graphs::FileGraph;
 use crate::mistake::MistakeList;
@@ -21,9 +20,10 @@ const PART_HOPS: usize = 2;
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /// What is shown of the graph of a case.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ShownRule {
-    form: ShownForm,
+    /// Its syntax; `None` for which classes have which properties, and how often.
+    form: Option<RdfFormat>,
     part: Option<ShownPart>,
 }
 
@@ -38,22 +38,11 @@ struct ShownPart {
     judged: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ShownForm {
-    #[default]
-    Turtle,
-    JsonLd,
-    Xml,
-    Nt,
-    /// Which classes have which properties, and how often.
-    Schema,
-}
-
 impl ShownRule {
     pub(crate) fn of_task(task: &FileSection<'_>, mistakes: &MistakeList<'_>) -> Self {
-        let Some(shown) = task.section("shown") else { return Self::default() };
-        let form = shown.text("as").and_then(|form| word(form.value)).unwrap_or_default();
+        let usual = Some(RdfFormat::Turtle);
+        let Some(shown) = task.section("shown") else { return Self { form: usual, part: None } };
+        let form = shown.text("as").map_or(usual, |form| form.value.parse().ok());
         let number = |key: &str, usual: usize| shown.whole(key).map_or(usual, |number| number.value);
         let part = shown.text("around").map(|around| ShownPart {
             around: around.value.to_owned(),
@@ -85,18 +74,14 @@ impl ShownRule {
     /// The case does not say around which node.
     pub(crate) fn text(&self, graph: &FileGraph, row: &DeclaredRow) -> Result<Rc<str>, String> {
         let part = self.part.as_ref().map(|part| part.of(graph, row)).transpose()?;
-        if part.is_none() && self.form == ShownForm::Turtle {
+        if part.is_none() && self.form == Some(RdfFormat::Turtle) {
             return Ok(graph.shown());
         }
         let shown = part.as_ref().unwrap_or_else(|| graph.graph());
-        let format = match self.form {
-            ShownForm::Turtle => RdfFormat::Turtle,
-            ShownForm::JsonLd => RdfFormat::JsonLd,
-            ShownForm::Xml => RdfFormat::RdfXml,
-            ShownForm::Nt => RdfFormat::NTriples,
-            ShownForm::Schema => return Ok(schema(shown, &graph.prefixes).into()),
-        };
-        Ok(graph.written(shown, format))
+        Ok(match self.form {
+            Some(format) => graph.written(shown, format),
+            None => schema(shown, &graph.prefixes).into(),
+        })
     }
 }
 
@@ -183,7 +168,7 @@ mod tests {
         DeclaredRow { id: "a".into(), fields: fields.as_object().unwrap().clone(), place: 0..0 }
     }
 
-    fn rule(around: &str, hops: usize, triples_max: usize, form: ShownForm) -> ShownRule {
+    fn rule(around: &str, hops: usize, triples_max: usize, form: Option<RdfFormat>) -> ShownRule {
         let part = ShownPart { around: around.to_owned(), hops, triples_max, judged: true };
         ShownRule { form, part: Some(part) }
     }
@@ -191,24 +176,41 @@ mod tests {
     #[test]
     fn a_part_is_what_lies_around_a_node() {
         let lines = |hops, most| {
-            rule("node", hops, most, ShownForm::Nt).text(&graph(), &row()).unwrap().lines().count()
+            rule("node", hops, most, Some(RdfFormat::NTriples))
+                .text(&graph(), &row())
+                .unwrap()
+                .lines()
+                .count()
         };
         assert_eq!((lines(1, 99), lines(2, 99), lines(9, 99), lines(9, 3)), (4, 6, 8, 3));
         assert_eq!(
-            rule("node", 1, 99, ShownForm::Nt).judged(&graph(), &row()).unwrap().unwrap().indexed.len(),
+            rule("node", 1, 99, Some(RdfFormat::NTriples))
+                .judged(&graph(), &row())
+                .unwrap()
+                .unwrap()
+                .indexed
+                .len(),
             4
         );
-        let shown = rule("node", 1, 99, ShownForm::Turtle).text(&graph(), &row()).unwrap();
+        let shown = rule("node", 1, 99, Some(RdfFormat::Turtle)).text(&graph(), &row()).unwrap();
         assert!(shown.contains(":x") && !shown.contains(":d") && shown.contains("@prefix"), "{shown}");
-        assert!(rule("none", 1, 9, ShownForm::Nt).text(&graph(), &row()).unwrap_err().contains("no `none`"));
         assert!(
-            rule("other", 1, 9, ShownForm::Nt).text(&graph(), &row()).unwrap_err().contains("nothing around")
+            rule("none", 1, 9, Some(RdfFormat::NTriples))
+                .text(&graph(), &row())
+                .unwrap_err()
+                .contains("no `none`")
+        );
+        assert!(
+            rule("other", 1, 9, Some(RdfFormat::NTriples))
+                .text(&graph(), &row())
+                .unwrap_err()
+                .contains("nothing around")
         );
     }
 
     #[test]
     fn a_schema_counts_properties_by_class() {
-        let rule = ShownRule { form: ShownForm::Schema, part: None };
+        let rule = ShownRule { form: None, part: None };
         assert_eq!(
             &*rule.text(&graph(), &row()).unwrap(),
             ":C :n xsd:integer 1\n:C :p :D 1\n:D :p ? 1\n? :p :C 1\n? :p ? 2"

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use rdf::{Dialect, Graph, PrefixTable, QueryAnswer, QueryGraph, QueryLimits, RdfFormat, Value};
+use rdf::{Dialect, Graph, PrefixTable, QueryAnswer, QueryGraph, QueryLimits, Value};
+
+use crate::compile::format_of;
 
 /// Most cases of a new file.
 const CASES_MAX: usize = 3;
@@ -13,13 +15,8 @@ const CASES_MAX: usize = 3;
 /// # Errors
 /// The graph cannot be read, or has no class with members.
 pub fn text_to_sparql(name: &str, path: &str, document: &str, canary: &str) -> Result<String, String> {
-    let format = match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "nt" => RdfFormat::NTriples,
-        "jsonld" | "json" => RdfFormat::JsonLd,
-        "rdf" | "xml" | "owl" => RdfFormat::RdfXml,
-        _ => RdfFormat::Turtle,
-    };
-    let graph = Graph::parse(document, format, None).map_err(|error| format!("{path}: {error}"))?;
+    let graph =
+        Graph::parse(document, format_of(None, path), None).map_err(|error| format!("{path}: {error}"))?;
     let cases = cases(&graph)?;
     let mut text = head(name, canary);
     let _ = write!(

@@ -1,11 +1,11 @@
 //! Tables of a task file: checked against their keys first, then read.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use serde_json::{Map, Number, Value};
+use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::keys::{Key, Shape};
 use crate::mistake::{MistakeList, hint};
 
 /// A text of the file with its place.
@@ -65,6 +65,31 @@ impl<'a> FileSection<'a> {
     pub(crate) fn whole(&self, key: &str) -> Option<Placed<usize>> {
         let (value, place) = self.get(key)?;
         Some(Placed { value: whole(value)?, place })
+    }
+
+    /// A whole number that must be in a range. One that is not goes to the list.
+    pub(crate) fn whole_within(
+        &self,
+        key: &str,
+        range: RangeInclusive<usize>,
+        mistakes: &MistakeList<'_>,
+    ) -> Option<usize> {
+        let found = self.whole(key)?;
+        if !range.contains(&found.value) {
+            let (least, most) = range.into_inner();
+            let message = format!("`{key}` is {}; it must be between {least} and {most}", found.value);
+            mistakes.at(&found.place, message);
+        }
+        Some(found.value)
+    }
+
+    /// A number from 0 to 1. One that is not goes to the list.
+    pub(crate) fn share(&self, key: &str, mistakes: &MistakeList<'_>) -> Option<f64> {
+        let found = self.number(key)?;
+        if found.value > 1.0 {
+            mistakes.at(&found.place, format!("`{key}` is {}; it must be between 0 and 1", found.value));
+        }
+        Some(found.value)
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {
@@ -149,79 +174,78 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     json(value).as_f64().filter(|number| number.is_finite())
 }
 
-fn is_text(value: &DeValue<'_>) -> bool {
-    value.is_str()
-}
-
 fn whole(value: &DeValue<'_>) -> Option<usize> {
     let DeValue::Integer(integer) = value else { return None };
     usize::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Checks that a table has known keys only, and that each holds what it may. `whose` names the table in messages.
-pub(crate) fn check(table: &DeTable<'_>, keys: &[Key], whose: &str, mistakes: &MistakeList<'_>) {
+/// Checks that a table has the keys of its schema only, and that each holds what it may. `whose` names the table in messages.
+pub(crate) fn check(table: &DeTable<'_>, schema: &Value, whose: &str, mistakes: &MistakeList<'_>) {
+    let Some(keys) = schema["properties"].as_object() else { return };
     for (name, value) in table {
-        let Some(key) = keys.iter().find(|key| key.name == name.get_ref().as_ref()) else {
-            let near = hint(name.get_ref(), keys.iter().map(|key| key.name));
-            mistakes.at(&name.span(), format!("unknown key `{}` in {whose}{near}", name.get_ref()));
-            continue;
-        };
-        check_value(value.get_ref(), &value.span(), key, whose, mistakes);
+        match keys.get(name.get_ref().as_ref()) {
+            Some(schema) => check_value(name.get_ref(), value, schema, whose, mistakes),
+            None => {
+                let near = hint(name.get_ref(), keys.keys().map(String::as_str));
+                mistakes.at(&name.span(), format!("unknown key `{}` in {whose}{near}", name.get_ref()));
+            }
+        }
     }
 }
 
 fn check_value(
-    value: &DeValue<'_>,
-    place: &Range<usize>,
-    key: &Key,
+    name: &str,
+    value: &Spanned<DeValue<'_>>,
+    schema: &Value,
     whose: &str,
     mistakes: &MistakeList<'_>,
 ) {
+    let (place, value) = (value.span(), value.get_ref());
     let wrong = |expected: &str| {
-        mistakes.at(place, format!("`{}` is {}; {expected} is expected", key.name, kind_of(value)));
+        mistakes.at(&place, format!("`{name}` is {}; {expected} is expected", kind_of(value)));
     };
-    let texts = |value: &DeValue<'_>| {
-        value.as_array().is_some_and(|items| items.iter().all(|item| item.get_ref().is_str()))
-    };
-    let by_name = |holds: fn(&DeValue<'_>) -> bool| {
-        value.as_table().is_some_and(|table| table.iter().all(|(_, value)| holds(value.get_ref())))
-    };
-    let within = format!("[{}]", inner(whose, key.name));
-    match key.shape {
-        Shape::Text if !value.is_str() => wrong("a text"),
-        Shape::Word(words) => match value.as_str() {
-            None => wrong("a text"),
-            Some(text) if !words.contains(&text) => {
+    let within = format!("[{}]", inner(whose, name));
+    match schema["type"].as_str().unwrap_or_default() {
+        "string" => match (value.as_str(), schema["enum"].as_array()) {
+            (None, _) => wrong("a text"),
+            (Some(text), Some(words)) if !words.iter().any(|word| word == text) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 let near = hint(text, words.iter().copied());
-                mistakes
-                    .at(place, format!("`{}` is `{text}`; it may be: {}{near}", key.name, words.join(", ")));
+                mistakes.at(&place, format!("`{name}` is `{text}`; it may be: {}{near}", words.join(", ")));
             }
-            Some(_) => {}
+            _ => {}
         },
-        Shape::Number if number(value).is_none_or(|number| number < 0.0) => wrong("a number from 0"),
-        Shape::Whole if whole(value).is_none() => wrong("a whole number from 0"),
-        Shape::Flag if !value.is_bool() => wrong("true or false"),
-        Shape::Texts if !texts(value) => wrong("a list of texts"),
-        Shape::Table(keys) => match value.as_table() {
-            Some(table) => check(table, keys, &within, mistakes),
-            None => wrong("a table"),
-        },
-        Shape::Tables(keys) => {
-            each_table(value, &wrong, |table| check(table, keys, &format!("[{within}]"), mistakes));
+        "number" if number(value).is_none_or(|number| number < 0.0) => wrong("a number from 0"),
+        "integer" if whole(value).is_none() => wrong("a whole number from 0"),
+        "boolean" if !value.is_bool() => wrong("true or false"),
+        "array" if schema["items"]["type"] == "string" => {
+            let are_texts = |items: &DeArray<'_>| items.iter().all(|item| item.get_ref().is_str());
+            if !value.as_array().is_some_and(are_texts) {
+                wrong("a list of texts");
+            }
         }
-        Shape::Rows => each_table(value, &wrong, |_| {}),
-        Shape::TextByName if !by_name(is_text) => wrong("a table of texts"),
-        Shape::NumberByName if !by_name(|value| number(value).is_some()) => wrong("a table of numbers"),
-        Shape::ValueByName if !by_name(|value| !value.is_table() && !value.is_array()) => {
-            wrong("a table of plain values");
+        "array" => {
+            let items = value.as_array().into_iter().flat_map(|items: &DeArray<'_>| items.iter());
+            let tables: Vec<Option<&DeTable<'_>>> = items.map(|item| item.get_ref().as_table()).collect();
+            if !value.is_array() || tables.iter().any(Option::is_none) {
+                wrong("a list of tables");
+            }
+            for table in tables.into_iter().flatten() {
+                check(table, &schema["items"], &format!("[{within}]"), mistakes);
+            }
         }
-        Shape::TableByName(keys) => match value.as_table() {
-            None => wrong("a table"),
-            Some(table) => {
-                for (name, value) in table {
-                    let whose = format!("[{}.{}]", key.name, name.get_ref());
+        "object" => match (value.as_table(), plain_values(&schema["additionalProperties"])) {
+            (Some(table), Some((_, holds))) if table.iter().all(|(_, value)| holds(value.get_ref())) => {}
+            (_, Some((expected, _))) => wrong(expected),
+            (None, None) => wrong("a table"),
+            (Some(table), None) if schema["properties"].is_object() => {
+                check(table, schema, &within, mistakes);
+            }
+            (Some(table), None) => {
+                for (key, value) in table {
+                    let whose = format!("[{name}.{}]", key.get_ref());
                     match value.get_ref().as_table() {
-                        Some(table) => check(table, keys, &whose, mistakes),
+                        Some(table) => check(table, &schema["additionalProperties"], &whose, mistakes),
                         None => mistakes.at(
                             &value.span(),
                             format!("{whose} is {}; a table is expected", kind_of(value.get_ref())),
@@ -230,14 +254,21 @@ fn check_value(
                 }
             }
         },
-        Shape::Text
-        | Shape::Number
-        | Shape::Whole
-        | Shape::Flag
-        | Shape::Texts
-        | Shape::TextByName
-        | Shape::NumberByName
-        | Shape::ValueByName => {}
+        _ => {}
+    }
+}
+
+/// What a table with free names holds if not tables, in words and as a test of a value.
+fn plain_values(schema: &Value) -> Option<(&'static str, fn(&DeValue<'_>) -> bool)> {
+    match &schema["type"] {
+        Value::String(kind) if kind == "string" => {
+            Some(("a table of texts", |value| matches!(value, DeValue::String(_))))
+        }
+        Value::String(kind) if kind == "number" => {
+            Some(("a table of numbers", |value| number(value).is_some()))
+        }
+        Value::Array(_) => Some(("a table of plain values", |value| !value.is_table() && !value.is_array())),
+        _ => None,
     }
 }
 
@@ -245,16 +276,6 @@ fn check_value(
 fn inner(whose: &str, name: &str) -> String {
     let outer = whose.trim_matches(['[', ']']);
     if whose.starts_with('[') { format!("{outer}.{name}") } else { name.to_owned() }
-}
-
-fn each_table(value: &DeValue<'_>, wrong: &dyn Fn(&str), mut visit: impl FnMut(&DeTable<'_>)) {
-    let Some(items) = value.as_array() else { return wrong("a list of tables") };
-    for item in items {
-        match item.get_ref().as_table() {
-            Some(table) => visit(table),
-            None => return wrong("a list of tables"),
-        }
-    }
 }
 
 fn kind_of(value: &DeValue<'_>) -> &'static str {

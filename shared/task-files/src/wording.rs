@@ -62,16 +62,10 @@ impl NamedTemplate {
 pub(crate) fn templates(task: &FileSection<'_>, context: &FileContext<'_>) -> Vec<NamedTemplate> {
     let mut found = Vec::new();
     for (name, in_file) in [("prompt", "prompt_file"), ("system", "system_file")] {
-        let template = match (task.text(name), task.text(in_file)) {
-            (_, Some(file)) if task.has(in_file) => match (context.read_text)(file.value) {
-                Ok(text) => Some((text, file.place)),
-                Err(message) => {
-                    context.mistakes.at(&file.place, message);
-                    None
-                }
-            },
-            (Some(text), _) => Some((text.value.to_owned(), text.place)),
-            _ => None,
+        // A file goes before the text of a preset.
+        let template = match task.text(in_file).filter(|_| task.has(in_file)) {
+            Some(file) => context.read(&file).map(|text| (text, file.place)),
+            None => task.text(name).map(|text| (text.value.to_owned(), text.place)),
         };
         if let Some((text, place)) = template {
             found.push(NamedTemplate { name, text, place });
