@@ -229,12 +229,14 @@ fn terse_error(text: &str, error: &TurtleSyntaxError, format: &str) -> SyntaxErr
     } else {
         error.to_string()
     };
-    SyntaxError {
-        message,
-        line: usize::try_from(start.line).ok(),
-        column: usize::try_from(start.column).ok(),
-        limit: None,
-    }
+    located(error, message)
+}
+
+/// An error of a parser at its place.
+pub(crate) fn located(error: &TurtleSyntaxError, message: String) -> SyntaxError {
+    let start = error.location().start;
+    let place = |number: u64| usize::try_from(number).ok();
+    SyntaxError { message, line: place(start.line), column: place(start.column), limit: None }
 }
 
 /// Whether the error at `offset` is the datatype of a literal that already has a language: `"..."@en^^<...>`.

@@ -6,7 +6,7 @@ use oxrdf::{NamedNode, NamedOrBlankNode, Term};
 use oxrdfxml::{RdfXmlParseError, RdfXmlParser};
 use oxttl::{NQuadsParser, TriGParser, TurtleParseError};
 
-use crate::graph::BASE_IRI;
+use crate::graph::{BASE_IRI, located};
 use crate::rdfxml;
 use crate::syntax_error::{SyntaxError, bad_base};
 
@@ -101,16 +101,7 @@ pub fn read_triples(
 fn of_turtle(error: TurtleParseError) -> StreamError {
     match error {
         TurtleParseError::Io(error) => StreamError::Io(error),
-        TurtleParseError::Syntax(error) => {
-            let start = error.location().start;
-            SyntaxError {
-                message: error.to_string(),
-                line: usize::try_from(start.line).ok(),
-                column: usize::try_from(start.column).ok(),
-                limit: None,
-            }
-            .into()
-        }
+        TurtleParseError::Syntax(error) => located(&error, error.to_string()).into(),
     }
 }
 

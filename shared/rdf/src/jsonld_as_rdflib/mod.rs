@@ -468,14 +468,15 @@ fn with_type(context: &Context, term: &Term, node: &Value, key: &str) -> Value {
         }
         name => JsonObject::from_iter([("@id".to_owned(), name.clone())]),
     };
-    let mut types = match context.get(&node, "@type").filter(|types| is_true(types)) {
-        Some(Value::Array(types)) => types.clone(),
-        Some(one) => vec![one.clone()],
-        None => Vec::new(),
-    };
-    types.push(key.into());
-    node.insert("@type".to_owned(), types.into());
+    let types = context.get(&node, "@type").filter(|types| is_true(types)).cloned();
+    node.insert("@type".to_owned(), with_one_more(types, key));
     Value::Object(node)
+}
+
+/// The values of a key and another one.
+fn with_one_more(values: Option<Value>, one_more: &str) -> Value {
+    let values = values.iter().flat_map(one_or_all).cloned();
+    values.chain([one_more.into()]).collect()
 }
 
 /// A node with the key under which it is listed as a value of a property.
@@ -484,13 +485,8 @@ fn with_index(node: &Value, property: &str, key: &str) -> Value {
         Value::Object(node) => node.clone(),
         name => JsonObject::from_iter([("@id".to_owned(), name.clone())]),
     };
-    let mut values = match node.remove(property) {
-        Some(Value::Array(values)) => values,
-        Some(one) => vec![one],
-        None => Vec::new(),
-    };
-    values.push(key.into());
-    node.insert(property.to_owned(), values.into());
+    let values = node.remove(property);
+    node.insert(property.to_owned(), with_one_more(values, key));
     Value::Object(node)
 }
 
