@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use coordinator::configuration::{Configuration, ModelSpec};
+use packs::task_files::CompiledFile;
 use packs::{Pack, PackError, published_password};
-use task_files::CompiledFile;
 
 use crate::kit::exit_code::{Exit, usage};
 
-pub use task_files::is_task_file;
+pub use packs::task_files::is_task_file;
 
 /// Compiles a task file, and refuses one whose answers of known score do not get it.
 ///
 /// # Errors
 /// The mistakes of the file, or what could not be proven.
 fn proven(path: &Path) -> anyhow::Result<Arc<CompiledFile>> {
-    let compiled = task_files::compile(path).map_err(Exit::usage)?;
+    let compiled = packs::task_files::compile(path).map_err(Exit::usage)?;
     let proofs = compiled.prove()?;
     let failed: usize = proofs.iter().map(|proof| proof.failures.len()).sum();
     if failed > 0 {

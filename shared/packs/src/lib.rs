@@ -19,6 +19,7 @@ mod pack;
 pub mod parts;
 pub mod sealed;
 mod sealed_file;
+pub mod task_files;
 pub mod verify;
 
 pub use error::PackError;

@@ -17,6 +17,7 @@ mod python_forms;
 pub mod query;
 pub mod rdfxml;
 pub mod scan;
+pub mod shacl;
 pub mod sorted;
 pub mod stream;
 mod syntax_error;

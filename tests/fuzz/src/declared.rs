@@ -17,9 +17,9 @@ pub fn shapes(bytes: &[u8]) {
         assert!(matched.common <= matched.found && matched.found == matched.expected);
         assert!(!matched.is_exact || matched.common == matched.found, "a graph is the same as itself");
     }
-    let Ok(shapes) = shacl::ShaclShapes::read(&graph) else { return };
+    let Ok(shapes) = rdf::shacl::ShaclShapes::read(&graph) else { return };
     let data = QueryGraph::from_graph(&graph);
-    if let Ok(report) = budget.run(|| shacl::validate(&shapes, &data)) {
+    if let Ok(report) = budget.run(|| rdf::shacl::validate(&shapes, &data)) {
         assert!(report.violating <= report.targets);
         assert_eq!(report.conforms(), report.violating == 0);
     }
@@ -30,7 +30,7 @@ pub fn task_file(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("t.toml");
     std::fs::write(&path, bytes).expect("a file can be written");
-    match task_files::compile(&path) {
+    match packs::task_files::compile(&path) {
         Ok(compiled) => drop(compiled.prove()),
         Err(mistakes) => assert!(!mistakes.list.is_empty()),
     }

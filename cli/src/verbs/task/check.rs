@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use task_files::{CompiledFile, CompiledTask, Proof};
+use packs::task_files::{CompiledFile, CompiledTask, Proof};
 
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::{explain, is_broken_pipe, printable, say};
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn check(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
+    let compiled = packs::task_files::compile(&arguments.file).map_err(Exit::usage)?;
     let proofs = compiled.prove()?;
     let clean = proofs.iter().all(|proof| proof.failures.is_empty());
     let mut out = io::stdout().lock();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use task_files::CompiledTask;
+use packs::task_files::CompiledTask;
 use tasks::families::declared::spec::JudgedWhen;
 
 use crate::kit::exit_code::{Exit, ExitCode};
@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let compiled = task_files::compile(&arguments.file).map_err(Exit::usage)?;
+    let compiled = packs::task_files::compile(&arguments.file).map_err(Exit::usage)?;
     let mut table = Table::default()
         .left(["task", "preset"])
         .right(["cases", "asked"])

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use task_files::skeleton;
+use packs::task_files::skeleton;
 
 use crate::files::new_file;
 use crate::kit::exit_code::{Exit, ExitCode, usage};

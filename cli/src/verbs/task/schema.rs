@@ -13,6 +13,6 @@ use crate::kit::exit_code::ExitCode;
 pub(super) struct Arguments {}
 
 pub(super) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    writeln!(io::stdout().lock(), "{}", serde_json::to_string_pretty(&task_files::schema::schema())?)?;
+    writeln!(io::stdout().lock(), "{}", serde_json::to_string_pretty(packs::task_files::schema::schema())?)?;
     Ok(ExitCode::Success)
 }

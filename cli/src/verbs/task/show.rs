@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use domain::Iteration;
 use serde_json::json;
-use task_files::{CompiledFile, CompiledTask, presets};
+use packs::task_files::{CompiledFile, CompiledTask, presets};
 use tasks::families::declared::spec::JudgeSpec;
 use tasks::{Dialogue, Effort};
 
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::Success);
     };
-    let compiled = task_files::compile(file).map_err(Exit::usage)?;
+    let compiled = packs::task_files::compile(file).map_err(Exit::usage)?;
     if arguments.expanded {
         for task in &compiled.tasks {
             write_preset(task, &mut out)?;

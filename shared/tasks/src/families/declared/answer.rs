@@ -1,9 +1,9 @@
 //! Finds the part of an answer that counts, and reads it by the rule of its task. What a model wrote is never an error of the
 //! program: an answer that cannot be read becomes an [`UnreadableAnswer`], which scores 0 and says what to mend.
 
+use rdf::shacl::ShaclShapes;
 use rdf::{Dialect, Graph, PrefixTable, PreparedQuery, SyntaxError};
 use serde_json::Value;
-use shacl::ShaclShapes;
 
 use domain::PromptKind;
 

@@ -1,7 +1,7 @@
 //! Reads SHACL shapes, which answers may be and checks may expect.
 
+use rdf::shacl::ShaclShapes;
 use rdf::{Graph, PrefixTable};
-use shacl::ShaclShapes;
 
 /// Reads shapes in Turtle.
 ///

@@ -1,4 +1,4 @@
-//! What a task file declares of a task, as its pack holds it: the parameters of the task. The crate `task-files` writes them,
+//! What a task file declares of a task, as its pack holds it: the parameters of the task. `packs::task_files` writes them,
 //! and [`declared`](super) reads them. Packs are kept for long, so a field or a word keeps its meaning within a version of the
 //! classes.
 

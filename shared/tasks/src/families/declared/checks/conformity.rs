@@ -1,8 +1,8 @@
 //! The checks `conforms` and `shapes`: a graph judged by shapes, and shapes judged by graphs.
 
+use rdf::shacl::{ShaclShapes, ValidationReport, validate};
 use rdf::{Graph, PrefixTable, QueryGraph};
 use serde_json::{Map, Value};
-use shacl::{ShaclShapes, ValidationReport, validate};
 
 use super::CheckSetting;
 use super::scores::CheckScores;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use rdf::matching::MatchRule;
+use rdf::shacl::ShaclShapes;
 use rdf::{Graph, PrefixTable, QueryGraph, QueryLimits, TimeBudget};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
-use shacl::ShaclShapes;
 
 use super::answer::ReadAnswer;
 use super::shapes_text::shapes_of;
