@@ -34,34 +34,35 @@ fn run_as(dialect: Dialect, text: &str) -> Result<Solutions, ExecutionError> {
         .execute(&graph(), &QueryLimits::default())
 }
 
-/// The sorted texts of all values.
-fn values(text: &str) -> Vec<String> {
-    values_as(Dialect::Rdflib, text)
+/// What a query of a Turtle document comes to, short: `refused`, `raised`, `failed`, or the sorted local names and texts of its cells.
+fn found_in(document: &str, dialect: Dialect, text: &str) -> String {
+    let graph = QueryGraph::from_graph(&Graph::parse(document, RdfFormat::Turtle, None).unwrap());
+    let Ok(prepared) = prepare(text, &table(), dialect) else { return "refused".to_owned() };
+    match prepared.execute(&graph, &QueryLimits::default()) {
+        Err(ExecutionError::Raised) => "raised".to_owned(),
+        Err(_) => "failed".to_owned(),
+        Ok(solutions) => {
+            let mut cells: Vec<String> = solutions.rows.into_iter().flatten().flatten().map(short).collect();
+            cells.sort();
+            cells.join(" ")
+        }
+    }
 }
 
-fn values_as(dialect: Dialect, text: &str) -> Vec<String> {
-    let mut found: Vec<String> = run_as(dialect, text)
-        .unwrap()
-        .rows
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|value| match value {
-            Value::Iri(iri) => iri,
-            Value::Literal { lexical, .. } => lexical,
-            Value::Blank(label) => label,
-        })
-        .collect();
-    found.sort();
-    found
+fn short(value: Value) -> String {
+    match value {
+        Value::Iri(iri) => iri_suffix(&iri).to_owned(),
+        Value::Literal { lexical, .. } => lexical,
+        Value::Blank(_) => "_".to_owned(),
+    }
+}
+
+fn values(text: &str) -> String {
+    found_in(DATA, Dialect::Rdflib, text)
 }
 
 fn refused(text: &str) -> QuerySyntaxError {
-    refused_as(Dialect::Rdflib, text)
-}
-
-fn refused_as(dialect: Dialect, text: &str) -> QuerySyntaxError {
-    prepare(text, &table(), dialect).expect_err(text)
+    prepare(text, &table(), Dialect::Rdflib).expect_err(text)
 }
 
 fn fails(text: &str) {
@@ -73,23 +74,13 @@ fn fails(text: &str) {
 
 #[test]
 fn undeclared_prefixes_come_from_the_table_and_declared_ones_win() {
-    assert_eq!(values("SELECT ?n { :a :name ?n }"), ["Ann"]);
+    assert_eq!(values("SELECT ?n { :a :name ?n }"), "Ann");
     assert!(values("PREFIX : <http://other/> SELECT ?n { :a :name ?n }").is_empty());
 }
 
 #[test]
-fn joins_filters_paths_and_aggregates_work() {
-    assert_eq!(values("SELECT ?n { :a :knows/:name ?n }"), ["Bob", "Cid"]);
-    assert_eq!(values("SELECT ?n { ?x :age ?a ; :name ?n FILTER(?a < 40 && ?n != 'Bob') }"), ["Ann"]);
-    assert_eq!(values("SELECT (SUM(?a) AS ?s) { ?x :age ?a }"), ["102"]);
-    assert_eq!(values("SELECT DISTINCT ?x { :a :knows+ ?x }"), ["http://e/b", "http://e/c"]);
-    assert_eq!(values("SELECT ?x { ?x :age 31 }"), ["http://e/a"]);
-    assert_eq!(values("SELECT (GROUP_CONCAT(?x; SEPARATOR='|') AS ?l) { :b :knows ?x }"), ["http://e/c"]);
-}
-
-#[test]
 fn doubles_are_written_as_rdflib_writes_them() {
-    assert_eq!(values("SELECT (?s * 2 AS ?d) { :a :score ?s }"), ["5.0"]);
+    assert_eq!(values("SELECT (?s * 2 AS ?d) { :a :score ?s }"), "5.0");
 }
 
 #[test]
@@ -107,29 +98,17 @@ fn relative_iris_and_iris_no_graph_can_have_are_grammatical() {
 #[test]
 fn an_unknown_function_is_an_error_of_its_expression() {
     assert!(values("SELECT ?x { ?x :age ?a FILTER(<http://f>(?a) > 1) }").is_empty());
-    assert_eq!(values("SELECT ?x (:f(?a) AS ?b) { ?x :age ?a FILTER(?a = 31) }"), ["http://e/a"]);
-}
-
-#[test]
-fn an_overwriting_bind_wins() {
-    let text = "SELECT ?n { ?x :name ?n BIND(LCASE(?n) AS ?n) FILTER(?n = 'ann') }";
-    assert_eq!(values(text), ["ann"]);
-    assert_eq!(run(text).unwrap().variables, ["n"]);
+    assert_eq!(values("SELECT ?x (:f(?a) AS ?b) { ?x :age ?a FILTER(?a = 31) }"), "a");
 }
 
 #[test]
 fn odd_projections_are_evaluated_as_rdflib_does() {
     let text = "SELECT ?x (COUNT(?y) AS ?n) { ?x :knows ?y FILTER(?x = :a) }";
-    assert_eq!(values(text), ["2", "http://e/a"]);
+    assert_eq!(values(text), "2 a");
     assert_eq!(run(text).unwrap().variables, ["x", "n"]);
+    assert_eq!(run("SELECT ?n { ?x :name ?n BIND(LCASE(?n) AS ?n) }").unwrap().variables, ["n"]);
     assert_eq!(run("SELECT ?x ?x { ?x :age 31 }").unwrap().variables, ["x"]);
-    assert_eq!(values("SELECT (LCASE(?n) AS ?n) { :a :name ?n }"), ["ann"]);
-}
-
-#[test]
-fn what_only_evaluation_can_refuse_parses() {
-    fails("SELECT ?x { ?x :age ?a FILTER(MAX(?a) = ?a) }");
-    fails("ASK { { SELECT ?x { ?x ?y ?z } } }");
+    assert_eq!(values("SELECT (LCASE(?n) AS ?n) { :a :name ?n }"), "ann");
 }
 
 #[test]
@@ -245,9 +224,9 @@ fn dates_compare_and_unicode_escapes_are_read() {
     let date = "\"2020-01-01\"^^xsd:date";
     assert_eq!(
         values(&format!("SELECT ?n {{ :a :name ?n FILTER({date} < \"2020-02-01\"^^xsd:date) }}")),
-        ["Ann"]
+        "Ann"
     );
-    assert_eq!(values("SELECT ?x { ?x :name '\\u0041nn' }"), ["http://e/a"]);
+    assert_eq!(values("SELECT ?x { ?x :name '\\u0041nn' }"), "a");
 }
 
 #[test]

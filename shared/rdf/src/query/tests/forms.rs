@@ -1,7 +1,6 @@
 //! Literals keep their form: what a query hands on is what the graph has.
 
-use crate::query::*;
-use crate::{Graph, PrefixTable, RdfFormat};
+use super::{Dialect, found_in};
 
 const SHOP: &str = "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
     :tea :price 12.50 ; :sold '2026-03-01T10:30:00.50'^^xsd:dateTime ; :code 007 ; :mass '1.0'^^xsd:double ; :n '5'^^xsd:int .
@@ -9,19 +8,7 @@ const SHOP: &str = "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001
     :rye :price 7.25 .";
 
 fn found(dialect: Dialect, text: &str) -> String {
-    let graph = Graph::parse(SHOP, RdfFormat::Turtle, None).unwrap();
-    let mut table = PrefixTable::rdflib_defaults();
-    table.insert("", "http://e/");
-    let prepared = prepare(text, &table, dialect).unwrap_or_else(|error| panic!("{error}: {text}"));
-    let found = prepared.execute(&QueryGraph::from_graph(&graph), &QueryLimits::default()).unwrap();
-    let cell = |value| match value {
-        Value::Iri(iri) => iri_suffix(&iri).to_owned(),
-        Value::Literal { lexical, .. } => lexical,
-        Value::Blank(label) => label,
-    };
-    let mut cells: Vec<String> = found.rows.into_iter().flatten().flatten().map(cell).collect();
-    cells.sort();
-    cells.join(" ")
+    found_in(SHOP, dialect, text)
 }
 
 fn both(text: &str, expected: &str) {

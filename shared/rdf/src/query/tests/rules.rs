@@ -4,40 +4,11 @@ mod functions;
 
 use std::collections::BTreeSet;
 
-use crate::query::*;
-use crate::{Graph, PrefixTable, RdfFormat};
+use super::{DATA, Dialect, found_in, values};
 
-const DATA: &str = "@prefix : <http://e/> .
-    :a :name 'Ann' ; :age 31 ; :knows :b, :c ; :score 2.5e0 ; :label 'Anna'@en .
-    :b :name 'Bob' ; :age 27 ; :knows :c .
-    :c :name 'Cid' ; :age 44 .";
-
-/// What a query comes to, short: `refused`, `raised`, `failed`, or the sorted local names and texts of its cells.
-fn found(dialect: Dialect, text: &str) -> String {
-    found_in("", dialect, text)
-}
-
-/// The same with more triples.
-fn found_in(more: &str, dialect: Dialect, text: &str) -> String {
-    let xsd = "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .";
-    let graph = Graph::parse(&format!("{xsd}\n{DATA}\n{more}"), RdfFormat::Turtle, None).unwrap();
-    let mut table = PrefixTable::rdflib_defaults();
-    table.insert("", "http://e/");
-    let Ok(prepared) = prepare(text, &table, dialect) else { return "refused".to_owned() };
-    match prepared.execute(&QueryGraph::from_graph(&graph), &QueryLimits::default()) {
-        Err(ExecutionError::Raised) => "raised".to_owned(),
-        Err(_) => "failed".to_owned(),
-        Ok(solutions) => {
-            let cell = |value| match value {
-                Value::Iri(iri) => iri_suffix(&iri).to_owned(),
-                Value::Literal { lexical, .. } => lexical,
-                Value::Blank(label) => label,
-            };
-            let mut cells: Vec<String> = solutions.rows.into_iter().flatten().flatten().map(cell).collect();
-            cells.sort();
-            cells.join(" ")
-        }
-    }
+/// What a query comes to over the data and more triples.
+fn found_with(more: &str, dialect: Dialect, text: &str) -> String {
+    found_in(&format!("@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n{DATA}\n{more}"), dialect, text)
 }
 
 /// The query as rdflib and as the standard has it.
@@ -47,8 +18,8 @@ fn both(text: &str, rdflib: &str, standard: &str) {
 
 /// The same with more triples.
 fn both_in(more: &str, text: &str, rdflib: &str, standard: &str) {
-    assert_eq!(found_in(more, Dialect::Rdflib, text), rdflib, "as rdflib: {text}");
-    assert_eq!(found_in(more, Dialect::Standard, text), standard, "by the standard: {text}");
+    assert_eq!(found_with(more, Dialect::Rdflib, text), rdflib, "as rdflib: {text}");
+    assert_eq!(found_with(more, Dialect::Standard, text), standard, "by the standard: {text}");
 }
 
 #[test]
@@ -236,7 +207,7 @@ fn times_in_utc_have_an_offset() {
     let seen = ":a :seen '2024-01-01T10:00:00Z'^^xsd:dateTime , '2024-01-01T11:00:00'^^xsd:dateTime .";
     let asked = |text: &str, rdflib: &str, standard: &str| {
         for (dialect, expected) in [(Dialect::Rdflib, rdflib), (Dialect::Standard, standard)] {
-            assert_eq!(found_in(seen, dialect, text), expected, "{dialect:?}: {text}");
+            assert_eq!(found_with(seen, dialect, text), expected, "{dialect:?}: {text}");
         }
     };
     asked("SELECT ?x { ?x :seen '2024-01-01T10:00:00Z'^^xsd:dateTime }", "", "a");
@@ -432,9 +403,9 @@ fn every_rule_has_a_row_and_every_row_a_rule() {
 #[test]
 fn comparisons_within_comparisons_stay_small() {
     let nested = (0..40).fold("?a".to_owned(), |inner, _| format!("({inner} < 1)"));
-    assert_eq!(found(Dialect::Rdflib, &format!("SELECT ?a {{ :a :age ?a FILTER({nested}) }}")), "");
+    assert_eq!(values(&format!("SELECT ?a {{ :a :age ?a FILTER({nested}) }}")), "");
     let listed = (0..40).fold("?a".to_owned(), |inner, _| format!("({inner} IN (1, true))"));
-    assert_eq!(found(Dialect::Rdflib, &format!("SELECT ?a {{ :a :age ?a FILTER({listed}) }}")), "");
+    assert_eq!(values(&format!("SELECT ?a {{ :a :age ?a FILTER({listed}) }}")), "");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Queries of own tasks, which are read by the standard, against what the standard says: the kinds of the W3C's tests of
 //! property paths, aggregates and functions, written anew.
 
-use crate::query::*;
-use crate::{Graph, PrefixTable, RdfFormat};
+use super::{Dialect, found_in};
 
 const DATA: &str = "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
     :a :p :b . :b :p :c . :c :p :a , :d . :d :q :e . :a :q :c . :a :r 'x' . :l :list ( 1 2 ) .
@@ -129,23 +128,7 @@ const FUNCTIONS: Table = &[
 ];
 
 fn compare(table: Table) {
-    let graph = QueryGraph::from_graph(&Graph::parse(DATA, RdfFormat::Turtle, None).unwrap());
-    let mut prefixes = PrefixTable::rdflib_defaults();
-    prefixes.insert("", "http://e/");
-    let found = |query: &str| {
-        let Ok(prepared) = prepare(query, &prefixes, Dialect::Standard) else { return "refused".to_owned() };
-        let Ok(solutions) = prepared.execute(&graph, &QueryLimits::default()) else {
-            return "failed".to_owned();
-        };
-        let cell = |value| match value {
-            Value::Iri(iri) => iri_suffix(&iri).to_owned(),
-            Value::Literal { lexical, .. } => lexical,
-            Value::Blank(_) => "_".to_owned(),
-        };
-        let mut cells: Vec<String> = solutions.rows.into_iter().flatten().flatten().map(cell).collect();
-        cells.sort();
-        cells.join(" ")
-    };
+    let found = |query: &str| found_in(DATA, Dialect::Standard, query);
     let differs = |(query, expected): &&(&str, &str)| found(query) != *expected;
     let different: Vec<_> = table.iter().filter(differs).map(|(query, _)| (*query, found(query))).collect();
     assert!(different.is_empty(), "{different:#?}");

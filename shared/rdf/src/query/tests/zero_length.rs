@@ -1,24 +1,18 @@
 //! Paths of no length from and to terms that no triple has.
 
+use super::{short, table};
 use crate::query::*;
-use crate::{Graph, PrefixTable, RdfFormat};
+use crate::{Graph, RdfFormat};
 
 const DATA: &str = "@prefix : <http://e/> . :a :p :b . :b :p :c . :c :q 'x' .";
 
 /// The rows of a query in both dialects, sorted: local names and texts.
 fn rows(text: &str, expected: &[&str]) {
     let graph = QueryGraph::from_graph(&Graph::parse(DATA, RdfFormat::Turtle, None).unwrap());
-    let mut table = PrefixTable::rdflib_defaults();
-    table.insert("", "http://e/");
     for dialect in [Dialect::Standard, Dialect::Rdflib] {
-        let prepared = prepare(text, &table, dialect).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let prepared = prepare(text, &table(), dialect).unwrap_or_else(|error| panic!("{error}: {text}"));
         let found = prepared.execute(&graph, &QueryLimits::default()).unwrap();
-        let cell = |value: Option<Value>| match value {
-            Some(Value::Iri(iri)) => iri_suffix(&iri).to_owned(),
-            Some(Value::Literal { lexical, .. }) => lexical,
-            Some(Value::Blank(_)) => "_".to_owned(),
-            None => "-".to_owned(),
-        };
+        let cell = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), short);
         let mut rows: Vec<String> = found
             .rows
             .into_iter()
