@@ -45,7 +45,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 .map_err(Exit::usage)?;
             let path = beside(graph, &out)?;
             skeleton::text_to_sparql(&arguments.name, &path, &document, &canary)
-                .map_err(|message| usage!("{message}"))?
         }
         ("text-to-sparql", None) => return Err(usage!("--graph names the graph that is asked about")),
         ("answer-word", None) => skeleton::answer_word(&arguments.name, &canary),
@@ -56,6 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ));
         }
     };
+    let text = text.map_err(|message| usage!("{message}"))?;
     new_file::write(&out, &text)?;
     note!("{} is written; try: kgfleet task check {}", out.display(), out.display());
     Ok(ExitCode::Success)

@@ -1,8 +1,9 @@
 //! The file that `kgfleet task new` writes: a task that runs, with comments.
 
-use std::fmt::Write;
-
+use minijinja::Environment;
+use minijinja::value::{Serde, Value as TemplateValue};
 use rdf::{Dialect, Graph, PrefixTable, QueryAnswer, QueryGraph, QueryLimits, Value};
+use serde_json::json;
 
 use crate::task_files::compile::format_of;
 
@@ -17,46 +18,29 @@ const CASES_MAX: usize = 3;
 pub fn text_to_sparql(name: &str, path: &str, document: &str, canary: &str) -> Result<String, String> {
     let graph =
         Graph::parse(document, format_of(None, path), None).map_err(|error| format!("{path}: {error}"))?;
-    let cases = cases(&graph)?;
-    let mut text = head(name, canary);
-    let _ = write!(
-        text,
-        "[graphs.main]\nfile = {path:?}\n\n[[task]]\nlabel = {label:?}\n# `kgfleet task show FILE --expanded` prints what this \
-         preset says.\nlike = \"text-to-sparql\"\ngraph = \"main\"\n# Your own questions: in a file with a row for each,\n# \
-         cases.file = \"questions.jsonl\"\n# or here. These were made from the graph: replace them.\n",
-        label = format!("{name}-sparql"),
-    );
-    for (number, (question, query)) in cases.iter().enumerate() {
-        let _ = write!(
-            text,
-            "[[task.case]]\nid = \"{}\"\nquestion = {question:?}\nsparql = '''{query}'''\n",
-            number + 1
-        );
-    }
-    Ok(text)
+    let quoted = |(question, query): (String, String)| [format!("{question:?}"), query];
+    let cases: Vec<_> = cases(&graph)?.into_iter().map(quoted).collect();
+    filled(json!({
+        "name": format!("{name:?}"), "canary": format!("{canary:?}"), "path": format!("{path:?}"), "cases": cases,
+        "label": format!("{:?}", format!("{name}-sparql")),
+    }))
 }
 
 /// The text of a new file without a graph.
-pub fn answer_word(name: &str, canary: &str) -> String {
-    let mut text = head(name, canary);
-    let _ = write!(
-        text,
-        "[[task]]\nlabel = {label:?}\n# `kgfleet task show FILE --expanded` prints what this preset says.\nlike = \
-         \"answer-word\"\n# Your own questions: in a file with a row for each, `cases.file = \"questions.jsonl\"`, or \
-         here.\n[[task.case]]\nid = \"colour\"\nquestion = \"Which colour do you get from blue and yellow?\"\nanswer = \
-         \"green\"\n[[task.case]]\nid = \"legs\"\nquestion = \"What has four legs and a back, and is sat on by one \
-         person?\"\nanswer = \"chair\"\n",
-        label = format!("{name}-words"),
-    );
-    text
+///
+/// # Errors
+/// The text cannot be written.
+pub fn answer_word(name: &str, canary: &str) -> Result<String, String> {
+    let label = format!("{name}-words");
+    filled(
+        json!({"name": format!("{name:?}"), "canary": format!("{canary:?}"), "label": format!("{label:?}")}),
+    )
 }
 
-fn head(name: &str, canary: &str) -> String {
-    format!(
-        "# A task file: docs/task-files.md says what it may hold. Try: kgfleet task check FILE\ntask_file = 1\nname = \
-         {name:?}\nversion = \"1\"\n# Who may do what with it, as an SPDX expression: CC0-1.0, CC-BY-4.0, ...\nlicence = \
-         \"\"\n# A model that can recite this line has seen this file.\ncanary = {canary:?}\n\n"
-    )
+fn filled(values: serde_json::Value) -> Result<String, String> {
+    let text = Environment::new()
+        .render_str(include_str!("skeleton.toml.jinja"), TemplateValue::from(Serde(values)));
+    text.map_err(|error| error.to_string())
 }
 
 /// Questions with their queries: how many members a class has, and which.
