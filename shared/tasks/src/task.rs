@@ -190,14 +190,9 @@ impl Task {
         let case = self.case(iteration);
         let text = if case.data.first_prompts.is_empty() {
             let opening = case.exercise.opening(question_seed);
-            self.wording.render(PromptKind::First, |name| {
-                opening
-                    .get(name)
-                    .map(String::as_str)
-                    .or_else(|| case.data.prompt.get(name)?.as_str())
-                    .or_else(|| case.data.data.get(name)?.as_str())
-                    .or_else(|| self.parameters.get(name)?.as_str())
-            })?
+            let drawn = |name: &str| opening.get(name).map(String::as_str);
+            self.wording
+                .render(PromptKind::First, |name| drawn(name).or_else(|| self.field(&case.data, name)))?
         } else {
             let repetition = iteration as usize / self.cases.len();
             case.data.first_prompts[repetition % case.data.first_prompts.len()].clone()
@@ -207,21 +202,21 @@ impl Task {
 
     /// The system prompt, if the wording has one.
     pub fn system(&self, iteration: Iteration) -> Result<Option<String>, TemplateError> {
-        let data = &self.case(iteration).data;
-        let fields = [&data.prompt, &data.data, &self.parameters];
-        let value = |name: &str| fields.iter().find_map(|fields| fields.get(name)?.as_str());
+        let value = |name: &str| self.field(&self.case(iteration).data, name);
         self.wording.get(PromptKind::System).map(|template| template.fill(value)).transpose()
+    }
+
+    fn field<'a>(&'a self, case: &'a CaseData, name: &str) -> Option<&'a str> {
+        let fields = [&case.prompt, &case.data, &self.parameters];
+        fields.iter().find_map(|fields| fields.get(name)?.as_str())
     }
 
     /// The text of a follow-up.
     pub fn follow_up(&self, follow_up: &FollowUp) -> Result<Prompt, TemplateError> {
-        let text = self.wording.render(follow_up.kind, |name| {
-            follow_up
-                .fields
-                .get(name)
-                .map(String::as_str)
-                .or_else(|| self.parameters.get(name).and_then(Value::as_str))
-        })?;
+        let found = |name: &str| follow_up.fields.get(name).map(String::as_str);
+        let text = self
+            .wording
+            .render(follow_up.kind, |name| found(name).or_else(|| self.parameters.get(name)?.as_str()))?;
         Ok(Prompt { kind: follow_up.kind, text })
     }
 

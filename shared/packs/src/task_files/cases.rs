@@ -60,29 +60,24 @@ fn of_data(
     read_text: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Vec<DeclaredRow>, (Range<usize>, String)> {
     let file = data.text("file").ok_or_else(|| (data.place.clone(), "`cases` needs `file`".to_owned()))?;
-    let path = |key: &str| match data.text(key) {
-        Some(text) => match FieldPath::parse(text.value) {
-            Ok(path) => Ok(Some(path)),
-            Err(message) => Err((text.place, message)),
-        },
-        None => Ok(None),
+    let parsed =
+        |path: &str, place: &Range<usize>| FieldPath::parse(path).map_err(|message| (place.clone(), message));
+    let path = |key: &str| {
+        let named = data.text(key).map(|text| Ok((parsed(text.value, &text.place)?, text)));
+        named.transpose()
     };
     let at_file = |message| (file.place.clone(), message);
     rows::expect_text(file.value).map_err(at_file)?;
     let text = read_text(file.value).map_err(at_file)?;
-    let all = rows::read(file.value, &text, path("rows")?.as_ref()).map_err(at_file)?;
-    let mut fields = Vec::new();
-    for (name, path) in data.texts_by_name("fields") {
-        let parsed = FieldPath::parse(path.value).map_err(|message| (path.place.clone(), message))?;
-        fields.push((name, parsed, path));
-    }
+    let all = rows::read(file.value, &text, path("rows")?.map(|(path, _)| path).as_ref()).map_err(at_file)?;
+    let fields = data.texts_by_name("fields").into_iter();
+    let fields = fields.map(|(name, path)| Ok((name, parsed(path.value, &path.place)?, path)));
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let own_id = path("id")?;
     let by_default = FieldPath::parse("id").map_err(at_file)?;
-    let mut wanted = Vec::new();
-    for (path, value) in data.by_name("where") {
-        let parsed = FieldPath::parse(path).map_err(|message| (value.place.clone(), message))?;
-        wanted.push((parsed, plain(&json(value.value))));
-    }
+    let wanted = data.by_name("where").into_iter();
+    let wanted = wanted.map(|(path, value)| Ok((parsed(path, &value.place)?, plain(&json(value.value)))));
+    let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
     let skip = data.whole("skip").map_or(0, |skip| skip.value);
     let take = data.whole("take").map_or(usize::MAX, |take| take.value);
     let fits = |row: &Value| {
@@ -97,20 +92,10 @@ fn of_data(
             (place.clone(), message)
         };
         let id = match &own_id {
-            Some(path) => {
-                let told = data.text("id");
-                let told = told.map_or_else(
-                    || (String::new(), file.place.clone()),
-                    |id| (id.value.to_owned(), id.place),
-                );
-                path.value(&row).ok_or_else(|| missing(&told.0, &told.1))?
-            }
+            Some((path, told)) => path.value(&row).ok_or_else(|| missing(told.value, &told.place))?,
             None => by_default.value(&row).unwrap_or_else(|| (number + 1).into()),
         };
-        let mut of_case = match &row {
-            Value::Object(columns) => columns.clone(),
-            _ => Map::new(),
-        };
+        let mut of_case = row.as_object().cloned().unwrap_or_default();
         of_case.shift_remove("id");
         for (name, path, written) in &fields {
             let value = path.value(&row).ok_or_else(|| missing(written.value, &written.place))?;

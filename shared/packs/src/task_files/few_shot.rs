@@ -1,6 +1,8 @@
 //! Examples in prompts: rows of a file of their own, or of the cases, which are then no cases any more.
 
-use serde_json::{Map, Value};
+use std::ops::Range;
+
+use serde_json::Value;
 
 use crate::task_files::cases::DeclaredRow;
 use crate::task_files::context::FileContext;
@@ -17,53 +19,53 @@ pub(crate) fn of_task(
     context: &FileContext<'_>,
 ) -> Vec<Value> {
     let Some(few_shot) = task.section("few_shot") else { return Vec::new() };
-    let mistakes = context.mistakes;
+    chosen(&few_shot, cases, context).unwrap_or_else(|(place, message)| {
+        context.mistakes.at(&place, message);
+        Vec::new()
+    })
+}
+
+fn chosen(
+    few_shot: &FileSection<'_>,
+    cases: &mut Vec<DeclaredRow>,
+    context: &FileContext<'_>,
+) -> Result<Vec<Value>, (Range<usize>, String)> {
+    let at_all = |message: String| (few_shot.place.clone(), message);
     let count = few_shot.whole("n").map_or(3, |count| count.value);
     if !(1..=SHOTS_MAX).contains(&count) {
-        mistakes.at(&few_shot.place_of("n"), format!("`n` is {count}; it must be between 1 and {SHOTS_MAX}"));
-        return Vec::new();
+        return Err((
+            few_shot.place_of("n"),
+            format!("`n` is {count}; it must be between 1 and {SHOTS_MAX}"),
+        ));
     }
-    let seeded = few_shot.text("pick").is_some_and(|pick| pick.value == "seeded");
-    let mut chosen: Vec<(usize, Map<String, Value>)> = match few_shot.text("file") {
+    let file = few_shot.text("file");
+    let all: Vec<Value> = match &file {
         Some(file) => {
-            let read = rows::expect_text(file.value)
-                .and_then(|()| (context.read_text)(file.value))
-                .and_then(|text| rows::read(file.value, &text, None));
-            match read {
-                Ok(rows) => rows.into_iter().filter_map(|row| row.as_object().cloned()).enumerate().collect(),
-                Err(message) => {
-                    mistakes.at(&file.place, message);
-                    return Vec::new();
-                }
-            }
+            let text = rows::expect_text(file.value).and_then(|()| (context.read_text)(file.value));
+            let rows = text.and_then(|text| rows::read(file.value, &text, None));
+            let rows = rows.map_err(|message| (file.place.clone(), message))?;
+            rows.into_iter().filter(Value::is_object).collect()
         }
         None if few_shot.flag("from_cases") => {
-            cases.iter().enumerate().map(|(number, case)| (number, case.fields.clone())).collect()
+            cases.iter().map(|case| Value::Object(case.fields.clone())).collect()
         }
-        None => {
-            mistakes.at(&few_shot.place, "`few_shot` needs one of: file, from_cases = true");
-            return Vec::new();
-        }
+        None => return Err(at_all("`few_shot` needs one of: file, from_cases = true".to_owned())),
     };
-    if seeded {
-        chosen.sort_by_key(|(number, row)| {
-            drawn(context.seed, &Value::Object(row.clone()).to_string(), *number)
-        });
+    let mut chosen: Vec<(usize, Value)> = all.into_iter().enumerate().collect();
+    if few_shot.text("pick").is_some_and(|pick| pick.value == "seeded") {
+        chosen.sort_by_key(|(number, row)| drawn(context.seed, &row.to_string(), *number));
     }
     chosen.truncate(count);
-    if few_shot.text("file").is_none() {
+    if file.is_none() {
         if chosen.len() >= cases.len() {
-            let message = format!("with {count} examples from {} cases, no case is left", cases.len());
-            mistakes.at(&few_shot.place, message);
-            return Vec::new();
+            return Err(at_all(format!("with {count} examples from {} cases, no case is left", cases.len())));
         }
-        let mut number = 0;
+        let mut numbers = 0..;
         cases.retain(|_| {
-            number += 1;
-            !chosen.iter().any(|(taken, _)| *taken == number - 1)
+            numbers.next().is_none_or(|number| !chosen.iter().any(|(taken, _)| *taken == number))
         });
     }
-    chosen.into_iter().map(|(_, row)| Value::Object(row)).collect()
+    Ok(chosen.into_iter().map(|(_, row)| row).collect())
 }
 
 /// A number that depends on the seed and the row, and on nothing else.

@@ -171,8 +171,10 @@ pub(crate) fn prove(compiled: &CompiledTask, pack: &Pack) -> Result<Proof, PackE
         }
     }
     notes(compiled, &mut proof);
-    note_idle_shapes(compiled, &task, &effort, &mut proof);
-    mutate(compiled, &task, &effort, &mut proof);
+    if let Some(spec) = spec(&compiled.data) {
+        note_idle_shapes(compiled, &spec, &task, &effort, &mut proof);
+        mutate(compiled, &spec, &task, &effort, &mut proof);
+    }
     Ok(proof)
 }
 
@@ -218,8 +220,13 @@ fn notes(compiled: &CompiledTask, proof: &mut Proof) {
 }
 
 /// Notes shapes that are about no node of any reference answer. Such shapes judge nothing: every graph conforms to them.
-fn note_idle_shapes(compiled: &CompiledTask, task: &Task, effort: &Effort, proof: &mut Proof) {
-    let Some(spec) = spec(&compiled.data) else { return };
+fn note_idle_shapes(
+    compiled: &CompiledTask,
+    spec: &DeclaredSpec,
+    task: &Task,
+    effort: &Effort,
+    proof: &mut Proof,
+) {
     let is_shapes = |rule: &CheckRule| matches!(rule, CheckRule::Conforms { .. });
     for check in spec.checks.iter().filter(|check| is_shapes(&check.rule)) {
         let info = format!("{}_targets", check.name);
@@ -227,10 +234,10 @@ fn note_idle_shapes(compiled: &CompiledTask, task: &Task, effort: &Effort, proof
             .data
             .cases
             .iter()
-            .enumerate()
-            .filter_map(|(number, case)| {
-                let exercise = task.cases()[number].exercise();
-                exercise.judge(case.reference_answer.as_ref()?, effort).infos.get(&info)?.as_u64()
+            .zip(task.cases())
+            .filter_map(|(case, built)| {
+                let verdict = built.exercise().judge(case.reference_answer.as_ref()?, effort);
+                verdict.infos.get(&info)?.as_u64()
             })
             .collect();
         if !targets.is_empty() && targets.iter().all(|targets| *targets == 0) {
@@ -244,8 +251,7 @@ fn note_idle_shapes(compiled: &CompiledTask, task: &Task, effort: &Effort, proof
 }
 
 /// Judges reference answers that lack a part, and notes which of them are still right: what they lack is not measured.
-fn mutate(compiled: &CompiledTask, task: &Task, effort: &Effort, proof: &mut Proof) {
-    let Some(spec) = spec(&compiled.data) else { return };
+fn mutate(compiled: &CompiledTask, spec: &DeclaredSpec, task: &Task, effort: &Effort, proof: &mut Proof) {
     let prefixes = spec.prefixes.iter().collect();
     let mut right = Vec::new();
     for (number, case) in compiled.data.cases.iter().enumerate() {
