@@ -12,12 +12,6 @@
 {{- if contains "@" $v.redis.url -}}
 {{- fail "redis.url has a password in it, and values are no place for one: put the address into a Secret and name it as redis.existingSecret" -}}
 {{- end -}}
-{{- if and (eq $mode "none") (gt (int $c.replicaCount) 1) -}}
-{{- fail (printf "coordinator.replicaCount is %d and redis.mode is `none`: coordinators share their queue in Redis; set coordinator.replicaCount to 1 or give a Redis" (int $c.replicaCount)) -}}
-{{- end -}}
-{{- if and (gt (int $c.replicaCount) 1) (not $c.storage.existingClaim) $c.storage.accessModes (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
-{{- fail (printf "coordinator.replicaCount is %d, and their common volume is not ReadWriteMany: add that to coordinator.storage.accessModes, or set coordinator.replicaCount to 1" (int $c.replicaCount)) -}}
-{{- end -}}
 {{- if and (eq $v.tls.mode "existing") (not $v.tls.existingSecret) -}}
 {{- fail "tls.mode is `existing`: name the Secret with tls.crt, tls.key and ca.crt as tls.existingSecret" -}}
 {{- end -}}

@@ -445,10 +445,8 @@ NO_REDIS = {"redis": {"mode": "own"}}
 BAD = [
     ({"redis": {"mode": "external"}}, ["redis.url or redis.existingSecret"]),
     ({**NO_REDIS, "replicas": 3}, ["additional", "replicas"]),
-    ({**NO_REDIS, "coordinator": {"replicaCount": "two"}}, ["coordinator", "replicaCount", "integer"]),
+    ({**NO_REDIS, "coordinator": {"leaseSeconds": "two"}}, ["coordinator", "leaseSeconds", "integer"]),
     ({**NO_REDIS, "coordinator": {"storage": {"size": "much"}}}, ["storage", "size"]),
-    ({**NO_REDIS, "coordinator": {"replicaCount": 2, "storage": {"accessModes": ["ReadWriteOnce"]}}}, ["ReadWriteMany", "replicaCount"]),
-    ({"redis": {"mode": "none"}, "coordinator": {"replicaCount": 2}}, ["replicaCount is 2", "set coordinator.replicaCount to 1"]),
     ({"redis": {"mode": "own", "url": "redis://redis:6379"}}, ["redis.url", "redis.mode to `external`"]),
     ({"redis": {"mode": "external", "url": "redis://:secret@redis:6379"}}, ["password", "redis.existingSecret"]),
     ({"redis": {"url": "http://redis:6379"}}, ["redis", "url"]),

@@ -6,8 +6,6 @@ from fleet import GPU, GPUS, benchmark, ended, pool, pools
 from steps import expect, on_own_nodes
 from steps.failing import working
 
-TWO = {"coordinator": {"replicaCount": 2}}
-
 
 def running_on(fleet, component):
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in fleet.pods(component)}
@@ -30,7 +28,7 @@ def drained_node(fleet):
     """A node with Redis, a coordinator and a server is drained in the middle: the run ends without a hand and without a failure."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c")]
     config = benchmark("drain", ["org/a", "org/b", "org/c"], 100)
-    fleet.install(pools(*specs, run={"config": config, "format": "toml"}, **TWO))
+    fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
     working(fleet)
     node = fleet.pods("redis")[0]["spec"]["nodeName"]
     try:
@@ -47,7 +45,7 @@ def lost_node(fleet):
     """A node with Redis, a coordinator and two servers is lost for good in the middle: the run ends without a hand, and nothing that was acknowledged is lost."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c", "d")]
     config = benchmark("lost", [f"org/{each}" for each in "abcd"], 150)
-    fleet.install(pools(*specs, run={"config": config, "format": "toml"}, **TWO))
+    fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
     fleet.until("four servers have nodes", lambda: len([pod for pod in fleet.servers() if pod["spec"].get("nodeName")]) == 4, 180)
     working(fleet, more=20)
     node = fleet.pods("redis")[0]["spec"]["nodeName"]
@@ -77,7 +75,7 @@ def lost_part(fleet):
     """A server over two nodes loses one of them for good: its Job is deleted, the node's GPUs are counted out, and models that fit go on."""
     gang = {"requestGPU": 8, "multiNodeSize": 2, "vllmConfig": {"tensorParallelSize": 8, "pipelineParallelSize": 2}}
     config = benchmark("halves", ["org/a", "org/b"], 60)
-    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), pool("b"), run={"config": config, "format": "toml"}, **TWO))
+    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), pool("b"), run={"config": config, "format": "toml"}))
     working(fleet, "a")
     other = next(pod["spec"]["nodeName"] for pod in fleet.servers("a") if pod["spec"]["nodeName"] != fleet.pods("redis")[0]["spec"]["nodeName"])
     first = fleet.jobs("a")[0]["metadata"]["uid"]
@@ -95,7 +93,7 @@ def lost_part(fleet):
 def killed_one_after_the_other(fleet):
     """Redis, each coordinator and the conductor are killed one after the other: the run ends, and every dialogue has a record."""
     config = benchmark("killed", ["org/a"], 150)
-    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": config, "format": "toml"}, **TWO))
+    fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": config, "format": "toml"}))
     working(fleet)
     for component in ("redis", "conductor", "coordinator", "coordinator"):
         victim = fleet.pods(component)[0]["metadata"]["name"]

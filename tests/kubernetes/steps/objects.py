@@ -11,7 +11,7 @@ from steps import expect, step
 
 # Values that are varied together, each with the first one as the default.
 DIMENSIONS = {
-    "coordinators": [{}, {"coordinator": {"replicaCount": 3, "pdb": False}}],
+    "coordinator": [{}, {"coordinator": {"storage": {"accessModes": ["ReadWriteMany"]}}}],
     "redis": [{}, {"redis": {"mode": "external", "url": "rediss://redis:6379", "tlsSecretName": "redis", "clientCertificate": True}}],
     "tls": [{}, {"tls": {"mode": "existing", "existingSecret": "tls"}}, {"tls": {"mode": "off"}}],
     "secrets": [{}, {"secrets": {"create": "none"}}],
