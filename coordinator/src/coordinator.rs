@@ -43,7 +43,7 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Starts a coordinator. Needs a Tokio runtime; it ends when dropped.
-    pub fn start(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
+    pub fn start(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Sink) -> Arc<Self> {
         Self::start_noting(options, queue, sink, AuditLog::none())
     }
 
@@ -51,7 +51,7 @@ impl Coordinator {
     pub fn start_noting(
         options: CoordinatorOptions,
         queue: Arc<dyn QueueStore>,
-        sink: Arc<dyn Sink>,
+        sink: Sink,
         audit: AuditLog,
     ) -> Arc<Self> {
         let queue: Arc<dyn QueueStore> =

@@ -158,7 +158,7 @@ mod tests {
     fn cache(data: &tempfile::TempDir, tick: Duration) -> ViewCache {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
-        let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path()));
+        let coordinator = Coordinator::start(config, queue, results::Sink::new(data.path()));
         let links = Links { prices: report::costs::Prices::default(), dashboards: None };
         ViewCache::new(&coordinator, Arc::new(links), tick)
     }

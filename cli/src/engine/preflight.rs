@@ -9,7 +9,8 @@ use coordinator::plan::{Plan, UnaskedCases};
 use domain::seed::question_seed;
 use domain::text::listed;
 use domain::{Ask, Sampling};
-use results::sink::{self, SinkReport};
+use results::Sink;
+use results::sink::SinkReport;
 use serde::Serialize;
 use tasks::Task;
 use tasks::families::declared::spec::JudgeSpec;
@@ -178,7 +179,7 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
 /// # Errors
 /// The folder cannot be written.
 pub async fn disk(data_dir: &Path, written: WrittenLogs, planned: u64) -> anyhow::Result<(Level, String)> {
-    let SinkReport { place, free_bytes } = sink::folder(data_dir).check().await?;
+    let SinkReport { place, free_bytes } = Sink::new(data_dir).check().await?;
     let forecast = DiskForecast::of(written, planned.saturating_sub(written.records), free_bytes);
     let level = if forecast.fits() { Level::Ok } else { Level::Problem };
     Ok((level, format!("records in {place}: {forecast}")))

@@ -8,7 +8,7 @@ use anyhow::Context;
 use coordinator::configuration::Configuration;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control};
-use results::disk::free_bytes;
+use results::files::free_bytes;
 use results::sink;
 use serde::Serialize;
 
@@ -138,7 +138,7 @@ fn own_runs(view: &BenchmarkView) -> Vec<OwnRun<'_>> {
 
 /// Bytes of the log of a run; 0 where it has none yet.
 fn log_bytes(run: &RunId, data_dir: &Path) -> anyhow::Result<u64> {
-    let log = sink::folder(data_dir).run_dir(run)?.log();
+    let log = Sink::new(data_dir).run_dir(run)?.log();
     let length = |file: io::Result<fs::DirEntry>| -> io::Result<u64> { Ok(file?.metadata()?.len()) };
     let bytes: io::Result<u64> = match fs::read_dir(&log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),

@@ -18,7 +18,7 @@ use crate::place::task_files;
 
 /// A coordinator in this process over a data folder.
 pub fn coordinator(options: CoordinatorOptions, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
-    Ok(Coordinator::start(options, queue::open("memory", None)?, results::sink::folder(data_dir)))
+    Ok(Coordinator::start(options, queue::open("memory", None)?, results::Sink::new(data_dir)))
 }
 
 /// The same for its only user, where it only answers and does nothing by itself.

@@ -75,7 +75,7 @@ impl RunStateFile {
 /// The sink, by the rules of a single process or of a fleet.
 pub(crate) struct Store {
     /// For operations that are the same for both.
-    pub sink: Arc<dyn Sink>,
+    pub sink: Sink,
     scope: Scope,
     /// By document: the newest revision that was seen, from which on a reading looks for newer ones.
     seen: Mutex<HashMap<String, u32>>,
@@ -95,7 +95,7 @@ pub(crate) const CHANGES_MAX: u32 = 16;
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
 impl Store {
-    pub(crate) fn new(sink: Arc<dyn Sink>, scope: Scope) -> Self {
+    pub(crate) fn new(sink: Sink, scope: Scope) -> Self {
         Self { sink, scope, seen: Mutex::default() }
     }
 

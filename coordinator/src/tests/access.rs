@@ -179,7 +179,7 @@ async fn a_configuration_that_points_into_workers_is_refused() {
 async fn what_servers_say_of_protected_exercises_is_for_operators_in_every_view() {
     let (ground, folder) = (Ground::new(), tempfile::tempdir().unwrap());
     let audit = AuditLog::open(folder.path()).unwrap();
-    let sink = results::sink::folder(ground.data.path());
+    let sink = results::Sink::new(ground.data.path());
     let coordinator = Started::noting(config(), Arc::clone(&ground.queue), sink, audit.clone());
     let sealed = another_pack(|header| header.protected = true);
     let mut submission = submission(1);

@@ -64,7 +64,7 @@ pub struct Started {
 }
 
 impl Started {
-    pub fn of(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
+    pub fn of(options: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Sink) -> Arc<Self> {
         Self::noting(options, queue, sink, AuditLog::none())
     }
 
@@ -72,7 +72,7 @@ impl Started {
     pub fn noting(
         options: CoordinatorOptions,
         queue: Arc<dyn QueueStore>,
-        sink: Arc<dyn Sink>,
+        sink: Sink,
         audit: AuditLog,
     ) -> Arc<Self> {
         let coordinator = Coordinator::start_noting(options, queue, sink, audit);
@@ -119,7 +119,7 @@ impl std::ops::Deref for Started {
 }
 
 pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Started> {
-    Started::of(config, queue, results::sink::folder(data))
+    Started::of(config, queue, results::Sink::new(data))
 }
 
 pub fn config() -> CoordinatorOptions {

@@ -234,11 +234,11 @@ async fn a_queue_is_served_with_its_own_records_only() {
 
     let other = start(config(), Arc::clone(&ground.queue), elsewhere.path());
     let refused = other.bind(Adopt::NOTHING).await.unwrap_err();
-    let id = results::sink::folder(&data).identity().await.unwrap().unwrap();
+    let id = results::Sink::new(&data).identity().await.unwrap().unwrap();
     for part in [&*id, elsewhere.path().to_str().unwrap(), "--adopt-store"] {
         assert!(refused.message.contains(part), "{refused}");
     }
-    assert_eq!(results::sink::folder(elsewhere.path()).identity().await.unwrap(), None, "it marks nothing");
+    assert_eq!(results::Sink::new(elsewhere.path()).identity().await.unwrap(), None, "it marks nothing");
 
     // The volume goes away under the coordinator, and comes back.
     let away = ground.data.path().join("away");

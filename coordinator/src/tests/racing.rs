@@ -378,7 +378,7 @@ async fn a_claim_of_a_removed_run_that_came_too_late_sets_nothing_back() {
 
 /// Names of what there is of judged benchmarks: their runs and documents.
 async fn left(ground: &Ground) -> Vec<String> {
-    let runs = results::sink::folder(ground.data.path()).runs().await.unwrap();
+    let runs = results::Sink::new(ground.data.path()).runs().await.unwrap();
     let documents = std::fs::read_dir(ground.data.path().join("pipelines")).unwrap();
     let documents = documents.map(|file| file.unwrap().file_name().into_string().unwrap());
     runs.iter().map(|run| run.dir.run().to_string()).chain(documents).collect()
@@ -486,7 +486,7 @@ async fn what_is_derived_while_its_benchmark_is_removed_goes_with_it() {
         let remove = async { one.remove(&name, true).await.unwrap() };
         let (_, whole) = interrupted(polls, two.tend(), remove).await;
         one.tend().await.unwrap();
-        let left = results::sink::folder(ground.data.path()).runs().await.unwrap();
+        let left = results::Sink::new(ground.data.path()).runs().await.unwrap();
         assert!(left.is_empty(), "after {polls} polls: {left:?}");
         if whole {
             return;

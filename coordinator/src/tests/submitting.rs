@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
-use results::Sink;
 
 use super::failing_sink::FailingSink;
 use super::ground::*;
@@ -18,7 +17,7 @@ use super::{extending, growing};
 const DIALOGUES: usize = 4;
 
 async fn runs_in(ground: &Ground) -> Vec<RunId> {
-    let found = results::sink::folder(ground.data.path()).runs().await.unwrap();
+    let found = results::Sink::new(ground.data.path()).runs().await.unwrap();
     found.into_iter().map(|found| found.dir.run()).collect()
 }
 
@@ -115,8 +114,8 @@ async fn a_submission_passes_over_no_run_that_only_could_not_be_read_just_now() 
         for second in first + 1.. {
             let ground = Ground::new();
             let run = ground.coordinator().submit(submission(1)).await.unwrap().run;
-            let sink = FailingSink::new(ground.data.path());
-            let two = Started::of(config(), Arc::clone(&ground.queue), Arc::clone(&sink) as Arc<dyn Sink>);
+            let (folder, sink) = FailingSink::new(ground.data.path());
+            let two = Started::of(config(), Arc::clone(&ground.queue), folder);
             let made = Arc::new(AtomicU32::new(0));
             let calls = Arc::clone(&made);
             sink.fail(move |call| {

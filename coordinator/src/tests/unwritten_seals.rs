@@ -5,7 +5,6 @@ use std::sync::Arc;
 use domain::FailureCause;
 use domain::control::{Control, RunPhase};
 use domain::exchange::WorkExchange;
-use results::Sink;
 use results::log::Seals;
 
 use super::failing_sink::FailingSink;
@@ -16,8 +15,8 @@ use crate::tending::ROUNDS_PER_DISCOVERY;
 #[tokio::test]
 async fn a_run_whose_seal_could_not_be_written_finishes_with_the_next_round_that_can() {
     let ground = Ground::new();
-    let sink = FailingSink::new(ground.data.path());
-    let one = Started::of(config(), Arc::clone(&ground.queue), Arc::clone(&sink) as Arc<dyn Sink>);
+    let (folder, sink) = FailingSink::new(ground.data.path());
+    let one = Started::of(config(), Arc::clone(&ground.queue), folder);
     let run = one.submit(submission(1)).await.unwrap().run;
     let log = ground.data.path().join("runs").join(run.as_str()).join("log");
     let seals = || Seals::read(&log).unwrap().0;
@@ -67,8 +66,8 @@ async fn fail_everything(worker: &mut Worker, one: &Started) {
 #[tokio::test]
 async fn a_finished_run_that_a_command_reopened_for_nothing_is_closed_again() {
     let ground = Ground::new();
-    let sink = FailingSink::new(ground.data.path());
-    let one = Started::of(config(), Arc::clone(&ground.queue), Arc::clone(&sink) as Arc<dyn Sink>);
+    let (folder, sink) = FailingSink::new(ground.data.path());
+    let one = Started::of(config(), Arc::clone(&ground.queue), folder);
     let run = one.submit(submission(1)).await.unwrap().run;
     let log = ground.data.path().join("runs").join(run.as_str()).join("log");
     let is_closed = || Seals::read(&log).unwrap().0.is_closed();

@@ -174,7 +174,7 @@ impl World {
     pub fn with(entrance: Login, public: Option<PublicUrl>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
-        let sink = results::sink::folder(data.path().join("runs"));
+        let sink = results::Sink::new(data.path().join("runs"));
         let audit = AuditLog::open(&data.path().join("audit")).unwrap();
         let coordinator = Coordinator::start_noting(config(), queue, sink, audit);
         let links = Links {

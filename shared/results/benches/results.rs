@@ -54,7 +54,8 @@ async fn commit_all(entries: &[LogEntry], queue: &CommitQueue) {
             entries.iter().filter(|entry| entry.ticket % CALLERS == caller).cloned().collect();
         tokio::spawn(async move {
             for entry in mine {
-                queue.commit(entry).await.unwrap();
+                let record = serde_json::to_string(&entry.record).unwrap();
+                queue.commit_batch(vec![(entry.ticket, record.into())]).await.unwrap();
             }
         })
     });

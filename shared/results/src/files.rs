@@ -1,6 +1,7 @@
 //! Writes files that appear under their name only when complete and that survive a power cut; and errors of the
 //! operating system with the path.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,8 +9,6 @@ use std::path::{Path, PathBuf};
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
 use domain::machine;
-
-use crate::disk::{self, DiskFile};
 
 /// What the operating system refused to do.
 #[derive(Debug, thiserror::Error)]
@@ -65,17 +64,17 @@ pub fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> io:
 pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
     let part = part_of(path, &unique_ending());
     let written = write_synced(&part, content)
-        .and_then(|()| disk::rename(&part, path))
-        .and_then(|()| disk::sync_folder(folder_of(path)));
+        .and_then(|()| fs::rename(&part, path))
+        .and_then(|()| sync_folder(folder_of(path)));
     if written.is_err() {
         // The unfinished file is worthless, and may already be gone.
-        let _ = disk::remove_file(&part);
+        let _ = fs::remove_file(&part);
     }
     written
 }
 
 fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = DiskFile::create(path)?;
+    let mut file = File::create(path)?;
     file.write_all(content)?;
     file.sync_all()
 }
@@ -85,29 +84,26 @@ fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn create_shared(path: &Path, content: &[u8]) -> io::Result<bool> {
     let part = part_of(path, &unique_ending());
     let linked = write_synced(&part, content)
-        .and_then(|()| match disk::link(&part, path) {
+        .and_then(|()| match fs::hard_link(&part, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             // On a file system without links, the last of two simultaneous calls wins.
-            Err(_) if !disk::is_file(path) => disk::rename(&part, path).map(|()| true),
+            Err(_) if !path.is_file() => fs::rename(&part, path).map(|()| true),
             linked => linked.map(|()| true),
         })
-        .and_then(|made| disk::sync_folder(folder_of(path)).map(|()| made));
+        .and_then(|made| sync_folder(folder_of(path)).map(|()| made));
     // It may already be gone.
-    let _ = disk::remove_file(&part);
+    let _ = fs::remove_file(&part);
     linked
 }
 
 /// Replaces a file by a prepared one that stays open. Nothing is synced.
-pub(crate) fn replace_with(
-    path: &Path,
-    prepare: impl FnOnce(&DiskFile) -> io::Result<()>,
-) -> io::Result<DiskFile> {
+pub(crate) fn replace_with(path: &Path, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
     let part = part_of(path, &unique_ending());
-    let written = DiskFile::create(&part)
+    let written = File::create(&part)
         .and_then(|file| prepare(&file).map(|()| file))
-        .and_then(|file| disk::rename(&part, path).map(|()| file));
+        .and_then(|file| fs::rename(&part, path).map(|()| file));
     if written.is_err() {
-        let _ = disk::remove_file(&part);
+        let _ = fs::remove_file(&part);
     }
     written
 }
@@ -129,5 +125,21 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Makes the names in a folder durable: without it, a synced file can be lost with its name.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    disk::sync_folder(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+    File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?.sync_all()
+}
+
+/// The names in a folder, in no particular order.
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+/// Opens a file for reading and writing as it is, or creates it.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// Bytes that are free where a folder lies.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let space = rustix::fs::statvfs(folder)?;
+    Ok(space.f_bavail.saturating_mul(space.f_frsize))
 }

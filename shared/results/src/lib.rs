@@ -5,7 +5,6 @@
 //! [`sink`] stores runs in a folder for coordinators. [`Summary`] is a record without its texts. [`archive`] is a run as one file.
 
 pub mod archive;
-pub mod disk;
 pub mod files;
 pub mod llmkgbench;
 pub mod log;

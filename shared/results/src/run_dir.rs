@@ -18,11 +18,11 @@
 //!                                generation after which a run of the same name goes on counting
 //! ```
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use domain::{RunId, machine};
 
-use crate::disk;
 use crate::files::{self, Doing, IoError, if_there};
 use crate::manifest::{ManifestError, RunManifest};
 use crate::run_lock::LOCK;
@@ -63,7 +63,7 @@ pub(crate) const MANIFEST: &str = "manifest";
 pub(crate) const STATE: &str = "state";
 
 /// Revisions of a manifest. A run that is extended more often is a mistake of a program.
-pub(crate) const REVISIONS_MAX: u32 = 1_000;
+const REVISIONS_MAX: u32 = 1_000;
 
 /// The folder of a run.
 #[derive(Clone, Debug)]
@@ -135,8 +135,8 @@ impl RunDir {
     pub fn move_to(&self, data: &Path) -> Result<Self, RunDirError> {
         let moved = Self::of(data, &self.run())?;
         let runs = data.join("runs");
-        disk::create_folders(&runs).doing("create", &runs)?;
-        disk::rename(&self.path, &moved.path).doing("move the run to", &moved.path)?;
+        fs::create_dir_all(&runs).doing("create", &runs)?;
+        fs::rename(&self.path, &moved.path).doing("move the run to", &moved.path)?;
         files::sync_folder(&runs).doing("sync", runs)?;
         Ok(moved)
     }
@@ -153,7 +153,7 @@ impl RunDir {
         let dir = Self::of(data, run)?;
         dir.expect_manifest()?;
         let path = dir.revision_path(dir.revision());
-        let text = disk::read(&path).doing("read", &path)?;
+        let text = fs::read(&path).doing("read", &path)?;
         let manifest = RunManifest::parse(&path, &text)?;
         Ok((dir, manifest))
     }
@@ -169,7 +169,7 @@ impl RunDir {
     /// without a manifest are left out, unless they [lost it](Self::has_lost_manifest). No data folder means no runs.
     pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
         let runs = data.join("runs");
-        let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
+        let names = if_there(files::names(&runs)).doing("list", &runs)?.unwrap_or_default();
         let mut dirs: Vec<Self> =
             names.into_iter().map(|name| Self { path: runs.join(name) }).filter(Self::is_run).collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -179,7 +179,7 @@ impl RunDir {
     /// Names of runs in a data folder, of at most so many, in no order. No manifest is read: for who cannot wait for that.
     pub fn names(data: &Path, names_max: usize) -> Result<Vec<RunId>, RunDirError> {
         let runs = data.join("runs");
-        let names = if_there(disk::names(&runs)).doing("list", &runs)?.unwrap_or_default();
+        let names = if_there(files::names(&runs)).doing("list", &runs)?.unwrap_or_default();
         let dirs = names.into_iter().take(names_max).map(|name| Self { path: runs.join(name) });
         Ok(dirs.filter(Self::is_run).map(|dir| dir.run()).collect())
     }
@@ -205,27 +205,27 @@ impl RunDir {
     pub fn remove(self, _lock: &RunLock) -> Result<(), RunDirError> {
         if let Some(mark) = self.removed_path() {
             let folder = mark.parent().unwrap_or(&mark).to_owned();
-            disk::create_folders(&folder).doing("create", folder)?;
+            fs::create_dir_all(&folder).doing("create", folder)?;
             let claimed = self.path.join(GENERATIONS);
-            let claimed = if_there(disk::names(&claimed)).doing("list", claimed)?.unwrap_or_default();
+            let claimed = if_there(files::names(&claimed)).doing("list", claimed)?.unwrap_or_default();
             let claimed: Vec<String> =
                 claimed.into_iter().filter_map(|name| name.into_string().ok()).collect();
-            let before = if_there(disk::read(&mark)).doing("read", &mark)?.unwrap_or_default();
+            let before = if_there(fs::read(&mark)).doing("read", &mark)?.unwrap_or_default();
             let content = removed_mark(&claimed, removed_generation(&before));
             files::replace_shared(&mark, &content).doing("write", mark)?;
         }
         // The manifest first: without it this is no longer a run, even if the rest fails.
         let manifest = self.manifest_path();
-        if if_there(disk::remove_file(&manifest)).doing("remove", manifest)?.is_none() {
+        if if_there(fs::remove_file(&manifest)).doing("remove", manifest)?.is_none() {
             return Ok(()); // Another process of the fleet is removing it.
         }
-        Ok(disk::remove_folder(&self.path).doing("remove", self.path)?)
+        Ok(fs::remove_dir_all(&self.path).doing("remove", self.path)?)
     }
 
     /// Creates the folders inside.
     pub(crate) fn make_folders(&self) -> Result<(), RunDirError> {
         for folder in [self.log(), self.exports()] {
-            disk::create_folders(&folder).doing("create", folder)?;
+            fs::create_dir_all(&folder).doing("create", folder)?;
         }
         Ok(())
     }
@@ -258,7 +258,7 @@ impl RunDir {
     /// The folder of exports, which the folder of a run out of an archive lacks until now.
     pub fn make_exports(&self) -> Result<PathBuf, RunDirError> {
         let folder = self.exports();
-        disk::create_folders(&folder).doing("create", &folder)?;
+        fs::create_dir_all(&folder).doing("create", &folder)?;
         Ok(folder)
     }
 
@@ -274,13 +274,13 @@ impl RunDir {
 
     /// Whether there is a run.
     pub fn is_there(&self) -> bool {
-        disk::is_file(&self.manifest_path())
+        self.manifest_path().is_file()
     }
 
     /// Whether records are there whose manifest is gone. Those of a run that is being removed lie beside its mark.
     pub fn has_lost_manifest(&self) -> bool {
-        let has_records = || disk::names(&self.log()).is_ok_and(|names| !names.is_empty());
-        let is_removed = || self.removed_path().is_some_and(|mark| disk::is_file(&mark));
+        let has_records = || files::names(&self.log()).is_ok_and(|names| !names.is_empty());
+        let is_removed = || self.removed_path().is_some_and(|mark| mark.is_file());
         !self.is_there() && has_records() && !is_removed()
     }
 
@@ -298,7 +298,7 @@ impl RunDir {
     }
 
     /// The file of a revision of the manifest.
-    pub(crate) fn revision_path(&self, revision: u32) -> PathBuf {
+    fn revision_path(&self, revision: u32) -> PathBuf {
         self.path.join(revision_name(MANIFEST, revision))
     }
 
@@ -312,14 +312,14 @@ impl RunDir {
         Ok(self.newest_manifest()?)
     }
 
-    pub(crate) fn newest_manifest(&self) -> Result<RunManifest, ManifestError> {
+    fn newest_manifest(&self) -> Result<RunManifest, ManifestError> {
         self.expect_manifest()?;
         RunManifest::read(&self.revision_path(self.revision()))
     }
 
     /// Number of the newest manifest; there are no gaps.
-    pub(crate) fn revision(&self) -> u32 {
-        let later = (2..=REVISIONS_MAX).take_while(|revision| disk::is_file(&self.revision_path(*revision)));
+    fn revision(&self) -> u32 {
+        let later = (2..=REVISIONS_MAX).take_while(|revision| self.revision_path(*revision).is_file());
         later.last().unwrap_or(1)
     }
 
@@ -345,8 +345,6 @@ pub fn revision_name(document: &str, revision: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::testing;
 

@@ -5,6 +5,7 @@
 //! those of others, so that of two that come at once at least one sees the other. A file tells when its process has last beaten,
 //! by that process's clock; one that has not for [`DEAD_AFTER`] is taken over.
 
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,7 +18,6 @@ use domain::machine;
 use jiff::Timestamp;
 use rustix::io::Errno;
 
-use crate::disk::{self, DiskFile, Locked};
 use crate::files;
 
 /// Time between two beats.
@@ -53,7 +53,7 @@ pub struct RunLock(#[expect(dead_code, reason = "what holds the lock lives as lo
 
 #[derive(Debug)]
 enum Held {
-    System(#[expect(dead_code, reason = "the lock lives as long as the open file")] DiskFile),
+    System(#[expect(dead_code, reason = "the lock lives as long as the open file")] File),
     File(#[expect(dead_code, reason = "it beats as long as it lives")] BeatingFile),
 }
 
@@ -63,24 +63,33 @@ impl RunLock {
     /// # Errors
     /// Its folder cannot be written.
     pub fn take(path: &Path, holder: Holder) -> io::Result<Result<Self, Holder>> {
-        let file = DiskFile::open_or_create(path)?;
-        let taken = match holder {
-            Holder::Process => file.lock(),
-            Holder::Fleet => file.lock_shared(),
+        let file = files::open_or_create(path)?;
+        let tried = match holder {
+            Holder::Process => file.try_lock(),
+            Holder::Fleet => file.try_lock_shared(),
         };
-        match taken {
-            Ok(Locked::Ours) => Ok(Ok(Self(Held::System(file)))),
-            Ok(Locked::ByAnother) => {
-                // A lock that can be shared is held by coordinators.
-                let is_shared = file.lock_shared().is_ok_and(|locked| locked == Locked::Ours);
+        Self::taken(path, holder, file, tried)
+    }
+
+    fn taken(
+        path: &Path,
+        holder: Holder,
+        file: File,
+        tried: Result<(), TryLockError>,
+    ) -> io::Result<Result<Self, Holder>> {
+        match tried {
+            Ok(()) => Ok(Ok(Self(Held::System(file)))),
+            // A lock that can be shared is held by coordinators.
+            Err(TryLockError::WouldBlock) => {
+                let is_shared = file.try_lock_shared().is_ok();
                 Ok(Err(if is_shared { Holder::Fleet } else { Holder::Process }))
             }
-            Err(error) if has_no_locks(&error) => {
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                 tell(path, &error);
                 let taken = BeatingFile::take(path, holder)?;
                 Ok(taken.map(|file| Self(Held::File(file))))
             }
-            Err(error) => Err(error),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }
@@ -131,13 +140,13 @@ impl BeatingFile {
             }
             // Whoever moves it away first takes it over; another one finds nothing, or a new file.
             let dead = with_ending(lock, &format!(".dead-{:016x}", random()));
-            match disk::rename(&path, &dead) {
+            match fs::rename(&path, &dead) {
                 Ok(()) if is_alive(&dead)? => {
                     // It was that of another one who has taken it over.
-                    disk::rename(&dead, &path)?;
+                    fs::rename(&dead, &path)?;
                     return Ok(Err(Holder::Process));
                 }
-                Ok(()) => disk::remove_file(&dead)?,
+                Ok(()) => fs::remove_file(&dead)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -178,7 +187,7 @@ impl Drop for BeatingFile {
         }
         if is_own(&self.path, self.id) {
             // Otherwise others see that it does not beat.
-            let _ = disk::remove_file(&self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -206,12 +215,12 @@ fn beat(id: u64) -> Vec<u8> {
 
 /// Whether a file is of this holder.
 fn is_own(path: &Path, id: u64) -> bool {
-    disk::read(path).is_ok_and(|content| content.ends_with(format!(" {id:016x}\n").as_bytes()))
+    fs::read(path).is_ok_and(|content| content.ends_with(format!(" {id:016x}\n").as_bytes()))
 }
 
 /// Creates a file that beats for the first time; false if it is there.
 fn create(path: &Path, id: u64) -> io::Result<bool> {
-    match DiskFile::create_new(path) {
+    match File::create_new(path) {
         Ok(mut file) => file.write_all(&beat(id)).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
@@ -220,10 +229,10 @@ fn create(path: &Path, id: u64) -> io::Result<bool> {
 
 /// Whether the process of a file lives, by its last beat; of a file whose process died before it beat, by its age.
 fn is_alive(path: &Path) -> io::Result<bool> {
-    let Some(content) = files::if_there(disk::read(path))? else { return Ok(false) };
+    let Some(content) = files::if_there(fs::read(path))? else { return Ok(false) };
     let beaten =
         std::str::from_utf8(&content).ok().and_then(|text| text.split_whitespace().next()?.parse().ok());
-    let written = || disk::stamp(path).ok()?.1?.try_into().ok();
+    let written = || fs::metadata(path).ok()?.modified().ok()?.try_into().ok();
     let Some(beaten): Option<Timestamp> = beaten.or_else(written) else { return Ok(true) };
     Ok(machine::now().duration_since(beaten).unsigned_abs() < DEAD_AFTER)
 }
@@ -235,7 +244,7 @@ fn other_alive(lock: &Path, holder: Holder) -> io::Result<Option<Holder>> {
     }
     let beginning = with_ending(lock, FLEET);
     let folder = lock.parent().unwrap_or(Path::new("."));
-    let found = disk::names(folder)?.into_iter().map(|name| folder.join(name));
+    let found = files::names(folder)?.into_iter().map(|name| folder.join(name));
     for path in found.filter(|path| {
         path.as_os_str().as_encoded_bytes().starts_with(beginning.as_os_str().as_encoded_bytes())
     }) {
@@ -246,72 +255,74 @@ fn other_alive(lock: &Path, holder: Holder) -> io::Result<Option<Holder>> {
     Ok(None)
 }
 
-#[cfg(all(test, feature = "test-support"))]
-#[allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::SimulatedDisk;
 
-    fn take(holder: Holder) -> Result<RunLock, Holder> {
-        RunLock::take(Path::new("/run/lock"), holder).unwrap()
-    }
+    /// A folder on a file system whose locks fail with this error.
+    struct WithoutLocks(tempfile::TempDir, Errno);
 
-    /// A folder on a file system without locks.
-    fn without_locks(error: Errno) -> SimulatedDisk {
-        let disk = SimulatedDisk::begin();
-        disk.fail_locks(error.raw_os_error());
-        disk::create_folders(Path::new("/run")).unwrap();
-        disk
+    impl WithoutLocks {
+        fn new(error: Errno) -> Self {
+            Self(tempfile::tempdir().unwrap(), error)
+        }
+
+        fn try_take(&self, holder: Holder) -> io::Result<Result<RunLock, Holder>> {
+            let path = self.0.path().join(LOCK);
+            let file = files::open_or_create(&path)?;
+            RunLock::taken(&path, holder, file, Err(TryLockError::Error(self.1.into())))
+        }
+
+        fn take(&self, holder: Holder) -> Result<RunLock, Holder> {
+            self.try_take(holder).unwrap()
+        }
+
+        fn names(&self) -> Vec<String> {
+            let names = files::names(self.0.path()).unwrap();
+            names.into_iter().map(|name| name.into_string().unwrap()).collect()
+        }
     }
 
     #[test]
     fn where_a_file_system_has_no_locks_a_file_keeps_others_away() {
         for error in [Errno::NOLCK, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOSYS] {
-            let _disk = without_locks(error);
-            let lock = take(Holder::Process).unwrap();
-            assert_eq!(take(Holder::Process).err(), Some(Holder::Process));
-            assert_eq!(take(Holder::Fleet).err(), Some(Holder::Process));
+            let folder = WithoutLocks::new(error);
+            let lock = folder.take(Holder::Process).unwrap();
+            let names = folder.names();
+            assert!(names.len() == 2 && names.iter().all(|name| is_lock_file(name)), "{names:?}");
+            assert_eq!(folder.take(Holder::Process).err(), Some(Holder::Process));
+            assert_eq!(folder.take(Holder::Fleet).err(), Some(Holder::Process));
             drop(lock);
-            let coordinators = (take(Holder::Fleet).unwrap(), take(Holder::Fleet).unwrap());
-            assert_eq!(take(Holder::Process).err(), Some(Holder::Fleet));
+            let coordinators = (folder.take(Holder::Fleet).unwrap(), folder.take(Holder::Fleet).unwrap());
+            assert_eq!(folder.take(Holder::Process).err(), Some(Holder::Fleet));
             drop(coordinators);
-            take(Holder::Process).unwrap();
-            assert_eq!(disk::names(Path::new("/run")).unwrap(), ["lock"], "nothing is left");
+            folder.take(Holder::Process).unwrap();
+            assert_eq!(folder.names(), [LOCK], "nothing is left");
         }
-    }
-
-    #[test]
-    fn the_files_of_a_lock_are_known_by_their_names() {
-        let _disk = without_locks(Errno::NOLCK);
-        let _lock = take(Holder::Process).unwrap();
-        let names = disk::names(Path::new("/run")).unwrap();
-        assert_eq!(names.len(), 2);
-        assert!(names.iter().all(|name| is_lock_file(name.to_str().unwrap())), "{names:?}");
         assert!(!is_lock_file("manifest.json") && !is_lock_file("locked.json"));
     }
 
     #[test]
     fn a_dead_process_is_taken_over_after_its_time_and_a_living_one_is_not() {
-        let _disk = without_locks(Errno::NOLCK);
+        let folder = WithoutLocks::new(Errno::NOLCK);
         let left = |name: &str, ago: Duration| {
             let beaten = machine::now().checked_sub(ago).unwrap().to_string();
-            files::replace_shared(&Path::new("/run").join(name), beaten.as_bytes()).unwrap();
+            files::replace_shared(&folder.0.path().join(name), beaten.as_bytes()).unwrap();
         };
         let second = Duration::from_secs(1);
         left("lock.process", DEAD_AFTER - 30 * second);
-        assert_eq!(take(Holder::Process).err(), Some(Holder::Process));
+        assert_eq!(folder.take(Holder::Process).err(), Some(Holder::Process));
         left("lock.process", DEAD_AFTER + second);
         left("lock.fleet-1", DEAD_AFTER + second);
-        let lock = take(Holder::Process).unwrap();
-        assert_eq!(take(Holder::Process).err(), Some(Holder::Process));
+        let lock = folder.take(Holder::Process).unwrap();
+        assert_eq!(folder.take(Holder::Process).err(), Some(Holder::Process));
         drop(lock);
         left("lock.fleet-1", DEAD_AFTER - 30 * second);
-        assert_eq!(take(Holder::Process).err(), Some(Holder::Fleet));
+        assert_eq!(folder.take(Holder::Process).err(), Some(Holder::Fleet));
     }
 
     #[test]
     fn other_errors_are_errors() {
-        let _disk = without_locks(Errno::IO);
-        assert!(RunLock::take(Path::new("/run/lock"), Holder::Process).is_err());
+        assert!(WithoutLocks::new(Errno::IO).try_take(Holder::Process).is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! Invented records for tests.
 
+use std::sync::Arc;
+
 use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
 use serde_json::{Map, Value, json};
 
@@ -42,6 +44,11 @@ pub fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry
     }))
     .expect("a record");
     LogEntry { ticket, record }
+}
+
+/// An entry as writers are given it: its ticket, and its record as JSON.
+pub fn line(entry: &LogEntry) -> (u64, Arc<str>) {
+    (entry.ticket, serde_json::to_string(&entry.record).expect("a record").into())
 }
 
 pub fn manifest(run: &str) -> RunManifest {

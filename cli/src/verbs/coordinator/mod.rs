@@ -154,7 +154,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         for warning in checked(&*queue, Duration::from_secs(arguments.queue_wait)).await? {
             eprintln!("warning: {warning}");
         }
-        let sink = results::sink::folder(arguments.data_dir.clone());
+        let sink = results::Sink::new(arguments.data_dir.clone());
         let audit = open_audit(&arguments, bound)?;
         let coordinator = Coordinator::start_noting(config, Arc::clone(&queue), sink, audit.clone());
         let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };

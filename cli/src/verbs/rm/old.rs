@@ -11,7 +11,7 @@ use domain::RunId;
 use domain::control::{Control, RunPhase};
 use results::run_dir::FoundRun;
 use results::run_lock::is_lock_file;
-use results::{RunDir, RunManifest, Sink, sink};
+use results::{RunDir, RunManifest, Sink};
 use serde::Deserialize;
 
 use super::packs::{PIPELINES, entries, is_aged, is_file};
@@ -40,7 +40,7 @@ pub(super) struct StoredBenchmark {
 
 /// The judged benchmarks, and the runs that are no part of one. Parts whose judged benchmark is gone are left alone.
 pub(super) fn read(data: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<StoredBenchmark>> {
-    let (found, store) = (RunDir::list(data)?, sink::folder(data));
+    let (found, store) = (RunDir::list(data)?, Sink::new(data));
     let mut all = Vec::new();
     for view in block_on(async { local::beside(data)?.pipelines().await.map_err(explained) })? {
         let own: Vec<&FoundRun> =
@@ -84,7 +84,7 @@ struct EndedState {
 }
 
 /// Whether a run is over: nobody goes on with it by himself.
-fn is_over(store: &Arc<dyn Sink>, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<bool> {
+fn is_over(store: &Sink, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<bool> {
     let document = store.state_of(&dir.run())?;
     let state = block_on(async { Ok(store.newest_json::<EndedState>(&document, 0).await?) })?;
     let Some((_, EndedState { phase, finished_revision })) = state else {

@@ -12,9 +12,9 @@ use domain::machine;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::envelope::{self, LogEntry};
+use super::envelope;
 use super::error::LogError;
-use super::position::Position;
+use super::synced::Position;
 use super::writer::{LogWriter, SegmentFile};
 
 /// Maximum number of batches waiting for the writer; further callers wait. Callers bound the bytes.
@@ -83,13 +83,6 @@ impl CommitQueue {
             Some(std::thread::Builder::new().name("record-log".into()).spawn(write)?)
         };
         Ok((Self { waiting: sender }, CommitThread(thread)))
-    }
-
-    /// Returns when the entry is durable. If the future is dropped before, the entry may or may not become durable.
-    pub async fn commit(&self, entry: LogEntry) -> Result<Position, CommitError> {
-        let json = serde_json::to_string(&entry.record)
-            .map_err(|source| Arc::new(LogError::Encode { key: entry.record.key.to_string(), source }))?;
-        self.commit_batch(vec![(entry.ticket, json.into())]).await
     }
 
     /// Returns when all these records, each with its ticket, are durable, with an end position that covers them. They

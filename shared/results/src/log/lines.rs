@@ -9,9 +9,8 @@ use super::damage::{Damage, DamageKind};
 use super::envelope::{self, EnvelopeError, FORMAT_VERSION, Parsed};
 use super::error::LogError;
 use super::frame::{self, FrameError, FrameHeader};
-use super::position::Position;
 use super::segment_id::SegmentId;
-use super::synced::SegmentEnd;
+use super::synced::{Position, SegmentEnd};
 
 /// The position of an entry. Positions are ordered as readers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

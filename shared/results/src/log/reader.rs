@@ -15,12 +15,10 @@ use super::damage::{Damage, DamageKind};
 use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
-use super::places::PlaceReader;
-use super::position::Position;
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
-use super::synced::Synced;
+use super::synced::{Position, Synced};
 use crate::files::{Doing, IoError};
 
 /// An item of a reader.
@@ -72,17 +70,6 @@ impl LogReader {
     /// The folder cannot be read.
     pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
         Self::of(folder, cipher)
-    }
-
-    /// One entry at a known position; use a [`PlaceReader`] for many.
-    pub fn entry_at(
-        folder: &Path,
-        location: EntryLocation,
-        cipher: Option<&LogCipher>,
-    ) -> Result<Option<LogEntry>, LogError> {
-        let mut reader = PlaceReader::new(folder, cipher);
-        let parsed = reader.read::<Record>(location)?;
-        Ok(parsed.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
     }
 }
 

@@ -3,21 +3,20 @@
 //! When a run finishes, it is *closed*: a seal stores how far each segment counts. Later records are kept, but do not
 //! displace the winners, so that an export of a finished run stays valid. Asking for more, with `retry` or
 //! `--extend`, *reopens* the run: a seal stores the ticket from which on records count again. Seals are written once
-//! and never change, so that all readers agree. Runs of versions before seals have none and are never closed.
+//! and never change, so that all readers agree.
 //!
 //! A seal is one line of JSON, and a second line with the CRC-32 of the first in hexadecimal.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::damage::{Damage, DamageKind};
 use super::error::LogError;
-use super::position::Position;
 use super::segment_id::SegmentId;
-use super::synced::SegmentEnd;
-use crate::disk;
+use super::synced::{Position, SegmentEnd};
 use crate::files::{Doing, if_there};
 
 /// File name extension of seals.
@@ -146,7 +145,7 @@ impl Seals {
     pub(super) fn read_on(&mut self, folder: &Path) -> Result<Option<Damage>, LogError> {
         loop {
             let path = folder.join(Self::file_name(self.next()));
-            let Some(content) = if_there(disk::read(&path)).doing("read", &path)? else { return Ok(None) };
+            let Some(content) = if_there(fs::read(&path)).doing("read", &path)? else { return Ok(None) };
             match decode(&content) {
                 Ok(Line { event, .. }) => self.push(event),
                 Err(Some(found)) => return Err(LogError::Newer { path, found, supported: VERSION }),
@@ -180,7 +179,6 @@ fn decode(content: &[u8]) -> Result<Line, Option<u32>> {
 mod tests {
     use super::*;
     use crate::log::WriterId;
-    use std::fs;
 
     fn ends(ends: &[(u32, u64)]) -> Ends {
         let end = |&(writer, bytes)| {

@@ -1,5 +1,6 @@
 //! Reads a segment frame by frame, and recovers behind damage.
 
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -8,7 +9,6 @@ use super::error::LogError;
 use super::frame::{FrameHeader, HEADER_BYTES, MAGIC};
 use super::segment_id::SegmentId;
 use super::synced::{SegmentEnd, Synced};
-use crate::disk::DiskFile;
 use crate::files::Doing;
 
 /// File systems lose unsynced bytes in blocks of at least this size.
@@ -54,7 +54,7 @@ pub enum Part {
 
 /// Reads a segment from front to back.
 pub struct Segment {
-    reader: BufReader<DiskFile>,
+    reader: BufReader<File>,
     offset: u64,
     length: u64,
     /// Known to be synced up to here, and not yet compared.
@@ -68,9 +68,9 @@ impl Segment {
     /// when it was sealed.
     pub fn open(folder: &Path, id: SegmentId, sealed: Option<SegmentEnd>) -> Result<Self, LogError> {
         let path = id.path(folder);
-        let file = DiskFile::open(&path).doing("open", &path)?;
+        let file = File::open(&path).doing("open", &path)?;
         // The length first, so that data of a writer that starts later is not read.
-        let length = file.length().doing("read", &path)?;
+        let length = file.metadata().doing("read", &path)?.len();
         let mark = Synced::read(folder, id).doing("read how far was synced", &path)?;
         let (length, synced) = match mark {
             // The length may be older than the synced position.

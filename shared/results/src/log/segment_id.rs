@@ -13,8 +13,7 @@ use domain::machine;
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
-use crate::disk;
-use crate::files::Doing;
+use crate::files::{self, Doing};
 
 /// File name extension of segments.
 pub(super) const EXTENSION: &str = "kglog";
@@ -97,7 +96,7 @@ impl SegmentId {
 
     /// The segments in a folder, in order. Other files are ignored.
     pub fn list(folder: &Path) -> Result<Vec<Self>, LogError> {
-        let names = disk::names(folder).doing("list", folder)?;
+        let names = files::names(folder).doing("list", folder)?;
         let mut segments: Vec<Self> =
             names.iter().filter_map(|name| Self::of_file_name(name.to_str()?)).collect();
         segments.sort_unstable();

@@ -15,13 +15,14 @@
 //! | 16..20 | [`FrameHeader::crc`](super::frame::FrameHeader::crc) of that frame |
 //! | 20..24 | CRC-32 of bytes 0..20 |
 
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::segment_id::SegmentId;
-use crate::disk::{self, DiskFile, Locked};
 use crate::files::{self, if_there};
 
 const MAGIC: [u8; 8] = *b"\x89KGS\r\n\x1a\n";
@@ -33,6 +34,13 @@ const EXTENSION: &str = "synced";
 
 /// Attempts to read a file that is being overwritten, a few microseconds apart.
 const READS: usize = 1000;
+
+/// How far a writer has synced: everything of the segment up to its end, and all earlier segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub segment: SegmentId,
+    pub end: SegmentEnd,
+}
 
 /// The end of a segment, now or at some earlier time: always behind a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +63,7 @@ pub(super) struct Synced {
 /// The writer's handle.
 #[derive(Debug)]
 pub(super) struct SyncedMark {
-    file: DiskFile,
+    file: File,
 }
 
 /// The synced file of a segment.
@@ -70,7 +78,7 @@ impl SyncedMark {
         let path = path_of(segment, folder);
         let file = files::replace_with(&path, |file| {
             // On a file system without locks, readers also see unsynced data.
-            if file.lock().is_ok_and(|locked| locked == Locked::ByAnother) {
+            if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             file.write_all_at(&encode(end), 0)
@@ -95,8 +103,8 @@ impl Drop for SyncedMark {
 impl Synced {
     /// Reads the file of a segment; `None` if there is none, or if a crash of the machine has damaged it.
     pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
-        let Some(mut file) = if_there(DiskFile::open(&path_of(segment, folder)))? else { return Ok(None) };
-        let live = file.lock_shared().is_ok_and(|locked| locked == Locked::ByAnother);
+        let Some(mut file) = if_there(File::open(&path_of(segment, folder)))? else { return Ok(None) };
+        let live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         for _ in 0..READS {
             let mut content = Vec::with_capacity(FILE_BYTES);
             file.rewind()?;
@@ -114,7 +122,7 @@ impl Synced {
     /// The segments with synced data, whether they exist or not.
     pub(super) fn list(folder: &Path) -> io::Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
-        for name in disk::names(folder)? {
+        for name in files::names(folder)? {
             let name = PathBuf::from(name);
             let segment = name.extension().is_some_and(|extension| extension == EXTENSION).then(|| {
                 SegmentId::of_file_name(name.with_extension(super::segment_id::EXTENSION).to_str()?)
@@ -130,7 +138,7 @@ impl Synced {
 
     /// Stores durably that a segment of a dead writer is intact up to here.
     pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
-        DiskFile::open(&segment.path(folder))?.sync_data()?;
+        File::open(&segment.path(folder))?.sync_data()?;
         drop(SyncedMark::begin(folder, segment, end)?);
         files::sync_folder(folder)
     }

@@ -1,6 +1,7 @@
 //! Follows a log that others write: returns new entries, and reads nothing twice.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,7 +12,6 @@ use super::lines::{FrameLines, Unreadable};
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
-use crate::disk;
 use crate::files::Doing;
 
 /// Follows all writers of a log except one. Memory is bounded by the largest frame and the number of segments.
@@ -196,8 +196,9 @@ impl LogTail {
             return Ok(Some(Damage { path, offset: 0, kind }));
         }
         let path = id.path(&self.folder);
-        let stamp = disk::stamp(&path).doing("read", &path)?;
-        let length = stamp.0;
+        let metadata = fs::metadata(&path).doing("read", &path)?;
+        let length = metadata.len();
+        let stamp = (length, metadata.modified().ok());
         if last && (length == cursor.offset || cursor.torn == Some(stamp)) {
             return Ok(None);
         }

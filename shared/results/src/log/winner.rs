@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use domain::{DialogueKey, Iteration, Standing};
+use domain::{DialogueKey, Iteration, Record, Standing};
 
 use super::cipher::LogCipher;
 use super::damage::Damage;
-use super::envelope::LogEntry;
+use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::EntryLocation;
+use super::places::PlaceReader;
 use super::reader::{LogItem, LogReader};
 use crate::Summary;
 use crate::names::Names;
@@ -129,10 +130,10 @@ impl WinnerIndex {
         cipher: Option<&LogCipher>,
         key: &DialogueKey,
     ) -> Result<Option<LogEntry>, LogError> {
-        match self.get(key) {
-            Some(rank) => LogReader::entry_at(folder, rank.location, cipher),
-            None => Ok(None),
-        }
+        let Some(rank) = self.get(key) else { return Ok(None) };
+        let mut places = PlaceReader::new(folder, cipher);
+        let found = places.read::<Record>(rank.location)?;
+        Ok(found.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
     }
 }
 

@@ -5,19 +5,19 @@
 //! [`run_dir`](crate::run_dir) ensures that only one process is [`WriterId::LOCK_HOLDER`], and the other writers have
 //! their own segments.
 
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::cipher::{FramePlace, LogCipher};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
-use super::frame::{ENTRY_BYTES_MAX, Encoder, FrameHeader};
-use super::position::Position;
+use super::frame::{Encoder, FrameHeader};
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
-use super::synced::{SegmentEnd, Synced, SyncedMark};
-use crate::disk::DiskFile;
+use super::synced::{Position, SegmentEnd, Synced, SyncedMark};
 use crate::files::{self, Doing, IoError};
 
 /// Maximum number of records in a frame. A frame is read as a whole or not at all, so one flipped bit costs at most
@@ -70,7 +70,7 @@ pub trait SegmentFile {
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
 
-impl SegmentFile for DiskFile {
+impl SegmentFile for File {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         Write::write_all(self, bytes)
     }
@@ -80,14 +80,14 @@ impl SegmentFile for DiskFile {
     /// long as it is open, so it is not durable.
     fn sync(&mut self, _end: SegmentEnd) -> io::Result<()> {
         self.sync_data()?;
-        match self.is_removed()? {
-            true => Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed while it was written")),
-            false => Ok(()),
+        match self.metadata()?.nlink() {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed while it was written")),
+            _ => Ok(()),
         }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_length(length)?;
+        self.set_len(length)?;
         self.seek(SeekFrom::Start(length)).map(|_| ())
     }
 }
@@ -95,7 +95,7 @@ impl SegmentFile for DiskFile {
 /// A segment on a disk that others may read, with its synced position for them.
 #[derive(Debug)]
 pub struct MarkedFile {
-    file: DiskFile,
+    file: File,
     mark: SyncedMark,
 }
 
@@ -153,11 +153,11 @@ impl LogWriter<MarkedFile> {
         let open = |path: &Path, segment: SegmentId, end: SegmentEnd| {
             if end.bytes > 0 {
                 // Data that a killed process did not sync will now count as synced.
-                DiskFile::open(path)?.sync_data()?;
+                File::open(path)?.sync_data()?;
             }
             // The synced file first: a new segment is never without one.
             let mark = SyncedMark::begin(path.parent().unwrap_or(Path::new(".")), segment, end)?;
-            let mut file = DiskFile::open_or_create(path)?;
+            let mut file = files::open_or_create(path)?;
             file.seek(SeekFrom::Start(end.bytes))?;
             Ok(MarkedFile { file, mark })
         };
@@ -219,19 +219,9 @@ impl<F: SegmentFile> LogWriter<F> {
     /// An entry that cannot be encoded or is too long is left out; the group stays as it was. A disk error
     /// drops the whole group, see [`commit`](Self::commit).
     pub fn append(&mut self, entry: &LogEntry) -> Result<(), LogError> {
-        self.check_running()?;
-        let start = self.lines.len();
-        if let Err(source) = envelope::encode(entry, &mut self.lines) {
-            self.lines.truncate(start);
-            return Err(LogError::Encode { key: entry.record.key.to_string(), source });
-        }
-        let bytes = self.lines.len() - start;
-        if bytes > ENTRY_BYTES_MAX {
-            self.lines.truncate(start);
-            let key = entry.record.key.to_string();
-            return Err(LogError::EntryTooLong { key, bytes, limit: ENTRY_BYTES_MAX });
-        }
-        self.appended()
+        let record = serde_json::to_string(&entry.record)
+            .map_err(|source| LogError::Encode { key: entry.record.key.to_string(), source })?;
+        self.append_raw(entry.ticket, &record)
     }
 
     /// Like [`append`](Self::append), for a record given as JSON written by `serde_json`. The caller must know that
@@ -247,11 +237,7 @@ impl<F: SegmentFile> LogWriter<F> {
     /// Like [`append_raw`](Self::append_raw), for JSON that was [checked](envelope::check_raw).
     pub(super) fn append_checked(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
         self.check_running()?;
-        envelope::encode_raw(ticket, record, &mut self.lines);
-        self.appended()
-    }
-
-    fn appended(&mut self) -> Result<(), LogError> {
+        envelope::encode(ticket, record, &mut self.lines);
         self.line_count += 1;
         self.entries += 1;
         if self.line_count >= self.options.frame_entries || self.lines.len() >= self.options.frame_bytes {

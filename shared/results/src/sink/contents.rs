@@ -1,4 +1,4 @@
-//! The content of a sink and its format, which are the same for all kinds of sinks.
+//! The content of a sink and its format.
 
 use bytes::Bytes;
 use chacha20poly1305::aead::OsRng;
@@ -9,11 +9,9 @@ use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Sink, SinkError, blocking, folder};
+use super::{Sink, SinkError, blocking};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
-use crate::run_dir::{
-    GENERATIONS, MANIFEST, REVISIONS_MAX, STATE, highest_generation, removed_generation, revision_name,
-};
+use crate::run_dir::{GENERATIONS, MANIFEST, STATE, highest_generation, removed_generation, revision_name};
 use crate::{RunDir, RunManifest};
 
 /// The file with the identity of a sink.
@@ -35,7 +33,7 @@ struct Identity {
     store: String,
 }
 
-impl dyn Sink {
+impl Sink {
     /// The folder of a run, which may not exist.
     pub fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
         Ok(RunDir::of(self.folder(), run)?)
@@ -53,17 +51,6 @@ impl dyn Sink {
     /// [`SinkError::NoRun`] if there is none of this name.
     pub async fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
         let dir = self.existing(run).await?;
-        let of_run = dir.clone();
-        let known = blocking(move || Ok(of_run.revision())).await?;
-        // What others have written meanwhile; in a folder it is there already.
-        for revision in known + 1..=REVISIONS_MAX {
-            let Some(content) = self.read(&self.file_of(run, &revision_name(MANIFEST, revision))?).await?
-            else {
-                break;
-            };
-            let path = dir.revision_path(revision);
-            blocking(move || folder::replace(&path, &content)).await?;
-        }
         blocking(move || Ok(dir.manifest()?)).await
     }
 

@@ -1,4 +1,4 @@
-//! The common storage of coordinators: a [folder](folder()).
+//! The common storage of coordinators: a data folder, perhaps on a file system that several machines share.
 //!
 //! **What is kept.** Of each run: its manifest and its state, in revisions that are written once; its record log; its
 //! retries; the generations of its queue; and its history, which only grows. Of judged benchmarks: their documents and
@@ -12,92 +12,55 @@
 //! each appends to [segments of its own](crate::log::WriterId); if several seal a run, or write the same revision of a
 //! document, one succeeds.
 //!
-//! **Structure.** The trait [`Sink`] has the operations at which a disk can fail, so that tests put failures in their place. Content
-//! and format are methods of `dyn Sink`.
-//!
-//! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect.
+//! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect. What is made of
+//! these calls, and the format of it, is in `contents`.
 
 mod contents;
 mod error;
-mod folder;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::{Debug, Display};
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::RunId;
+use chacha20poly1305::aead::OsRng;
+use chacha20poly1305::aead::rand_core::RngCore;
+use domain::{RunId, machine};
 use futures::future::BoxFuture;
 
 pub use contents::{ENTRIES_READ_MAX, history_file, random_name};
 pub use error::SinkError;
 
-use self::folder::Folder;
-use crate::files::Doing;
-use crate::log::writer::SegmentFile;
-use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter, Recovery};
-use crate::run_dir::FoundRun;
+use crate::files::{self, Doing, IoError, if_there};
+use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter, Recovery, SegmentId};
+use crate::run_dir::{FoundRun, RunDirError};
 use crate::{RunDir, RunManifest};
 
-/// The result of a call.
-pub type SinkReply<'a, T> = BoxFuture<'a, Result<T, SinkError>>;
-
-/// The place of all runs. Names of files are relative to it, with `/` between their parts.
-pub trait Sink: Debug + Display + Send + Sync + 'static {
-    /// The folder in which logs are read.
-    fn folder(&self) -> &Path;
-
-    /// Creates a run.
+/// Stands between a sink and its disk in tests, where calls wait for each other and fail.
+pub trait Interposed: Send + Sync {
+    /// Comes before a call of this name about a run or a file. Returns whether the answer gets lost although the call is
+    /// carried out.
     ///
     /// # Errors
-    /// [`SinkError::Exists`] if there is one of this name.
-    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir>;
+    /// The call is not carried out.
+    fn before<'a>(&'a self, call: &'static str, about: &'a str) -> BoxFuture<'a, Result<bool, SinkError>>;
 
-    /// All runs, by name.
-    fn runs(&self) -> SinkReply<'_, Vec<FoundRun>>;
+    /// Comes after a call that was carried out.
+    fn after(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
 
-    /// The folder of a run, with its manifest in it.
-    ///
-    /// # Errors
-    /// [`SinkError::NoRun`] if there is none of this name.
-    fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir>;
-
-    /// The content of a file; `None` if there is none.
-    fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>>;
-
-    /// Replaces a file as a whole, or creates it. Creates its folder, unless it is the folder of a run.
-    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()>;
-
-    /// Creates a file that never changes; returns whether this call did. Creates its folder as
-    /// [`replace`](Self::replace) does.
-    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool>;
-
-    /// Removes a file, if it exists.
-    fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()>;
-
-    /// Names of the files in a folder, in order; none if there is no such folder.
-    fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>>;
-
-    /// Writes a seal into the log of a run, after making everything in it durable. Returns whether this call wrote it;
-    /// if not, there is one of this name.
-    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool>;
-
-    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice the removal.
-    ///
-    /// # Errors
-    /// [`SinkError::NoRun`] if there is none of this name; an error if a process without a cluster writes the run.
-    fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()>;
-
-    /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
-    ///
-    /// # Errors
-    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)).
-    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog>;
-
-    /// Checks that the sink can be written and read, with a small file or object that is removed again.
-    fn check(&self) -> SinkReply<'_, SinkReport>;
+/// The place of all runs: `DATA/runs/RUN/…` and `DATA/packs/…`. Names of files are relative to it, with `/` between their
+/// parts. Clones share it.
+#[derive(Clone)]
+pub struct Sink {
+    data: Arc<Path>,
+    interposed: Option<Arc<dyn Interposed>>,
 }
 
 /// The log of a run, open for writing.
@@ -111,16 +74,6 @@ pub struct OpenLog {
     pub recovery: Recovery,
 }
 
-impl OpenLog {
-    fn start<F: SegmentFile + Send + 'static>(
-        (writer, recovery): (LogWriter<F>, Recovery),
-    ) -> Result<Self, SinkError> {
-        let path = writer.segment_path();
-        let (queue, thread) = CommitQueue::start(writer).doing("start a thread for writing", path)?;
-        Ok(Self { queue, thread, recovery })
-    }
-}
-
 /// What a [check](Sink::check) found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkReport {
@@ -130,10 +83,204 @@ pub struct SinkReport {
     pub free_bytes: u64,
 }
 
-/// A data folder, perhaps on a file system that several machines share: `DATA/runs/RUN/…` and `DATA/packs/…`, see
-/// [`run_dir`](crate::run_dir).
-pub fn folder(data: impl Into<PathBuf>) -> Arc<dyn Sink> {
-    Arc::new(Folder::new(data.into()))
+impl fmt::Display for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.data.display())
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sink({self})")
+    }
+}
+
+impl Sink {
+    /// The data folder. It is created when something is written.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into().into(), interposed: None }
+    }
+
+    /// The same, with something between it and its disk.
+    #[must_use]
+    pub fn with(self, interposed: Arc<dyn Interposed>) -> Self {
+        Self { interposed: Some(interposed), ..self }
+    }
+
+    /// The folder in which logs are read.
+    pub fn folder(&self) -> &Path {
+        &self.data
+    }
+
+    /// Carries out a call of this name about a run or a file, on a thread that may block.
+    async fn call<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        about: &str,
+        work: impl FnOnce(&Path) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        let data = Arc::clone(&self.data);
+        let done = blocking(move || work(&data));
+        let Some(interposed) = &self.interposed else { return done.await };
+        let is_lost = interposed.before(name, about).await?;
+        let answer = done.await;
+        interposed.after().await;
+        if is_lost { Err(SinkError::Ended) } else { answer }
+    }
+
+    /// Creates a run.
+    ///
+    /// # Errors
+    /// [`SinkError::Exists`] if there is one of this name.
+    pub async fn create_run(&self, manifest: &RunManifest) -> Result<RunDir, SinkError> {
+        let made = manifest.clone();
+        let create = move |data: &Path| Ok(RunDir::create(data, &made)?);
+        self.call("create_run", manifest.run.as_str(), create).await
+    }
+
+    /// All runs, by name.
+    pub async fn runs(&self) -> Result<Vec<FoundRun>, SinkError> {
+        self.call("runs", "", |data| Ok(RunDir::list(data)?)).await
+    }
+
+    /// The folder of a run, with its manifest in it.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] if there is none of this name.
+    pub async fn existing(&self, run: &RunId) -> Result<RunDir, SinkError> {
+        let named = run.clone();
+        self.call("existing", run.as_str(), move |data| find(data, &named)).await
+    }
+
+    /// The content of a file; `None` if there is none.
+    pub async fn read(&self, file: &str) -> Result<Option<Bytes>, SinkError> {
+        let path = self.data.join(file);
+        let read = move |_: &Path| Ok(if_there(fs::read(&path)).doing("read", path)?.map(Bytes::from));
+        self.call("read", file, read).await
+    }
+
+    /// Replaces a file as a whole, or creates it. Creates its folder, unless it is the folder of a run.
+    pub async fn replace(&self, file: &str, content: Bytes) -> Result<(), SinkError> {
+        let named = file.to_owned();
+        let replace = move |data: &Path| {
+            let path = to_write(data, &named)?;
+            Ok(files::replace_shared(&path, &content).doing("write", path)?)
+        };
+        self.call("replace", file, replace).await
+    }
+
+    /// Creates a file that never changes; returns whether this call did. Creates its folder as
+    /// [`replace`](Self::replace) does.
+    pub async fn create(&self, file: &str, content: Bytes) -> Result<bool, SinkError> {
+        let named = file.to_owned();
+        self.call("create", file, move |data| create(&to_write(data, &named)?, &content)).await
+    }
+
+    /// Removes a file, if it exists.
+    pub async fn remove(&self, file: &str) -> Result<(), SinkError> {
+        let path = self.data.join(file);
+        let remove = move |_: &Path| Ok(if_there(fs::remove_file(&path)).doing("remove", path).map(drop)?);
+        self.call("remove", file, remove).await
+    }
+
+    /// Names of the files in a folder, in order; none if there is no such folder.
+    pub async fn list(&self, folder: &str) -> Result<Vec<String>, SinkError> {
+        let path = self.data.join(folder);
+        let list = move |_: &Path| {
+            let names = if_there(files::names(&path)).doing("list", path)?.unwrap_or_default();
+            let mut names: Vec<String> =
+                names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+            names.sort_unstable();
+            Ok(names)
+        };
+        self.call("list", folder, list).await
+    }
+
+    /// Writes a seal into the log of a run, after making everything in it durable. Returns whether this call wrote it;
+    /// if not, there is one of this name.
+    async fn write_seal(&self, run: &RunId, name: &str, content: Bytes) -> Result<bool, SinkError> {
+        let log = self.run_dir(run)?.log();
+        let path = log.join(name);
+        let write = move |_: &Path| {
+            // The records that the seal names must survive a power cut, even if the writer of a segment died before syncing.
+            for segment in SegmentId::list(&log)? {
+                let path = segment.path(&log);
+                File::open(&path).and_then(|file| file.sync_data()).doing("sync", path)?;
+            }
+            create(&path, &content)
+        };
+        self.call("write_seal", name, write).await
+    }
+
+    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice the removal.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] if there is none of this name; an error if a process without a cluster writes the run.
+    pub async fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
+        let named = run.clone();
+        let remove = move |data: &Path| {
+            let dir = find(data, &named)?;
+            let lock = dir.lock_shared()?;
+            Ok(dir.remove(&lock)?)
+        };
+        self.call("remove_run", run.as_str(), remove).await
+    }
+
+    /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
+    ///
+    /// # Errors
+    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)).
+    pub async fn open_log(&self, run: &RunId, options: LogOptions) -> Result<OpenLog, SinkError> {
+        let named = run.clone();
+        let open = move |data: &Path| {
+            let (writer, recovery) = LogWriter::open(&find(data, &named)?.log(), options)?;
+            let path = writer.segment_path();
+            let (queue, thread) = CommitQueue::start(writer).doing("start a thread for writing", path)?;
+            Ok(OpenLog { queue, thread, recovery })
+        };
+        self.call("open_log", run.as_str(), open).await
+    }
+
+    /// Checks that the sink can be written and read, with a small file that is removed again.
+    pub async fn check(&self) -> Result<SinkReport, SinkError> {
+        self.call("check", "", probe).await
+    }
+}
+
+fn find(data: &Path, run: &RunId) -> Result<RunDir, SinkError> {
+    let dir = RunDir::of(data, run)?;
+    dir.expect_manifest().map_err(RunDirError::from)?;
+    if dir.is_there() { Ok(dir) } else { Err(SinkError::NoRun { place: dir.path().display().to_string() }) }
+}
+
+/// The path of a file to be written. Creates its folder, except that of a run: a run that was just removed must not
+/// reappear.
+fn to_write(data: &Path, file: &str) -> Result<PathBuf, SinkError> {
+    let path = data.join(file);
+    let of_run = file.starts_with("runs/") && file.matches('/').count() == 2;
+    match path.parent() {
+        Some(folder) if !of_run => fs::create_dir_all(folder).doing("create", folder)?,
+        _ => {}
+    }
+    Ok(path)
+}
+
+fn create(path: &Path, content: &[u8]) -> Result<bool, SinkError> {
+    Ok(files::create_shared(path, content).doing("write", path)?)
+}
+
+fn probe(data: &Path) -> Result<SinkReport, SinkError> {
+    let content = b"kgfleet was here";
+    let probe = to_write(data, &format!("probe-{:016x}", machine::random(|| OsRng.next_u64())))?;
+    files::replace_shared(&probe, content).doing("write", &probe)?;
+    let found = if_there(fs::read(&probe)).doing("read", &probe)?;
+    fs::remove_file(&probe).doing("remove", &probe)?;
+    if found.as_deref() != Some(content) {
+        let source = io::Error::other("what was written is not what is there");
+        return Err(IoError { path: probe, doing: "read", source }.into());
+    }
+    let free_bytes = files::free_bytes(data).doing("ask for the free space of", data)?;
+    Ok(SinkReport { place: data.display().to_string(), free_bytes })
 }
 
 /// Runs blocking work on a thread that may block.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{LogOptions, RunDir, RunId, RunManifest, Sink, SinkError};
 use crate::log::{LogError, LogItem, LogReader, LogTail, TailPart, WinnerIndex, WriterId, verify};
-use crate::{Summary, sink, testing};
+use crate::{Summary, testing};
 
 /// What several coordinators share: a folder that is removed in the end.
 struct Shared(tempfile::TempDir);
@@ -20,8 +20,8 @@ impl Shared {
     }
 
     /// The sink of one more coordinator.
-    fn sink(&self) -> Arc<dyn Sink> {
-        sink::folder(self.0.path().join("data"))
+    fn sink(&self) -> Sink {
+        Sink::new(self.0.path().join("data"))
     }
 }
 
@@ -30,8 +30,7 @@ fn run(name: &str) -> RunId {
 }
 
 fn record(ticket: u64) -> (u64, Arc<str>) {
-    let entry = testing::entry(ticket, "m", ticket as u32, true);
-    (ticket, serde_json::to_string(&entry.record).unwrap().into())
+    testing::line(&testing::entry(ticket, "m", ticket as u32, true))
 }
 
 fn of(writer: WriterId) -> LogOptions {
@@ -39,7 +38,7 @@ fn of(writer: WriterId) -> LogOptions {
 }
 
 /// Commits records of these tickets as a new writer, and ends it.
-async fn write(sink: &Arc<dyn Sink>, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
+async fn write(sink: &Sink, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
     let log = sink.open_log(&run(name), of(writer)).await.unwrap();
     for ticket in tickets {
         log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
@@ -191,7 +190,7 @@ async fn a_log_that_was_opened_for_nothing_is_empty() {
 }
 
 /// The newest state of a run, for somebody who knows this revision.
-async fn state(sink: &Arc<dyn Sink>, name: &str, known: u32) -> Option<(u32, Value)> {
+async fn state(sink: &Sink, name: &str, known: u32) -> Option<(u32, Value)> {
     sink.newest_json(&sink.state_of(&run(name)).unwrap(), known).await.unwrap()
 }
 
@@ -256,7 +255,7 @@ async fn a_check_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(sink.folder()).unwrap().count(), 0);
     // A file stands where the folder should be.
     let file = tempfile::NamedTempFile::new().unwrap();
-    let error = sink::folder(file.path()).check().await.unwrap_err().to_string();
+    let error = Sink::new(file.path()).check().await.unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
 }
 

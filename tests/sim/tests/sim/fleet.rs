@@ -60,7 +60,7 @@ pub struct FleetInTurn {
     pub world: Arc<World>,
     pub book: Arc<Book>,
     pub queue: Arc<dyn QueueStore>,
-    pub sink: Arc<dyn Sink>,
+    pub sink: Sink,
     places: Mutex<[Option<Live>; COORDINATORS]>,
     workers: Mutex<Vec<(Arc<Process>, JoinHandle<()>)>>,
     started: Mutex<u64>,
@@ -76,7 +76,7 @@ impl FleetInTurn {
             world,
             book: Arc::default(),
             queue: Arc::new(store),
-            sink: results::sink::folder(data),
+            sink: results::Sink::new(data),
             places: Mutex::default(),
             workers: Mutex::default(),
             started: Mutex::default(),
@@ -94,10 +94,11 @@ impl FleetInTurn {
         let process = Process::new(self.next_name("c", place));
         let (world, part) = (Arc::clone(&self.world), Arc::clone(&process));
         let queue = QueueInTurn { world: Arc::clone(&world), process: part, queue: Arc::clone(&self.queue) };
-        let sink = SinkInTurn { world, process: Arc::clone(&process), sink: Arc::clone(&self.sink) };
+        let in_turn = SinkInTurn { world, process: Arc::clone(&process) };
+        let sink = self.sink.clone().with(Arc::new(in_turn));
         let (lease_for, backlog_for) = (Duration::from_secs(6), Duration::from_secs(1));
         let options = CoordinatorOptions { lease_for, backlog_for, ..CoordinatorOptions::fleet() };
-        let coordinator = Coordinator::start(options, Arc::new(queue), Arc::new(sink));
+        let coordinator = Coordinator::start(options, Arc::new(queue), sink);
         let live = Live { process, access: coordinator.unnamed(), coordinator };
         loop {
             match live.call(live.coordinator.bind(Adopt::NOTHING)).await {

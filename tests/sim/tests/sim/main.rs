@@ -1,4 +1,4 @@
-//! A whole fleet in one thread, without threads, files or sockets of its own, on a clock that moves when nothing else does:
+//! A whole fleet in one thread, without threads or sockets of its own and with its files in memory, on a clock that moves when nothing else does:
 //! two coordinators, three workers, users who submit, extend, pause, resume, cancel, retry and remove, and a queue and a sink
 //! at each of whose calls somebody else may go first. The seed decides everything, so a seed that fails fails again.
 //!
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use domain::machine::Simulation;
-use results::disk::SimulatedDisk;
+use tempfile::TempDir;
 
 use fleet::{COORDINATORS, FleetInTurn, WORKERS};
 use world::{Trace, World};
@@ -63,17 +63,26 @@ struct Outcome {
     virtual_time: Duration,
 }
 
+/// The data folder of a seed: in memory where there is such a file system, because nothing here is about power cuts. Whatever
+/// names it, names it alike each time.
+fn folder(seed: u64) -> TempDir {
+    let name = format!("kgfleet-simulation-{}-{seed}", std::process::id());
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(place).unwrap()
+}
+
 /// Runs the simulation of a seed.
 fn simulate(seed: u64) -> Outcome {
     prepare();
     PANICS.take();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    let _disk = SimulatedDisk::begin();
+    let folder = folder(seed);
     let mut outcome = runtime.block_on(async {
         let world = World::new(seed);
         let simulation = Simulation::begin(world.machine());
-        let fleet = FleetInTurn::new(Arc::clone(&world), Path::new("/simulated"));
+        let fleet = FleetInTurn::new(Arc::clone(&world), folder.path());
         live(&fleet).await;
         drop(simulation);
         Outcome { trace: world.trace(), broken: fleet.book.all_broken(), virtual_time: world.elapsed() }

@@ -1,17 +1,11 @@
 //! The queue and the sink of a simulation as one process sees them: every call waits its turn, and may fail.
 
-use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-use domain::RunId;
+use futures::future::BoxFuture;
 use queue::QueueStore;
-use results::log::LogOptions;
-use results::run_dir::FoundRun;
-use results::sink::{OpenLog, SinkError, SinkReply, SinkReport};
-use results::{RunDir, RunManifest, Sink};
+use results::sink::{Interposed, SinkError};
 
 use crate::world::{Process, World};
 
@@ -75,95 +69,22 @@ macro_rules! in_turn {
 
 queue::for_each_call!(in_turn);
 
-/// The sink as a process reaches it.
+/// Lets the calls of a process to its sink wait for their turn.
 pub struct SinkInTurn {
     pub world: Arc<World>,
     pub process: Arc<Process>,
-    pub sink: Arc<dyn Sink>,
 }
 
-impl fmt::Debug for SinkInTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of {}", self.sink, self.process.name())
-    }
-}
-
-impl fmt::Display for SinkInTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.sink.fmt(f)
-    }
-}
-
-impl SinkInTurn {
-    fn turn<'a, T: Send + 'a>(
-        &'a self,
-        name: &'static str,
-        about: &'a str,
-        call: SinkReply<'a, T>,
-    ) -> SinkReply<'a, T> {
+impl Interposed for SinkInTurn {
+    fn before<'a>(&'a self, call: &'static str, about: &'a str) -> BoxFuture<'a, Result<bool, SinkError>> {
         Box::pin(async move {
             let fault = self.world.fault();
-            self.world.before(&self.process, name, about).await;
-            if fault == Fault::Before {
-                return Err(SinkError::Ended);
-            }
-            let result = call.await;
-            self.world.after(&self.process).await;
-            if fault == Fault::After { Err(SinkError::Ended) } else { result }
+            self.world.before(&self.process, call, about).await;
+            if fault == Fault::Before { Err(SinkError::Ended) } else { Ok(fault == Fault::After) }
         })
     }
-}
 
-impl Sink for SinkInTurn {
-    fn folder(&self) -> &Path {
-        self.sink.folder()
-    }
-
-    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
-        self.turn("create_run", manifest.run.as_str(), self.sink.create_run(manifest))
-    }
-
-    fn runs(&self) -> SinkReply<'_, Vec<FoundRun>> {
-        self.turn("runs", "", self.sink.runs())
-    }
-
-    fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir> {
-        self.turn("existing", run.as_str(), self.sink.existing(run))
-    }
-
-    fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>> {
-        self.turn("read", file, self.sink.read(file))
-    }
-
-    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()> {
-        self.turn("replace", file, self.sink.replace(file, content))
-    }
-
-    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool> {
-        self.turn("create", file, self.sink.create(file, content))
-    }
-
-    fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()> {
-        self.turn("remove", file, self.sink.remove(file))
-    }
-
-    fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>> {
-        self.turn("list", folder, self.sink.list(folder))
-    }
-
-    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool> {
-        self.turn("write_seal", name, self.sink.write_seal(run, name, content))
-    }
-
-    fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()> {
-        self.turn("remove_run", run.as_str(), self.sink.remove_run(run))
-    }
-
-    fn open_log<'a>(&'a self, run: &'a RunId, options: LogOptions) -> SinkReply<'a, OpenLog> {
-        self.turn("open_log", run.as_str(), self.sink.open_log(run, options))
-    }
-
-    fn check(&self) -> SinkReply<'_, SinkReport> {
-        self.turn("check", "", self.sink.check())
+    fn after(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.world.after(&self.process))
     }
 }

@@ -1,6 +1,6 @@
 //! The log after cuts at any byte, flipped bits, full and failing disks, and with many callers at once.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::writer::{FRAME_ENTRIES_MAX, SegmentFile};
 use super::*;
-use crate::disk::DiskFile;
+use crate::files;
 use crate::testing;
 
 mod durable;
@@ -54,7 +54,7 @@ fn read(folder: &Path) -> (Vec<u64>, Vec<Damage>) {
     (tickets, damages)
 }
 
-/// What a crash of the machine may take, and what versions before did not write: how far was synced.
+/// What a crash of the machine may take: how far was synced.
 fn forget_marks(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -230,7 +230,7 @@ fn missing_segments_and_torn_older_segments_are_losses() {
 struct Disk {
     room: Arc<AtomicU64>,
     fail_sync: Arc<Mutex<bool>>,
-    file: DiskFile,
+    file: File,
 }
 
 impl SegmentFile for Disk {
@@ -262,7 +262,7 @@ fn on_disk(folder: &Path, room: u64) -> (LogWriter<Disk>, Faults) {
     let faults: Faults = (Arc::new(AtomicU64::new(room)), Arc::default());
     let (room, fail_sync) = faults.clone();
     let open = move |path: &Path, _, _| {
-        let file = DiskFile::open_or_create(path)?;
+        let file = files::open_or_create(path)?;
         Ok(Disk { room: room.clone(), fail_sync: fail_sync.clone(), file })
     };
     let (writer, _) = LogWriter::open_with(folder, LogOptions::default(), Box::new(open)).unwrap();
@@ -306,7 +306,8 @@ async fn what_the_queue_acknowledged_is_on_disk() {
     let commit = |tickets: std::ops::Range<u64>| {
         let calls = tickets.map(|ticket| {
             let queue = queue.clone();
-            tokio::spawn(async move { queue.commit(testing::entry(ticket, "m", ticket as u32, true)).await })
+            let line = testing::line(&testing::entry(ticket, "m", ticket as u32, true));
+            tokio::spawn(async move { queue.commit_batch(vec![line]).await })
         });
         calls.collect::<Vec<_>>()
     };

@@ -157,7 +157,7 @@ async fn a_batch_is_acknowledged_once_and_refused_whole() {
     let refused = queue.commit_batch(broken).await.unwrap_err();
     assert!(matches!(&refused, CommitError::Log(error) if matches!(**error, LogError::NotALine { .. })));
     assert!(!refused.is_disk_full());
-    queue.commit(testing::entry(7, "m", 7, true)).await.unwrap();
+    queue.commit_batch(vec![testing::line(&testing::entry(7, "m", 7, true))]).await.unwrap();
     drop(queue);
     tokio::task::spawn_blocking(|| thread.join()).await.unwrap();
     assert_eq!(read(folder.path()), (vec![0, 1, 2, 3, 4, 7], vec![]));
