@@ -88,15 +88,6 @@ pub const CONNECTIONS: usize = 8192;
 /// take all.
 pub const CONNECTIONS_PER_ADDRESS: usize = 4096;
 
-/// Maximum number of connections beyond these, each of which ends after [`SPARE_CONNECTION`].
-pub const SPARE_CONNECTIONS: usize = 64;
-
-/// The same from one address.
-pub const SPARE_CONNECTIONS_PER_ADDRESS: usize = 16;
-
-/// How long a connection on a spare seat lasts: twice as long as Kubernetes waits for a probe by default.
-pub const SPARE_CONNECTION: Duration = Duration::from_secs(2);
-
 /// Maximum time between the first byte of a request of HTTP/1.1 and the end of its headers.
 pub const REQUEST_HEAD: Duration = Duration::from_secs(10);
 
@@ -111,9 +102,6 @@ pub const IDLE_CONNECTION: Duration = Duration::from_secs(600);
 
 /// Maximum time that a client may leave an answer unread before its connection is closed.
 pub const SLOW_READER: Duration = Duration::from_secs(60);
-
-/// Maximum time that a socket may accept no data before its connection is closed.
-pub const STALLED_WRITE: Duration = Duration::from_secs(30);
 
 /// Bytes of messages of one connection being received concurrently; more wait.
 pub const DECODE_BYTES: usize = 2 * MESSAGE_BYTES;

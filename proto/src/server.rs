@@ -176,8 +176,8 @@ pub async fn serve(
             Some(_) = served.join_next() => continue,
             connection = connections.recv() => connection,
         };
-        let Some(connection) = connection else { break };
-        let (app, peer) = (app.clone(), connection.peer().clone());
+        let Some((connection, peer)) = connection else { break };
+        let app = app.clone();
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             app.clone().oneshot(received(request, peer.clone()))
         });

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -112,9 +111,6 @@ impl Drop for OpenCall {
         }
     }
 }
-
-/// Interval of checks of a connection.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

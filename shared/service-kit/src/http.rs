@@ -6,9 +6,9 @@
 //! | `/readyz` | 200, or 503 with the reason | whether to send work to it |
 //! | `/metrics` | Prometheus's text format | what it did |
 //!
-//! A coordinator serves them beside its calls. Connections are bounded in number, and idle ones are closed.
+//! A coordinator serves them beside its calls. Connections are bounded in number by a [`door`], and idle ones are closed.
 
-mod bounded;
+pub mod door;
 
 use std::future::Future;
 use std::pin::pin;
@@ -18,12 +18,22 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
+use self::door::{Door, DoorLimits, SeatLimits};
 use crate::metrics::Metrics;
 
-use bounded::Bounded;
+/// Connections at once, and from one address: a proxy with all its visitors, or a browser for each of many people.
+const CONNECTIONS: SeatLimits = SeatLimits { all: 512, per_address: 128 };
+
+/// Time from the end of an answer, or from the beginning of a connection, to the end of the next request's head. As long as
+/// the usual interval between two scrapes, which share a connection.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How long requests in progress may take when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -58,76 +68,42 @@ pub fn metrics(metrics: Metrics) -> Router {
 
 /// Serves the probes until `shutdown` completes, and keeps the metrics small meanwhile. Requests in progress then
 /// have [`SHUTDOWN_GRACE`].
-///
-/// # Errors
-/// The listener failed.
-pub async fn serve(
-    listener: TcpListener,
-    probes: Probes,
-    shutdown: impl Future<Output = ()>,
-) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, probes: Probes, shutdown: impl Future<Output = ()>) {
     let kept_up = probes.metrics.clone();
-    let (stop, stopped) = oneshot::channel::<()>();
     let service = health(probes.ready).merge(metrics(probes.metrics));
-    let serving = axum::serve(Bounded::new(listener), service).with_graceful_shutdown(async move {
-        // An error means that `serve` was dropped, which also stops it.
-        let _ = stopped.await;
-    });
-    let mut serving = pin!(serving.into_future());
-    tokio::select! {
-        result = &mut serving => return result,
-        () = kept_up.keep_up() => {}
-        () = shutdown => {}
+    let door = Door::new(listener, DoorLimits::of(CONNECTIONS));
+    let ending = async {
+        tokio::select! {
+            () = kept_up.keep_up() => {}
+            () = shutdown => {}
+        }
+    };
+    serve_at(door, service, REQUEST_TIME_MAX, ending).await;
+}
+
+async fn serve_at(door: Door, service: Router, request_time_max: Duration, ending: impl Future<Output = ()>) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(request_time_max);
+    let (graceful, mut served, mut ending) = (GracefulShutdown::new(), JoinSet::new(), pin!(ending));
+    loop {
+        let (stream, peer, seat) = tokio::select! {
+            () = &mut ending => break,
+            Some(_) = served.join_next() => continue,
+            accepted = door.accept() => accepted,
+        };
+        let connection = TokioIo::new(seat.hold(stream, || false));
+        let serving = http.serve_connection(connection, TowerToHyperService::new(service.clone()));
+        let serving = graceful.watch(serving);
+        served.spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::debug!(%peer, %error, "a connection ended early");
+            }
+        });
     }
-    let _ = stop.send(());
-    tokio::time::timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(()))
+    drop(door);
+    // What takes longer ends with this call.
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await;
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use std::net::SocketAddr;
-
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
-
-    use super::*;
-
-    /// Status and body of a page.
-    async fn get(address: SocketAddr, path: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).await.unwrap();
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    #[tokio::test]
-    async fn probes_tell_life_readiness_and_metrics_until_the_end() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(Err("the queue cannot be reached".to_owned())));
-        let ready = Arc::clone(&state);
-        let probes = Probes {
-            ready: Arc::new(move || ready.lock().unwrap().clone()),
-            metrics: Metrics::install().unwrap(),
-        };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let server = tokio::spawn(serve(listener, probes, async { stopped.await.unwrap() }));
-
-        assert_eq!(get(address, "/healthz").await, (200, "alive\n".to_owned()));
-        assert_eq!(get(address, "/readyz").await, (503, "the queue cannot be reached\n".to_owned()));
-        *state.lock().unwrap() = Ok(());
-        assert_eq!(get(address, "/readyz").await, (200, "ready\n".to_owned()));
-        metrics::gauge!("kgfleet_test_probed").set(1.0);
-        let (status, text) = get(address, "/metrics").await;
-        assert!(status == 200 && text.contains("\nkgfleet_test_probed 1\n"), "{text}");
-        assert_eq!(get(address, "/else").await.0, 404);
-
-        stop.send(()).unwrap();
-        server.await.unwrap().unwrap();
-    }
-}
+mod tests;

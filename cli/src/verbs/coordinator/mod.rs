@@ -211,7 +211,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         queue.leave().await;
         stopper.at_least(Stop::Abort);
         if let Some(scraped) = scraped {
-            scraped.await??;
+            scraped.await?;
         }
         if let Err(error) = audit.flush().await {
             tracing::error!(%error, "what was counted is not in the audit log");
