@@ -1,5 +1,5 @@
 //! Decides which servers to start and which to delete, round by round. A plain state machine: it is told the time and what there
-//! is, asks [`pool::decide()`], and returns orders, which `conduct` carries out.
+//! is, asks [`decide()`](crate::pool::decide()), and returns orders, which `conduct` carries out.
 //!
 //! Between rounds it keeps what the cluster does not say: which servers have served, how long they loaded, and how those ended
 //! whose Jobs are gone. What a server leaves when it ends is given to coordinators ([`Rounds::note_stored`]), from where the next
@@ -11,17 +11,17 @@ mod known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::pool::{
+    Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
+};
 use domain::control::{ModelNeed, WorkerView};
 use domain::exchange::{Outlook, WorkerPhase};
 use domain::pools::{PoolState, PoolWait, ServerFault, ServerStage, ServerUsage, ServersDoing, WaitReason};
 use jiff::Timestamp;
-use pool::{
-    Act, Failures, Limits, Needs, NextTry, PoolNeed, PoolServer, PoolView, PoolsView, ServerEnd, Wait,
-};
 use serde_json::Value;
 
 pub use self::forecast::Forecast;
-use self::known::{KnownEnd, KnownServers};
+use self::known::{KnownServers, counts_for, fault_of};
 use crate::cluster::ClusterState;
 use crate::objects::{BatchJob, JOB_LABEL, ServerPod};
 use crate::server::{
@@ -185,7 +185,7 @@ impl Rounds {
             (&limits, self.settings.gpus_per_node),
             outcome.gpu_hours,
         );
-        let decision = pool::decide(&PoolsView {
+        let decision = crate::pool::decide(&PoolsView {
             now: since_epoch(now),
             needs: needs.as_ref(),
             pools: &pools,
@@ -309,7 +309,7 @@ impl Rounds {
         seen: &[Seen<'_>],
         now: Timestamp,
         orders: &mut Vec<ServerOrder>,
-    ) -> Vec<KnownEnd> {
+    ) -> Vec<ServerUsage> {
         for seen in seen {
             let template = &templates[seen.pool];
             match &seen.state {
@@ -323,18 +323,18 @@ impl Rounds {
                 }
             }
         }
-        self.known.ends()
+        self.known.ended()
     }
 
     /// What failed of each pool, as far as it counts: not what another template did, nor what was before a retry by hand.
-    fn failures(&self, templates: &[PoolTemplate], seen: &[Seen<'_>], ends: &[KnownEnd]) -> Vec<Failures> {
+    fn failures(&self, templates: &[PoolTemplate], seen: &[Seen<'_>], ends: &[ServerUsage]) -> Vec<Failures> {
         let of_pool = |(pool, template): (usize, &PoolTemplate)| {
             // When a server came to serve, or ended.
             let mut happened: Vec<(Timestamp, Option<ServerEnd>)> = Vec::new();
-            for end in ends.iter().filter(|end| end.counts_for(template)) {
+            for ended in ends.iter().filter(|ended| counts_for(ended, template)) {
                 // Clocks differ: it did not serve after its end.
-                happened.extend(end.served_at.map(|at| (at.min(end.at), None)));
-                happened.push((end.at, Some(end.end)));
+                happened.extend(ended.loaded_at.map(|at| (at.min(ended.ended_at), None)));
+                happened.push((ended.ended_at, Some(ended.end)));
             }
             let serving = seen.iter().filter(|seen| {
                 seen.pool == pool && seen.serves && matches!(seen.state, ServerStanding::There(_))
@@ -416,7 +416,7 @@ impl Rounds {
         &self,
         templates: &[PoolTemplate],
         seen: &[Seen<'_>],
-        ends: &[KnownEnd],
+        ends: &[ServerUsage],
         waits: &[PoolWaits],
         now: Timestamp,
         (left, is_given_up): (impl Fn(usize) -> Option<u64>, impl Fn(usize) -> bool),
@@ -437,8 +437,8 @@ impl Rounds {
                 let since = *self.known.waiting_since.get(&(name.clone(), *why))?;
                 Some(PoolWait { why: *why, since, until: *until })
             });
-            let failed = |end: &&KnownEnd| {
-                end.counts_for(template) && matches!(end.end, ServerEnd::Failed | ServerEnd::Unusable)
+            let failed = |end: &&ServerUsage| {
+                counts_for(end, template) && matches!(end.end, ServerEnd::Failed | ServerEnd::Unusable)
             };
             PoolState {
                 pool: name.clone(),
@@ -485,10 +485,10 @@ fn templates(cluster: &ClusterState, problems: &mut Vec<String>) -> Vec<PoolTemp
 }
 
 /// How many servers of each pool ended for which reason, as far as they count.
-fn faults(templates: &[PoolTemplate], ends: &[KnownEnd]) -> BTreeMap<(String, ServerFault), u32> {
+fn faults(templates: &[PoolTemplate], ends: &[ServerUsage]) -> BTreeMap<(String, ServerFault), u32> {
     let mut faults: BTreeMap<(String, ServerFault), u32> = BTreeMap::new();
     for template in templates {
-        for fault in ends.iter().filter(|end| end.counts_for(template)).filter_map(KnownEnd::fault) {
+        for fault in ends.iter().filter(|ended| counts_for(ended, template)).filter_map(fault_of) {
             *faults.entry((template.pool.name.clone(), fault)).or_default() += 1;
         }
     }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::pool::PoolServerPhase;
 use domain::pools::ServerFault;
 use jiff::Timestamp;
-use pool::PoolServerPhase;
 
 use crate::objects::{BatchJob, ClusterEvent, ContainerStatus, ObjectCondition, ServerPod, WORKER_CONTAINER};
 use crate::start::{StartFault, StartProblem, start_problem};

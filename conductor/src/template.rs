@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use crate::pool::Pool;
 use jiff::Timestamp;
-use pool::Pool;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};

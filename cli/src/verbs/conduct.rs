@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds};
-use pool::Limits;
+use conductor::pool::Limits;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};

@@ -2,13 +2,13 @@
 
 use std::sync::MutexGuard;
 
+use crate::pool::Limits;
 use async_trait::async_trait;
 use domain::control::{
     BenchmarkCommand, BenchmarkView, DeadLetterView, ExportItem, Feed, ModelNeed, Submission,
 };
 use domain::exchange::Outlook;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
-use pool::Limits;
 use serde_json::{Value, json};
 
 use super::*;

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
+use crate::pool::{Limits, Needs, NextTry, Pool, PoolServer, PoolServerPhase, PoolView, World, WorldPool};
 use jiff::Timestamp;
-use pool::{
-    Limits, Mishaps, Needs, NextTry, Placing, Pool, PoolServer, PoolServerPhase, PoolView, World, WorldPool,
-};
 
 use crate::server::since_epoch;
 
@@ -60,12 +58,10 @@ pub(super) fn forecast(
     let nodes = u64::from(limits.gpus / per_node).min(parts.sum()).min(NODES_MAX);
     let world = World {
         nodes: vec![per_node; nodes as usize],
-        placing: Placing::Spread,
         pools: left,
         limits: Limits { gpu_hours: None, ..limits.clone() },
-        mishaps: Mishaps::default(),
     };
-    let outcome = world.run(0);
+    let outcome = world.run();
     let is_known = outcome.stuck.is_empty() && outcome.given_up.is_empty();
     let ends_at = now.checked_add(outcome.over_at).ok().filter(|_| is_known)?;
     Some(Forecast { ends_at, gpu_hours: gpu_hours_used + outcome.gpu_hours.total() })
@@ -84,7 +80,7 @@ fn left_to_load(server: &PoolServer, pool: &Pool, now: Timestamp) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use pool::{Failures, PoolNeed, ServerEnd};
+    use crate::pool::{Failures, PoolNeed, ServerEnd};
 
     use super::*;
 

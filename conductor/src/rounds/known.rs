@@ -12,34 +12,17 @@ const ENDED_MAX: usize = 10_000;
 /// What a server does is taken to last from one look to the next, if that is not longer than this.
 const LOOK_GAP_MAX: Duration = Duration::from_secs(60);
 
-/// How a server ended.
-#[derive(Clone, Debug)]
-pub(super) struct KnownEnd {
-    pool: String,
-    /// Hash of the template that it was made of; empty if it does not say.
-    template: String,
-    pub(super) end: ServerEnd,
-    /// `None` if nothing was left to do, or nobody said.
-    fault: Option<ServerFault>,
-    pub(super) at: Timestamp,
-    pub(super) why: String,
-    /// Since when it served; `None` if it never did.
-    pub(super) served_at: Option<Timestamp>,
+/// Why the work of a server was not done; `None` if it was.
+pub(super) fn fault_of(ended: &ServerUsage) -> Option<ServerFault> {
+    // Where nobody said, it is none of the others.
+    (ended.end != ServerEnd::Done).then(|| ended.fault.unwrap_or(ServerFault::Other))
 }
 
-impl KnownEnd {
-    /// Why its work was not done; `None` if it was.
-    pub(super) fn fault(&self) -> Option<ServerFault> {
-        // Earlier conductors did not say.
-        (self.end != ServerEnd::Done).then(|| self.fault.unwrap_or(ServerFault::Other))
-    }
-
-    /// Whether it says something about the next server of this pool.
-    pub(super) fn counts_for(&self, template: &PoolTemplate) -> bool {
-        self.pool == template.pool.name
-            && (self.template.is_empty() || self.template == template.hash)
-            && template.retry_at.is_none_or(|at| self.at > at)
-    }
+/// Whether the end of a server says something about the next one of this pool.
+pub(super) fn counts_for(ended: &ServerUsage, template: &PoolTemplate) -> bool {
+    ended.pool == template.pool.name
+        && (ended.template.is_empty() || ended.template == template.hash)
+        && template.retry_at.is_none_or(|at| ended.ended_at > at)
 }
 
 /// A server, whether it is still there or not.
@@ -73,9 +56,10 @@ pub(super) struct KnownServers {
     servers: BTreeMap<String, KnownServer>,
     /// GPU-hours of servers that are not remembered any more, by pool.
     forgotten: BTreeMap<String, UsageHours>,
-    ends: BTreeMap<String, KnownEnd>,
-    /// What servers left of which coordinators have not taken it yet, by the uid of the Job.
-    unstored: BTreeMap<String, ServerUsage>,
+    /// What servers left that ended, by the uid of the Job.
+    ended: BTreeMap<String, ServerUsage>,
+    /// Those of which coordinators have not taken it yet.
+    unstored: BTreeSet<String>,
     /// What servers left before this conductor began, by the uid of the CronJob, until its pool is seen.
     before: BTreeMap<String, Vec<ServerUsage>>,
     /// How long the last server of a pool loaded.
@@ -105,18 +89,8 @@ impl KnownServers {
                 if let Some(load) = usage.load_s().filter(|_| usage.template == template.hash) {
                     self.loaded.insert(template.pool.name.clone(), Duration::from_secs_f64(load));
                 }
-                let end = KnownEnd {
-                    pool: usage.pool.clone(),
-                    template: usage.template,
-                    end: usage.end,
-                    fault: usage.fault,
-                    at: usage.ended_at,
-                    why: usage.why,
-                    served_at: usage.loaded_at,
-                };
-                self.ends.insert(usage.uid.clone(), end);
                 let server = KnownServer {
-                    pool: usage.pool,
+                    pool: usage.pool.clone(),
                     gpus: usage.gpus,
                     took_gpus_at: usage.took_gpus_at,
                     served_at: usage.loaded_at,
@@ -126,7 +100,8 @@ impl KnownServers {
                     has_ended: true,
                     ..KnownServer::default()
                 };
-                self.servers.insert(usage.uid, server);
+                self.servers.insert(usage.uid.clone(), server);
+                self.ended.insert(usage.uid.clone(), usage);
             }
         }
     }
@@ -195,11 +170,13 @@ impl KnownServers {
         if self.servers.len() <= ENDED_MAX {
             return;
         }
-        let is_there = |uid: &str| seen.iter().any(|seen| seen.job.metadata.uid == uid);
-        let gone = self.servers.iter().filter(|(uid, _)| !is_there(uid));
+        let is_kept = |uid: &String| {
+            self.unstored.contains(uid) || seen.iter().any(|seen| seen.job.metadata.uid == *uid)
+        };
+        let gone = self.servers.iter().filter(|(uid, _)| !is_kept(uid));
         let oldest = gone.min_by_key(|(_, server)| server.until).map(|(uid, _)| uid.clone());
         if let Some((uid, server)) = oldest.and_then(|uid| self.servers.remove_entry(&uid)) {
-            self.ends.remove(&uid);
+            self.ended.remove(&uid);
             *self.forgotten.entry(server.pool.clone()).or_default() += server.hours();
         }
     }
@@ -220,7 +197,7 @@ impl KnownServers {
     ) {
         let uid = &seen.job.metadata.uid;
         let by_itself = matches!(seen.state, ServerStanding::Ended { .. });
-        let is_known = self.ends.contains_key(uid);
+        let is_known = self.ended.contains_key(uid);
         if is_known && !by_itself {
             return;
         }
@@ -231,25 +208,15 @@ impl KnownServers {
             Some(ServerFault::NotLoaded) if server.served_at.is_some() => Some(ServerFault::Silent),
             fault => fault,
         };
-        let end = fault.map_or(ServerEnd::Done, ServerFault::end);
-        let known = KnownEnd {
-            pool: template.pool.name.clone(),
-            template: seen.job.metadata.annotations.get(TEMPLATE).cloned().unwrap_or_default(),
-            end,
-            fault,
-            at,
-            why: why.to_owned(),
-            served_at: server.served_at,
-        };
         let mut nodes: Vec<String> = seen.pods.iter().map(|pod| pod.spec.node_name.clone()).collect();
         nodes.retain(|node| !node.is_empty());
         nodes.sort_unstable();
         nodes.dedup();
         let usage = ServerUsage {
             release: String::new(),
-            pool: known.pool.clone(),
+            pool: template.pool.name.clone(),
             pool_uid: template.uid.clone(),
-            template: known.template.clone(),
+            template: seen.job.metadata.annotations.get(TEMPLATE).cloned().unwrap_or_default(),
             model: template.model.clone(),
             job: seen.job.metadata.name.clone(),
             uid: uid.clone(),
@@ -262,33 +229,33 @@ impl KnownServers {
             ended_at: at,
             idle_s: server.idle.as_secs(),
             dialogues: server.dialogues,
-            end,
+            end: fault.map_or(ServerEnd::Done, ServerFault::end),
             fault,
-            why: known.why.clone(),
+            why: why.to_owned(),
         };
         if !is_known {
-            self.unstored.insert(uid.clone(), usage);
+            self.unstored.insert(uid.clone());
         }
-        self.ends.insert(uid.clone(), known);
+        self.ended.insert(uid.clone(), usage);
     }
 
-    /// All ends that are known, the first ones first.
-    pub(super) fn ends(&self) -> Vec<KnownEnd> {
-        let mut ends: Vec<KnownEnd> = self.ends.values().cloned().collect();
-        ends.sort_by_key(|end| end.at);
-        ends
+    /// What all servers left that ended, the first ones first.
+    pub(super) fn ended(&self) -> Vec<ServerUsage> {
+        let mut ended: Vec<ServerUsage> = self.ended.values().cloned().collect();
+        ended.sort_by_key(|ended| ended.ended_at);
+        ended
     }
 
     /// What servers left that no coordinator has taken yet, some of it.
     pub(super) fn unstored(&self, most: usize) -> Vec<ServerUsage> {
-        self.unstored.values().take(most).cloned().collect()
+        self.unstored.iter().filter_map(|uid| self.ended.get(uid)).take(most).cloned().collect()
     }
 
     /// Takes it that coordinators have what these servers left.
     pub(super) fn note_stored(&mut self, ended: &[ServerUsage]) {
-        ended.iter().for_each(|usage| {
+        for usage in ended {
             self.unstored.remove(&usage.uid);
-        });
+        }
     }
 
     /// Takes who waits for what, and forgets who does not any more.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::ModelHome;
 use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
-use pool::Pool;
+use conductor::pool::Pool;
 use url::Url;
 
 use super::table::{Size, Sizes, WeightsPlace};

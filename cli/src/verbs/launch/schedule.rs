@@ -1,12 +1,12 @@
 //! Foretells when the servers of a plan start and end, for people who decide how many GPUs to take. It runs the plan through
-//! [`World`], which asks the function that a conductor asks ([`pool::decide()`]) in virtual time, so it starts nothing. The
+//! [`World`], which asks the function that a conductor asks ([`conductor::pool::decide()`]) in virtual time, so it starts nothing. The
 //! forecast assumes that every server loads and works as the plan says, and that none fails.
 
 use std::time::Duration;
 
-use pool::bound::{PoolWork, bound};
-use pool::world::GpuHours;
-use pool::{Limits, Mishaps, Placing, World, WorldPool};
+use conductor::pool::bound::{PoolWork, bound};
+use conductor::pool::world::GpuHours;
+use conductor::pool::{Limits, World, WorldPool};
 
 use super::plan::LaunchPlan;
 
@@ -64,13 +64,10 @@ impl Schedule {
         let bound = bound(&work, nodes, per_node);
         let world = World {
             nodes: vec![per_node; nodes as usize],
-            placing: Placing::Spread,
             pools,
             limits: Limits { gpu_hours: limits.gpu_hours, ..Limits::of_gpus(nodes * per_node) },
-            mishaps: Mishaps::default(),
         };
-        // Nothing is drawn where nothing goes wrong.
-        let outcome = world.run(0);
+        let outcome = world.run();
         let mut rows: Vec<ScheduleRow> = Vec::new();
         for server in &outcome.servers {
             let model = known[server.pool];

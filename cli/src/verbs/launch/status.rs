@@ -6,7 +6,7 @@ use conductor::{ConductorSettings, Rounds};
 use domain::control::Control;
 use domain::pools::PoolState;
 use jiff::Timestamp;
-use pool::Limits;
+use conductor::pool::Limits;
 use report::costs::Prices;
 use serde_json::json;
 

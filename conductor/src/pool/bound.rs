@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::view::Pool;
+use crate::pool::view::Pool;
 
 /// A pool with what it has to do, for the bound.
 #[derive(Clone, Copy, Debug)]

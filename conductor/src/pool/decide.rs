@@ -14,8 +14,8 @@
 
 use std::time::Duration;
 
-use crate::failures::NextTry;
-use crate::view::{PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
+use crate::pool::failures::NextTry;
+use crate::pool::view::{PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 
 /// For how long it counts what coordinators said.
 pub const NEEDS_AGE_MAX: Duration = Duration::from_secs(60);

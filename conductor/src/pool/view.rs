@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::failures::Failures;
+use crate::pool::failures::Failures;
 
 /// A pool: the servers of one model.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,13 @@
 //! `make release-check` takes a thousand.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use domain::seed::SplitMix64;
-use pool::bound::{PoolWork, bound};
-use pool::world::{Eviction, Pause, SecondRun, Tenant};
-use pool::{Limits, Mishaps, Placing, Pool, World, WorldPool};
 use serde::Deserialize;
+
+use super::mishaps::{Eviction, MishapList, Pause, RoughWorld, SecondRun, Tenant};
+use super::*;
+use crate::pool::bound::{PoolWork, bound};
 
 /// Dialogues of a model: 26 tasks, 50 times each.
 const DIALOGUES: f64 = 1_300.0;
@@ -59,7 +59,7 @@ fn pools(gpus: u32) -> Vec<Pool> {
 /// The same whose servers load for so long.
 fn pools_that_load(gpus: u32, load: impl Fn(&Model) -> Duration) -> Vec<Pool> {
     let table: Table =
-        toml::from_str(include_str!("../../../deploy/launch/models.toml")).expect("the table is TOML");
+        toml::from_str(include_str!("../../../../../deploy/launch/models.toml")).expect("the table is TOML");
     let of = |(name, model): (String, Model)| {
         let parts = model.gpus.div_ceil(GPUS_PER_NODE);
         Pool {
@@ -84,10 +84,8 @@ fn exact((nodes, gpus): (u32, u32)) -> World {
     let exact = |pool| WorldPool::exact(pool, DIALOGUES);
     World {
         nodes: vec![gpus; nodes as usize],
-        placing: Placing::Spread,
         pools: pools(nodes * gpus).into_iter().map(exact).collect(),
         limits: Limits::of_gpus(nodes * gpus),
-        mishaps: Mishaps::default(),
     }
 }
 
@@ -120,8 +118,8 @@ fn bound_of(world: &World) -> Duration {
 }
 
 /// How much longer than the bound it took.
-fn ratio(world: &World, seed: u64) -> f64 {
-    let outcome = world.run(seed);
+fn ratio(night: &RoughWorld, seed: u64) -> f64 {
+    let (world, outcome) = (&night.world, night.run(seed));
     assert!(outcome.stuck.is_empty() && outcome.given_up.is_empty(), "seed {seed}: {outcome:?}");
     assert!(outcome.gpus_max <= world.limits.gpus);
     outcome.over_at.as_secs_f64() / bound_of(world).as_secs_f64()
@@ -134,16 +132,16 @@ fn seeds() -> std::ops::RangeInclusive<u64> {
 #[test]
 fn with_exact_times_a_night_is_as_short_as_it_can_be() {
     for cluster in CLUSTERS {
-        for placing in [Placing::Spread, Placing::Pack] {
-            let world = World { placing, ..exact(cluster) };
-            let ratio = ratio(&world, 0);
+        for packs in [false, true] {
+            let night = RoughWorld { packs, ..RoughWorld::of(exact(cluster)) };
+            let ratio = ratio(&night, 0);
             println!(
-                "{}x{} {placing:?}: bound {:.2} h, ratio {ratio:.3}",
+                "{}x{} packs: {packs}: bound {:.2} h, ratio {ratio:.3}",
                 cluster.0,
                 cluster.1,
-                hours(bound_of(&world))
+                hours(bound_of(&night.world))
             );
-            assert!(ratio <= EXACT_MAX, "{cluster:?} {placing:?}: {ratio}");
+            assert!(ratio <= EXACT_MAX, "{cluster:?} {packs}: {ratio}");
         }
     }
 }
@@ -162,7 +160,7 @@ fn with_weights_on_a_shared_volume_64_gpus_end_the_matrix_within_the_hour() {
         pools: pools_that_load(64, load_from_shared_volume).into_iter().map(believed).collect(),
         ..exact((8, 8))
     };
-    let outcome = world.run(0);
+    let outcome = world.run();
     assert!(outcome.stuck.is_empty() && outcome.given_up.is_empty(), "{outcome:?}");
     let (over_at, hours_used) = (outcome.over_at, outcome.gpu_hours.total());
     println!("8x8 with shared weights: {:.2} h, {hours_used:.1} GPU-hours", hours(over_at));
@@ -179,8 +177,9 @@ fn hours(duration: Duration) -> f64 {
 fn with_times_that_are_off_by_30_percent_most_nights_are_nearly_as_short() {
     for cluster in CLUSTERS {
         let world = exact(cluster);
-        let mut ratios: Vec<f64> =
-            seeds().map(|seed| ratio(&off(&world, &mut SplitMix64::new(seed)), seed)).collect();
+        let mut ratios: Vec<f64> = seeds()
+            .map(|seed| ratio(&RoughWorld::of(off(&world, &mut SplitMix64::new(seed))), seed))
+            .collect();
         ratios.sort_by(f64::total_cmp);
         let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
         println!(
@@ -197,12 +196,13 @@ fn with_times_that_are_off_by_30_percent_most_nights_are_nearly_as_short() {
 }
 
 /// A night in which much goes wrong.
-fn bad(world: &World, random: &mut SplitMix64) -> World {
-    let mut world = off(world, random);
+fn bad(world: &World, random: &mut SplitMix64) -> RoughWorld {
+    let mut night = RoughWorld::of(off(world, random));
+    let world = &mut night.world;
     let nodes = world.nodes.len();
     let minutes = |random: &mut SplitMix64, max: f64| MINUTE.mul_f64(random.unit() * max);
     let mut mishaps =
-        Mishaps { failing_loads: 0.05, load_spread: 0.2, pull_max: 10 * MINUTE, ..Mishaps::default() };
+        MishapList { failing_loads: 0.05, load_spread: 0.2, pull_max: 10 * MINUTE, ..MishapList::default() };
     for _ in 0..random.next_u64() % 4 {
         let node = (random.next_u64() % nodes as u64) as usize;
         mishaps.evictions.push(Eviction { at: minutes(random, 300.0), node });
@@ -224,14 +224,14 @@ fn bad(world: &World, random: &mut SplitMix64) -> World {
         pool.believed.servers_max = 1 + (random.next_u64() % 3) as u32;
     }
     if random.unit() < 0.5 {
-        world.placing = Placing::Pack;
+        night.packs = true;
     }
     world.limits.admits_whole = random.unit() < 0.3;
     if random.unit() < 0.3 {
         world.limits.gpu_hours = Some(10.0 + 200.0 * random.unit());
     }
-    world.mishaps = mishaps;
-    world
+    night.mishaps = mishaps;
+    night
 }
 
 #[test]
@@ -239,14 +239,14 @@ fn whatever_goes_wrong_every_model_is_done_or_named() {
     for cluster in CLUSTERS {
         let (exact, mut given_up, mut over_budget) = (exact(cluster), 0, 0);
         for seed in seeds() {
-            let world = bad(&exact, &mut SplitMix64::new(seed));
-            let outcome = world.run(seed);
+            let night = bad(&exact, &mut SplitMix64::new(seed));
+            let (world, outcome) = (&night.world, night.run(seed));
             assert!(outcome.gpus_max <= world.limits.gpus, "{cluster:?}, seed {seed}");
             assert!(outcome.stuck.is_empty(), "{cluster:?}, seed {seed}: stuck {:?}", outcome.stuck);
             assert!(world.limits.gpu_hours.is_some() || outcome.over_budget.is_empty());
             over_budget += outcome.over_budget.len();
             given_up += outcome.given_up.len();
-            let again = world.run(seed);
+            let again = night.run(seed);
             assert_eq!(again.servers, outcome.servers, "a seed gives one night");
         }
         println!(

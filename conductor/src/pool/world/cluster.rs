@@ -1,24 +1,16 @@
 //! Nodes, and a scheduler that puts parts of servers on them one by one, as kube-scheduler does.
 
-/// Which of the nodes that have room a part gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placing {
-    /// The emptiest (LeastAllocated).
-    Spread,
-    /// The fullest (MostAllocated).
-    Pack,
-}
-
 /// The nodes with what is free on them.
 #[derive(Clone, Debug)]
 pub(super) struct FreeNodes {
-    free: Vec<u32>,
-    placing: Placing,
+    pub(super) free: Vec<u32>,
+    /// Whether of the nodes that have room a part gets the fullest (MostAllocated) and not the emptiest (LeastAllocated).
+    packs: bool,
 }
 
 impl FreeNodes {
-    pub(super) fn new(nodes: &[u32], placing: Placing) -> Self {
-        Self { free: nodes.to_vec(), placing }
+    pub(super) fn new(nodes: &[u32], packs: bool) -> Self {
+        Self { free: nodes.to_vec(), packs }
     }
 
     /// Puts the parts that have no node yet on nodes, each on another one; `whole`: all of them or none.
@@ -46,9 +38,10 @@ impl FreeNodes {
     fn node_for(&self, parts: &[Option<usize>], gpus: u32) -> Option<usize> {
         let has_room = |node: &usize| self.free[*node] >= gpus && !parts.contains(&Some(*node));
         let nodes = (0..self.free.len()).filter(has_room);
-        match self.placing {
-            Placing::Spread => nodes.max_by_key(|node| (self.free[*node], std::cmp::Reverse(*node))),
-            Placing::Pack => nodes.min_by_key(|node| (self.free[*node], *node)),
+        if self.packs {
+            nodes.min_by_key(|node| (self.free[*node], *node))
+        } else {
+            nodes.max_by_key(|node| (self.free[*node], std::cmp::Reverse(*node)))
         }
     }
 
@@ -56,22 +49,6 @@ impl FreeNodes {
     pub(super) fn release(&mut self, parts: &[Option<usize>], gpus: u32) {
         for node in parts.iter().flatten() {
             self.free[*node] += gpus;
-        }
-    }
-
-    /// Takes GPUs of a node for somebody else, as many as are free; returns how many.
-    pub(super) fn take(&mut self, node: usize, gpus: u32) -> u32 {
-        let taken = self.free.get(node).map_or(0, |free| gpus.min(*free));
-        if let Some(free) = self.free.get_mut(node) {
-            *free -= taken;
-        }
-        taken
-    }
-
-    /// Gives them back.
-    pub(super) fn give_back(&mut self, node: usize, gpus: u32) {
-        if let Some(free) = self.free.get_mut(node) {
-            *free += gpus;
         }
     }
 }
@@ -88,19 +65,16 @@ mod tests {
 
     #[test]
     fn parts_go_to_different_nodes_the_emptiest_or_the_fullest_first() {
-        let mut cluster = FreeNodes::new(&[8, 8, 8], Placing::Spread);
+        let mut cluster = FreeNodes::new(&[8, 8, 8], false);
         assert_eq!(placed(&mut cluster, 1, 2, false), [Some(0)]);
         assert_eq!(placed(&mut cluster, 1, 2, false), [Some(1)]);
-        let mut packing = FreeNodes { placing: Placing::Pack, ..cluster.clone() };
+        let mut packing = FreeNodes { packs: true, ..cluster.clone() };
         assert_eq!(placed(&mut packing, 1, 2, false), [Some(0)]);
         // Two nodes are not empty: a bare scheduler lets a server hold the third.
         assert_eq!(placed(&mut cluster.clone(), 2, 8, true), [None, None]);
         let held = placed(&mut cluster, 2, 8, false);
         assert_eq!(held, [Some(2), None]);
         cluster.release(&held, 8);
-        assert_eq!(cluster.free, [6, 6, 8]);
-        assert_eq!((cluster.take(0, 8), cluster.free[0]), (6, 0));
-        cluster.give_back(0, 6);
         assert_eq!(cluster.free, [6, 6, 8]);
     }
 }

@@ -1,5 +1,10 @@
 use super::*;
 
+mod mishaps;
+mod seeds;
+
+use self::mishaps::{Eviction, Pause, RoughWorld, SecondRun, Tenant};
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A pool that loads for ten minutes and works for so many.
@@ -8,9 +13,9 @@ fn pool(name: &str, parts: u32, gpus: u32, minutes: u32) -> WorldPool {
     WorldPool::exact(believed, f64::from(minutes * 60))
 }
 
-fn world(nodes: &[u32], pools: Vec<WorldPool>) -> World {
+fn world(nodes: &[u32], pools: Vec<WorldPool>) -> RoughWorld {
     let limits = Limits::of_gpus(nodes.iter().sum());
-    World { nodes: nodes.to_vec(), placing: Placing::Spread, pools, limits, mishaps: Mishaps::default() }
+    RoughWorld::of(World { nodes: nodes.to_vec(), pools, limits })
 }
 
 #[test]

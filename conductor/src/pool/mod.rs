@@ -17,4 +17,4 @@ pub use decide::{Act, Decision, Wait, decide};
 pub use domain::pools::ServerEnd;
 pub use failures::{Failures, NextTry};
 pub use view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
-pub use world::{Mishaps, NightOutcome, Placing, World, WorldPool};
+pub use world::{NightOutcome, World, WorldPool};

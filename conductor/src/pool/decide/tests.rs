@@ -2,8 +2,8 @@ use domain::pools::ServerEnd;
 use proptest::prelude::*;
 
 use super::*;
-use crate::failures::Failures;
-use crate::view::{Limits, Needs, Pool};
+use crate::pool::failures::Failures;
+use crate::pool::view::{Limits, Needs, Pool};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -2,19 +2,15 @@
 //! [`decide()`] itself, every [`DECIDES_EVERY`].
 
 mod cluster;
-mod mishaps;
 
 use std::time::Duration;
 
 use domain::pools::ServerEnd;
-use domain::seed::SplitMix64;
 
 use self::cluster::FreeNodes;
-pub use self::cluster::Placing;
-pub use self::mishaps::{Eviction, Mishaps, Pause, SecondRun, Tenant};
-use crate::decide::{Act, Wait, decide};
-use crate::failures::{Failures, NextTry};
-use crate::view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
+use crate::pool::decide::{Act, Wait, decide};
+use crate::pool::failures::{Failures, NextTry};
+use crate::pool::view::{Limits, Needs, Pool, PoolNeed, PoolServer, PoolServerPhase, PoolView, PoolsView};
 
 /// How often a conductor decides.
 pub const DECIDES_EVERY: Duration = Duration::from_secs(10);
@@ -54,10 +50,8 @@ impl WorldPool {
 pub struct World {
     /// GPUs of each node.
     pub nodes: Vec<u32>,
-    pub placing: Placing,
     pub pools: Vec<WorldPool>,
     pub limits: Limits,
-    pub mishaps: Mishaps,
 }
 
 /// A server that was, in the order of their starts.
@@ -110,7 +104,7 @@ impl GpuHours {
 
 /// A server in the world.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+struct Running {
     pool: usize,
     number: u32,
     created_at: Duration,
@@ -146,18 +140,33 @@ impl Running {
 }
 
 impl World {
-    /// Lets it run until everything is done, given up, or stuck. The same seed gives the same outcome.
-    pub fn run(&self, seed: u64) -> NightOutcome {
-        let mut night = Night::of(self, seed);
-        while night.step() {}
-        night.outcome()
+    /// Lets it run until everything is done, given up, or stuck.
+    pub fn run(&self) -> NightOutcome {
+        Night::of(self, false, None).run()
     }
+}
+
+/// What goes wrong in a night, and what others do on the same nodes: nothing in what is planned, much in tests.
+trait Mishaps {
+    /// By which factor a load takes longer, how long its image is pulled, and whether the model will not come.
+    fn load(&mut self) -> (f64, Duration, bool);
+
+    /// When the next thing happens.
+    fn next(&self) -> Option<Duration>;
+
+    /// Whether all runs are paused.
+    fn is_paused(&self) -> bool;
+
+    /// Whether more dialogues will come.
+    fn brings_work(&self) -> bool;
+
+    /// Lets happen what is due; returns whether anything was.
+    fn happen(&mut self, night: &mut Night<'_>) -> bool;
 }
 
 /// A world under way.
 struct Night<'w> {
     world: &'w World,
-    random: SplitMix64,
     now: Duration,
     cluster: FreeNodes,
     failures: Vec<Failures>,
@@ -170,26 +179,30 @@ struct Night<'w> {
     decides_at: Option<Duration>,
     /// Who waited for what at the last one.
     waits: Vec<(usize, Wait)>,
-    mishaps: mishaps::Calendar,
+    mishaps: Option<Box<dyn Mishaps>>,
     outcome: NightOutcome,
 }
 
 impl<'w> Night<'w> {
-    fn of(world: &'w World, seed: u64) -> Self {
+    fn of(world: &'w World, packs: bool, mishaps: Option<Box<dyn Mishaps>>) -> Self {
         Self {
             world,
-            random: SplitMix64::new(seed),
             now: Duration::ZERO,
-            cluster: FreeNodes::new(&world.nodes, world.placing),
+            cluster: FreeNodes::new(&world.nodes, packs),
             failures: vec![Failures::default(); world.pools.len()],
             left: world.pools.iter().map(|pool| pool.dialogues).collect(),
             numbers: vec![0; world.pools.len()],
             servers: Vec::new(),
             decides_at: Some(Duration::ZERO),
             waits: Vec::new(),
-            mishaps: mishaps::Calendar::of(&world.mishaps),
+            mishaps,
             outcome: NightOutcome::default(),
         }
+    }
+
+    fn run(mut self) -> NightOutcome {
+        while self.step() {}
+        self.outcome()
     }
 
     /// Goes on to the next thing that happens; `false` if nothing does.
@@ -211,12 +224,13 @@ impl<'w> Night<'w> {
     fn is_over(&self) -> bool {
         let is_open =
             |pool: usize| self.left[pool] > 0.0 && self.failures[pool].next_try(self.now) != NextTry::GivenUp;
-        self.servers.is_empty() && self.mishaps.brings_no_work() && !(0..self.left.len()).any(is_open)
+        let more_comes = self.mishaps.as_ref().is_some_and(|mishaps| mishaps.brings_work());
+        self.servers.is_empty() && !more_comes && !(0..self.left.len()).any(is_open)
     }
 
     /// Whether a pool may ask now.
     fn has_work(&self, pool: usize) -> bool {
-        self.left[pool] > 0.0 && !self.mishaps.is_paused()
+        self.left[pool] > 0.0 && !self.mishaps.as_ref().is_some_and(|mishaps| mishaps.is_paused())
     }
 
     /// Dialogues per second of all servers of a pool.
@@ -233,9 +247,9 @@ impl<'w> Night<'w> {
                 self.cluster.place(&mut server.parts, pool.believed.gpus, self.world.limits.admits_whole);
             }
             if server.is_scheduled() && server.loading.is_none() {
-                let (longer, fails) = self.world.mishaps.draw_load(&mut self.random);
-                let until =
-                    self.now + pool.load.mul_f64(longer) + self.world.mishaps.draw_pull(&mut self.random);
+                let drawn = self.mishaps.as_mut().map(|mishaps| mishaps.load());
+                let (longer, pull, fails) = drawn.unwrap_or((1.0, Duration::ZERO, false));
+                let until = self.now + pool.load.mul_f64(longer) + pull;
                 server.loading = Some(Loading { since: self.now, until, fails });
             }
         }
@@ -271,7 +285,8 @@ impl<'w> Night<'w> {
             let rate = self.rate(pool);
             (self.has_work(pool) && rate > 0.0).then(|| self.now + seconds(self.left[pool] / rate))
         });
-        let timers = [self.decides_at, self.mishaps.next()];
+        let mishap = self.mishaps.as_ref().and_then(|mishaps| mishaps.next());
+        let timers = [self.decides_at, mishap];
         of_servers.chain(done).chain(timers).flatten().min().map(|next| next.max(self.now))
     }
 
@@ -321,35 +336,15 @@ impl<'w> Night<'w> {
                 ended.push((at, ServerEnd::Done));
             }
         }
-        let is_any = !ended.is_empty();
+        let mut is_any = !ended.is_empty();
         self.end(ended);
-        let happened = self.mishaps.happen(self.now, &mut self.cluster);
-        for (pool, more) in self.left.iter_mut().enumerate() {
-            *more += happened.dialogues_more * self.world.pools[pool].dialogues;
+        if let Some(mut mishaps) = self.mishaps.take() {
+            is_any |= mishaps.happen(self);
+            self.mishaps = Some(mishaps);
         }
-        for node in &happened.evicted {
-            self.evict(*node);
-        }
-        if is_any || happened.is_any {
+        if is_any {
             self.decide_soon(self.now);
         }
-    }
-
-    /// Evicts the parts on a node: a single server goes to another node, of several parts all go.
-    fn evict(&mut self, node: usize) {
-        let mut ended = Vec::new();
-        for (at, server) in self.servers.iter_mut().enumerate() {
-            if !server.parts.contains(&Some(node)) {
-                continue;
-            }
-            if server.parts.len() > 1 {
-                ended.push((at, ServerEnd::Disrupted));
-                continue;
-            }
-            self.cluster.release(&server.parts, self.world.pools[server.pool].believed.gpus);
-            *server = Running { parts: vec![None], loading: None, served_at: None, ..server.clone() };
-        }
-        self.end(ended);
     }
 
     /// Ends servers, by their places in the list.
