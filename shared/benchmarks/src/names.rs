@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domain::text::hex;
 use domain::{ModelLabel, RunId};
 use sha2::{Digest, Sha256};
 
@@ -62,8 +63,15 @@ pub fn benchmark_of(run: &RunId) -> RunId {
 
 /// Whether a pipeline may have this name: it stands in the names of files and runs, between dots.
 pub fn is_pipeline_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    !name.is_empty() && name.len() <= PIPELINE_CHARS_MAX && name.chars().all(plain) && !name.starts_with('-')
+    is_plain(name, PIPELINE_CHARS_MAX)
+}
+
+fn is_plain(text: &str, chars_max: usize) -> bool {
+    !text.is_empty() && text.len() <= chars_max && text.chars().all(is_plain_char) && !text.starts_with('-')
+}
+
+fn is_plain_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// A name for a pipeline, made of what people call it.
@@ -78,14 +86,11 @@ pub fn slug(model: &ModelLabel) -> String {
 }
 
 fn shortened(text: &str, chars_max: usize) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !text.is_empty() && text.len() <= chars_max && text.chars().all(plain) && !text.starts_with('-') {
+    if is_plain(text, chars_max) {
         return text.to_owned();
     }
-    let kept: String = text.chars().map(|c| if plain(c) { c } else { '-' }).take(chars_max).collect();
-    let digest = Sha256::digest(text.as_bytes());
-    let hash: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{hash}", kept.trim_matches('-'))
+    let kept: String = text.chars().map(|c| if is_plain_char(c) { c } else { '-' }).take(chars_max).collect();
+    format!("{}-{}", kept.trim_matches('-'), hex(&Sha256::digest(text)[..3]))
 }
 
 #[cfg(test)]

@@ -41,18 +41,16 @@ const PLACES: usize = 4;
 struct Results {
     benchmark: String,
     judging: &'static Judging,
-    models: Vec<(ModelReport, Waiting)>,
+    /// With how many dialogues wait for an answer or a verdict.
+    models: Vec<(ModelReport, u64)>,
 }
-
-/// Dialogues that wait for an answer or a verdict.
-struct Waiting(u64);
 
 fn numbers(reader: &mut dyn BenchmarkReader, _: &Extras) -> Result<Box<KindNumbers>, ShowingError> {
     let facts = reader.facts().clone();
-    let one = |model: &ModelLabel| -> Result<(ModelReport, Waiting), ShowingError> {
+    let one = |model: &ModelLabel| -> Result<(ModelReport, u64), ShowingError> {
         let judged = reader.model(model)?.judged(&facts)?;
         let waits = |judged: &&JudgedDialogue| matches!(judged.outcome, JudgedOutcome::Waiting(_));
-        let waiting = Waiting(judged.iter().filter(waits).count() as u64);
+        let waiting = judged.iter().filter(waits).count() as u64;
         Ok((ModelReport::of(model.clone(), &judged, facts.judging.metrics), waiting))
     };
     let models = facts.models.iter().map(one).collect::<Result<_, _>>()?;
@@ -67,7 +65,7 @@ fn results(benchmarks: &[&Results]) -> Table {
         .right(["planned", "scored", "waiting"])
         .titled("Results of judged answers");
     for Results { benchmark, models, .. } in benchmarks {
-        for (report, Waiting(waiting)) in models {
+        for (report, waiting) in models {
             let means = report
                 .metrics
                 .iter()

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::PromptKind;
+use domain::text::hex;
 use sha2::{Digest, Sha256};
 use tasks::{Template, Wording};
 
@@ -68,5 +69,5 @@ pub fn fingerprint<'w>(wordings: impl IntoIterator<Item = &'w Wording>) -> Strin
         }
         hasher.update([0]);
     }
-    hasher.finalize().iter().take(FINGERPRINT_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize()[..FINGERPRINT_BYTES])
 }

@@ -28,34 +28,21 @@ impl FromStr for Date {
     type Err = DateError;
 
     fn from_str(text: &str) -> Result<Self, DateError> {
-        let number = |part: &str, digits: usize| {
-            let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| part.parse::<u32>().ok()).flatten()
+        // A month and a year as their first day.
+        let day = match text.len() {
+            4 => format!("{text}-01-01"),
+            7 => format!("{text}-01"),
+            _ => text.to_owned(),
         };
-        let parts: Vec<&str> = text.split('-').collect();
-        let is_date = match parts.as_slice() {
-            [year] => number(year, 4).is_some_and(|year| year > 0),
-            [year, month] => number(year, 4)
-                .zip(number(month, 2))
-                .is_some_and(|(year, month)| year > 0 && (1..=12).contains(&month)),
-            [year, month, day] => {
-                let date = number(year, 4).zip(number(month, 2)).zip(number(day, 2));
-                date.is_some_and(|((year, month), day)| year > 0 && (1..=days_of(year, month)).contains(&day))
-            }
-            _ => false,
+        let is_digit = |(place, byte): (usize, u8)| match place {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
         };
+        let is_date = day.len() == 10
+            && day.bytes().enumerate().all(is_digit)
+            && !day.starts_with("0000")
+            && day.parse::<jiff::civil::Date>().is_ok();
         if is_date { Ok(Self(text.to_owned())) } else { Err(DateError(text.to_owned())) }
-    }
-}
-
-/// How many days a month has; 0 of a month that there is not.
-fn days_of(year: u32, month: u32) -> u32 {
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 => 28 + u32::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
     }
 }
 

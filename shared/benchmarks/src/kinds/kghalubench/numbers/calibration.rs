@@ -10,10 +10,10 @@ use domain::seed::SplitMix64;
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::graph::Statistics;
 use crate::kinds::kghalubench::draw::question::Question;
-use crate::kinds::kghalubench::numbers::difficulty::{Difficulty, Ranges, mean, normalise};
+use crate::kinds::kghalubench::numbers::difficulty::{Difficulty, Ranges, normalise};
 use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, Fate, mean_difficulty};
-use crate::kinds::kghalubench::numbers::rank;
 use crate::kinds::kghalubench::numbers::weights::Weights;
+use crate::kinds::kghalubench::numbers::{mean, rank, shuffle};
 
 /// Share of the entities whose answers weights are learnt from. Answers about the others validate them: answers of several models
 /// about one entity resemble each other, so that some of them would foretell the rest without any weights.
@@ -142,9 +142,8 @@ pub fn calibrate(
         let difficulty = Difficulty::new(weights, assessments);
         let estimate = |judged: &Judged<'_>| {
             let Observation { assessment, question, .. } = judged.observation;
-            let about_another = judged.fate == Fate::Hallucinated;
-            let estimated = difficulty.of(*assessment, *question, judged.question, about_another)?;
-            Some((estimated, f64::from(judged.fate.points()?)))
+            let answered = difficulty.answered(assessments, *assessment, *question, judged.fate)?;
+            Some((answered.difficulty, f64::from(judged.fate.points()?)))
         };
         Foretelling::of(&validation.iter().filter_map(estimate).collect::<Vec<_>>())
     };
@@ -189,11 +188,7 @@ fn on_scale(weights: Weights, assessments: &[Assessment], observations: &[Observ
     let difficulty = Difficulty::within(&weights, ranges, assessments);
     let mut by_place: BTreeMap<(&str, usize), Vec<AnsweredQuestion>> = BTreeMap::new();
     for Observation { model, assessment, question, fate } in observations {
-        let found = assessments.get(*assessment).and_then(|of| of.questions.get(*question));
-        let about_another = *fate == Fate::Hallucinated;
-        let hard = found.and_then(|found| difficulty.of(*assessment, *question, found, about_another));
-        let answered =
-            hard.map(|difficulty| AnsweredQuestion { question: *question as u32, fate: *fate, difficulty });
+        let answered = difficulty.answered(assessments, *assessment, *question, *fate);
         by_place.entry((model, *assessment)).or_default().extend(answered);
     }
     match mean_difficulty(by_place.values()) {
@@ -212,12 +207,6 @@ fn split<'a>(scored: Vec<Judged<'a>>, random: &mut SplitMix64) -> (Vec<Judged<'a
     scored.into_iter().partition(|judged| learnt_from.contains(judged.question.entity.as_str()))
 }
 
-fn shuffle<T>(values: &mut [T], random: &mut SplitMix64) {
-    for last in (1..values.len()).rev() {
-        values.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
-    }
-}
-
 /// The share of points of a question.
 fn score(fate: Fate) -> f64 {
     fate.share().unwrap_or(0.0)
@@ -230,7 +219,7 @@ fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
         training.iter().map(|judged| judged.question.statistics.logarithms()).collect();
     let count = rows.len().max(1) as f64;
     let scores: Vec<f64> = training.iter().map(|judged| score(judged.fate)).collect();
-    let mean_score = mean(scores.iter()).unwrap_or(0.0);
+    let mean_score = mean(scores.iter().copied()).unwrap_or(0.0);
     let mut rest: Vec<f64> = scores.iter().map(|score| score - mean_score).collect();
     let columns: [(Vec<f64>, f64); 7] = std::array::from_fn(|statistic| standardised(&rows, statistic));
     let mut weights = [0.0_f64; 7];
@@ -263,7 +252,7 @@ fn statistic_weights(training: &[Judged<'_>]) -> BTreeMap<String, f64> {
 /// graph does not have.
 fn standardised(rows: &[[Option<f64>; 7]], column: usize) -> (Vec<f64>, f64) {
     let values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
-    let mean = mean(values.iter()).unwrap_or(0.0);
+    let mean = mean(values.iter().copied()).unwrap_or(0.0);
     let variance =
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
     let deviation = variance.sqrt();
@@ -298,7 +287,7 @@ fn normalised_means(scores: impl Iterator<Item = (String, f64)>) -> BTreeMap<Str
     for (name, score) in scores {
         by_name.entry(name).or_default().push(score);
     }
-    let means = by_name.into_iter().filter_map(|(name, scores)| Some((name, mean(scores.iter())?)));
+    let means = by_name.into_iter().filter_map(|(name, scores)| Some((name, mean(scores)?)));
     let mut means: BTreeMap<String, f64> = means.collect();
     let least = means.values().copied().fold(f64::INFINITY, f64::min);
     let most = means.values().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -5,6 +5,8 @@
 use crate::kinds::kghalubench::draw::assessment::Assessment;
 use crate::kinds::kghalubench::draw::graph::Statistics;
 use crate::kinds::kghalubench::draw::question::{FACTS, Question};
+use crate::kinds::kghalubench::numbers::mean;
+use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, Fate};
 use crate::kinds::kghalubench::numbers::weights::{DifficultyScale, Weights};
 
 /// Weight of a type or relation for which none is known.
@@ -20,7 +22,11 @@ fn relevance(weights: &Weights, statistics: &Statistics) -> f64 {
 }
 
 fn type_weight(weights: &Weights, type_id: &str) -> f64 {
-    weights.types.get(type_id).copied().unwrap_or_else(|| mean(weights.types.values()).unwrap_or(UNKNOWN))
+    weights
+        .types
+        .get(type_id)
+        .copied()
+        .unwrap_or_else(|| mean(weights.types.values().copied()).unwrap_or(UNKNOWN))
 }
 
 /// How hard a relation is. The paper lets difficulty grow with complexity, and its weights are mean scores, which fall
@@ -32,7 +38,11 @@ fn complexity(weights: &Weights, type_id: &str, relation_id: &str) -> f64 {
 
 /// How hard the relations of a type are on average.
 fn mean_complexity(weights: &Weights, type_id: &str) -> f64 {
-    1.0 - weights.relations.get(type_id).and_then(|weights| mean(weights.values())).unwrap_or(UNKNOWN)
+    1.0 - weights
+        .relations
+        .get(type_id)
+        .and_then(|weights| mean(weights.values().copied()))
+        .unwrap_or(UNKNOWN)
 }
 
 /// How well known an entity is, as a share of the range, before its type is taken into account and after.
@@ -112,6 +122,19 @@ impl<'w> Difficulty<'w> {
         };
         Some(sigmoid(self.weights.steepness * (complexity - popularity)))
     }
+
+    /// A question of these assessments with its outcome; `None` if there is no such question.
+    pub fn answered(
+        &self,
+        assessments: &[Assessment],
+        assessment: usize,
+        question: usize,
+        fate: Fate,
+    ) -> Option<AnsweredQuestion> {
+        let found = assessments.get(assessment)?.questions.get(question)?;
+        let difficulty = self.of(assessment, question, found, fate == Fate::Hallucinated)?;
+        Some(AnsweredQuestion { question: question as u32, fate, difficulty })
+    }
 }
 
 fn sigmoid(x: f64) -> f64 {
@@ -135,15 +158,6 @@ fn within(value: f64, [least, most]: [f64; 2]) -> f64 {
 /// A value between two others as a share of the way; halfway if they are equal.
 pub(crate) fn normalise(value: f64, least: f64, most: f64) -> f64 {
     if most > least { (value - least) / (most - least) } else { UNKNOWN }
-}
-
-pub(crate) fn mean<'a>(values: impl Iterator<Item = &'a f64>) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0_u32);
-    for value in values {
-        sum += value;
-        count += 1;
-    }
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 #[cfg(test)]

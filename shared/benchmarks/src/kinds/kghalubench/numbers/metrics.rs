@@ -2,10 +2,10 @@
 //! the numbers; here they are only counted. Rates of a model are means over its assessments, and [`ModelMetrics::counts`] are
 //! pooled.
 
-use report::stats::{Interval, TaskValues, ValueRange, estimate};
+use report::stats::{Interval, SampleSummary, TaskValues, ValueRange, estimate};
 
 use crate::kinds::kghalubench::draw::question::FACTS;
-use crate::kinds::kghalubench::numbers::difficulty::mean;
+use crate::kinds::kghalubench::numbers::{mean, share};
 
 /// The outcome of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,11 +234,8 @@ pub struct Spread {
 
 impl Spread {
     fn of(values: &[Option<f64>]) -> Option<Self> {
-        let mean = mean(values.iter().flatten())?;
-        let squares: Vec<f64> = values.iter().flatten().map(|value| (value - mean).powi(2)).collect();
-        let others = squares.len().checked_sub(1).filter(|others| *others > 0);
-        let standard_deviation = others.map(|others| (squares.iter().sum::<f64>() / others as f64).sqrt());
-        Some(Self { mean, standard_deviation })
+        let of = SampleSummary::of(values.iter().copied().flatten())?;
+        Some(Self { mean: of.mean, standard_deviation: of.sd })
     }
 }
 
@@ -327,22 +324,13 @@ fn relative(answers: &[AnsweredQuestion], average: f64) -> Option<f64> {
 
 /// The mean difficulty of the scored questions, which are those that count for accuracy.
 fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
-    let scored: Vec<f64> = answers
-        .iter()
-        .filter(|answered| answered.fate != Fate::NotScored)
-        .map(|answered| answered.difficulty)
-        .collect();
-    mean(scored.iter())
+    let scored = answers.iter().filter(|answered| answered.fate != Fate::NotScored);
+    mean(scored.map(|answered| answered.difficulty))
 }
 
 /// The mean difficulty of all assessments of all these models: Avg(Qd) of the paper's formula 2. `None` if nothing is scored.
 pub fn mean_difficulty<'a>(assessments: impl IntoIterator<Item = &'a Vec<AnsweredQuestion>>) -> Option<f64> {
-    let difficulties: Vec<f64> = assessments.into_iter().filter_map(|answers| difficulty(answers)).collect();
-    mean(difficulties.iter())
-}
-
-fn share(part: u32, whole: u32) -> Option<f64> {
-    (whole > 0).then(|| f64::from(part) / f64::from(whole))
+    mean(assessments.into_iter().filter_map(|answers| difficulty(answers)))
 }
 
 #[cfg(test)]

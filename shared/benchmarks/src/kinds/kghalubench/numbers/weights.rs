@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::spelling;
+use domain::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -226,8 +227,7 @@ impl Weights {
     /// # Errors
     /// See [`Weights::to_toml`].
     pub fn fingerprint(&self) -> Result<String, WeightsError> {
-        let digest = Sha256::digest(self.to_toml()?);
-        Ok(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&Sha256::digest(self.to_toml()?)[..6]))
     }
 }
 

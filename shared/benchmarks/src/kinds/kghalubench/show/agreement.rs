@@ -103,16 +103,7 @@ type Said<'s> = dyn Fn(&Item, PersonVerdict) -> Option<(bool, bool)> + 's;
 /// Compares verdicts of people with those of the judges. `all` are the items of the benchmark, `threshold` is its own.
 pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> Vec<AgreementLine> {
     let weights = weights(all, said);
-    let weight = |item: &Item| weights.get(&item.stratum).copied().unwrap_or(0.0);
-    let over = |of: &Said<'_>| {
-        let mut confusion = Confusion::default();
-        for (item, verdict) in said {
-            if let Some((judge, person)) = of(item, *verdict) {
-                confusion.add(weight(item), judge, person);
-            }
-        }
-        confusion
-    };
+    let over = |of: &Said<'_>| confusion(&weights, said, of);
     let line = |stage, yes, threshold, confusion| AgreementLine { stage, yes, threshold, confusion };
     let mut lines = vec![line(
         "abstain",
@@ -159,6 +150,17 @@ pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> 
     lines.push(line("expert", stated, None, fact(&|by, correct| (by == Filter::Expert).then_some(correct))));
     lines.push(line("all filters", stated, None, fact(&|_, correct| Some(correct))));
     lines
+}
+
+/// Counts the answers about some items, by what one row of each stratum stands for.
+fn confusion(weights: &BTreeMap<Stratum, f64>, said: &[(Item, PersonVerdict)], of: &Said<'_>) -> Confusion {
+    let mut confusion = Confusion::default();
+    for (item, verdict) in said {
+        if let Some((judge, person)) = of(item, *verdict) {
+            confusion.add(weights.get(&item.stratum).copied().unwrap_or(0.0), judge, person);
+        }
+    }
+    confusion
 }
 
 /// What a person says to a question about an item; `None` if it is not about that.
@@ -253,16 +255,10 @@ pub fn compare_baseline(
 ) -> Vec<AgreementLine> {
     let weights = weights(all, said);
     let line = |stage, yes, is_about: fn(&Item) -> bool, affirms: PersonVerdict| {
-        let mut confusion = Confusion::default();
-        for (item, verdict) in said {
-            if is_about(item)
-                && *verdict != PersonVerdict::Abstained
-                && let Some(judge) = baseline.of(found, item)
-            {
-                let weight = weights.get(&item.stratum).copied().unwrap_or(0.0);
-                confusion.add(weight, judge, *verdict == affirms);
-            }
-        }
+        let confusion = confusion(&weights, said, &|item, verdict| {
+            let counts = is_about(item) && verdict != PersonVerdict::Abstained;
+            counts.then(|| Some((baseline.of(found, item)?, verdict == affirms)))?
+        });
         AgreementLine { stage, yes, threshold: None, confusion }
     };
     let entity = |item: &Item| item.fact.is_none();

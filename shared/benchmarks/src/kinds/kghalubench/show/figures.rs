@@ -8,7 +8,8 @@ use report::draw::text::fitted;
 
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::numbers::metrics::Filter;
-use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, frequency_words};
+use crate::kinds::kghalubench::numbers::{mean, share};
+use crate::kinds::kghalubench::show::study::{ModelStudy, OrderedBy, Study, TypeStudy, frequency_words};
 
 /// Number of models in the bar chart of weighted accuracies, the best ones.
 pub const TOP_MODELS: usize = 10;
@@ -108,7 +109,7 @@ pub fn filters(study: &Study, breadth: Breadth) -> Svg {
 pub fn types(study: &Study, breadth: Breadth) -> Svg {
     let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
     let questions: u64 = study.types.iter().map(|of_type| of_type.questions).sum();
-    let row = |of_type: &crate::kinds::kghalubench::show::study::TypeStudy| {
+    let row = |of_type: &TypeStudy| {
         let share = of_type.questions as f64 / questions.max(1) as f64;
         of_values(&of_type.name, groups.map(|group| (group == of_type.frequency).then_some(share)).to_vec())
     };
@@ -195,11 +196,12 @@ fn binned(points: &[(f64, f64)]) -> Vec<(f64, f64, usize)> {
     for (hard, score) in points {
         bins[((hard * BINS as f64) as usize).min(BINS - 1)].push((*hard, *score));
     }
-    let mean = |bin: &Vec<(f64, f64)>, of: fn(&(f64, f64)) -> f64| {
-        bin.iter().map(of).sum::<f64>() / bin.len() as f64
-    };
     let told = bins.iter().filter(|bin| bin.len() >= BIN_MIN);
-    told.map(|bin| (mean(bin, |point| point.0), mean(bin, |point| point.1), bin.len())).collect()
+    let means = told.filter_map(|bin| {
+        let hard = mean(bin.iter().map(|point| point.0))?;
+        Some((hard, mean(bin.iter().map(|point| point.1))?, bin.len()))
+    });
+    means.collect()
 }
 
 fn of_models(study: &Study, values: impl Fn(&ModelStudy) -> Vec<Option<f64>>) -> Vec<Row> {
@@ -211,8 +213,7 @@ fn of_values(name: &str, values: Vec<Option<f64>>) -> Row {
 }
 
 fn shares(counts: &[u32], whole: u32) -> Vec<Option<f64>> {
-    let share = |count: &u32| (whole > 0).then(|| f64::from(*count) / f64::from(whole));
-    counts.iter().map(share).collect()
+    counts.iter().map(|count| share(*count, whole)).collect()
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use report::stats::Interval;
 use report::table::{Cell, Table};
 
-use crate::kinds::kghalubench::numbers::ModelMetrics;
 use crate::kinds::kghalubench::numbers::metrics::{Counts, RateIntervals, Spread};
+use crate::kinds::kghalubench::numbers::{ModelMetrics, mean};
 use crate::kinds::kghalubench::show::study::{ModelStudy, Study};
+use crate::kinds::kghalubench::show::tables;
 
 /// A number that is a mean over assessments.
 struct Rate {
@@ -57,60 +58,48 @@ const ALL: &str = "all models";
 
 /// Every number of every model: its mean and standard deviation over assessments, and that of all answers pooled.
 pub fn of_models(studies: &[&Study]) -> Table {
-    let pipeline = (studies.len() > 1).then_some("pipeline");
-    let mut table = Table::default()
-        .left(pipeline)
-        .left(["model", "number"])
-        .right(["mean %", "sd %", "pooled %"])
-        .titled("Numbers of models");
-    for study in studies {
-        for model in &study.models {
-            for rate in &RATES {
-                let spread = (rate.over_assessments)(&model.metrics);
-                let pooled = rate.pooled.and_then(|pooled| pooled(&model.metrics.counts));
-                let pipeline = (studies.len() > 1).then(|| Cell::from(study.pipeline.as_str()));
-                table.row(pipeline.into_iter().chain([
-                    Cell::from(model.model.as_str()),
-                    Cell::from(rate.name),
-                    percent(spread.map(|spread| spread.mean)),
-                    percent(spread.and_then(|spread| spread.standard_deviation)),
-                    percent(pooled),
-                ]));
-            }
-        }
-    }
+    let mut table =
+        of_rates(studies, "Numbers of models", ["mean %", "sd %", "pooled %"], |rate, metrics| {
+            let spread = (rate.over_assessments)(metrics);
+            let pooled = rate.pooled.and_then(|pooled| pooled(&metrics.counts));
+            [tables::mean(spread), tables::deviation(spread), pooled]
+        });
     table.notes.push("mean and sd: over assessments. pooled: of all answers together.".to_owned());
     table
 }
 
 /// Within what every number of every model lies.
 pub fn intervals(studies: &[&Study]) -> Table {
-    let pipeline = (studies.len() > 1).then_some("pipeline");
-    let mut table = Table::default()
-        .left(pipeline)
-        .left(["model", "number"])
-        .right(["mean %", "low %", "high %"])
-        .titled("Intervals of numbers");
-    for study in studies {
-        for model in &study.models {
-            for rate in &RATES {
-                let spread = (rate.over_assessments)(&model.metrics);
-                let interval = (rate.interval)(&model.metrics.intervals);
-                let pipeline = (studies.len() > 1).then(|| Cell::from(study.pipeline.as_str()));
-                table.row(pipeline.into_iter().chain([
-                    Cell::from(model.model.as_str()),
-                    Cell::from(rate.name),
-                    percent(spread.map(|spread| spread.mean)),
-                    percent(interval.map(|interval| interval.low)),
-                    percent(interval.map(|interval| interval.high)),
-                ]));
-            }
-        }
-    }
+    let mut table =
+        of_rates(studies, "Intervals of numbers", ["mean %", "low %", "high %"], |rate, metrics| {
+            let interval = (rate.interval)(&metrics.intervals);
+            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+            [tables::mean((rate.over_assessments)(metrics)), low, high]
+        });
     table.notes.push(
         "low and high: 95 % interval of the mean over assessments, for other questions of these assessments and the same judges."
             .to_owned(),
     );
+    table
+}
+
+/// A row for every number of every model, with these shares in it.
+fn of_rates(
+    studies: &[&Study],
+    title: &str,
+    columns: [&str; 3],
+    shares: impl Fn(&Rate, &ModelMetrics) -> [Option<f64>; 3],
+) -> Table {
+    let mut table = tables::new(studies, title, &[]).left(["number"]).right(columns);
+    for study in studies {
+        for model in &study.models {
+            for rate in &RATES {
+                let cells = shares(rate, &model.metrics).map(percent);
+                let cells = [Cell::from(rate.name)].into_iter().chain(cells);
+                tables::row(&mut table, studies, study, &model.model, cells);
+            }
+        }
+    }
     table
 }
 
@@ -143,11 +132,6 @@ pub fn of_groups(studies: &[&Study]) -> Table {
         "mean: over models of their means. sd: mean over models of their standard deviations over assessments.".to_owned(),
     );
     table
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn percent(share: Option<f64>) -> Cell {

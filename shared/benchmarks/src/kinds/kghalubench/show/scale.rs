@@ -4,9 +4,9 @@
 //! other need one mean difficulty and one range of popularity. Weights that were learnt on their graph bring both; otherwise
 //! both are computed from what is shown, and Wa may change when something else is shown with it.
 
-use super::found::{ModelFound, PipelineNumbers};
+use super::found::{JudgedQuestion, ModelFound, PipelineNumbers};
 use crate::kinds::kghalubench::draw::Assessment;
-use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, Fate, mean_difficulty};
+use crate::kinds::kghalubench::numbers::metrics::{AnsweredQuestion, mean_difficulty};
 use crate::kinds::kghalubench::numbers::{Difficulty, Ranges, Weights};
 
 /// The share of questions about entities of known types from which on weights are weights of a graph: rare types may be missing
@@ -97,19 +97,12 @@ impl AnsweredModel {
         let mut by_assessment: Vec<Vec<AnsweredQuestion>> = vec![Vec::new(); assessments.len()];
         let mut points = Vec::new();
         for answer in &found.answers {
-            let question =
-                assessments.get(answer.assessment).and_then(|of| of.questions.get(answer.question));
-            let about_another = answer.fate == Fate::Hallucinated;
-            let hard = question.and_then(|question| {
-                difficulty.of(answer.assessment, answer.question, question, about_another)
-            });
-            let Some(hard) = hard else { continue };
-            by_assessment[answer.assessment].push(AnsweredQuestion {
-                question: answer.question as u32,
-                fate: answer.fate,
-                difficulty: hard,
-            });
-            points.extend(answer.fate.share().map(|share| (hard, share)));
+            let JudgedQuestion { assessment, question, fate, .. } = *answer;
+            let Some(answered) = difficulty.answered(assessments, assessment, question, fate) else {
+                continue;
+            };
+            by_assessment[assessment].push(answered);
+            points.extend(fate.share().map(|share| (answered.difficulty, share)));
         }
         Self { by_assessment, points }
     }

@@ -5,12 +5,14 @@ use std::fmt;
 use std::io::Read;
 
 use domain::seed::SplitMix64;
+use domain::text::hex;
 use report::table::{Cell, Table, printable};
 use sha2::{Digest, Sha256};
 
 use super::found::{JudgedQuestion, PipelineNumbers};
 use crate::kinds::kghalubench::draw::Assessment;
 use crate::kinds::kghalubench::numbers::metrics::{Fate, Filter};
+use crate::kinds::kghalubench::numbers::shuffle;
 
 /// Characters of a text in a cell. Spreadsheets hold no more than 32 767.
 const CELL_CHARACTERS_MAX: usize = 30_000;
@@ -124,8 +126,7 @@ fn id(
 ) -> String {
     let parts = (pipeline, model, assessment.number, answer.question, answer.repetition, fact);
     let digest = Sha256::digest(format!("{parts:?}"));
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("h{hex}")
+    format!("h{}", hex(&digest[..8]))
 }
 
 /// Draws so many items, from each stratum alike as far as it reaches, in an order that says nothing.
@@ -146,12 +147,6 @@ pub fn draw(items: Vec<Item>, count: usize, seed: u64) -> Vec<Item> {
     }
     shuffle(&mut drawn, &mut random);
     drawn
-}
-
-fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
-    }
 }
 
 /// The sheet. Texts of models stand in it without characters that steer a reader; written as CSV they are no formulas.

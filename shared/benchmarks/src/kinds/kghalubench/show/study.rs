@@ -13,7 +13,7 @@ use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::draw::frequency::Frequency;
 use crate::kinds::kghalubench::draw::question::{FACTS, Question};
 use crate::kinds::kghalubench::numbers::metrics::{Counts, Fate, Filter};
-use crate::kinds::kghalubench::numbers::{ModelMetrics, Weights, rank};
+use crate::kinds::kghalubench::numbers::{ModelMetrics, Weights, mean, rank};
 
 /// The group of a type, in words.
 pub(crate) fn frequency_words(frequency: Frequency) -> &'static str {
@@ -262,8 +262,7 @@ fn types(found: &PipelineNumbers) -> Vec<TypeStudy> {
     let mut types: Vec<TypeStudy> = by_type
         .into_values()
         .map(|(study, fates)| {
-            let shares: Vec<f64> = fates.iter().filter_map(Fate::share).collect();
-            let score = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
+            let score = mean(fates.iter().filter_map(Fate::share));
             TypeStudy { counts: Counts::of(fates), score, ..study }
         })
         .collect();

@@ -5,6 +5,7 @@ use report::table::{Cell, Table, TopPlace};
 
 use crate::kinds::kghalubench::draw::Date;
 use crate::kinds::kghalubench::numbers::metrics::{Filter, Spread};
+use crate::kinds::kghalubench::numbers::share;
 use crate::kinds::kghalubench::show::found::Replies;
 use crate::kinds::kghalubench::show::study::{FactTimes, ModelStudy, OrderedBy, Study, frequency_words};
 
@@ -267,12 +268,12 @@ fn of_all_models(study: &Study) -> Vec<Replies> {
 }
 
 /// A table whose first column is the model; with several judged benchmarks, the benchmark comes before it.
-fn new(studies: &[&Study], title: &str, numbers: &[&str]) -> Table {
+pub(super) fn new(studies: &[&Study], title: &str, numbers: &[&str]) -> Table {
     let pipeline = (studies.len() > 1).then_some("pipeline");
     Table::default().left(pipeline).left(["model"]).right(numbers.iter().copied()).titled(title)
 }
 
-fn row(
+pub(super) fn row(
     table: &mut Table,
     studies: &[&Study],
     study: &Study,
@@ -315,15 +316,11 @@ fn percent(share: Option<f64>, place: Option<TopPlace>) -> Cell {
     }
 }
 
-fn share(part: u32, whole: u32) -> Option<f64> {
-    (whole > 0).then(|| f64::from(part) / f64::from(whole))
-}
-
-fn mean(spread: Option<Spread>) -> Option<f64> {
+pub(super) fn mean(spread: Option<Spread>) -> Option<f64> {
     spread.map(|spread| spread.mean)
 }
 
-fn deviation(spread: Option<Spread>) -> Option<f64> {
+pub(super) fn deviation(spread: Option<Spread>) -> Option<f64> {
     spread.and_then(|spread| spread.standard_deviation)
 }
 

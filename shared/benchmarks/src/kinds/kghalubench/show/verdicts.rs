@@ -6,7 +6,7 @@ use report::table::{Cell, Table};
 use super::Numbers;
 use crate::kinds::kghalubench::draw::exercise;
 use crate::kinds::kghalubench::draw::question::FACTS;
-use crate::kinds::kghalubench::numbers::metrics::Fate;
+use crate::kinds::kghalubench::numbers::metrics::{FactDecision, Fate};
 
 /// One row per planned answer, in the order of models and of the plan.
 pub(super) fn table(all: &[&Numbers]) -> Table {
@@ -26,8 +26,8 @@ pub(super) fn table(all: &[&Numbers]) -> Table {
             for answer in &model.answers {
                 let Some(assessment) = found.assessments.get(answer.assessment) else { continue };
                 let Some(question) = assessment.questions.get(answer.question) else { continue };
-                let about_another = answer.fate == Fate::Hallucinated;
-                let hard = difficulty.of(answer.assessment, answer.question, question, about_another);
+                let (place, number) = (answer.assessment, answer.question);
+                let answered = difficulty.answered(&found.assessments, place, number, answer.fate);
                 let cells = [
                     Cell::from(found.pipeline.as_str()),
                     Cell::from(model.model.as_str()),
@@ -38,7 +38,7 @@ pub(super) fn table(all: &[&Numbers]) -> Table {
                     Cell::from(question.type_name.as_str()),
                     Cell::from(outcome(&answer.fate)),
                     Cell::count(answer.fate.points().map(u64::from)),
-                    Cell::number(hard, 4),
+                    Cell::number(answered.map(|answered| answered.difficulty), 4),
                     Cell::number(answer.similarity, 4),
                 ];
                 table.row(cells.into_iter().chain(of_facts(&answer.fate)));
@@ -60,7 +60,7 @@ fn outcome(fate: &Fate) -> &'static str {
 /// Of each fact, whether it is stated and which filter decided; nothing where facts were not looked at.
 fn of_facts(fate: &Fate) -> Vec<Cell> {
     let Fate::Aligned(facts) = fate else { return vec![Cell::Empty; 2 * FACTS] };
-    let of_fact = |fact: &crate::kinds::kghalubench::numbers::metrics::FactDecision| {
+    let of_fact = |fact: &FactDecision| {
         [Cell::from(if fact.correct { "stated" } else { "wrong" }), Cell::from(fact.by.stage())]
     };
     facts.iter().flat_map(of_fact).collect()
