@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use audit::AuditLog;
 use domain::ServiceError;
 use domain::caller::{Caller, CallerRole};
 use queue::QueueStore;
 use results::Sink;
 
 use crate::access::{Access, CoordinatorParts, Submissions};
+use crate::audit::AuditLog;
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::attended::Attended;
 use crate::benchmarks::caps::Caps;

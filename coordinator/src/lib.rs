@@ -1,6 +1,7 @@
 //! The coordinator: plans runs, hands out units, stores records and reports progress.
 //!
-//! It is made of folders, each of which uses only those before it: `metrics`, [`plan`], `records`, `queue`, `runs`,
+//! It is made of folders, each of which uses only those before it: `metrics`, [`audit`],
+//! [`plan`], `records`, `queue`, `runs`,
 //! `benchmarks`, `fleet`, `views` and [`access`]. Read them in this order; the head of each says what is in it.
 //!
 //! [`Coordinator`] wires the parts together, `tending` is their periodic work, and `queue_owner` sees that queue and records
@@ -10,6 +11,7 @@
 //! again from these two, by this process or another one.
 
 pub mod access;
+pub mod audit;
 mod benchmarks;
 mod coordinator;
 mod errors;

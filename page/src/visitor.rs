@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use audit::Deed;
+use coordinator::audit::Deed;
 use domain::caller::{Caller, CallerRole};
 use url::Url;
 

@@ -107,7 +107,7 @@ impl Keyring {
     fn of_file(path: &Path) -> Result<Self, KeyringError> {
         let io = |source| KeyringError::Io { path: path.to_owned(), source };
         let wrong = |message: String| KeyringError::Content { path: path.to_owned(), message };
-        let text = named_files::read_text(path, FILE_BYTES_MAX).map_err(io)?;
+        let text = service_kit::named_files::read_text(path, FILE_BYTES_MAX).map_err(io)?;
         // In the order of the file, which is the order of preference if a configuration names none.
         let entries: toml::Table =
             toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;

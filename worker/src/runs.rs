@@ -318,7 +318,7 @@ where
 
 /// Runs `work` off the async threads; `None` if the runtime is shutting down or the work panicked.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    aside::run(work).await.ok()
+    service_kit::aside::run(work).await.ok()
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instanc
             .map_err(|source| SpoolError::Io { path: folder.join("instances"), source })?;
         Ok((spool, recovered, instance))
     };
-    let opened = aside::run(open).await;
+    let opened = service_kit::aside::run(open).await;
     let (spool, recovered, instance) =
         opened.unwrap_or_else(|error| Err(SpoolError::Io { path, source: std::io::Error::other(error) }))?;
     if recovered.torn_bytes > 0 {

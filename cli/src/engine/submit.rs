@@ -33,7 +33,7 @@ fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
     if let Some(sealed) = task_files::sealed(&configuration.pack)? {
         return Ok(Some(sealed));
     }
-    let bytes = named_files::read(Path::new(&configuration.pack), packs::SEALED_BYTES_MAX)
+    let bytes = service_kit::named_files::read(Path::new(&configuration.pack), packs::SEALED_BYTES_MAX)
         .with_context(|| format!("cannot read the pack {}", configuration.pack))
         .map_err(Exit::usage)?;
     Ok(Some(bytes.into()))

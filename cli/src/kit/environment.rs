@@ -28,7 +28,7 @@ pub fn take(file: &Path) -> anyhow::Result<()> {
     if std::env::var_os(TAKEN).is_some() {
         return Ok(());
     }
-    let text = named_files::read_text(file, FILE_BYTES_MAX)
+    let text = service_kit::named_files::read_text(file, FILE_BYTES_MAX)
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(Exit::usage)?;
     let variables = variables(&text).map_err(|line| {

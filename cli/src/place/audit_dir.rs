@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use audit::AuditReading;
+use coordinator::audit::{self, AuditReading};
 
 use crate::kit::exit_code::usage;
 use crate::place::folders::AUDIT;

@@ -8,8 +8,8 @@ use anyhow::Context;
 use coordinator::configuration::Configuration;
 use domain::RunId;
 use domain::control::{BenchmarkView, Control};
+use results::Sink;
 use results::files::free_bytes;
-use results::sink;
 use serde::Serialize;
 
 use crate::kit::exit_code::explained;

@@ -50,7 +50,7 @@ impl FleetLogin {
     }
 
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
-        let text = match named_files::read_text(path, FILE_BYTES_MAX) {
+        let text = match service_kit::named_files::read_text(path, FILE_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?,
         };

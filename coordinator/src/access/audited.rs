@@ -2,13 +2,13 @@
 
 use std::fmt::Display;
 
-use audit::{AuditError, Deed};
 use domain::caller::CallerRole;
 use domain::control::ExportItem;
 use domain::{ErrorCode, RunId, ServiceError};
 use results::RunManifest;
 
 use crate::access::{Access, redact};
+use crate::audit::{AuditError, Deed};
 use crate::errors::{Result, internal};
 
 impl Access {

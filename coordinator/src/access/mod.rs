@@ -17,11 +17,11 @@ mod work;
 use std::any::Any;
 use std::sync::Arc;
 
-use audit::AuditLog;
 use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, HistoryEntry, Submission};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId, machine};
 
+use crate::audit::AuditLog;
 use crate::benchmarks::Benchmarks;
 use crate::errors::{Result, invalid, of_queue};
 use crate::fleet::Fleet;

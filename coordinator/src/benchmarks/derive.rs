@@ -299,7 +299,7 @@ impl Benchmarks {
             ..pipeline.configuration.unjudged()
         };
         let of_pack = (name.clone(), about.clone());
-        let made = aside::run(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
+        let made = service_kit::aside::run(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
         let (pack, sealed) = made.await.map_err(internal)??;
         self.health.note_sink(
             self.store.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,

@@ -159,7 +159,7 @@ impl Benchmarks {
     async fn winners(&self, run: &Arc<Run>, lacking: &mut Vec<RunId>) -> Result<Vec<(u64, Record)>> {
         let folder = self.store.sink.run_dir(run.id())?.log();
         let (id, slots, run) = (run.id().clone(), run.layout.slots(), Arc::clone(run));
-        let read = aside::run(move || winners_of(run.log_source(&folder)));
+        let read = service_kit::aside::run(move || winners_of(run.log_source(&folder)));
         let winners = read.await.map_err(internal)??;
         if winners.len() < slots {
             lacking.push(id);

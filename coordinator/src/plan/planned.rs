@@ -86,7 +86,7 @@ impl Planned {
             let configuration = with_iterations(configuration, &plan.tasks, &outlines);
             Ok(Self { configuration, pack, plan })
         };
-        aside::run(plan).await.map_err(internal)?
+        service_kit::aside::run(plan).await.map_err(internal)?
     }
 
     /// Plans a run again from its manifest.

@@ -206,7 +206,7 @@ impl LoadedRuns {
         let writer = self.store.new_writer();
         let after = self.store.sink.removed_generation(id).await?;
         let build = move || Run::of(manifest, planned, writer, after).map(Arc::new);
-        let run = aside::run(build).await.map_err(internal)??;
+        let run = service_kit::aside::run(build).await.map_err(internal)??;
         self.follow(&run).await?;
         let state = self.store.state(id).await?;
         let complete = run.table(DialogueTable::is_complete);
@@ -239,7 +239,7 @@ impl LoadedRuns {
             let result = read_on(&run, &mut tail, (!first).then_some(now));
             (tail, result)
         };
-        let (tail, result) = aside::run(read).await.map_err(internal)?;
+        let (tail, result) = service_kit::aside::run(read).await.map_err(internal)?;
         *place = Some(tail);
         if result? {
             return Ok(());

@@ -137,7 +137,7 @@ impl Packs {
 }
 
 async fn builtin() -> Result<Arc<Pack>> {
-    aside::run(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
+    service_kit::aside::run(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
 }
 
 /// Seals the built-in pack again: the bytes differ, the hash is the same. Quickly, because the first run of a folder waits for
@@ -147,7 +147,7 @@ async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
         let password = published_password();
         seal_quickly(pack.parts(), &password).map(Into::into).map_err(internal)
     };
-    aside::run(seal).await.map_err(internal)?
+    service_kit::aside::run(seal).await.map_err(internal)?
 }
 
 async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
@@ -156,7 +156,7 @@ async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
         let pack = Pack::open_bytes(&name, &sealed, &password);
         pack.map(Arc::new).map_err(|error| invalid(error.to_string()))
     };
-    aside::run(open).await.map_err(internal)?
+    service_kit::aside::run(open).await.map_err(internal)?
 }
 
 async fn read_file(name: &str) -> Result<Arc<[u8]>> {
@@ -164,7 +164,7 @@ async fn read_file(name: &str) -> Result<Arc<[u8]>> {
         return Ok(sealed.into());
     }
     let path = Path::new(name).to_owned();
-    let read = move || named_files::read(&path, packs::SEALED_BYTES_MAX);
-    let bytes = aside::run(read).await.map_err(internal)?;
+    let read = move || service_kit::named_files::read(&path, packs::SEALED_BYTES_MAX);
+    let bytes = service_kit::aside::run(read).await.map_err(internal)?;
     bytes.map(Into::into).map_err(|error| invalid(format!("pack `{name}`: {error}")))
 }

@@ -274,7 +274,7 @@ impl RecordLogs {
             };
             if let Some(thread) = thread {
                 // A panic of the thread was reported when it happened.
-                let _ = aside::run(|| thread.join()).await;
+                let _ = service_kit::aside::run(|| thread.join()).await;
             }
         }
     }

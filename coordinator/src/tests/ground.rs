@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use audit::AuditLog;
 use domain::caller::Caller;
 use domain::control::{BenchmarkView, Control, ExportItem, Submission};
 use domain::{DialogueKey, Record, RunId, ServiceError};
@@ -16,6 +15,7 @@ use results::Sink;
 use serde_json::json;
 
 use crate::access::{Access, CoordinatorParts};
+use crate::audit::AuditLog;
 use crate::records::dialogues::{DialogueRow, DialogueTable};
 use crate::{Adopt, Coordinator, CoordinatorOptions};
 
@@ -119,7 +119,7 @@ impl std::ops::Deref for Started {
 }
 
 pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Started> {
-    Started::of(config, queue, results::Sink::new(data))
+    Started::of(config, queue, Sink::new(data))
 }
 
 pub fn config() -> CoordinatorOptions {

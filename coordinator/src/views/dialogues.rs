@@ -120,6 +120,6 @@ impl Views {
             let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
             Ok(Some((run.manifest.protected, parsed.record)))
         };
-        aside::run(read).await.map_err(internal)?
+        service_kit::aside::run(read).await.map_err(internal)?
     }
 }

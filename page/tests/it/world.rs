@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use audit::AuditLog;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
@@ -175,7 +174,7 @@ impl World {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
         let sink = results::Sink::new(data.path().join("runs"));
-        let audit = AuditLog::open(&data.path().join("audit")).unwrap();
+        let audit = coordinator::audit::AuditLog::open(&data.path().join("audit")).unwrap();
         let coordinator = Coordinator::start_noting(config(), queue, sink, audit);
         let links = Links {
             prices: report::costs::Prices::shipped(),
@@ -197,7 +196,7 @@ impl World {
     /// The lines of the audit log: who, from where, and what.
     pub async fn noted(&self) -> Vec<[String; 3]> {
         self.coordinator.audit().flush().await.unwrap();
-        let entries = audit::read_all(&self.data.path().join("audit")).unwrap().entries;
+        let entries = coordinator::audit::read_all(&self.data.path().join("audit")).unwrap().entries;
         entries.into_iter().map(|entry| [entry.deed.who, entry.deed.from, entry.deed.act]).collect()
     }
 

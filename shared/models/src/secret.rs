@@ -74,7 +74,8 @@ impl Secret {
     /// The file cannot be read, is too large for a key, or is empty.
     pub fn from_file(path: &Path) -> Result<Self, SetupError> {
         let failed = |why: &dyn fmt::Display| SetupError::KeyMissing(format!("{}: {why}", path.display()));
-        let text = named_files::read_text(path, KEY_FILE_BYTES_MAX).map_err(|error| failed(&error))?;
+        let text =
+            service_kit::named_files::read_text(path, KEY_FILE_BYTES_MAX).map_err(|error| failed(&error))?;
         let secret = Self::new(text);
         if secret.expose().is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
     }

@@ -58,7 +58,7 @@ impl Pack {
     /// # Errors
     /// The file is invalid; the error names the file and the entry.
     pub fn open(path: &Path, password: &Password) -> Result<Self, PackError> {
-        let sealed = named_files::read(path, sealed::SEALED_BYTES_MAX).map_err(io(path))?;
+        let sealed = service_kit::named_files::read(path, sealed::SEALED_BYTES_MAX).map_err(io(path))?;
         Self::open_bytes(&path.display().to_string(), &sealed, password)
     }
 

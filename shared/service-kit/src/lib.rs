@@ -1,10 +1,11 @@
-//! What every process needs, independent of benchmarks: logs, metrics, probes, shutdown, and who may read
-//! its files. This crate knows no
-//! run, model or dialogue.
+//! What every process needs, independent of benchmarks: logs, metrics, probes, shutdown, work aside from the async threads,
+//! files that somebody else names, and who may read its own. This crate knows no run, model or dialogue.
 
+pub mod aside;
 pub mod descriptors;
 pub mod http;
 pub mod metrics;
+pub mod named_files;
 pub mod shutdown;
 pub mod telemetry;
 pub mod umask;

@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// A name that ends the line, writes one like an audit line, clears the screen in three ways and turns the text around.
-    const FORGED: &str = "x\n2026-11-29T00:00:00.000000Z  INFO audit::log: remove who=\"alice\"\r\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{2028}é";
+    const FORGED: &str = "x\n2026-11-29T00:00:00.000000Z  INFO coordinator::audit: remove who=\"alice\"\r\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{2028}é";
 
     #[derive(Debug, thiserror::Error)]
     #[error("there is no run {FORGED}")]
@@ -197,7 +197,7 @@ mod tests {
             let plain = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[3m", "\u{1b}[32m", "\u{1b}[33m"];
             let plain = plain.iter().fold(text.clone(), |text, ours| text.replace(ours, ""));
             assert_eq!(plain.chars().filter(|c| steers(*c)).collect::<String>(), "\n\n", "{text:?}");
-            assert!(plain.contains(r"no run x\n2026-11-29T00:00:00.000000Z  INFO audit"), "{plain}");
+            assert!(plain.contains(r"no run x\n2026-11-29T00:00:00.000000Z  INFO coordinator"), "{plain}");
             assert!(plain.contains(r"\r\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{2028}é run=x\n2026"), "{plain}");
             assert!(plain.contains(r"two\nlines of ours error=there is no run x\n2026"), "{plain}");
             assert_eq!(text != plain, colours);

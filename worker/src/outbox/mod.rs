@@ -296,7 +296,7 @@ impl Sender {
     async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<SpoolLocation> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
         let load = Arc::clone(&self.load);
-        let written = aside::run(move || {
+        let written = service_kit::aside::run(move || {
             let mut spool = lock(&spool);
             let locations = spool.append(&deliveries);
             load.note_spool(&spool);
@@ -379,7 +379,7 @@ impl Sender {
         self.load.note_pending(&self.queue);
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
             let load = Arc::clone(&self.load);
-            let forget = aside::run(move || {
+            let forget = service_kit::aside::run(move || {
                 let mut spool = lock(&spool);
                 spool.forget(forgotten);
                 load.note_spool(&spool);
@@ -444,7 +444,7 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
 
 async fn read(spool: &Arc<Mutex<Spool>>, location: SpoolLocation) -> Option<Delivery> {
     let spool = Arc::clone(spool);
-    match aside::run(move || lock(&spool).read(location)).await.ok()? {
+    match service_kit::aside::run(move || lock(&spool).read(location)).await.ok()? {
         Ok(delivery) => Some(delivery),
         Err(error) => {
             tracing::error!(%error, "a record cannot be read back from the spool; its dialogue is held again");

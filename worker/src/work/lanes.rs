@@ -422,7 +422,7 @@ async fn prepare(
 ) -> Prepared {
     let (of, label) = (spec.clone(), spec.label.to_string());
     let is_found = found.is_some();
-    let connected = aside::run(move || connect.connect(ask, &of, found.as_ref())).await;
+    let connected = service_kit::aside::run(move || connect.connect(ask, &of, found.as_ref())).await;
     let outcome = connected.unwrap_or_else(|error| {
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use audit::{AuditLog, Deed};
+use coordinator::audit::{AuditLog, Deed};
 use coordinator::Coordinator;
 use domain::caller::Caller;
 use domain::control::Control;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use audit::AuditLog;
+use coordinator::audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
 use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
@@ -214,7 +214,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             scraped.await?;
         }
         if let Err(error) = audit.flush().await {
-            tracing::error!(%error, "what was counted is not in the audit log");
+            tracing::error!(%error, "the last calls are not in the audit log");
         }
         Ok(code)
     })

@@ -12,8 +12,8 @@ use crate::place::audit_dir::AuditDirs;
 /// Show who did what: logins, commands, reads of protected texts, changes of identities, refused attempts.
 ///
 /// Reads the audit log that each coordinator keeps, by default in the folder `audit` of its --data-dir, on the machine of the
-/// coordinator. An act stands there before it is done. Calls and refusals of the same kind are counted together: a line tells
-/// the first, and one some time later how many more there were.
+/// coordinator. An act stands there before it is done. Of refusals of the same kind in a minute, and of calls of an identity from
+/// one machine in an hour, the first stands there.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             && since.is_none_or(|since| entry.at >= since)
     });
     let mut out = io::stdout().lock();
-    let mut table = Table::default().left(["at", "who", "from", "act", "about"]).right(["times"]);
+    let mut table = Table::default().left(["at", "who", "from", "act", "about"]);
     for entry in found {
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string(entry)?)?;
@@ -62,7 +62,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             printable(&entry.deed.from),
             printable(&entry.deed.act),
             printable(&entry.deed.about),
-            entry.times.to_string(),
         ]);
     }
     if !arguments.json {

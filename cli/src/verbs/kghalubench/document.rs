@@ -56,7 +56,7 @@ fn kind_of(path: &Path) -> Option<(&str, Compression)> {
 /// Reads a document. What it is sorted into is kept in the folder `cache`.
 pub(super) fn open(path: &Path, mapping: Mapping, cache: &Path) -> anyhow::Result<Dump> {
     let (ending, compression) = kind_of(path).unwrap_or(("", Compression::None));
-    let mut file = named_files::open(path).with_context(|| path.display().to_string())?;
+    let mut file = service_kit::named_files::open(path).with_context(|| path.display().to_string())?;
     let length = file.metadata()?.len();
     let of_document = |error: &dyn std::fmt::Display| usage!("{}: {error}", path.display());
     if let Some(format) = RdfFormat::of_ending(ending)
@@ -133,7 +133,7 @@ impl Sorting<'_> {
         }
         fs::create_dir_all(scratch).with_context(|| scratch.display().to_string())?;
         let mut writer = SortedWriter::new(scratch);
-        let file = named_files::open(self.path).with_context(|| self.path.display().to_string())?;
+        let file = service_kit::named_files::open(self.path).with_context(|| self.path.display().to_string())?;
         let mut input = self.compression.open(file)?;
         read_triples(&mut input, self.format, &mut |subject, property, object| match subject {
             NamedOrBlankNode::NamedNode(subject) => writer.add(subject.as_str(), property.as_str(), object),

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::bail;

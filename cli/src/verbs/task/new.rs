@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let canary = format!("kgfleet-canary-{}", domain::RecordId::random());
     let text = match (arguments.preset.as_str(), &arguments.graph) {
         ("text-to-sparql", Some(graph)) => {
-            let document = named_files::read_text(graph, GRAPH_BYTES_MAX)
+            let document = service_kit::named_files::read_text(graph, GRAPH_BYTES_MAX)
                 .with_context(|| graph.display().to_string())
                 .map_err(Exit::usage)?;
             let path = beside(graph, &out)?;

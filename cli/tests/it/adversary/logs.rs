@@ -12,7 +12,7 @@ use crate::cluster::attacker::Guarded;
 use crate::harness::{Cluster, NT_TASK, free_port};
 
 /// A line as the audit log writes it, and what clears a terminal and turns its text around.
-const FORGED: &str = "x\n2031-11-29T00:00:00.000000Z  INFO audit::log: remove who=\"alice\" from=\"10.0.0.1\"\u{1b}[2J\u{9b}2J\u{202e}";
+const FORGED: &str = "x\n2031-11-29T00:00:00.000000Z  INFO coordinator::audit: remove who=\"alice\" from=\"10.0.0.1\"\u{1b}[2J\u{9b}2J\u{202e}";
 
 /// Calls everything that names something, as a reader and as a worker.
 async fn name_everything(reader: &ApiClient, worker: &Client, run: &str) {

@@ -67,7 +67,8 @@ pub fn is_task_file(path: &Path) -> bool {
     let marks = |line: &str| {
         line.strip_prefix("task_file").is_some_and(|rest| rest.trim_start().starts_with(['=', ':']))
     };
-    path.is_file() && named_files::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.lines().any(marks))
+    path.is_file()
+        && service_kit::named_files::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.lines().any(marks))
 }
 
 /// Compiles a task file: the same file and data give the same pack.
@@ -81,7 +82,8 @@ pub fn compile(path: &Path) -> Result<CompiledFile, Mistakes> {
         list: vec![Mistake { line: 1, column: 1, message }],
         untold: 0,
     };
-    let source = named_files::read_text(path, FILE_BYTES_MAX).map_err(|error| whole(error.to_string()))?;
+    let source = service_kit::named_files::read_text(path, FILE_BYTES_MAX)
+        .map_err(|error| whole(error.to_string()))?;
     let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     if is_yaml {
         return Err(whole("a task file is TOML; data may be YAML: `cases.file`".to_owned()));
@@ -163,7 +165,7 @@ impl Beside<'_> {
         if !real.starts_with(self.folder.canonicalize().map_err(unreadable)?) {
             return Err(outside());
         }
-        let text = named_files::read_text(&real, FILE_BYTES_MAX).map_err(unreadable)?;
+        let text = service_kit::named_files::read_text(&real, FILE_BYTES_MAX).map_err(unreadable)?;
         let bytes = self.bytes.get() + text.len() as u64;
         self.bytes.set(bytes);
         if bytes > FILES_BYTES_MAX {

@@ -34,7 +34,7 @@ struct ReopenedFile {
 impl ReopenedFile {
     fn file(&mut self) -> io::Result<&mut BufReader<File>> {
         if self.file.is_none() {
-            self.file = Some(BufReader::new(named_files::open(&self.path)?));
+            self.file = Some(BufReader::new(service_kit::named_files::open(&self.path)?));
         }
         self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -64,7 +64,7 @@ const SIGNATURES: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
 /// Whether a file starts like a zip archive, whatever its name.
 pub fn is_archive(path: &Path) -> io::Result<bool> {
     let mut start = Vec::with_capacity(4);
-    named_files::open(path)?.take(4).read_to_end(&mut start)?;
+    service_kit::named_files::open(path)?.take(4).read_to_end(&mut start)?;
     Ok(SIGNATURES.iter().any(|signature| start == signature))
 }
 

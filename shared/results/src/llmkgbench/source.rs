@@ -110,7 +110,7 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
         Ok(content)
     };
     if !archive::is_archive(path).map_err(|error| in_file(error.into()))? {
-        let mut file = named_files::open(path).map_err(|error| in_file(error.into()))?;
+        let mut file = service_kit::named_files::open(path).map_err(|error| in_file(error.into()))?;
         let content = read(&mut file).map_err(|error| in_file(error.into()))?;
         return Ok((base_name(&path.to_string_lossy()).to_owned(), content));
     }
@@ -166,7 +166,8 @@ impl Document {
         let in_file = |problem| FileError { file: self.name(), problem };
         match &self.member {
             None => {
-                let file = named_files::open(&self.path).map_err(|error| in_file(error.into()))?;
+                let file =
+                    service_kit::named_files::open(&self.path).map_err(|error| in_file(error.into()))?;
                 let reader = BufReader::with_capacity(READ_BUFFER_BYTES, file);
                 self.read_list(reader, FileProblem::Io, &mut each)
             }

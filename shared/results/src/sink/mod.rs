@@ -287,7 +287,7 @@ fn probe(data: &Path) -> Result<SinkReport, SinkError> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SinkError> + Send + 'static,
 ) -> Result<T, SinkError> {
-    match aside::run(work).await {
+    match service_kit::aside::run(work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

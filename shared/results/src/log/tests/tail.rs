@@ -145,7 +145,7 @@ fn what_a_writer_took_back_does_not_hide_what_it_writes_instead() {
     assert_eq!(poll(&mut tail).0.len(), 4);
     // A writer of a version before cuts the second group off, and others are written in its place.
     forget_marks(folder.path());
-    fs::File::options().write(true).open(path(folder.path(), 1)).unwrap().set_len(ends[0]).unwrap();
+    File::options().write(true).open(path(folder.path(), 1)).unwrap().set_len(ends[0]).unwrap();
     let (mut writer, _) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
     for ticket in 10..20 {
         writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();

@@ -109,7 +109,7 @@ fn torn_tails_and_gaps_are_told_for_each_writer() {
     assert!((0..3).all(|writer| last(writer).number > 2));
     let append = |id: SegmentId, bytes: &[u8]| {
         let path = id.path(folder.path());
-        io::Write::write_all(&mut fs::File::options().append(true).open(path).unwrap(), bytes).unwrap();
+        io::Write::write_all(&mut File::options().append(true).open(path).unwrap(), bytes).unwrap();
     };
     append(last(0), b"torn");
     append(last(1), b"torn as well");

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::entry::AuditEntry;
+use super::AuditEntry;
 
 /// Folders below the given one that are looked into: each coordinator has its own.
 const DEPTH_MAX: usize = 2;

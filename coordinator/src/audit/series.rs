@@ -6,16 +6,16 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Size of a file at which the next one is begun, in bytes.
-pub const FILE_BYTES_MAX: u64 = 16 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Files of a series.
-pub const FILES_MAX: usize = 8;
+const FILES_MAX: usize = 8;
 
 /// The ending of audit files.
 const ENDING: &str = ".jsonl";
 
 #[derive(Debug)]
-pub(crate) struct Series {
+pub(super) struct Series {
     folder: PathBuf,
     name: &'static str,
     number: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Series {
 
 impl Series {
     /// Goes on with the newest file of a series in a folder, which is created for its owner alone.
-    pub(crate) fn open(folder: &Path, name: &'static str, file_bytes_max: u64) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, name: &'static str, file_bytes_max: u64) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let newest = files_of(folder, name)?.pop();
         let number = newest.as_ref().map_or(1, |(number, _)| *number);
@@ -47,7 +47,7 @@ impl Series {
     }
 
     /// Appends whole lines and syncs them. After an error none of them counts.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.is_torn || (self.bytes > 0 && self.bytes + lines.len() as u64 > self.file_bytes_max) {
             self.begin_file()?;
         }
