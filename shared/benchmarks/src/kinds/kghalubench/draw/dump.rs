@@ -1,60 +1,66 @@
-//! A knowledge graph from an RDF document: a small one is held in memory, a large one lies in a sorted file.
+//! A knowledge graph from an RDF document, whose statements lie in a sorted file.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::sync::Arc;
 
-use rdf::sorted::SortedTriples;
-use rdf::{Graph, RdfFormat};
+use rdf::sorted::{SortedError, SortedTriples, SortedWriter};
+use rdf::{Graph, NamedOrBlankNode, RdfFormat};
 use sha2::{Digest, Sha256};
 
 use crate::kinds::kghalubench::draw::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
 use crate::kinds::kghalubench::draw::mapping::Mapping;
 use crate::kinds::kghalubench::draw::roster::{Roster, RosterBuilder, drawn_numbers};
 use crate::kinds::kghalubench::draw::statements::{Mentioned, Statements, iri, is_valid_type};
-use crate::kinds::kghalubench::draw::store::{
-    StatementStore, StatementsInFile, StatementsInMemory, VisitedStatement,
-};
 
 /// A document as a source of entities; see [`KnowledgeGraph`].
 #[derive(Debug)]
 pub struct Dump {
     snapshot: String,
     mapping: Arc<Mapping>,
-    store: Box<dyn StatementStore>,
+    store: SortedTriples,
     roster: Roster,
 }
 
 impl Dump {
-    /// Reads a document into memory.
+    /// Sorts a small document into a file that nobody sees.
     ///
     /// # Errors
-    /// It is no RDF in that format, or has no entity of a valid type.
+    /// It is no RDF in that format, or has no entity of a valid type, or there is no room for the file.
     pub fn parse(bytes: &[u8], format: RdfFormat, mapping: Mapping) -> Result<Self, GraphError> {
         let graph = Graph::parse_bytes(bytes, format, None)?;
+        let folder = tempfile::tempdir().map_err(SortedError::Io)?;
+        let path = folder.path().join("triples");
+        let mut writer = SortedWriter::new(folder.path());
+        for triple in &graph {
+            if let NamedOrBlankNode::NamedNode(subject) = &triple.subject {
+                let added = writer.add(subject.as_str(), triple.predicate.as_str(), &triple.object);
+                added.map_err(SortedError::Io)?;
+            }
+        }
+        let written = File::create(&path).and_then(|mut file| writer.finish(&mut file));
+        written.map_err(SortedError::Io)?;
         let mut document = DocumentHash::new(bytes.len() as u64);
         document.update(bytes);
-        Self::of_store(Box::new(StatementsInMemory::new(&graph)), document, mapping)
+        Self::open(SortedTriples::open(&path)?, document, mapping)
     }
 
     /// Takes a document whose triples were sorted into a file.
     ///
     /// # Errors
     /// The file cannot be read, or the document has no entity of a valid type.
-    pub fn open(sorted: SortedTriples, document: DocumentHash, mapping: Mapping) -> Result<Self, GraphError> {
-        Self::of_store(Box::new(StatementsInFile(sorted)), document, mapping)
-    }
-
-    fn of_store(
-        mut store: Box<dyn StatementStore>,
+    pub fn open(
+        mut store: SortedTriples,
         document: DocumentHash,
         mapping: Mapping,
     ) -> Result<Self, GraphError> {
         let snapshot = document.with(&mapping);
         let mut builder = RosterBuilder::default();
         let mut used = BTreeSet::new();
-        store.visit(&mut |VisitedStatement { place, subject, property, object }| {
+        store.visit(&mut |place, subject, property, object| {
             if property == mapping.type_property {
-                if let Some(type_id) = object {
+                let named = object.strip_prefix('<').and_then(|iri| iri.strip_suffix('>'));
+                if let Some(type_id) = named {
                     builder.add(place, subject, type_id);
                 }
             } else if let Some((_, named)) = mapping.statistics.iter().find(|(_, named)| *named == property) {

@@ -42,9 +42,9 @@ pub enum GraphError {
     /// The graph has nothing that the mapping describes.
     #[error("the knowledge graph has no entity of a valid type: {0}")]
     Empty(String),
-    /// The file that a large document was sorted into cannot be used.
+    /// The file that a document was sorted into cannot be used.
     #[error("the index of the knowledge graph: {0}")]
-    Index(String),
+    Index(#[from] rdf::sorted::SortedError),
     /// A remote source did not answer as it should.
     #[error("the knowledge graph's endpoint: {0}")]
     Endpoint(String),

@@ -15,7 +15,6 @@ pub mod question;
 mod roster;
 pub mod simulated;
 mod statements;
-mod store;
 
 pub use assessment::{Assessment, Recipe, Unfillable};
 pub use date::{Date, DateError};
