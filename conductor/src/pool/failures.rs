@@ -73,21 +73,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_that_fails_is_tried_after_5_15_and_45_minutes_and_then_given_up() {
-        let (mut failures, mut now) = (Failures::default(), Duration::ZERO);
-        for waits in [5, 15, 45] {
-            assert_eq!(failures.next_try(now), NextTry::Ready);
-            failures.note(ServerEnd::Failed, now);
-            let until = now + minutes(waits);
-            assert_eq!(failures.next_try(until - Duration::from_secs(1)), NextTry::Waits { until });
-            now = until;
-        }
-        assert_eq!(failures.next_try(now), NextTry::Ready);
-        failures.note(ServerEnd::Failed, now);
-        assert_eq!(failures.next_try(now + minutes(1_000)), NextTry::GivenUp);
-    }
-
-    #[test]
     fn what_is_not_about_the_model_counts_for_nothing_and_what_is_wrong_with_it_at_once() {
         let (mut failures, now) = (Failures::default(), minutes(7));
         failures.note(ServerEnd::Disrupted, now);

@@ -174,17 +174,6 @@ fn the_budget_is_kept_and_a_smaller_model_may_still_fit_into_it() {
     assert_eq!(ground.starts_at(Duration::ZERO), ["c"]);
 }
 
-#[test]
-fn a_pool_that_failed_waits_and_one_that_is_given_up_is_named() {
-    let mut ground = Ground::new(8, vec![(pool("a", 1, 1), 5), (pool("b", 1, 1), 5)]);
-    ground.pools[0].failures.note(ServerEnd::Failed, MINUTE);
-    ground.pools[1].failures.note(ServerEnd::Unusable, MINUTE);
-    assert_eq!(ground.starts_at(2 * MINUTE), [""; 0]);
-    assert_eq!(ground.wait_of("a", 2 * MINUTE), Some(Wait::Retry { until: 6 * MINUTE }));
-    assert_eq!(ground.wait_of("b", 2 * MINUTE), Some(Wait::GivenUp));
-    assert_eq!(ground.starts_at(6 * MINUTE), ["a"]);
-}
-
 prop_compose! {
     fn pools()(sizes in prop::collection::vec((1_u32..=2, 1_u32..=8, 1_u32..=3, 0_u64..300), 1..12)) -> Vec<(PoolView, u64)> {
         sizes.into_iter().enumerate().map(|(number, (parts, gpus, servers_max, work))| {
