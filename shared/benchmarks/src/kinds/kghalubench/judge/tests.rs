@@ -1,5 +1,7 @@
 //! What becomes of one answer, filter by filter.
 
+use std::sync::LazyLock;
+
 use domain::{DialogueKey, Infos};
 use serde_json::json;
 
@@ -9,16 +11,21 @@ use crate::kinds::kghalubench::draw::assessment::{Recipe, draw};
 use crate::kinds::kghalubench::draw::testing::invented;
 use crate::wordings::JudgeWordings;
 
-/// The first question of an invented graph as a subject with this answer.
-fn subject(answer: &str) -> (Question, Subject) {
+/// The first question of an invented graph, and the task that asks it.
+static FIRST: LazyLock<(Question, tasks::TaskData)> = LazyLock::new(|| {
     let mut dump = invented(1);
     let assessment = draw(&mut dump, Recipe { questions: 1, ..Recipe::default() }, 0).unwrap();
     let task = exercise::task(&assessment, None).unwrap();
-    let question = assessment.questions.into_iter().next().unwrap();
-    let key = DialogueKey { model: "m".into(), task: task.label, iteration: 0 };
-    let case = task.cases.into_iter().next().unwrap().data.clone();
-    let answer = answer.replace("DESCRIPTION", &question.description);
-    (question, Subject { key, question: "?".to_owned(), answer, case, scores: Scores::default() })
+    (assessment.questions.into_iter().next().unwrap(), task)
+});
+
+/// That question as a subject with this answer.
+fn subject(answer: &str) -> (Question, Subject) {
+    let (question, task) = &*FIRST;
+    let key = DialogueKey { model: "m".into(), task: task.label.clone(), iteration: 0 };
+    let (case, answer) = (task.cases[0].data.clone(), answer.replace("DESCRIPTION", &question.description));
+    let subject = Subject { key, question: "?".to_owned(), answer, case, scores: Scores::default() };
+    (question.clone(), subject)
 }
 
 fn graded(grade: f64) -> Ruling {
