@@ -23,7 +23,7 @@ pub struct PackKey {
 impl PackKey {
     /// Adds the first prompts of a task in a run with this seed. `label` is the task's label in the run.
     pub fn learn(&mut self, task: &Task, label: &TaskLabel, run_seed: u64, iterations: Iteration) {
-        let known: Vec<Option<Arc<KnownCase>>> = task.cases().iter().map(|case| known(task, case)).collect();
+        let known: Vec<Option<Arc<KnownCase>>> = task.cases().iter().map(known).collect();
         for iteration in 0..iterations {
             let Some(known) = &known[task.case_index(iteration)] else { continue };
             let Ok(prompt) = task.first_prompt(iteration, question_seed(run_seed, label, iteration)) else {
@@ -43,14 +43,12 @@ impl PackKey {
 }
 
 /// What simulated models know of a case; `None` if it lacks one of the answers.
-fn known(task: &Task, case: &tasks::Case) -> Option<Arc<KnownCase>> {
+fn known(case: &tasks::Case) -> Option<Arc<KnownCase>> {
     let data = &case.data;
     Some(Arc::new(KnownCase {
-        family: task.class_name.clone(),
         right: data.reference_answer.clone()?,
         wrong: data.wrong_answer.clone()?,
         malformed: data.malformed_answer.clone()?,
-        rambling: None,
     }))
 }
 

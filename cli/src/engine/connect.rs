@@ -8,8 +8,7 @@ use benchmarks::{Stage, kinds};
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::Ask;
 use models::{ChatModel, Replay};
-use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
-use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, SimHandle, Simulator};
+use vllm_sim::{AnswerConfig, AnswerKey, ModelConfig, SimConfig, SimHandle, Simulator, SkillDial};
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};
 
 use crate::engine::recordings::recorded_dialogues;
@@ -72,26 +71,11 @@ fn simulated_model(model: &ModelSpec, ask: Ask) -> ModelConfig {
     let mut config = ModelConfig::new(model.requested());
     let skill = model.skill.unwrap_or(0.6);
     config.answers = match ask {
-        Ask::Chat => AnswerConfig::Skilled(Skill::overall(dial(skill))),
-        Ask::Embed => {
-            AnswerConfig::Embedder(EmbedderDial { unrelated: 1.0 - skill, ..EmbedderDial::default() })
-        }
-        Ask::Classify => AnswerConfig::Classifier(ClassifierDial {
-            confusion: confusion(1.0 - skill),
-            ..ClassifierDial::default()
-        }),
+        Ask::Chat => AnswerConfig::Skilled { overall: dial(skill), distinct: false },
+        Ask::Embed => AnswerConfig::Embedder { unrelated: 1.0 - skill },
+        Ask::Classify => AnswerConfig::Classifier { mistaken: 1.0 - skill },
     };
     config
-}
-
-/// A classifier's errors: `share` of each class is taken for the other two, in equal parts.
-fn confusion(share: f64) -> BTreeMap<String, BTreeMap<String, f64>> {
-    const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
-    let others = |class: &&str| {
-        let others = CLASSES.into_iter().filter(|other| other != class);
-        others.map(|other| (other.to_owned(), share / 2.0)).collect()
-    };
-    CLASSES.iter().map(|class| ((*class).to_owned(), others(class))).collect()
 }
 
 /// The shares of kinds of answers for a skill. Of the answers that are not right, most are wrong, some malformed, and a

@@ -71,11 +71,9 @@ fn judge(prompt: &str) -> Option<KnownCase> {
 
 fn reply(right: &str, wrong: &str) -> KnownCase {
     KnownCase {
-        family: "judge".to_owned(),
         right: right.to_owned(),
         wrong: wrong.to_owned(),
         malformed: "That is hard to say.".to_owned(),
-        rambling: None,
     }
 }
 
@@ -89,11 +87,9 @@ fn writer(prompt: &str) -> Option<KnownCase> {
     prompt.trim_end().strip_suffix(WRITE)?;
     let text = *delimited(prompt).last()?;
     Some(KnownCase {
-        family: "writer".to_owned(),
         right: text.split_whitespace().collect::<Vec<_>>().join(" "),
         wrong: "Nothing is said of it.".to_owned(),
         malformed: "...".to_owned(),
-        rambling: None,
     })
 }
 

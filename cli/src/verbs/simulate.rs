@@ -8,8 +8,7 @@ use anyhow::Context;
 use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
-use vllm_sim::answers::{AnswerConfig, Skill};
-use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
+use vllm_sim::{AnswerConfig, ModelConfig, SimConfig, Simulator};
 
 use crate::configure::choose::{self, Selection};
 use crate::engine::answer_key::PackKey;
@@ -125,8 +124,8 @@ fn of_configuration(
 
 /// The embedders and classifiers named by options.
 fn judges(arguments: &Arguments) -> impl Iterator<Item = ModelConfig> {
-    let embedder = |name| (name, AnswerConfig::Embedder(EmbedderDial::default()));
-    let classifier = |name| (name, AnswerConfig::Classifier(ClassifierDial::default()));
+    let embedder = |name| (name, AnswerConfig::Embedder { unrelated: 0.0 });
+    let classifier = |name| (name, AnswerConfig::Classifier { mistaken: 0.0 });
     let named = arguments.embedders.iter().map(embedder).chain(arguments.classifiers.iter().map(classifier));
     named.map(|(name, answers)| ModelConfig { answers, ..ModelConfig::new(name) })
 }
@@ -156,7 +155,7 @@ fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
             return Err(usage!("--skill must be between 0 and 1"));
         }
         let profile = profile(&arguments.profile)?;
-        let answers = AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill)));
+        let answers = AnswerConfig::Skilled { overall: connect::dial(arguments.skill), distinct: false };
         let model = |name| ModelConfig { answers: Clone::clone(&answers), ..ModelConfig::new(name) };
         let models = arguments.models.iter().map(model).chain(judges(arguments));
         let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });

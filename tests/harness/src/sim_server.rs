@@ -5,9 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use tokio::runtime::Runtime;
-use vllm_sim::answers::AnswerConfig;
 use vllm_sim::{
-    FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimAnswer, SimAsk, SimConfig, SimHandle,
+    AnswerConfig, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimAsk, SimConfig, SimHandle,
     Simulator,
 };
 
@@ -147,7 +146,7 @@ impl SimServer {
         let passing = Arc::clone(&gate);
         let answers = move |ask: &SimAsk<'_>| {
             passing.pass(u64::try_from(ask.seed).unwrap());
-            SimAnswer::complete(format!("http://example.org/people/person-{:08}", ask.seed % 7))
+            format!("http://example.org/people/person-{:08}", ask.seed % 7)
         };
         // The names are served in this order; only the first is asked.
         config.models.push(ModelConfig { answers: AnswerConfig::Echo {}, ..ModelConfig::new("sim-other") });

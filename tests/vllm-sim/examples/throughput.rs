@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use vllm_sim::answers::{AnswerConfig, Skill};
 use vllm_sim::{AnswerKey, KnownCase, ModelConfig, Profile, SimConfig, Simulator};
 
 /// Connections, each with one call at a time.
@@ -28,13 +27,7 @@ impl AnswerKey for Key {
     fn solve(&self, _: &str) -> Option<KnownCase> {
         let text =
             |word: &str| format!("```sparql\nSELECT ?{word} WHERE {{ ?s ?p ?o }}\n```\n{}", word.repeat(50));
-        Some(KnownCase {
-            family: "any".into(),
-            right: text("right"),
-            wrong: text("wrong"),
-            malformed: text("broken"),
-            rambling: None,
-        })
+        Some(KnownCase { right: text("right"), wrong: text("wrong"), malformed: text("broken") })
     }
 }
 
@@ -56,8 +49,7 @@ fn main() -> Result<(), Failure> {
 
 /// Wall time, and processor time of the serving thread.
 fn measure(profile: Profile, stream: bool) -> Result<(Duration, Duration), Failure> {
-    let model =
-        ModelConfig { profile, answers: AnswerConfig::Skilled(Skill::default()), ..ModelConfig::new("m") };
+    let model = ModelConfig { profile, ..ModelConfig::new("m") };
     let (tell, addr) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = std::thread::spawn(move || -> Result<Duration, Failure> {

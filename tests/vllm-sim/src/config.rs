@@ -48,17 +48,10 @@ pub struct ModelConfig {
     /// profile's by default. Not with profile `zero`.
     #[serde(default)]
     pub num_gpu_blocks: Option<u32>,
-    /// Requests that may wait (`--max-num-queued-reqs`); more are refused with 503. Unlimited by default, as in vLLM. Not
-    /// with profile `zero`.
-    #[serde(default)]
-    pub max_num_queued_reqs: Option<u32>,
     /// When `max_num_seqs` changes, which no vLLM does: a stand-in for servers that become slower or faster. Never by
     /// default. Not with profile `zero`.
     #[serde(default)]
     pub capacity_at: Vec<CapacityChange>,
-    /// Which roles and orders of messages it accepts. All by default.
-    #[serde(default)]
-    pub chat_template: ChatTemplate,
     /// Report cached prompt tokens in `usage` (`--enable-prompt-tokens-details`). Off by default, as in vLLM.
     #[serde(default)]
     pub enable_prompt_tokens_details: bool,
@@ -81,19 +74,6 @@ impl CapacityChange {
     }
 }
 
-/// Message sequences that a model's chat template refuses, with vLLM's status 400.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChatTemplate {
-    /// Takes any sequence of roles.
-    #[default]
-    Any,
-    /// Takes an optional system message, then user and assistant in turns (Llama 2, Mistral).
-    Alternating,
-    /// As `alternating`, and knows no system role (Gemma).
-    NoSystem,
-}
-
 fn default_max_model_len() -> u32 {
     32_768
 }
@@ -113,9 +93,7 @@ impl ModelConfig {
             max_model_len: default_max_model_len(),
             max_num_seqs: None,
             num_gpu_blocks: None,
-            max_num_queued_reqs: None,
             capacity_at: Vec::new(),
-            chat_template: ChatTemplate::default(),
             enable_prompt_tokens_details: false,
         }
     }
@@ -132,7 +110,6 @@ impl ModelConfig {
             let limits = [
                 ("max_num_seqs", self.max_num_seqs),
                 ("num_gpu_blocks", self.num_gpu_blocks),
-                ("max_num_queued_reqs", self.max_num_queued_reqs),
                 ("capacity_at", (!self.capacity_at.is_empty()).then_some(1)),
             ];
             return match limits.into_iter().find(|(_, limit)| limit.is_some()) {

@@ -9,13 +9,13 @@
 //! the round (see [`answers`]), independent of time, order and other requests. Two runs with equal seeds are equal at
 //! any concurrency.
 //!
-//! Reading order: [`config`] has the settings; [`server`] the HTTP layer and the path of one request; [`wire`] the
+//! Reading order: [`config`] has the settings; [`server`] the HTTP layer and the path of one request; `wire` the
 //! JSON; [`answers`] decides what is said and [`pooling`] what embedders and classifiers answer, [`latency`] when,
-//! [`faults`] what goes wrong; [`metrics`] is what `/metrics` shows; [`tokenizer`] and [`identity`] are shared by all
+//! [`faults`] what goes wrong; `metrics` is what `/metrics` shows; [`tokenizer`] and [`identity`] are shared by all
 //! of them.
 //!
-//! Omitted on purpose: logits and `logprobs` (always null), tools, several choices (`n` above 1 is refused),
-//! speculative decoding, preemption (blocks are reserved for the whole answer at admission).
+//! Omitted on purpose: completions without a chat, reasoning, logits and `logprobs` (always null), tools, several choices (`n`
+//! above 1 is refused), speculative decoding, preemption (blocks are reserved for the whole answer at admission).
 
 pub mod answers;
 mod bounds;
@@ -23,17 +23,16 @@ pub mod config;
 pub mod faults;
 pub mod identity;
 pub mod latency;
-pub mod metrics;
+mod metrics;
 mod pace;
 pub mod pooling;
 pub mod server;
 pub mod tokenizer;
 mod wire;
 
-pub use answers::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk};
+pub use answers::{AnswerConfig, AnswerKey, AnswerModel, KnownCase, SimAsk, SkillDial};
 pub use bounds::ConfigError;
 pub use config::{CapacityChange, ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;
-pub use pooling::{ClassifierDial, EmbedderDial};
-pub use server::{SimHandle, SimStats, Simulator, StartError};
+pub use server::{SimHandle, SimStats, Simulator};

@@ -10,9 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::latency::{
-    Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, EngineSettings, JobId, QueueFull,
-};
+use crate::latency::{Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, EngineSettings, JobId};
 use crate::metrics::{EndReason, SimModelMetrics};
 
 /// A running engine.
@@ -82,19 +80,19 @@ impl Pacer {
     }
 
     /// Hands a request to the engine.
-    pub(crate) fn submit(&self, job: EngineJob) -> Result<Ticket, QueueFull> {
+    pub(crate) fn submit(&self, job: EngineJob) -> Ticket {
         let shared = &self.shared;
         let (sender, messages) = mpsc::channel(PROGRESS_MESSAGES);
         let mut state = shared.state();
         let now = shared.epoch.elapsed();
         // Events that were due before must find the waiters as they were before.
         state.advance(now);
-        let id = state.engine.submit(now, job)?;
+        let id = state.engine.submit(now, job);
         state.waiters.insert(id, sender);
         drop(state);
         shared.changed.notify_one();
         shared.asked.notify_one();
-        Ok(Ticket { id, shared: shared.clone(), messages, finished: None })
+        Ticket { id, shared: shared.clone(), messages, finished: None }
     }
 
     /// The engine's gauges as of now.

@@ -1,33 +1,26 @@
 //! The answers of simulated models. An answer is a pure function of the question: models have no state, so the order
-//! and concurrency of requests change nothing. A further kind of model is a file here and a variant of
-//! [`AnswerConfig`].
+//! and concurrency of requests change nothing. A further kind of model is a variant of [`AnswerConfig`].
 
-mod echo;
 mod filler;
-mod garbage;
-mod scripted;
 mod skilled;
 
 use std::sync::Arc;
 
-use domain::{FinishReason, Message};
+use domain::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::ConfigError;
-use crate::identity::{SimIdentity, first_prompt};
-use crate::pooling::{Classifier, ClassifierDial, Embedder, EmbedderDial};
+use crate::identity::{Draw, SimIdentity, first_prompt};
+use crate::pooling::{Classifier, Embedder};
 
-pub use echo::Echo;
-pub use garbage::Garbage;
-pub use scripted::{ScriptedAnswer, ScriptedAnswers};
-pub use skilled::{Skill, SkillDial, Skilled};
+pub use skilled::SkillDial;
 
 /// One question to a simulated model.
 #[derive(Clone, Copy, Debug)]
 pub struct SimAsk<'a> {
     /// The served model's name.
     pub model: &'a str,
-    /// The conversation so far, oldest first. A request to `/v1/completions` is one message of the user.
+    /// The conversation so far, oldest first.
     pub messages: &'a [Message],
     /// The request's sampling seed; 0 when it names none, so that even then equal requests get equal answers.
     pub seed: i64,
@@ -46,56 +39,26 @@ impl<'a> SimAsk<'a> {
         first_prompt(self.messages)
     }
 
-    /// The last message; empty when there is none.
-    pub fn last_message(&self) -> &'a str {
-        self.messages.last().map_or("", |message| &message.content)
+    /// The random numbers of this round of the dialogue.
+    fn draw(&self) -> Draw {
+        Draw::new(&[self.identity.conversation, u64::from(self.identity.round)])
     }
 }
 
-/// The answer of a simulated model, before the request's limits (`max_tokens`, `stop`, context) cut it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimAnswer {
-    /// The answer. Empty together with reasoning goes out as `"content": null`, as vLLM does.
-    pub text: String,
-    /// The thoughts before it, sent in the message's `reasoning` field.
-    pub reasoning: Option<String>,
-    /// Why the model stopped, unless a limit of the request stops it earlier. `Other` is sent as it is.
-    pub finish: FinishReason,
-}
-
-impl SimAnswer {
-    /// A complete answer without reasoning.
-    pub fn complete(text: impl Into<String>) -> Self {
-        Self { text: text.into(), reasoning: None, finish: FinishReason::Stop }
-    }
-}
-
-/// A simulated model. Implementations must be pure: same [`SimAsk`], same answer.
-pub trait AnswerModel: Send + Sync {
-    /// Answers at once; the latency law determines the simulated duration.
-    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer;
-}
-
-impl<F: Fn(&SimAsk<'_>) -> SimAnswer + Send + Sync> AnswerModel for F {
-    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
-        self(ask)
-    }
-}
+/// A simulated model: what it says, before the request's limits (`max_tokens`, `stop`, context) cut it. Must be pure: same
+/// [`SimAsk`], same answer. It answers at once; the latency law determines the simulated duration.
+pub type AnswerModel = dyn Fn(&SimAsk<'_>) -> String + Send + Sync;
 
 /// An exercise whose answers are known. The texts are complete model answers, with the fences and prose that the
 /// task's extraction expects (or, when malformed, trips over).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownCase {
-    /// The task family, which selects the skill dial.
-    pub family: String,
     /// An answer with full marks.
     pub right: String,
     /// A well-formed answer with low marks.
     pub wrong: String,
     /// An answer that cannot be parsed.
     pub malformed: String,
-    /// A long answer that misses the point; a generic one is made up when absent.
-    pub rambling: Option<String>,
 }
 
 /// Knows the right answers: the simulated knowledge of a language model. Called on the serving threads for every
@@ -108,7 +71,7 @@ pub trait AnswerKey: Send + Sync {
 /// The kind of a served model.
 pub(crate) enum Purpose {
     /// Generates text.
-    Chat(Arc<dyn AnswerModel>),
+    Chat(Arc<AnswerModel>),
     /// Embeds texts.
     Embed(Embedder),
     /// Classifies pairs of texts.
@@ -127,17 +90,33 @@ pub enum AnswerConfig {
         #[serde(default = "garbage_tokens")]
         tokens: u32,
     },
-    /// A fixed answer per round; the last one repeats.
+    /// A fixed answer per round, whatever the question; the last one repeats.
     Scripted {
         /// The answers, at least one.
-        answers: Vec<ScriptedAnswer>,
+        answers: Vec<String>,
     },
-    /// Right, wrong, malformed or rambling answers by chance, as the dial of the task family says.
-    Skilled(Skill),
+    /// Right, wrong, malformed or rambling answers by chance.
+    Skilled {
+        /// The chances.
+        #[serde(default)]
+        overall: SkillDial,
+        /// Whether every answer ends with a line that no other has, as answers of language models differ. Whoever judges
+        /// them can then remember no verdict.
+        #[serde(default)]
+        distinct: bool,
+    },
     /// An embedder (`/v1/embeddings`).
-    Embedder(EmbedderDial),
+    Embedder {
+        /// Share of texts whose vector has nothing to do with their words, 0 to 1; 0 by default.
+        #[serde(default)]
+        unrelated: f64,
+    },
     /// A classifier that says whether one text follows from another (`/classify`).
-    Classifier(ClassifierDial),
+    Classifier {
+        /// Share of the pairs of each class that are said to be of the other two, in equal parts, 0 to 1; 0 by default.
+        #[serde(default)]
+        mistaken: f64,
+    },
 }
 
 fn garbage_tokens() -> u32 {
@@ -146,7 +125,7 @@ fn garbage_tokens() -> u32 {
 
 impl Default for AnswerConfig {
     fn default() -> Self {
-        Self::Skilled(Skill::default())
+        Self::Skilled { overall: SkillDial::default(), distinct: false }
     }
 }
 
@@ -165,21 +144,51 @@ impl AnswerConfig {
                 Err(ConfigError::new(format!("{key}.answers"), "must hold at least one answer"))
             }
             Self::Scripted { .. } => Ok(()),
-            Self::Skilled(skill) => skill.validate(key),
-            Self::Embedder(dial) => dial.validate(key),
-            Self::Classifier(dial) => dial.validate(key),
+            Self::Skilled { overall, .. } => overall.validate(&format!("{key}.overall")),
+            Self::Embedder { unrelated: share } | Self::Classifier { mistaken: share } => {
+                ConfigError::in_range(key, *share, 0.0, 1.0)
+            }
         }
     }
 
     /// The model itself, of that name. Without a key a skilled model knows nothing and says so.
     pub(crate) fn build(&self, name: &str, key: Option<&Arc<dyn AnswerKey>>) -> Purpose {
-        Purpose::Chat(match self {
-            Self::Echo {} => Arc::new(Echo),
-            Self::Garbage { tokens } => Arc::new(Garbage::new(*tokens)),
-            Self::Scripted { answers } => Arc::new(ScriptedAnswers::new(answers.clone())),
-            Self::Skilled(skill) => Arc::new(Skilled::new(skill.clone(), key.cloned())),
-            Self::Embedder(dial) => return Purpose::Embed(Embedder::new(name, *dial)),
-            Self::Classifier(dial) => return Purpose::Classify(Classifier::new(name, dial.clone())),
-        })
+        match self {
+            Self::Embedder { unrelated } => Purpose::Embed(Embedder::new(name, *unrelated)),
+            Self::Classifier { mistaken } => Purpose::Classify(Classifier::new(name, *mistaken)),
+            chat => {
+                let (chat, key) = (chat.clone(), key.cloned());
+                Purpose::Chat(Arc::new(move |ask| chat.answer(ask, key.as_deref())))
+            }
+        }
+    }
+
+    /// What a model of texts says; others say nothing.
+    fn answer(&self, ask: &SimAsk<'_>, key: Option<&dyn AnswerKey>) -> String {
+        match self {
+            Self::Echo {} => ask.messages.last().map(|message| message.content.clone()).unwrap_or_default(),
+            Self::Garbage { tokens } => filler::letters(&mut ask.draw(), *tokens),
+            Self::Scripted { answers } => {
+                let said = answers.get(ask.identity.round as usize).or(answers.last());
+                said.cloned().unwrap_or_default()
+            }
+            Self::Skilled { overall, distinct } => overall.answer(ask, key, *distinct),
+            Self::Embedder { .. } | Self::Classifier { .. } => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_has_its_answer_and_the_last_repeats() {
+        let model = AnswerConfig::Scripted { answers: vec!["one".into(), "two".into()] };
+        let mut messages = vec![Message::user("p")];
+        for expected in ["one", "two", "two"] {
+            assert_eq!(model.answer(&SimAsk::new("m", &messages, 0), None), expected);
+            messages.extend([Message::assistant("a"), Message::user("again")]);
+        }
     }
 }

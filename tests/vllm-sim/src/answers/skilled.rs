@@ -1,14 +1,11 @@
-//! The model with a skill: it recognises the exercise and succeeds with a probability that its dial sets per task family.
+//! The model with a skill: it recognises the exercise and succeeds with a probability that its dial sets.
 //!
 //! Outcomes are drawn from (model name, seed, first prompt, round) alone. Different models, and different seeds of
 //! one model, therefore fail at different exercises, while the same dialogue always goes the same way.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk, filler};
+use super::{AnswerKey, SimAsk, filler};
 use crate::bounds::ConfigError;
 use crate::identity::Draw;
 
@@ -36,36 +33,14 @@ impl Default for SkillDial {
     }
 }
 
-/// The skills of one model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Skill {
-    /// For families that have no dial of their own.
-    pub overall: SkillDial,
-    /// Dials by task family, as the answer key names them.
-    pub families: BTreeMap<String, SkillDial>,
-    /// Whether every answer ends with a line that no other has, as answers of language models differ. Whoever judges them
-    /// can then remember no verdict.
-    pub distinct: bool,
-}
-
-impl Skill {
-    /// The same dial for every family.
-    pub fn overall(dial: SkillDial) -> Self {
-        Self { overall: dial, ..Self::default() }
-    }
-
-    pub(super) fn validate(&self, key: &str) -> Result<(), ConfigError> {
-        self.overall.validate(&format!("{key}.overall"))?;
-        self.families.iter().try_for_each(|(name, dial)| dial.validate(&format!("{key}.families.{name}")))
-    }
-}
-
 impl SkillDial {
     /// How far the four chances may miss 1: decimal fractions do not add up exactly.
     const SUM_TOLERANCE: f64 = 1e-6;
 
-    fn validate(&self, key: &str) -> Result<(), ConfigError> {
+    /// Sentences of a rambling answer: about 400 tokens.
+    const RAMBLING_SENTENCES: usize = 40;
+
+    pub(super) fn validate(&self, key: &str) -> Result<(), ConfigError> {
         let Self { right, wrong, malformed, rambling, fix } = *self;
         let fields = [
             ("right", right),
@@ -85,104 +60,66 @@ impl SkillDial {
         Ok(())
     }
 
-    /// The way of answering that a number in [0, 1) selects.
-    fn manner(&self, unit: f64) -> Manner {
-        let mut bound = 0.0;
-        for (chance, manner) in
-            [(self.right, Manner::Right), (self.wrong, Manner::Wrong), (self.malformed, Manner::Malformed)]
-        {
-            bound += chance;
-            if unit < bound {
-                return manner;
-            }
-        }
-        // A dial without rambling whose other chances sum to a hair below 1 must not ramble.
-        if self.rambling > 0.0 { Manner::Rambling } else { Manner::Wrong }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Right,
-    Wrong,
-    Malformed,
-    Rambling,
-}
-
-/// A model that answers by its dials; see the module.
-pub struct Skilled {
-    skill: Skill,
-    key: Option<Arc<dyn AnswerKey>>,
-}
-
-impl Skilled {
-    /// Sentences of a rambling answer that the key does not provide: about 400 tokens.
-    const RAMBLING_SENTENCES: usize = 40;
-
-    /// A model with these skills and this knowledge; without a key it knows no exercise.
-    pub fn new(skill: Skill, key: Option<Arc<dyn AnswerKey>>) -> Self {
-        Self { skill, key }
-    }
-
-    /// Plays the dialogue from its first round: each failure so far had its chance of being fixed.
-    fn manner(dial: &SkillDial, ask: &SimAsk<'_>) -> Manner {
+    /// What a model with this skill says. Without a key it knows no exercise. A `distinct` answer ends with a line that no
+    /// other has.
+    pub(super) fn answer(&self, ask: &SimAsk<'_>, key: Option<&dyn AnswerKey>, distinct: bool) -> String {
+        let Some(case) = key.and_then(|key| key.solve(ask.first_prompt())) else {
+            return "I am sorry, but I do not know how to solve this exercise.".to_owned();
+        };
+        // The dialogue is played from its first round: each failure so far had its chance of being fixed.
         let draw = |round: u32| Draw::new(&[ask.identity.conversation, u64::from(round)]).unit();
-        let first = dial.manner(draw(0));
-        if (1..=ask.identity.round).any(|round| draw(round) < dial.fix) { Manner::Right } else { first }
-    }
-}
-
-impl AnswerModel for Skilled {
-    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
-        let Some(case) = self.key.as_ref().and_then(|key| key.solve(ask.first_prompt())) else {
-            return SimAnswer::complete("I am sorry, but I do not know how to solve this exercise.");
-        };
-        let KnownCase { family, right, wrong, malformed, rambling } = case;
-        let dial = self.skill.families.get(&family).unwrap_or(&self.skill.overall);
-        let text = match Self::manner(dial, ask) {
-            Manner::Right => right,
-            Manner::Wrong => wrong,
-            Manner::Malformed => malformed,
-            Manner::Rambling => rambling.unwrap_or_else(|| {
+        let is_fixed = (1..=ask.identity.round).any(|round| draw(round) < self.fix);
+        let (first, mut bound) = (draw(0), 0.0);
+        let manners =
+            [(self.right, &case.right), (self.wrong, &case.wrong), (self.malformed, &case.malformed)];
+        let chosen = manners.into_iter().find(|(chance, _)| {
+            bound += chance;
+            first < bound
+        });
+        let text = match chosen {
+            _ if is_fixed => case.right,
+            Some((_, text)) => text.clone(),
+            None if self.rambling > 0.0 => {
                 filler::prose(&mut Draw::new(&[ask.identity.conversation]), Self::RAMBLING_SENTENCES)
-            }),
+            }
+            // A dial without rambling whose other chances sum to a hair below 1 must not ramble.
+            None => case.wrong,
         };
-        if !self.skill.distinct {
-            return SimAnswer::complete(text);
+        if !distinct {
+            return text;
         }
-        let number = Draw::new(&[ask.identity.conversation, u64::from(ask.identity.round)]).next_u64();
-        SimAnswer::complete(format!("{text}\n\nThis was answer {number:016x}."))
+        format!("{text}\n\nThis was answer {:016x}.", ask.draw().next_u64())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use domain::Message;
 
+    use super::super::KnownCase;
     use super::*;
 
     struct Key;
     impl AnswerKey for Key {
         fn solve(&self, first_prompt: &str) -> Option<KnownCase> {
             first_prompt.starts_with("solve").then(|| KnownCase {
-                family: "sums".into(),
                 right: "right".into(),
                 wrong: "wrong".into(),
                 malformed: "malformed".into(),
-                rambling: None,
             })
         }
     }
 
     fn shares(dial: SkillDial, rounds: usize) -> BTreeMap<String, usize> {
-        let model = Skilled::new(Skill::overall(dial), Some(Arc::new(Key)));
         let mut counts = BTreeMap::new();
         for seed in 0..4000 {
             let mut messages = vec![Message::user("solve this")];
             for _ in 0..rounds {
                 messages.extend([Message::assistant("?"), Message::user("again")]);
             }
-            let mut text = model.answer(&SimAsk::new("m", &messages, seed)).text;
+            let mut text = dial.answer(&SimAsk::new("m", &messages, seed), Some(&Key), false);
             if text.starts_with("Let me think") {
                 text = "rambling".into();
             }
@@ -217,30 +154,19 @@ mod tests {
 
     #[test]
     fn no_two_distinct_answers_are_equal() {
-        let model = Skilled::new(Skill { distinct: true, ..Skill::default() }, Some(Arc::new(Key)));
-        let answer = |seed| model.answer(&SimAsk::new("m", &[Message::user("solve this")], seed)).text;
-        let texts: std::collections::BTreeSet<String> = (0..100).map(answer).collect();
+        let answer = |seed| {
+            let asked = [Message::user("solve this")];
+            SkillDial::default().answer(&SimAsk::new("m", &asked, seed), Some(&Key), true)
+        };
+        let texts: BTreeSet<String> = (0..100).map(answer).collect();
         assert_eq!(texts.len(), 100);
         assert_eq!(answer(7), answer(7), "but the same question has the same answer");
     }
 
     #[test]
     fn unknown_exercises_get_a_harmless_answer() {
-        let model = Skilled::new(Skill::default(), Some(Arc::new(Key)));
-        let answer = model.answer(&SimAsk::new("m", &[Message::user("cook this")], 0));
-        assert!(answer.text.starts_with("I am sorry"));
-    }
-
-    #[test]
-    fn families_have_their_own_dial() {
-        let sure = SkillDial { right: 1.0, wrong: 0.0, malformed: 0.0, rambling: 0.0, fix: 0.0 };
-        let never = SkillDial { right: 0.0, wrong: 1.0, ..sure };
-        let skill =
-            Skill { overall: never, families: BTreeMap::from([("sums".into(), sure)]), ..Skill::default() };
-        let model = Skilled::new(skill, Some(Arc::new(Key)));
-        assert!(
-            (0..50)
-                .all(|seed| model.answer(&SimAsk::new("m", &[Message::user("solve")], seed)).text == "right")
-        );
+        let asked = [Message::user("cook this")];
+        let answer = SkillDial::default().answer(&SimAsk::new("m", &asked, 0), Some(&Key), true);
+        assert!(answer.starts_with("I am sorry"));
     }
 }

@@ -76,11 +76,6 @@ pub enum FaultKind {
     },
     /// No reply at all while `/health` says all is well. The request counts as running.
     Hang,
-    /// This many tokens of a stream, then silence on an open connection. Without streaming as `hang`.
-    Stall {
-        /// Tokens sent.
-        after_tokens: u32,
-    },
     /// This many tokens of a stream, then the connection is closed. Without streaming the body ends halfway.
     CutStream {
         /// Tokens sent.
@@ -88,8 +83,6 @@ pub enum FaultKind {
     },
     /// The connection is closed without any reply.
     Reset,
-    /// A complete stream without `data: [DONE]` at the end. No effect without streaming.
-    NoDone,
     /// A valid answer that names another model.
     WrongModel {
         /// The name reported.
@@ -99,18 +92,10 @@ pub enum FaultKind {
     Garbage,
     /// Half an answer with the finish reason `abort`, as when vLLM's engine is stopped. No effect on vectors and classes.
     Abort,
-    /// An answer whose content is null; a vector's first number, a class's label.
-    NullContent,
-    /// A valid answer, delayed.
-    Slow {
-        /// Delay before the request reaches the engine in milliseconds, up to 3 600 000.
-        delay_ms: u32,
-    },
 }
 
 impl FaultPlan {
     pub(crate) fn validate(&self, key: &str) -> Result<(), ConfigError> {
-        const DELAY_MS_MAX: u32 = 3_600_000;
         for (index, rule) in self.rules.iter().enumerate() {
             let key = format!("{key}.rules[{index}]");
             match rule.when {
@@ -125,14 +110,8 @@ impl FaultPlan {
                     ConfigError::in_range(format!("{key}.when.probability"), p, 0.0, 1.0)?;
                 }
             }
-            match rule.fault {
-                FaultKind::Status { code, .. } => {
-                    ConfigError::in_range(format!("{key}.fault.status.code"), code, 400, 599)?;
-                }
-                FaultKind::Slow { delay_ms } => {
-                    ConfigError::in_range(format!("{key}.fault.slow.delay_ms"), delay_ms, 0, DELAY_MS_MAX)?;
-                }
-                _ => {}
+            if let FaultKind::Status { code, .. } = rule.fault {
+                ConfigError::in_range(format!("{key}.fault.status.code"), code, 400, 599)?;
             }
         }
         Ok(())

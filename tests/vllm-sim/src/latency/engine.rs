@@ -26,11 +26,6 @@ pub struct EngineJob {
     pub answer_blocks: Vec<u64>,
 }
 
-/// The engine's queue is full; the request was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the engine's queue is full")]
-pub struct QueueFull;
-
 /// An event of the engine; events are in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineEvent {
@@ -130,22 +125,13 @@ impl Engine {
     }
 
     /// Takes a request at `now`. It starts at once when there is room, else it waits its turn.
-    ///
-    /// # Errors
-    /// [`QueueFull`] when it would have to wait and `max_num_queued_reqs` already do.
-    pub fn submit(&mut self, now: Duration, job: EngineJob) -> Result<JobId, QueueFull> {
+    pub fn submit(&mut self, now: Duration, job: EngineJob) -> JobId {
         self.advance(now);
-        let id = JobId(self.last_id + 1);
+        self.last_id += 1;
+        let id = JobId(self.last_id);
         self.waiting.push_back(QueuedJob { id, job, arrived: self.now });
         self.admit();
-        let limit = self.settings.max_num_queued_reqs.unwrap_or(u32::MAX);
-        if self.waiting.len() > limit as usize {
-            // Nobody overtakes, so the one too many is the newcomer at the end.
-            self.waiting.pop_back();
-            return Err(QueueFull);
-        }
-        self.last_id = id.0;
-        Ok(id)
+        id
     }
 
     /// Forgets a request, as when its client has gone. Unknown and finished ones are no error.

@@ -44,8 +44,6 @@ pub struct EngineSettings {
     pub max_num_seqs: u32,
     /// KV-cache blocks. A request that needs more than all of them is never admitted: the caller must refuse it.
     pub num_gpu_blocks: u32,
-    /// Requests that may wait; unlimited when `None`.
-    pub max_num_queued_reqs: Option<u32>,
 }
 
 impl EngineSettings {
@@ -172,7 +170,6 @@ impl CustomProfile {
             },
             max_num_seqs: self.max_num_seqs,
             num_gpu_blocks: self.num_gpu_blocks,
-            max_num_queued_reqs: None,
         }
     }
 

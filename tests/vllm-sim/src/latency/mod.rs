@@ -15,5 +15,5 @@ pub mod engine;
 pub mod law;
 
 pub use blocks::{BLOCK_TOKENS, BlockPool};
-pub use engine::{Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, JobId, QueueFull};
+pub use engine::{Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, JobId};
 pub use law::{CustomProfile, EngineSettings, Law, Profile};

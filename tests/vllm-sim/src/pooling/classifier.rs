@@ -2,89 +2,38 @@
 //!
 //! The rule: a hypothesis whose words all occur in the premise is entailed; if only one of the two is negated (`not`,
 //! `never` and the like), it is contradicted. If at least half of its words occur there, it is about the same thing and
-//! says something else: contradicted. Anything else is neutral. Function words and short words do not count. The dial
-//! sets how often the model returns another class.
-
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+//! says something else: contradicted. Anything else is neutral. Function words and short words do not count.
 
 use super::{tokens, words};
-use crate::bounds::ConfigError;
 use crate::identity::{Draw, SimIdentity};
 
-const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
+/// The classes in the order and the spelling of RoBERTa-large-MNLI.
+const CLASSES: [&str; 3] = ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"];
 
 /// Share of a hypothesis's words from which on it is about the same thing as its premise.
 const SAME_MATTER: f64 = 0.5;
-
-/// How good a classifier is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ClassifierDial {
-    /// The model's words for contradiction, neutral and entailment in the order of its classes, in any order and in
-    /// upper or lower case; those of RoBERTa-large-MNLI by default.
-    pub labels: Vec<String>,
-    /// Of the pairs that are the first, the share that is said to be the second, each 0 to 1: `entailment = { neutral =
-    /// 0.1 }`. None by default.
-    pub confusion: BTreeMap<String, BTreeMap<String, f64>>,
-    /// Seed that selects the affected pairs; 0 by default.
-    pub seed: u64,
-}
-
-impl Default for ClassifierDial {
-    fn default() -> Self {
-        let labels = CLASSES.map(str::to_uppercase).to_vec();
-        Self { labels, confusion: BTreeMap::new(), seed: 0 }
-    }
-}
-
-impl ClassifierDial {
-    pub(crate) fn validate(&self, key: &str) -> Result<(), ConfigError> {
-        let mut words: Vec<String> = self.labels.iter().map(|label| label.to_lowercase()).collect();
-        words.sort_unstable();
-        let mut known = CLASSES;
-        known.sort_unstable();
-        if words != known {
-            let problem = format!("must be {} in some order", CLASSES.join(", "));
-            return Err(ConfigError::new(format!("{key}.labels"), problem));
-        }
-        for (class, said) in &self.confusion {
-            let key = format!("{key}.confusion.{class}");
-            let names = || std::iter::once(class).chain(said.keys());
-            if let Some(name) = names().find(|name| !CLASSES.contains(&name.as_str())) {
-                let problem = format!("knows {} and not `{name}`", CLASSES.join(", "));
-                return Err(ConfigError::new(key, problem));
-            }
-            for (other, share) in said {
-                ConfigError::in_range(format!("{key}.{other}"), *share, 0.0, 1.0)?;
-            }
-            ConfigError::in_range(key, said.values().sum::<f64>(), 0.0, 1.0)?;
-        }
-        Ok(())
-    }
-}
 
 /// A simulated classifier; see the module.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     model: String,
-    dial: ClassifierDial,
+    /// Share of the pairs of each class that are said to be of the other two, in equal parts.
+    mistaken: f64,
 }
 
 /// The answer of a classifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes {
     /// The word for the likeliest class.
-    pub label: String,
+    pub label: &'static str,
     /// Probabilities in the order of the classes.
     pub probs: Vec<f64>,
 }
 
 impl Classifier {
     /// The classifier of that name.
-    pub fn new(model: &str, dial: ClassifierDial) -> Self {
-        Self { model: model.to_owned(), dial }
+    pub fn new(model: &str, mistaken: f64) -> Self {
+        Self { model: model.to_owned(), mistaken }
     }
 
     /// The class of a pair as token ids. A single text is a premise without a hypothesis.
@@ -94,37 +43,31 @@ impl Classifier {
     pub fn classify(&self, ids: &[u32]) -> Result<Classes, u32> {
         let texts = tokens::decode(ids)?;
         let text = |at: usize| texts.get(at).map_or("", String::as_str);
-        let mut draw = self.draw(text(0), text(1));
-        let said = self.confuse(relation(text(0), text(1)), draw.unit());
+        let pair = [domain::Message::user(text(0)), domain::Message::user(text(1))];
+        let mut draw = Draw::new(&[0, SimIdentity::of(&self.model, 0, &pair).request]);
+        let label = self.said(relation(text(0), text(1)), draw.unit());
         // Sure enough that the order of the classes never decides.
         let most = 0.7 + 0.29 * draw.unit();
         let rest = (1.0 - most) * draw.unit();
         let mut others = [rest, 1.0 - most - rest].into_iter();
-        let is_said = |label: &String| label.eq_ignore_ascii_case(said);
-        let probs = self.dial.labels.iter().map(|label| {
+        let probs = CLASSES.map(|class| {
             // Single precision, as models have it.
-            let prob = if is_said(label) { most } else { others.next().unwrap_or(0.0) };
+            let prob = if class == label { most } else { others.next().unwrap_or(0.0) };
             f64::from(prob as f32)
         });
-        let label = self.dial.labels.iter().find(|label| is_said(label)).cloned().unwrap_or_default();
-        Ok(Classes { label, probs: probs.collect() })
+        Ok(Classes { label, probs: probs.to_vec() })
     }
 
-    fn draw(&self, premise: &str, hypothesis: &str) -> Draw {
-        let texts = [domain::Message::user(premise), domain::Message::user(hypothesis)];
-        Draw::new(&[self.dial.seed, SimIdentity::of(&self.model, 0, &texts).request])
-    }
-
-    /// The model's answer for a pair of class `class`.
-    fn confuse(&self, class: &'static str, unit: f64) -> &str {
+    /// What the model says of a pair of this class, by chance another one, in the order of the alphabet.
+    fn said(&self, class: &'static str, unit: f64) -> &'static str {
+        let mut others = CLASSES;
+        others.sort_unstable();
         let mut bound = 0.0;
-        for (other, share) in self.dial.confusion.get(class).into_iter().flatten() {
-            bound += share;
-            if unit < bound {
-                return other;
-            }
-        }
-        class
+        let other = others.into_iter().filter(|other| *other != class).find(|_| {
+            bound += self.mistaken / 2.0;
+            unit < bound
+        });
+        other.unwrap_or(class)
     }
 }
 
@@ -148,6 +91,8 @@ fn relation(premise: &str, hypothesis: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     const PREMISE: &str = "Marie Curie was born in Warsaw in 1867 and studied in Paris.";
@@ -156,13 +101,12 @@ mod tests {
         [tokens::framed(premise), vec![tokens::SEPARATOR], tokens::framed(hypothesis)].concat()
     }
 
-    fn say(dial: &ClassifierDial, premise: &str, hypothesis: &str) -> Classes {
-        Classifier::new("nli", dial.clone()).classify(&pair(premise, hypothesis)).unwrap()
+    fn say(mistaken: f64, premise: &str, hypothesis: &str) -> Classes {
+        Classifier::new("nli", mistaken).classify(&pair(premise, hypothesis)).unwrap()
     }
 
     #[test]
     fn classes_go_by_the_words() {
-        let dial = ClassifierDial::default();
         for (hypothesis, label) in [
             ("Marie Curie studied in Paris.", "ENTAILMENT"),
             ("Marie Curie studied in London.", "CONTRADICTION"),
@@ -170,64 +114,25 @@ mod tests {
             ("Ada Lovelace wrote programs.", "NEUTRAL"),
             ("", "NEUTRAL"),
         ] {
-            let classes = say(&dial, PREMISE, hypothesis);
+            let classes = say(0.0, PREMISE, hypothesis);
             assert_eq!(classes.label, label, "{hypothesis}");
             assert!((classes.probs.iter().sum::<f64>() - 1.0).abs() < 1e-6);
-            let at = dial.labels.iter().position(|known| known == label).unwrap();
-            assert!(
-                classes
-                    .probs
-                    .iter()
-                    .enumerate()
-                    .all(|(other, prob)| other == at || *prob < classes.probs[at])
-            );
+            let most = classes.probs.iter().copied().fold(0.0, f64::max);
+            assert_eq!(classes.probs[CLASSES.iter().position(|known| *known == label).unwrap()], most);
         }
-        assert_eq!(Classifier::new("nli", dial).classify(&[0, 3_000_000, 2]), Err(3_000_000));
-    }
-
-    #[test]
-    fn labels_have_the_models_order_and_spelling() {
-        let labels = ["entailment", "Neutral", "contradiction"].map(str::to_owned).to_vec();
-        let classes = say(&ClassifierDial { labels, ..ClassifierDial::default() }, PREMISE, "Curie studied.");
-        assert_eq!((classes.label.as_str(), classes.probs[0] > 0.69), ("entailment", true));
+        assert_eq!(Classifier::new("nli", 0.0).classify(&[0, 3_000_000, 2]), Err(3_000_000));
     }
 
     #[test]
     fn the_dial_sets_the_shares() {
-        let row = BTreeMap::from([("neutral".to_owned(), 0.2), ("contradiction".to_owned(), 0.1)]);
-        let confusion = BTreeMap::from([("entailment".to_owned(), row)]);
-        let dial = ClassifierDial { confusion, ..ClassifierDial::default() };
-        dial.validate("d").unwrap();
-        let mut counts = BTreeMap::<String, usize>::new();
+        let mut counts = BTreeMap::<&str, usize>::new();
         for number in 0..2000 {
-            let said = say(&dial, &format!("{PREMISE} {number}"), &format!("Marie Curie {number}"));
+            let said = say(0.3, &format!("{PREMISE} {number}"), &format!("Marie Curie {number}"));
             *counts.entry(said.label).or_default() += 1;
         }
-        for (label, share) in [("ENTAILMENT", 0.7), ("NEUTRAL", 0.2), ("CONTRADICTION", 0.1)] {
+        for (label, share) in [("ENTAILMENT", 0.7), ("NEUTRAL", 0.15), ("CONTRADICTION", 0.15)] {
             let got = counts[label] as f64 / 2000.0;
             assert!((got - share).abs() < 0.03, "{label}: {got} instead of {share}");
-        }
-    }
-
-    #[test]
-    fn dials_out_of_bounds_say_so() {
-        let read = |text: &str| {
-            toml::from_str::<ClassifierDial>(text).unwrap().validate("d").unwrap_err().to_string()
-        };
-        for (text, part) in [
-            ("labels = ['yes', 'no']", "d.labels: must be contradiction, neutral, entailment"),
-            ("confusion = { entailment = { maybe = 0.1 } }", "d.confusion.entailment: knows"),
-            (
-                "confusion = { neutral = { entailment = 2.0 } }",
-                "d.confusion.neutral.entailment: must be between",
-            ),
-            (
-                "confusion = { neutral = { entailment = 0.6, contradiction = 0.6 } }",
-                "neutral: must be between",
-            ),
-        ] {
-            let error = read(text);
-            assert!(error.contains(part), "{text}: {error}");
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Both go by the words of a text, so that benchmarks with such judges can be tried: [`embedder`] defines which texts
 //! are similar, [`classifier`] which follow from which. Like everything the simulator says, their answers are
-//! functions of model name, seed and text.
+//! functions of model name and text.
 
 pub mod classifier;
 pub mod embedder;
 pub mod tokens;
 mod words;
 
-pub use classifier::{Classifier, ClassifierDial};
-pub use embedder::{Embedder, EmbedderDial};
+pub use classifier::Classifier;
+pub use embedder::Embedder;

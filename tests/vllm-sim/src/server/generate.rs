@@ -1,28 +1,26 @@
 //! The path of one request for text: check it, apply faults, find the answer, wait as the latency law says, reply.
 
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
 
-use domain::Role;
 use hyper::Response;
 
 use super::answer::ServedAnswer;
 use super::body::{BrokenOff, SimBody};
-use super::model::{SimModel, SimRun};
+use super::model::SimModel;
 use super::reply::{json, reply};
 use super::state::{Server, SimRefusal};
-use super::stream::{Ending, Streamer};
+use super::stream::Streamer;
 use crate::answers::{Purpose, SimAsk};
-use crate::config::{ChatTemplate, ModelConfig};
 use crate::faults::FaultKind;
 use crate::latency::EngineFinished;
 use crate::metrics::unix_time;
+use crate::pace::Ticket;
 use crate::tokenizer;
-use crate::wire::chunk::ChunkHead;
 use crate::wire::error::ApiError;
-use crate::wire::reply::{SimText, SimUsage};
+use crate::wire::reply::ReplyHead;
 use crate::wire::request::Generation;
 
-/// Answers a request to one of the two completion paths.
+/// Answers a request to `/v1/chat/completions`.
 pub(super) async fn generate(
     server: &Server,
     generation: Generation,
@@ -31,88 +29,75 @@ pub(super) async fn generate(
     let model = server.model(generation.model.as_deref())?.clone();
     // A vLLM that serves another kind of model has no such path.
     let Purpose::Chat(answers) = &model.purpose else { return Err(ApiError::not_found().into()) };
-    let Room { prompt_tokens, output_tokens } = check(&generation, &model.config)?;
+    let Room { prompt_tokens, output_tokens } = check(&generation, model.config.max_model_len)?;
     let ask = SimAsk::new(model.name(), &generation.messages, generation.seed);
-    let fault = server.faults.decide(arrival, &ask);
-    if let Some(fault) = fault {
-        server.struck();
-        strike(fault, generation.stream, &model).await?;
-    }
+    let fault = meet_fault(server, arrival, &model, &ask).await?;
     if fault == Some(&FaultKind::Garbage) {
         return Ok(json(SimBody::whole(GARBAGE)));
     }
 
-    let mut answer = ServedAnswer::cut(answers.answer(&ask), &generation.stop, output_tokens);
-    match fault {
-        Some(FaultKind::Abort) => answer = answer.aborted(),
-        Some(FaultKind::NullContent) => answer = answer.without_content(),
-        _ => {}
+    let mut answer = ServedAnswer::cut(answers(&ask), &generation.stop, output_tokens);
+    if fault == Some(&FaultKind::Abort) {
+        answer = answer.aborted();
     }
-    let run = model.run(&generation, prompt_tokens, &answer)?;
-    let head = ChunkHead {
-        chat: generation.chat,
+    let mut run = model.run(&generation, prompt_tokens, &answer);
+    let head = ReplyHead {
         // A function of the request, like everything else: equal runs give equal records.
-        id: format!("{}-{:016x}", if generation.chat { "chatcmpl" } else { "cmpl" }, ask.identity.request),
+        id: format!("chatcmpl-{:016x}", ask.identity.request),
         created: unix_time(),
-        model: match fault {
-            Some(FaultKind::WrongModel { name }) => name.clone(),
-            _ => model.name().to_owned(),
-        },
+        model: reported_name(fault, &model).to_owned(),
+    };
+    let cut_after = match fault {
+        Some(FaultKind::CutStream { after_tokens }) => Some(*after_tokens),
+        _ => None,
     };
     if generation.stream {
-        let ending = match fault {
-            Some(&FaultKind::Stall { after_tokens }) => Ending::Stall { after_tokens },
-            Some(&FaultKind::CutStream { after_tokens }) => Ending::Cut { after_tokens },
-            Some(FaultKind::NoDone) => Ending::WithoutDone,
-            _ => Ending::Complete,
-        };
-        let streamer = Streamer::new(model, generation, prompt_tokens, answer, run, head, ending);
+        let include_usage = generation.include_usage;
+        let streamer = Streamer::new(model, prompt_tokens, include_usage, answer, run, head, cut_after);
         return Ok(reply("text/event-stream; charset=utf-8", SimBody::pieces(streamer.into_stream())));
     }
-    let times = match run {
-        SimRun::Instant => EngineFinished::default(),
-        SimRun::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
-    };
-    model.served(prompt_tokens, &answer, times);
-    let body = whole(&head, &answer, model.usage(prompt_tokens, &answer, times));
-    Ok(json(match fault {
-        Some(FaultKind::CutStream { .. }) => SimBody::truncated(body),
-        _ => SimBody::whole(body),
-    }))
+    let times = finished(&mut run).await?;
+    let usage = model.served(prompt_tokens, &answer, times);
+    let body = head.whole(&answer.text, answer.end(), usage);
+    Ok(json(if cut_after.is_some() { SimBody::truncated(body) } else { SimBody::whole(body) }))
 }
 
 /// Bytes that no client can read: a broken JSON string with bytes that are not UTF-8.
 pub(super) const GARBAGE: &[u8] = b"{\"id\":\"\xff\xfe\x00\x9f garbage \xc3(\xa0\xa1";
 
-/// The faults that strike before there is an answer.
-pub(super) async fn strike(fault: &FaultKind, streams: bool, model: &SimModel) -> Result<(), SimRefusal> {
+/// The fault that the request of this number meets, if any. Those that strike before there is an answer strike here.
+pub(super) async fn meet_fault<'s>(
+    server: &'s Server,
+    arrival: u64,
+    model: &SimModel,
+    ask: &SimAsk<'_>,
+) -> Result<Option<&'s FaultKind>, SimRefusal> {
+    let Some(fault) = server.faults.decide(arrival, ask) else { return Ok(None) };
+    server.faults_met.fetch_add(1, Relaxed);
     match fault {
         FaultKind::Status { code, retry_after_s } => {
             Err(ApiError::injected(*code, *retry_after_s, model.name()).into())
         }
         FaultKind::Reset => Err(BrokenOff.into()),
         FaultKind::Hang => model.hang().await,
-        FaultKind::Stall { .. } if !streams => model.hang().await,
-        FaultKind::Slow { delay_ms } => {
-            tokio::time::sleep(Duration::from_millis(u64::from(*delay_ms))).await;
-            Ok(())
-        }
-        _ => Ok(()),
+        _ => Ok(Some(fault)),
     }
 }
 
-fn whole(head: &ChunkHead, answer: &ServedAnswer, usage: SimUsage) -> Vec<u8> {
-    let text = SimText {
-        id: &head.id,
-        created: head.created,
-        model: &head.model,
-        content: answer.content(),
-        reasoning: answer.reasoning.as_deref(),
-        finish_reason: &answer.finish,
-        stop_reason: answer.stop_reason.as_deref(),
-        usage,
-    };
-    if head.chat { text.chat() } else { text.completion() }
+/// The name under which a reply comes.
+pub(super) fn reported_name<'a>(fault: Option<&'a FaultKind>, model: &'a SimModel) -> &'a str {
+    match fault {
+        Some(FaultKind::WrongModel { name }) => name,
+        _ => model.name(),
+    }
+}
+
+/// Waits for the end of a run.
+pub(super) async fn finished(run: &mut Option<Ticket>) -> Result<EngineFinished, BrokenOff> {
+    match run {
+        None => Ok(EngineFinished::default()),
+        Some(ticket) => ticket.finished().await.ok_or(BrokenOff),
+    }
 }
 
 /// How a request fits into the context.
@@ -123,8 +108,7 @@ struct Room {
 }
 
 /// vLLM's checks, with its wording.
-fn check(generation: &Generation, config: &ModelConfig) -> Result<Room, ApiError> {
-    let limit = config.max_model_len;
+fn check(generation: &Generation, limit: u32) -> Result<Room, ApiError> {
     if let Some(temperature) = generation.temperature.filter(|&temperature| temperature < 0.0) {
         let problem = format!("temperature must be non-negative, got {temperature:?}.");
         return Err(ApiError::parameter("temperature", &format!("{temperature:?}"), &problem));
@@ -154,15 +138,7 @@ fn check(generation: &Generation, config: &ModelConfig) -> Result<Room, ApiError
             }
         },
     };
-    if generation.chat {
-        check_roles(generation, config.chat_template)?;
-    }
-    let bytes = if generation.chat {
-        tokenizer::rendered_len(&generation.messages)
-    } else {
-        generation.messages.iter().map(|message| message.content.len()).sum()
-    };
-    let prompt_tokens = tokenizer::tokens_in(bytes);
+    let prompt_tokens = tokenizer::tokens_in(tokenizer::rendered_len(&generation.messages));
     let room = limit.saturating_sub(prompt_tokens);
     match asked {
         Some(asked) if asked <= room => Ok(Room { prompt_tokens, output_tokens: asked }),
@@ -190,23 +166,4 @@ pub(super) fn too_long(limit: u32, asked: u32) -> ApiError {
         )
     };
     ApiError::parameter("input_tokens", &counted.to_string(), &problem)
-}
-
-/// The refusals of chat templates, as they raise them.
-fn check_roles(generation: &Generation, template: ChatTemplate) -> Result<(), ApiError> {
-    let roles = || generation.messages.iter().map(|message| message.role);
-    if template == ChatTemplate::Any {
-        return Ok(());
-    }
-    if template == ChatTemplate::NoSystem && roles().any(|role| role == Role::System) {
-        return Err(ApiError::bad_request("System role not supported"));
-    }
-    let turns =
-        roles().enumerate().filter(|&(at, role)| !(at == 0 && role == Role::System)).map(|(_, role)| role);
-    let expected = [Role::User, Role::Assistant].into_iter().cycle();
-    if turns.zip(expected).any(|(role, expected)| role != expected) {
-        let problem = "Conversation roles must alternate user/assistant/user/assistant/...";
-        return Err(ApiError::bad_request(problem));
-    }
-    Ok(())
 }

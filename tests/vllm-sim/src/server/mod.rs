@@ -1,5 +1,5 @@
-//! The HTTP layer. It uses hyper and no web framework: ten fixed routes need no router, faults need the raw connection,
-//! and a benchmark's server must cost as little as possible.
+//! The HTTP layer. It uses hyper and no web framework: faults need the raw connection, and a benchmark's server must
+//! cost as little as possible.
 
 mod answer;
 mod body;
@@ -29,7 +29,7 @@ use crate::answers::{AnswerKey, AnswerModel, Purpose};
 use crate::bounds::ConfigError;
 use crate::config::SimConfig;
 use crate::faults::Faults;
-use crate::metrics::EndReason;
+use crate::metrics::{EndReason, SimModelMetrics};
 
 use model::SimModel;
 use state::Server;
@@ -44,7 +44,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Simulator {
     config: SimConfig,
     key: Option<Arc<dyn AnswerKey>>,
-    answers: HashMap<String, Arc<dyn AnswerModel>>,
+    answers: HashMap<String, Arc<AnswerModel>>,
 }
 
 impl Simulator {
@@ -66,24 +66,16 @@ impl Simulator {
 
     /// Lets a served model answer by other means than its configuration says, such as a closure.
     #[must_use]
-    pub fn answer_model(mut self, model: &str, answers: Arc<dyn AnswerModel>) -> Self {
+    pub fn answer_model(mut self, model: &str, answers: Arc<AnswerModel>) -> Self {
         self.answers.insert(model.to_owned(), answers);
         self
-    }
-
-    /// Checks the configuration and starts a server without an answer key.
-    ///
-    /// # Errors
-    /// The first value out of bounds, or the listener's error when its address cannot be read.
-    pub fn start(listener: TcpListener, config: SimConfig) -> Result<SimHandle, StartError> {
-        Self::new(config)?.serve(listener)
     }
 
     /// Starts to serve, on tasks of the current tokio runtime, until the handle is dropped or shut down.
     ///
     /// # Errors
     /// The listener's error when its address cannot be read.
-    pub fn serve(mut self, listener: TcpListener) -> Result<SimHandle, StartError> {
+    pub fn serve(mut self, listener: TcpListener) -> std::io::Result<SimHandle> {
         let addr = listener.local_addr()?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let models = self
@@ -106,17 +98,6 @@ impl Simulator {
     }
 }
 
-/// The server could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The configuration is wrong.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The listener has no address.
-    #[error("cannot read the listener's address: {0}")]
-    Listener(#[from] std::io::Error),
-}
-
 /// A running server. Dropping it stops the server as [`SimHandle::shutdown`] does, without waiting.
 pub struct SimHandle {
     addr: SocketAddr,
@@ -132,24 +113,12 @@ pub struct SimStats {
     pub requests: u64,
     /// Of these, answered; streams count at their end. Each input of an embedder or classifier counts, as in vLLM.
     pub answered: u64,
-    /// Refused because a queue was full.
-    pub rejected: u64,
     /// Given up by their client, or aborted by a fault.
     pub aborted: u64,
     /// Met by a fault of the plan.
     pub faults: u64,
-    /// Being read or answered now; a stream counts until its reply begins.
-    pub in_flight: u64,
-    /// Most of these at once.
-    pub peak_in_flight: u64,
-    /// Prompt tokens of answered requests.
-    pub prompt_tokens: u64,
-    /// Of these, found in the prefix cache.
+    /// Prompt tokens of answered requests that the prefix cache had.
     pub cached_tokens: u64,
-    /// Tokens generated for answered requests.
-    pub completion_tokens: u64,
-    /// How long answered requests took together, by the clock of the latency model.
-    pub engine_time: Duration,
 }
 
 impl SimHandle {
@@ -165,19 +134,16 @@ impl SimHandle {
 
     /// Its counters.
     pub fn stats(&self) -> SimStats {
-        let (requests, faults, in_flight, peak_in_flight) = self.server.counts();
-        let mut stats = SimStats { requests, faults, in_flight, peak_in_flight, ..SimStats::default() };
-        for model in &self.server.models {
-            let metrics = &model.metrics;
-            stats.answered += metrics.answered.load(Relaxed);
-            stats.rejected += metrics.rejected_by_queue.load(Relaxed);
-            stats.aborted += metrics.request_success[EndReason::Abort as usize].load(Relaxed);
-            stats.prompt_tokens += metrics.prompt_tokens.load(Relaxed);
-            stats.cached_tokens += metrics.prompt_tokens_cached.load(Relaxed);
-            stats.completion_tokens += metrics.generation_tokens.load(Relaxed);
-            stats.engine_time += Duration::from_nanos(metrics.engine_ns.load(Relaxed));
+        let sum = |count: fn(&SimModelMetrics) -> u64| -> u64 {
+            self.server.models.iter().map(|model| count(&model.metrics)).sum()
+        };
+        SimStats {
+            requests: self.server.arrivals.load(Relaxed),
+            answered: sum(|metrics| metrics.answered.load(Relaxed)),
+            aborted: sum(|metrics| metrics.count_of(EndReason::Abort)),
+            faults: self.server.faults_met.load(Relaxed),
+            cached_tokens: sum(|metrics| metrics.prompt_tokens_cached.load(Relaxed)),
         }
-        stats
     }
 
     /// Stops at once: connections are cut, as vLLM does on SIGTERM without a shutdown timeout. Waits until all tasks

@@ -11,10 +11,9 @@ use crate::answers::Purpose;
 use crate::config::ModelConfig;
 use crate::latency::blocks::{BLOCK_BYTES, block_hashes};
 use crate::latency::{EngineFinished, EngineJob, EngineLoad};
-use crate::metrics::{EndReason, ServedTotals, SimModelMetrics};
+use crate::metrics::{EndReason, SimModelMetrics};
 use crate::pace::{Pacer, Ticket};
 use crate::tokenizer;
-use crate::wire::error::ApiError;
 use crate::wire::reply::SimUsage;
 use crate::wire::request::Generation;
 
@@ -27,14 +26,6 @@ pub(super) struct SimModel {
     pacer: Option<Pacer>,
 }
 
-/// An answer in progress.
-pub(super) enum SimRun {
-    /// Complete.
-    Instant,
-    /// In the engine.
-    Paced(Ticket),
-}
-
 impl SimModel {
     pub(super) fn start(
         config: ModelConfig,
@@ -42,11 +33,10 @@ impl SimModel {
         tasks: &TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        let metrics = Arc::new(SimModelMetrics::new());
+        let metrics = Arc::new(SimModelMetrics::default());
         let pacer = config.profile.engine().map(|mut settings| {
             settings.max_num_seqs = config.max_num_seqs.unwrap_or(settings.max_num_seqs);
             settings.num_gpu_blocks = config.num_gpu_blocks.unwrap_or(settings.num_gpu_blocks);
-            settings.max_num_queued_reqs = config.max_num_queued_reqs;
             let changes = config.capacity_at.iter().map(|change| change.of(settings.max_num_seqs)).collect();
             Pacer::start(settings, changes, metrics.clone(), tasks, stop)
         });
@@ -70,66 +60,40 @@ impl SimModel {
         }
     }
 
-    /// Starts an answer, or refuses if the queue is full.
+    /// Starts an answer; `None` if it takes no time.
     pub(super) fn run(
         &self,
         generation: &Generation,
         prompt_tokens: u32,
         answer: &ServedAnswer,
-    ) -> Result<SimRun, ApiError> {
-        let Some(pacer) = &self.pacer else {
-            return Ok(SimRun::Instant);
-        };
+    ) -> Option<Ticket> {
+        let pacer = self.pacer.as_ref()?;
         let mut job = EngineJob { prompt_tokens, output_tokens: answer.tokens(), ..EngineJob::default() };
         if pacer.caches_prefixes() {
             (job.prompt_blocks, job.answer_blocks) = blocks(generation, answer);
         }
-        self.submit(pacer, job)
+        Some(pacer.submit(job))
     }
 
-    /// Starts reading a text without generating, or refuses if the queue is full.
-    pub(super) fn read(&self, tokens: u32) -> Result<SimRun, ApiError> {
-        let Some(pacer) = &self.pacer else {
-            return Ok(SimRun::Instant);
-        };
+    /// Starts reading a text without generating; `None` if it takes no time.
+    pub(super) fn read(&self, tokens: u32) -> Option<Ticket> {
         // The one token that every job makes stands for the text's last.
-        self.submit(
-            pacer,
-            EngineJob { prompt_tokens: tokens.saturating_sub(1), output_tokens: 1, ..EngineJob::default() },
-        )
+        let job =
+            EngineJob { prompt_tokens: tokens.saturating_sub(1), output_tokens: 1, ..EngineJob::default() };
+        Some(self.pacer.as_ref()?.submit(job))
     }
 
-    fn submit(&self, pacer: &Pacer, job: EngineJob) -> Result<SimRun, ApiError> {
-        pacer.submit(job).map(SimRun::Paced).map_err(|_| {
-            self.metrics.rejected_by_queue.fetch_add(1, Relaxed);
-            ApiError::overloaded()
-        })
-    }
-
-    /// Counts an answer as given.
-    pub(super) fn served(&self, prompt_tokens: u32, answer: &ServedAnswer, times: EngineFinished) {
-        self.metrics.served(ServedTotals {
-            prompt_tokens,
-            output_tokens: answer.tokens(),
-            reason: answer.reason,
-            times,
-        });
-    }
-
-    /// The token counts as this model reports them.
-    pub(super) fn usage(&self, prompt_tokens: u32, answer: &ServedAnswer, times: EngineFinished) -> SimUsage {
-        let cached = self.config.enable_prompt_tokens_details.then_some(times.cached_tokens);
-        SimUsage::new(prompt_tokens, answer.tokens(), cached)
-    }
-
-    /// Counts a text as read.
-    pub(super) fn has_read(&self, tokens: u32, times: EngineFinished) {
-        self.metrics.served(ServedTotals {
-            prompt_tokens: tokens,
-            output_tokens: 0,
-            reason: EndReason::Stop,
-            times,
-        });
+    /// Counts an answer as given; the token counts as this model reports them.
+    pub(super) fn served(
+        &self,
+        prompt_tokens: u32,
+        answer: &ServedAnswer,
+        times: EngineFinished,
+    ) -> SimUsage {
+        let completion_tokens = answer.tokens();
+        self.metrics.served(prompt_tokens, completion_tokens, answer.reason, times);
+        let cached_tokens = self.config.enable_prompt_tokens_details.then_some(times.cached_tokens);
+        SimUsage { prompt_tokens, completion_tokens, cached_tokens }
     }
 
     /// Never answers. The request counts as running until its client gives up.
@@ -141,13 +105,8 @@ impl SimModel {
 
 /// The hashes of the full blocks of the prompt, and of those that the answer fills.
 fn blocks(generation: &Generation, answer: &ServedAnswer) -> (Vec<u64>, Vec<u64>) {
-    let mut text = if generation.chat {
-        tokenizer::render(&generation.messages)
-    } else {
-        generation.messages.iter().map(|message| message.content.as_str()).collect()
-    };
+    let mut text = tokenizer::render(&generation.messages);
     let in_prompt = text.len() / BLOCK_BYTES;
-    text.extend(answer.reasoning.as_deref());
     text.push_str(&answer.text);
     let mut prompt = block_hashes(&text);
     let answer = prompt.split_off(in_prompt);

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use domain::Message;
 use hyper::Response;
+use serde_json::{Value, json as value};
 
-use super::body::{BrokenOff, SimBody};
-use super::generate::{GARBAGE, strike, too_long};
-use super::model::{SimModel, SimRun};
+use super::body::SimBody;
+use super::generate::{GARBAGE, finished, meet_fault, reported_name, too_long};
+use super::model::SimModel;
 use super::reply::json;
 use super::state::{Server, SimRefusal};
 use crate::answers::{Purpose, SimAsk};
 use crate::faults::FaultKind;
-use crate::latency::EngineFinished;
-use crate::metrics::unix_time;
-use crate::pooling::{Classifier, Embedder, tokens};
+use crate::metrics::{EndReason, unix_time};
+use crate::pooling::tokens;
 use crate::tokenizer;
 use crate::wire::error::ApiError;
-use crate::wire::pooling::{Pooling, PoolingInputs, PoolingReply, SimClass, Vector};
+use crate::wire::pooling::{Pooling, PoolingInputs};
 use crate::wire::reply::SimUsage;
 
 /// Answers a request to `/v1/embeddings`.
@@ -32,7 +32,13 @@ pub(super) async fn embed(server: &Server, pooling: Pooling) -> Result<Response<
     if sizes.iter().any(|size| *size > model.config.max_model_len) {
         return Err(too_long(model.config.max_model_len, 0).into());
     }
-    pool(server, &model, "embd", &texts, &sizes, |null| vectors(embedder, &texts, null)).await
+    let vector = |(index, text): (usize, &String)| {
+        // As Python writes numbers of single precision: in double.
+        let embedding: Vec<f64> = embedder.vector(text).into_iter().map(f64::from).collect();
+        value!({ "index": index, "object": "embedding", "embedding": embedding })
+    };
+    let vectors = texts.iter().enumerate().map(vector).collect();
+    pool(server, &model, "embd", &texts, &sizes, vectors).await
 }
 
 /// Answers a request to `/classify`.
@@ -49,11 +55,14 @@ pub(super) async fn classify(server: &Server, pooling: Pooling) -> Result<Respon
     }
     let texts = lists.iter().map(|list| tokens::decode(list).map(|texts| texts.join("\n")));
     let texts: Vec<String> = texts.collect::<Result<_, u32>>().map_err(unknown_token)?;
-    let classes = classes(classifier, &lists).map_err(unknown_token)?;
-    pool(server, &model, "classify", &texts, &sizes, |null| {
-        classes.into_iter().map(|class| SimClass { label: class.label.filter(|_| !null), ..class }).collect()
-    })
-    .await
+    let class = |(index, list): (usize, &Vec<u32>)| {
+        let said = classifier.classify(list)?;
+        let count = said.probs.len();
+        Ok(value!({ "index": index, "label": said.label, "probs": said.probs, "num_classes": count }))
+    };
+    let classes: Vec<Value> =
+        lists.iter().enumerate().map(class).collect::<Result<_, u32>>().map_err(unknown_token)?;
+    pool(server, &model, "classify", &texts, &sizes, classes).await
 }
 
 fn model(server: &Server, name: Option<&str>) -> Result<Arc<SimModel>, ApiError> {
@@ -61,71 +70,42 @@ fn model(server: &Server, name: Option<&str>) -> Result<Arc<SimModel>, ApiError>
     found.map_err(|_| ApiError::unknown_pooling_model(name.unwrap_or_default()))
 }
 
-/// What both have in common. `answer` is told whether a fault wants a null in it.
-async fn pool<T: serde::Serialize>(
+/// What both have in common.
+async fn pool(
     server: &Server,
     model: &Arc<SimModel>,
     kind: &str,
     texts: &[String],
     sizes: &[u32],
-    answer: impl FnOnce(bool) -> Vec<T>,
+    data: Vec<Value>,
 ) -> Result<Response<SimBody>, SimRefusal> {
-    let arrival = server.arrived();
     let messages: Vec<Message> = texts.iter().map(Message::user).collect();
     let ask = SimAsk::new(model.name(), &messages, 0);
-    let fault = server.faults.decide(arrival, &ask);
-    if let Some(fault) = fault {
-        server.struck();
-        strike(fault, false, model).await?;
-    }
+    let fault = meet_fault(server, server.arrived(), model, &ask).await?;
     if fault == Some(&FaultKind::Garbage) {
         return Ok(json(SimBody::whole(GARBAGE)));
     }
-    // All are in the queue before the first is waited for; one that is refused takes the others with it.
-    let runs = sizes.iter().map(|size| model.read(*size)).collect::<Result<Vec<_>, _>>()?;
-    for (run, size) in runs.into_iter().zip(sizes) {
-        let times = match run {
-            SimRun::Instant => EngineFinished::default(),
-            SimRun::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
-        };
-        model.has_read(*size, times);
+    // All are in the queue before the first is waited for.
+    let runs: Vec<_> = sizes.iter().map(|size| model.read(*size)).collect();
+    for (mut run, size) in runs.into_iter().zip(sizes) {
+        let times = finished(&mut run).await?;
+        model.metrics.served(*size, 0, EndReason::Stop, times);
     }
-    let total = sizes.iter().fold(0_u32, |sum, size| sum.saturating_add(*size));
-    let reply = PoolingReply {
-        id: &format!("{kind}-{:016x}", ask.identity.request),
-        object: "list",
-        created: unix_time(),
-        model: match fault {
-            Some(FaultKind::WrongModel { name }) => name,
-            _ => model.name(),
-        },
-        data: answer(fault == Some(&FaultKind::NullContent)),
-        usage: SimUsage::new(total, 0, None),
-    };
+    let prompt_tokens = sizes.iter().fold(0_u32, |sum, size| sum.saturating_add(*size));
+    let usage = SimUsage { prompt_tokens, completion_tokens: 0, cached_tokens: None };
+    let reply = value!({
+        "id": format!("{kind}-{:016x}", ask.identity.request),
+        "object": "list",
+        "created": unix_time(),
+        "model": reported_name(fault, model),
+        "data": data,
+        "usage": usage.whole(),
+    });
+    let body = reply.to_string();
     Ok(json(match fault {
-        Some(FaultKind::CutStream { .. }) => SimBody::truncated(reply.to_bytes()),
-        _ => SimBody::whole(reply.to_bytes()),
+        Some(FaultKind::CutStream { .. }) => SimBody::truncated(body),
+        _ => SimBody::whole(body),
     }))
-}
-
-fn vectors(embedder: &Embedder, texts: &[String], null: bool) -> Vec<Vector> {
-    let vector = |(index, text): (usize, &String)| {
-        let mut embedding: Vec<Option<f64>> =
-            embedder.vector(text).into_iter().map(|number| Some(number.into())).collect();
-        if let Some(first) = embedding.first_mut().filter(|_| null) {
-            *first = None;
-        }
-        Vector { index, object: "embedding", embedding }
-    };
-    texts.iter().enumerate().map(vector).collect()
-}
-
-fn classes(classifier: &Classifier, lists: &[Vec<u32>]) -> Result<Vec<SimClass>, u32> {
-    let class = |(index, list): (usize, &Vec<u32>)| {
-        let said = classifier.classify(list)?;
-        Ok(SimClass { index, label: Some(said.label), num_classes: said.probs.len(), probs: said.probs })
-    };
-    lists.iter().enumerate().map(class).collect()
 }
 
 fn unknown_token(token: u32) -> ApiError {

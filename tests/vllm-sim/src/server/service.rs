@@ -1,16 +1,16 @@
-//! Routes: which path does what.
+//! Routes: which path does what. A handful of fixed paths needs no router.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::{Method, Request, Response};
+use hyper::{Request, Response};
 use serde_json::json as value;
 
 use super::body::{BrokenOff, SimBody};
 use super::generate::generate;
 use super::pool;
 use super::reply::{empty, error_reply, json_value, reply};
-use super::state::{Busy, Server, SimRefusal};
+use super::state::{Server, SimRefusal};
 use crate::answers::Purpose;
 use crate::metrics::{Scrape, exposition};
 use crate::pooling::tokens;
@@ -23,37 +23,9 @@ use crate::wire::request::{Generation, Tokenize};
 /// Longest request body in bytes: far beyond any context, and small enough for a thousand at once.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-#[derive(Clone, Copy)]
-enum Route {
-    Models,
-    Chat,
-    Completion,
-    Embeddings,
-    Classify,
-    Tokenize,
-    Health,
-    Version,
-    Load,
-    Metrics,
-}
-
-fn route(path: &str) -> Option<(Route, Method, &'static str)> {
-    let get = |route| Some((route, Method::GET, "GET"));
-    let post = |route| Some((route, Method::POST, "POST"));
-    match path {
-        "/v1/chat/completions" => post(Route::Chat),
-        "/v1/completions" => post(Route::Completion),
-        "/v1/embeddings" => post(Route::Embeddings),
-        "/classify" => post(Route::Classify),
-        "/v1/models" => get(Route::Models),
-        "/tokenize" => post(Route::Tokenize),
-        "/health" | "/ping" => get(Route::Health),
-        "/version" => get(Route::Version),
-        "/load" => get(Route::Load),
-        "/metrics" => get(Route::Metrics),
-        _ => None,
-    }
-}
+/// The paths that know one method each.
+const POSTS: [&str; 4] = ["/v1/chat/completions", "/v1/embeddings", "/classify", "/tokenize"];
+const GETS: [&str; 4] = ["/v1/models", "/health", "/version", "/metrics"];
 
 /// Answers one request. An error closes the connection.
 pub(super) async fn handle(
@@ -68,38 +40,28 @@ pub(super) async fn handle(
 }
 
 async fn answer(server: &Server, request: Request<Incoming>) -> Result<Response<SimBody>, SimRefusal> {
-    let path = request.uri().path();
+    let path = request.uri().path().to_owned();
     // vLLM guards the model API only: probes and scrapers need no key.
     if path.starts_with("/v1") && !server.authorized(&request) {
         return Err(ApiError::unauthorized().into());
     }
-    let (route, method, allow) = route(path).ok_or_else(ApiError::not_found)?;
-    if request.method() != method {
-        return Err(ApiError::method_not_allowed(allow).into());
+    let allowed = match &*path {
+        path if POSTS.contains(&path) => "POST",
+        path if GETS.contains(&path) => "GET",
+        _ => return Err(ApiError::not_found().into()),
+    };
+    if request.method().as_str() != allowed {
+        return Err(ApiError::method_not_allowed(allowed).into());
     }
-    match route {
-        Route::Chat => {
-            let _busy = Busy::new(server);
-            generate(server, Generation::chat(&read(request).await?)?).await
-        }
-        Route::Completion => {
-            let _busy = Busy::new(server);
-            generate(server, Generation::completion(&read(request).await?)?).await
-        }
-        Route::Embeddings => {
-            let _busy = Busy::new(server);
-            pool::embed(server, Pooling::read(&read(request).await?)?).await
-        }
-        Route::Classify => {
-            let _busy = Busy::new(server);
-            pool::classify(server, Pooling::read(&read(request).await?)?).await
-        }
-        Route::Tokenize => Ok(tokenize(server, &read(request).await?)?),
-        Route::Models => Ok(list_models(server)),
-        Route::Health => Ok(empty()),
-        Route::Version => Ok(json_value(&value!({ "version": VLLM_VERSION }))),
-        Route::Load => Ok(json_value(&value!({ "server_load": server.in_flight() }))),
-        Route::Metrics => Ok(metrics(server)),
+    match &*path {
+        "/v1/chat/completions" => generate(server, Generation::read(&read(request).await?)?).await,
+        "/v1/embeddings" => pool::embed(server, Pooling::read(&read(request).await?)?).await,
+        "/classify" => pool::classify(server, Pooling::read(&read(request).await?)?).await,
+        "/tokenize" => Ok(tokenize(server, &read(request).await?)?),
+        "/v1/models" => Ok(list_models(server)),
+        "/version" => Ok(json_value(&value!({ "version": VLLM_VERSION }))),
+        "/metrics" => Ok(metrics(server)),
+        _ => Ok(empty()),
     }
 }
 
@@ -116,20 +78,7 @@ fn list_models(server: &Server) -> Response<SimBody> {
                 "root": model.name(),
                 "parent": null,
                 "max_model_len": model.config.max_model_len,
-                "permission": [{
-                    "id": "modelperm-0000000000000000",
-                    "object": "model_permission",
-                    "created": server.created,
-                    "allow_create_engine": false,
-                    "allow_sampling": true,
-                    "allow_logprobs": true,
-                    "allow_search_indices": false,
-                    "allow_view": true,
-                    "allow_fine_tuning": false,
-                    "organization": "*",
-                    "group": null,
-                    "is_blocking": false,
-                }],
+                "permission": [],
             })
         })
         .collect();

@@ -22,10 +22,10 @@ pub(super) struct Server {
     /// The whole expected header.
     authorization: Option<String>,
     pub(super) created: u64,
-    arrivals: AtomicU64,
-    faults_met: AtomicU64,
-    in_flight: AtomicU64,
-    peak_in_flight: AtomicU64,
+    /// Requests to models so far.
+    pub(super) arrivals: AtomicU64,
+    /// Requests that met a fault so far.
+    pub(super) faults_met: AtomicU64,
 }
 
 /// Why a request gets no answer.
@@ -59,8 +59,6 @@ impl Server {
             created: unix_time(),
             arrivals: AtomicU64::new(0),
             faults_met: AtomicU64::new(0),
-            in_flight: AtomicU64::new(0),
-            peak_in_flight: AtomicU64::new(0),
         }
     }
 
@@ -82,40 +80,5 @@ impl Server {
     /// Numbers a request to a model, from 1.
     pub(super) fn arrived(&self) -> u64 {
         self.arrivals.fetch_add(1, Relaxed) + 1
-    }
-
-    /// Counts a fault.
-    pub(super) fn struck(&self) {
-        self.faults_met.fetch_add(1, Relaxed);
-    }
-
-    /// Requests being answered.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight.load(Relaxed)
-    }
-
-    /// Requests to models, faults among them, and those being answered: now and at most.
-    pub(super) fn counts(&self) -> (u64, u64, u64, u64) {
-        let [requests, faults, now, peak] =
-            [&self.arrivals, &self.faults_met, &self.in_flight, &self.peak_in_flight]
-                .map(|count| count.load(Relaxed));
-        (requests, faults, now, peak)
-    }
-}
-
-/// Counts a request as being answered, until its reply begins.
-pub(super) struct Busy<'a>(&'a Server);
-
-impl<'a> Busy<'a> {
-    pub(super) fn new(server: &'a Server) -> Self {
-        let now = server.in_flight.fetch_add(1, Relaxed) + 1;
-        server.peak_in_flight.fetch_max(now, Relaxed);
-        Self(server)
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Relaxed);
     }
 }

@@ -67,7 +67,7 @@ impl ApiError {
     }
 
     /// A full queue.
-    pub(crate) fn overloaded() -> Self {
+    fn overloaded() -> Self {
         let message = "The engine is currently busy and cannot accept new requests. Please try again later or on a \
                        different instance.";
         Self::of_api(StatusCode::SERVICE_UNAVAILABLE, message, "Service Unavailable", None)

@@ -1,9 +1,8 @@
-//! Questions to embedders and classifiers, and their replies. Field order is that of vLLM 0.32.
+//! Questions to embedders and classifiers.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::error::ApiError;
-use super::reply::{SimUsage, json};
 use super::request::{missing, parse};
 
 /// What a client wants, whichever of the two paths it uses.
@@ -67,42 +66,6 @@ impl Pooling {
         };
         Ok(Self { model: body.model, inputs })
     }
-}
-
-/// A good reply: `T` is an [`Vector`] or a [`SimClass`].
-#[derive(Serialize)]
-pub(crate) struct PoolingReply<'a, T> {
-    pub(crate) id: &'a str,
-    pub(crate) object: &'static str,
-    pub(crate) created: u64,
-    pub(crate) model: &'a str,
-    pub(crate) data: Vec<T>,
-    pub(crate) usage: SimUsage,
-}
-
-impl<T: Serialize> PoolingReply<'_, T> {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        json(self)
-    }
-}
-
-/// One text's vector.
-#[derive(Serialize)]
-pub(crate) struct Vector {
-    pub(crate) index: usize,
-    pub(crate) object: &'static str,
-    /// As Python writes numbers of single precision: in double. Null where a fault wants it.
-    pub(crate) embedding: Vec<Option<f64>>,
-}
-
-/// One text's class.
-#[derive(Serialize)]
-pub(crate) struct SimClass {
-    pub(crate) index: usize,
-    /// Null where a fault wants it.
-    pub(crate) label: Option<String>,
-    pub(crate) probs: Vec<f64>,
-    pub(crate) num_classes: usize,
 }
 
 #[cfg(test)]

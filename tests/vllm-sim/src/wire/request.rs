@@ -6,14 +6,11 @@ use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 
-/// What a client wants, whichever of the two paths it uses.
+/// What a client of `/v1/chat/completions` wants.
 #[derive(Debug)]
 pub(crate) struct Generation {
-    /// Chat completions, rather than completions.
-    pub(crate) chat: bool,
     /// The first served model when absent.
     pub(crate) model: Option<String>,
-    /// The conversation; a completion's prompt is one message of the user.
     pub(crate) messages: Vec<Message>,
     pub(crate) stream: bool,
     pub(crate) include_usage: bool,
@@ -28,7 +25,7 @@ pub(crate) struct Generation {
 struct Body {
     model: Option<String>,
     messages: Option<Vec<WireMessage>>,
-    prompt: Option<OneOrMany>,
+    prompt: Option<String>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     max_tokens: Option<i64>,
@@ -72,51 +69,25 @@ enum OneOrMany {
 }
 
 impl Generation {
-    /// Reads the body of a request to `/v1/chat/completions`.
-    pub(crate) fn chat(body: &[u8]) -> Result<Self, ApiError> {
-        let mut body: Body = parse(body)?;
-        let messages = body.messages.take().ok_or_else(|| missing("messages"))?;
-        let messages = messages.into_iter().map(WireMessage::read).collect::<Result<_, _>>()?;
-        Ok(body.generation(true, messages))
-    }
-
-    /// Reads the body of a request to `/v1/completions`. Lists of several prompts are refused.
-    pub(crate) fn completion(body: &[u8]) -> Result<Self, ApiError> {
-        let mut body: Body = parse(body)?;
-        let prompt = match body.prompt.take().ok_or_else(|| missing("prompt"))? {
-            OneOrMany::One(prompt) => prompt,
-            OneOrMany::Many(mut prompts) if prompts.len() == 1 => prompts.swap_remove(0),
-            OneOrMany::Many(prompts) => {
-                let count = prompts.len().to_string();
-                return Err(ApiError::parameter(
-                    "prompt",
-                    &count,
-                    "The simulator takes one prompt per request.",
-                ));
-            }
-        };
-        Ok(body.generation(false, vec![Message::user(prompt)]))
-    }
-}
-
-impl Body {
-    fn generation(self, chat: bool, messages: Vec<Message>) -> Generation {
-        Generation {
-            chat,
-            model: self.model,
-            messages,
-            stream: self.stream.unwrap_or(false),
-            include_usage: self.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
-            max_tokens: self.max_completion_tokens.or(self.max_tokens),
-            seed: self.seed.unwrap_or(0),
-            stop: match self.stop {
+    /// Reads the body of a request.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, ApiError> {
+        let body: Body = parse(body)?;
+        let messages = body.messages.ok_or_else(|| missing("messages"))?;
+        Ok(Self {
+            model: body.model,
+            messages: messages.into_iter().map(WireMessage::read).collect::<Result<_, _>>()?,
+            stream: body.stream.unwrap_or(false),
+            include_usage: body.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
+            max_tokens: body.max_completion_tokens.or(body.max_tokens),
+            seed: body.seed.unwrap_or(0),
+            stop: match body.stop {
                 None => Vec::new(),
                 Some(OneOrMany::One(stop)) => vec![stop],
                 Some(OneOrMany::Many(stops)) => stops,
             },
-            temperature: self.temperature,
-            n: self.n.unwrap_or(1),
-        }
+            temperature: body.temperature,
+            n: body.n.unwrap_or(1),
+        })
     }
 }
 
@@ -155,7 +126,7 @@ impl Tokenize {
             (Some(messages), _) => {
                 Ok(messages.into_iter().map(WireMessage::read).collect::<Result<_, _>>()?)
             }
-            (None, Some(OneOrMany::One(prompt))) => Err(prompt),
+            (None, Some(prompt)) => Err(prompt),
             _ => return Err(missing("prompt")),
         };
         Ok(Self { model: body.model, messages, framed: body.add_special_tokens.unwrap_or(true) })
@@ -193,7 +164,7 @@ mod tests {
         let body = br#"{"model":"m","unknown":1,"messages":[{"role":"developer","content":"s"},
             {"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
             {"role":"assistant","content":null}],"stop":"x","max_tokens":9}"#;
-        let read = Generation::chat(body).unwrap();
+        let read = Generation::read(body).unwrap();
         let texts: Vec<_> =
             read.messages.iter().map(|message| (message.role, message.content.as_str())).collect();
         assert_eq!(texts, [(Role::System, "s"), (Role::User, "ab"), (Role::Assistant, "")]);
@@ -202,7 +173,7 @@ mod tests {
 
     #[test]
     fn broken_bodies_say_where() {
-        let param = |body: &[u8]| Generation::chat(body).unwrap_err().body["error"]["param"].clone();
+        let param = |body: &[u8]| Generation::read(body).unwrap_err().body["error"]["param"].clone();
         assert_eq!(param(b"{\"model\":}"), "body.9");
         assert_eq!(param(b"{\n\"model\":}"), "body.10");
         assert_eq!(param(b"{\"model\":\"m\"}"), "body.messages");

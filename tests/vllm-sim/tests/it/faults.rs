@@ -32,12 +32,8 @@ async fn statuses_come_with_the_right_body() {
 
 #[tokio::test]
 async fn a_hanging_request_counts_as_running_until_its_client_leaves() {
-    for (fault, body) in [
-        (FaultKind::Hang, ask("x")),
-        (FaultKind::Hang, ask_stream("x")),
-        (FaultKind::Stall { after_tokens: 1 }, ask("x")),
-    ] {
-        let sim = Sim::failing(fault).await;
+    for body in [ask("x"), ask_stream("x")] {
+        let sim = Sim::failing(FaultKind::Hang).await;
         let (client, url) = (sim.client.clone(), sim.url("/v1/chat/completions"));
         let request = tokio::spawn(async move { client.post(url).json(&body).send().await });
         sim.until_metric(RUNNING, 1.0).await;
@@ -47,19 +43,6 @@ async fn a_hanging_request_counts_as_running_until_its_client_leaves() {
         sim.until_metric(RUNNING, 0.0).await;
         assert_eq!(sim.metric(ABORTED).await, 1.0);
     }
-}
-
-#[tokio::test]
-async fn a_stalled_stream_falls_silent() {
-    let sim = Sim::failing(FaultKind::Stall { after_tokens: 2 }).await;
-    let mut response = sim.chat(&ask_stream("abcdefghijkl")).await;
-    let heard = response.chunk().await.unwrap().unwrap();
-    let heard = std::str::from_utf8(&heard).unwrap();
-    assert_eq!(events(heard).len(), 3);
-    assert!(heard.contains("abcd") && heard.contains("efgh") && !heard.contains("ijkl"));
-    sim.until_metric(RUNNING, 1.0).await;
-    drop(response);
-    sim.until_metric(RUNNING, 0.0).await;
 }
 
 #[tokio::test]
@@ -106,15 +89,6 @@ async fn a_reset_gives_no_reply() {
 }
 
 #[tokio::test]
-async fn a_stream_without_done_ends_cleanly() {
-    let sim = Sim::failing(FaultKind::NoDone).await;
-    let text = sim.chat(&ask_stream("abcd")).await.text().await.unwrap();
-    assert!(!text.contains("[DONE]"));
-    assert_eq!(events(&text).len(), 3);
-    assert_eq!(sim.chat(&ask("abcd")).await.status(), 200);
-}
-
-#[tokio::test]
 async fn another_model_reports_itself() {
     let sim = Sim::failing(FaultKind::WrongModel { name: "other".into() }).await;
     let reply: Value = sim.chat(&ask("x")).await.json().await.unwrap();
@@ -141,20 +115,4 @@ async fn an_aborted_answer_is_half_of_it() {
         (&json!("abort"), &json!("abcdefgh"))
     );
     assert_eq!(sim.metric(ABORTED).await, 1.0);
-}
-
-#[tokio::test]
-async fn content_may_be_null() {
-    let sim = Sim::failing(FaultKind::NullContent).await;
-    let reply: Value = sim.chat(&ask("x")).await.json().await.unwrap();
-    assert_eq!(reply["choices"][0]["message"]["content"], Value::Null);
-}
-
-#[tokio::test]
-async fn slow_answers_are_good_answers() {
-    let sim = Sim::failing(FaultKind::Slow { delay_ms: 20 }).await;
-    let began = std::time::Instant::now();
-    let reply: Value = sim.chat(&ask("x")).await.json().await.unwrap();
-    assert!(began.elapsed().as_millis() >= 20);
-    assert_eq!(reply["choices"][0]["message"]["content"], "x");
 }

@@ -1,17 +1,15 @@
 //! Simulated embedders and classifiers, asked by the project's own connectors over sockets: rules, dials, time.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::support::{Sim, ask, echo_model, fixed, keys};
+use crate::support::{Sim, ask, echo_model, keys};
 use domain::{DialogueKey, FailureCause};
 use models::{
     CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
     EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, TextPair, VllmClassifier,
 };
 use serde_json::{Value, json};
-use vllm_sim::answers::AnswerConfig;
-use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig};
+use vllm_sim::{AnswerConfig, ModelConfig, SimConfig};
 
 const CURIE: &str = "Marie Curie was a Polish physicist and chemist who studied radioactivity.";
 const ABOUT_CURIE: &str = "Marie Curie, born in Warsaw in 1867, won two Nobel prizes in Paris.";
@@ -20,9 +18,9 @@ const LOVELACE: &str = "Ada Lovelace wrote programs for an engine that nobody bu
 /// An embedder "e", a classifier "c" and a chat model "m".
 fn config() -> SimConfig {
     let embedder =
-        ModelConfig { answers: AnswerConfig::Embedder(EmbedderDial::default()), ..ModelConfig::new("e") };
+        ModelConfig { answers: AnswerConfig::Embedder { unrelated: 0.0 }, ..ModelConfig::new("e") };
     let classifier =
-        ModelConfig { answers: AnswerConfig::Classifier(ClassifierDial::default()), ..ModelConfig::new("c") };
+        ModelConfig { answers: AnswerConfig::Classifier { mistaken: 0.0 }, ..ModelConfig::new("c") };
     SimConfig::new(vec![embedder, classifier, echo_model()])
 }
 
@@ -81,21 +79,6 @@ async fn classes_go_by_the_words_and_no_text_ends_itself() {
     // All three labels are known by now, in the model's order.
     let names: Vec<_> = reply.classifications[0].classes.iter().map(|class| class.label.as_deref()).collect();
     assert_eq!(names, [Some("CONTRADICTION"), Some("NEUTRAL"), Some("ENTAILMENT")]);
-}
-
-#[tokio::test]
-async fn confusion_is_dialled() {
-    let row = BTreeMap::from([("neutral".to_owned(), 1.0)]);
-    let confusion = BTreeMap::from([("entailment".to_owned(), row)]);
-    let dial = ClassifierDial { confusion, ..ClassifierDial::default() };
-    let mut config = config();
-    config.models[1].answers = AnswerConfig::Classifier(dial);
-    let sim = Sim::start(config).await;
-    let reply = classify(&sim, &[(ABOUT_CURIE, "Marie Curie won."), (ABOUT_CURIE, "Marie Curie lost.")])
-        .await
-        .unwrap();
-    let labels: Vec<&str> = reply.classifications.iter().map(|found| &*found.label).collect();
-    assert_eq!(labels, ["NEUTRAL", "CONTRADICTION"]);
 }
 
 #[tokio::test]
@@ -169,25 +152,9 @@ async fn replies_have_vllms_fields_and_words() {
 }
 
 #[tokio::test]
-async fn reading_takes_time_and_counts_text_by_text() {
-    let mut config = config();
-    config.models[0].profile = fixed(50.0);
-    let sim = Sim::start(config).await;
-    embed(&sim, &["a", "b", "c"]).await.unwrap();
-    // In the engine's own time, each text took its 50 ms and none had to wait for another.
+async fn every_text_counts_as_read() {
+    let sim = Sim::start(config()).await;
+    sim.post("/v1/embeddings", &json!({"model": "e", "input": ["a", "b", "c"]})).await;
     let stats = sim.handle.stats();
-    assert_eq!(stats.engine_time, Duration::from_millis(150));
-    assert_eq!((stats.requests, stats.answered, stats.completion_tokens), (1, 3, 0));
-}
-
-#[tokio::test]
-async fn a_full_queue_refuses() {
-    let mut config = config();
-    config.models[0].profile = fixed(50.0);
-    config.models[0].max_num_seqs = Some(1);
-    config.models[0].max_num_queued_reqs = Some(1);
-    let sim = Sim::start(config).await;
-    let error = embed(&sim, &["a", "b", "c"]).await.unwrap_err();
-    assert_eq!(error.cause, FailureCause::Overloaded);
-    assert_eq!(embed(&sim, &["a", "b"]).await.unwrap().embeddings.len(), 2);
+    assert_eq!((stats.requests, stats.answered), (1, 3));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::{Sim, ask, ask_stream, echo_model, fixed};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use vllm_sim::latency::{
     CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineSettings, JobId, Law, Profile,
 };
@@ -23,7 +23,6 @@ fn settings() -> EngineSettings {
         },
         max_num_seqs: 4,
         num_gpu_blocks: 100,
-        max_num_queued_reqs: None,
     }
 }
 
@@ -47,7 +46,7 @@ fn drain(engine: &mut Engine) -> HashMap<JobId, EngineFinished> {
 #[test]
 fn one_request_takes_what_the_law_says() {
     let mut engine = Engine::new(settings());
-    let id = engine.submit(Duration::from_secs(1), job(100, 11)).unwrap();
+    let id = engine.submit(Duration::from_secs(1), job(100, 11));
     let ended = drain(&mut engine)[&id];
     assert_eq!(ended.admitted, Duration::from_secs(1));
     assert_eq!(ended.first_token - ended.admitted, Duration::from_millis(30 + 25));
@@ -58,8 +57,8 @@ fn one_request_takes_what_the_law_says() {
 #[test]
 fn company_slows_down_and_leaving_speeds_up() {
     let mut engine = Engine::new(settings());
-    let long = engine.submit(Duration::ZERO, job(0, 21)).unwrap();
-    let short = engine.submit(Duration::ZERO, job(0, 11)).unwrap();
+    let long = engine.submit(Duration::ZERO, job(0, 21));
+    let short = engine.submit(Duration::ZERO, job(0, 11));
     let ended = drain(&mut engine);
     // Two of four running: 18 ms for ten tokens each, then one at 15 ms for the other ten.
     assert_eq!(ended[&short].finished, Duration::from_millis(30 + 180));
@@ -70,10 +69,10 @@ fn company_slows_down_and_leaving_speeds_up() {
 fn the_prefix_cache_spares_the_prefill() {
     let mut engine = Engine::new(settings());
     let with_blocks = || EngineJob { prompt_blocks: vec![1, 2, 3], answer_blocks: vec![4], ..job(50, 20) };
-    let first = engine.submit(Duration::ZERO, with_blocks()).unwrap();
+    let first = engine.submit(Duration::ZERO, with_blocks());
     let one = drain(&mut engine)[&first];
     let follow_up = EngineJob { prompt_blocks: vec![1, 2, 3, 4, 5], ..job(85, 1) };
-    let second = engine.submit(one.finished, follow_up).unwrap();
+    let second = engine.submit(one.finished, follow_up);
     let two = drain(&mut engine)[&second];
     assert_eq!((one.cached_tokens, two.cached_tokens), (0, 64));
     assert_eq!(two.first_token - two.admitted, Duration::from_millis(30) + Duration::from_micros(250 * 21));
@@ -82,7 +81,7 @@ fn the_prefix_cache_spares_the_prefill() {
 #[test]
 fn an_engine_that_takes_fewer_finishes_what_runs_and_one_that_takes_more_begins_what_waits() {
     let mut engine = Engine::new(settings());
-    let ids: Vec<JobId> = (0..8).map(|_| engine.submit(Duration::ZERO, job(0, 11)).unwrap()).collect();
+    let ids: Vec<JobId> = (0..8).map(|_| engine.submit(Duration::ZERO, job(0, 11))).collect();
     engine.resize(Duration::from_millis(10), 2);
     assert_eq!((engine.load().running, engine.load().waiting), (4, 4));
     engine.resize(Duration::from_millis(20), 5);
@@ -98,7 +97,7 @@ fn an_engine_that_takes_fewer_finishes_what_runs_and_one_that_takes_more_begins_
 #[test]
 fn tokens_are_counted_as_they_are_made() {
     let mut engine = Engine::new(settings());
-    let ids: Vec<JobId> = (0..4).map(|_| engine.submit(Duration::ZERO, job(0, 11)).unwrap()).collect();
+    let ids: Vec<JobId> = (0..4).map(|_| engine.submit(Duration::ZERO, job(0, 11))).collect();
     // The first tokens come after 30 ms, the next ones of four requests after 24 ms each.
     let counted = [29, 30, 54].map(|ms| {
         engine.advance(Duration::from_millis(ms));
@@ -162,7 +161,7 @@ proptest! {
         };
         for ask in asks {
             now += Duration::from_millis(ask.after_ms);
-            let id = engine.submit(now, ask.job.clone()).unwrap();
+            let id = engine.submit(now, ask.job.clone());
             jobs.push((id, ask.job, now));
             cancels.extend(ask.cancel_after_ms.map(|after| (now + Duration::from_millis(after), id)));
             note(&mut engine);
@@ -233,29 +232,13 @@ async fn a_stream_brings_tokens_as_they_are_made() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_as_vllm_does() {
-    let model = ModelConfig {
-        max_num_queued_reqs: Some(0),
-        max_num_seqs: Some(1),
-        profile: fixed(3_600_000.0),
-        ..echo_model()
-    };
+async fn a_client_that_leaves_makes_room() {
+    let model = ModelConfig { max_num_seqs: Some(1), profile: fixed(3_600_000.0), ..echo_model() };
     let sim = Sim::start(SimConfig::new(vec![model])).await;
     let (client, url) = (sim.client.clone(), sim.url("/v1/chat/completions"));
     let first = tokio::spawn(async move { client.post(url).json(&ask("x")).send().await });
     let running = r#"vllm:num_requests_running{engine="0",model_name="m"}"#;
     sim.until_metric(running, 1.0).await;
-    let response = sim.chat(&ask("y")).await;
-    assert_eq!(response.status(), 503);
-    let expected = json!({ "error": {
-        "message": "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance.",
-        "type": "Service Unavailable",
-        "param": null,
-        "code": 503,
-    } });
-    assert_eq!(response.json::<Value>().await.unwrap(), expected);
-    assert_eq!(sim.handle.stats().rejected, 1);
-    // A client that leaves makes room.
     first.abort();
     sim.until_metric(running, 0.0).await;
     assert_eq!(sim.handle.stats().aborted, 1);

@@ -115,7 +115,7 @@ impl AskedEngine {
         while self.askers[at].arrivals.front().is_some_and(|arrival| *arrival <= now) {
             self.askers[at].arrivals.pop_front();
             let job = self.job();
-            let id = self.engine.submit(now, job).expect("no queue limit");
+            let id = self.engine.submit(now, job);
             self.asker_of.insert(id, at);
         }
     }

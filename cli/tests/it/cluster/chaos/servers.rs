@@ -1,7 +1,6 @@
 //! What the model servers of a cluster under faults answer, and what is wrong with them.
 
-use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
-use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, Profile, SimConfig};
+use vllm_sim::{AnswerConfig, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, Profile, SimConfig};
 
 use crate::harness::server::MODEL;
 
@@ -17,7 +16,7 @@ const TOKENS: u32 = 12;
 
 /// A server with these faults, for a file.
 pub fn config(rules: &[FaultRule]) -> String {
-    let says = |text: &str| AnswerConfig::Scripted { answers: vec![ScriptedAnswer::from(text)] };
+    let says = |text: &str| AnswerConfig::Scripted { answers: vec![text.to_owned()] };
     let model = |name: &str, answers| ModelConfig {
         answers,
         profile: Profile::Fixed { round_ms: ROUND_MS },

@@ -23,11 +23,9 @@ impl AnswerKey for Key {
     fn solve(&self, first_prompt: &str) -> Option<KnownCase> {
         let rest = first_prompt.strip_prefix("solve ")?;
         Some(KnownCase {
-            family: "sums".into(),
             right: format!("right {rest}"),
             wrong: format!("wrong {rest}"),
             malformed: format!("malformed {rest}"),
-            rambling: None,
         })
     }
 }
