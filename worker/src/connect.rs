@@ -7,9 +7,8 @@ use domain::model_name::is_listed_as;
 use domain::reach::Denied;
 use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RetryAdvice};
 use models::{
-    ApiSettings, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted,
-    HostedConfig, HttpClient, Learnt, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder,
-    PredictConfig, Secret, SetupError, TeiClassifier, VllmClassifier,
+    ApiSettings, CallError, ChatModel, Hosted, HostedConfig, HttpClient, Learnt, OpenAiCompatible,
+    OpenAiConfig, OpenAiEmbedder, Secret, SetupError, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
@@ -271,69 +270,61 @@ impl Connectors {
         let RequestSettings { dimensions, pair_layout: layout, classify_api, labels, extra_body } =
             spec.request.clone();
         let requested = spec.requested();
-        let chat = OpenAiConfig {
+        let config = OpenAiConfig {
             key: key.clone(),
             context_tokens: server.and_then(|server| server.context_tokens),
             send_seed: spec.send_seed.unwrap_or(true),
             stream: spec.streams(),
-            extra_body: extra_body.clone(),
+            extra_body,
             reasoning: spec.reasoning.clone(),
-            settings: settings.clone(),
+            settings,
             learnt: self.learnt(&endpoint, requested),
-            ..OpenAiConfig::new(endpoint.clone(), requested)
+            ..OpenAiConfig::new(endpoint, requested)
         };
         let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
-        let listing = Arc::new(OpenAiCompatible::with_client(chat.clone(), &self.http).map_err(setup)?);
-        let (http, requested) = (self.http.clone(), requested.to_owned());
-        let model = match (ask, classify_api) {
-            (Ask::Chat, _) => self.renewing(spec, server, key, move |key| {
-                let config = OpenAiConfig { key, ..chat.clone() };
-                Ok(Arc::new(OpenAiCompatible::with_client(config, &http)?))
-            }),
-            (Ask::Embed, _) => {
-                let config =
-                    EmbedConfig { dimensions, extra_body, settings, ..EmbedConfig::new(endpoint, requested) };
-                let known = Arc::clone(&self.known);
-                self.renewing(spec, server, key, move |key| {
-                    let model = OpenAiEmbedder::new(EmbedConfig { key, ..config.clone() }, &http)?;
-                    Ok(Arc::new(Similarity { model, known: Arc::clone(&known) }))
-                })
-            }
-            (Ask::Classify, ClassifyApi::Vllm) => {
-                let config =
-                    ClassifyConfig { layout, labels, settings, ..ClassifyConfig::new(endpoint, requested) };
-                self.renewing(spec, server, key, move |key| {
-                    Ok(Arc::new(PairClass(VllmClassifier::new(
-                        ClassifyConfig { key, ..config.clone() },
-                        &http,
-                    )?)))
-                })
-            }
-            (Ask::Classify, ClassifyApi::TextEmbeddingsInference) => {
-                let config = PredictConfig { labels, settings, ..PredictConfig::new(endpoint, requested) };
-                self.renewing(spec, server, key, move |key| {
-                    Ok(Arc::new(PairClass(TeiClassifier::new(
-                        PredictConfig { key, ..config.clone() },
-                        &http,
-                    )?)))
-                })
-            }
+        let listing = Arc::new(OpenAiCompatible::with_client(config.clone(), &self.http).map_err(setup)?);
+        let (http, known) = (self.http.clone(), Arc::clone(&self.known));
+        let make = move |key| -> Result<Arc<dyn ChatModel>, SetupError> {
+            let config = OpenAiConfig { key, ..config.clone() };
+            Ok(match (ask, classify_api) {
+                (Ask::Chat, _) => Arc::new(OpenAiCompatible::with_client(config, &http)?),
+                (Ask::Embed, _) => {
+                    let model = OpenAiEmbedder::new(config, dimensions, &http)?;
+                    Arc::new(Similarity { model, known: Arc::clone(&known) })
+                }
+                (Ask::Classify, ClassifyApi::Vllm) => {
+                    Arc::new(PairClass(VllmClassifier::new(config, layout, &labels, &http)?))
+                }
+                (Ask::Classify, ClassifyApi::TextEmbeddingsInference) => {
+                    Arc::new(PairClass(TeiClassifier::new(&config, &labels, &http)?))
+                }
+            })
         };
-        Ok(Connected { model: model.map_err(setup)?, listing: Some(listing), script: None })
+        let model = self.renewing(spec, server, key, make).map_err(setup)?;
+        Ok(Connected { model, listing: Some(listing), script: None })
     }
 
     /// A hosted model.
     fn hosted(
         &self,
         spec: &ModelSpec,
-        config: HostedConfig,
+        key: Option<Secret>,
         new: fn(HostedConfig, &HttpClient) -> Result<Hosted, SetupError>,
-    ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let (http, known) = (self.http.clone(), config.key.clone());
-        self.renewing(spec, None, Some(known.clone()), move |key| {
-            let key = key.unwrap_or_else(|| known.clone());
+    ) -> Result<Connected, SetupError> {
+        let missing = || SetupError::KeyMissing("none is configured".to_owned());
+        let config = HostedConfig {
+            endpoint: spec.endpoint.clone(),
+            model: spec.requested().to_owned(),
+            key: key.clone().ok_or_else(missing)?,
+            send_seed: spec.send_seed.unwrap_or(true),
+            time_limits: spec.time_limits,
+        };
+        let http = self.http.clone();
+        let model = self.renewing(spec, None, key, move |key| {
+            let key = key.unwrap_or_else(|| config.key.clone());
             Ok(Arc::new(new(HostedConfig { key, ..config.clone() }, &http)?))
-        })
+        });
+        Ok(Connected::opaque(model?))
     }
 }
 
@@ -350,33 +341,15 @@ impl Connect for Connectors {
             return Err(ConnectError::NotOffered { model, connector, ask });
         }
         let key = self.key(spec, server)?;
-        let hosted = |key: Option<Secret>| {
-            let key = key.ok_or_else(missing_key).map_err(setup)?;
-            let (endpoint, model) = (spec.endpoint.clone(), spec.requested().to_owned());
-            Ok(HostedConfig { endpoint, model, key, time_limits: spec.time_limits })
-        };
-        let connected = match spec.connector {
-            Connector::OpenaiCompatible | Connector::Simulated => {
-                return self.at_server(ask, spec, server, key);
-            }
-            Connector::Anthropic => {
-                Connected::opaque(self.hosted(spec, hosted(key)?, Hosted::anthropic).map_err(setup)?)
-            }
-            Connector::Gemini => {
-                Connected::opaque(self.hosted(spec, hosted(key)?, Hosted::gemini).map_err(setup)?)
-            }
+        match spec.connector {
+            Connector::OpenaiCompatible | Connector::Simulated => self.at_server(ask, spec, server, key),
+            Connector::Anthropic => self.hosted(spec, key, Hosted::anthropic).map_err(setup),
+            Connector::Gemini => self.hosted(spec, key, Hosted::gemini).map_err(setup),
             Connector::Replay => {
-                return Err(ConnectError::Unsupported {
-                    model: spec.label.to_string(),
-                    connector: spec.connector,
-                });
+                let (model, connector) = (spec.label.to_string(), spec.connector);
+                Err(ConnectError::Unsupported { model, connector })
             }
-        };
-        Ok(if spec.send_seed == Some(false) {
-            Connected { model: Arc::new(WithoutSeed(connected.model)), ..connected }
-        } else {
-            connected
-        })
+        }
     }
 }
 
@@ -393,10 +366,6 @@ pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
     }
 }
 
-fn missing_key() -> SetupError {
-    SetupError::KeyMissing("none is configured".to_owned())
-}
-
 /// Identifies the key of a model, for people and rate budgets: the connector and the name, variable or file; never
 /// the key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
@@ -405,20 +374,6 @@ pub fn key_name(spec: &ModelSpec) -> String {
     let placed = || spec.key_place().map_or_else(server, |place| place.to_string());
     let key = spec.key.clone().unwrap_or_else(placed);
     format!("{}/{key}", spec.connector)
-}
-
-/// A model whose requests carry no seed.
-struct WithoutSeed(Arc<dyn ChatModel>);
-
-#[async_trait::async_trait]
-impl ChatModel for WithoutSeed {
-    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
-        self.0.complete(ChatRequest { seed: None, ..request }).await
-    }
-
-    fn identity(&self) -> &ModelIdentity {
-        self.0.identity()
-    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use domain::{FailureCause, RetryAdvice, Usage};
 use models::{
     CallError, ChatModel, ChatReply, ChatRequest, Class, ClassifyModel, ClassifyRequest, EmbedModel,
-    EmbedRequest, ModelIdentity, TextPair,
+    EmbedReply, EmbedRequest, ModelIdentity,
 };
 use serde_json::{Value, json};
 
-use crate::vectors::{KnownVector, KnownVectors};
+use crate::vectors::KnownVectors;
 
 /// An embedder; answers with the cosine of the two vectors. Texts whose vectors are known are not sent again. A record counts the tokens
 /// of both of its texts all the same: which dialogue comes first is chance, and no part of what a record says.
@@ -35,11 +35,6 @@ fn pair(request: &ChatRequest) -> Result<[String; 2], CallError> {
     })
 }
 
-/// The error for a reply in which something is missing.
-fn incomplete(what: &str) -> CallError {
-    CallError::new(FailureCause::Server, RetryAdvice::No, format!("the reply has no {what}"))
-}
-
 /// The tokens of both; unknown if they are of one.
 fn sum(left: &Usage, right: &Usage) -> Usage {
     let of = |tokens: fn(&Usage) -> Option<u64>| Some(tokens(left)?.saturating_add(tokens(right)?));
@@ -59,17 +54,12 @@ fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatRep
 }
 
 impl<M: EmbedModel> Similarity<M> {
-    async fn vector(&self, text: String, request: &ChatRequest) -> Result<KnownVector, CallError> {
+    async fn vector(&self, text: String, request: &ChatRequest) -> Result<EmbedReply, CallError> {
         let ModelIdentity { requested, endpoint, .. } = self.model.identity();
         let embedder = format!("{} {requested}", endpoint.as_deref().unwrap_or_default());
-        let embed = async {
-            let ChatRequest { deadline, key, round, .. } = request.clone();
-            let texts: Arc<[String]> = Arc::new([text.clone()]);
-            let reply = self.model.embed(EmbedRequest { texts, deadline, key, round }).await?;
-            let embedding = reply.embeddings.into_iter().next().ok_or_else(|| incomplete("vector"))?;
-            Ok(KnownVector { embedding, usage: reply.usage, reported_model: reply.reported_model })
-        };
-        self.known.of(&embedder, &text, embed).await
+        let (deadline, key) = (request.deadline, request.key.clone());
+        let asked = EmbedRequest { text: text.clone(), deadline, key };
+        self.known.of(&embedder, &text, self.model.embed(asked)).await
     }
 }
 
@@ -88,7 +78,10 @@ impl<M: EmbedModel> ChatModel for Similarity<M> {
             Err(CallError::new(FailureCause::Timeout, RetryAdvice::Transient, message))
         })?;
         let cosine = left.embedding.cosine(&right.embedding);
-        let cosine = cosine.ok_or_else(|| incomplete("vectors of one length"))?;
+        let cosine = cosine.ok_or_else(|| {
+            let message = "the reply has no vectors of one length";
+            CallError::new(FailureCause::Server, RetryAdvice::No, message)
+        })?;
         let usage = sum(&left.usage, &right.usage);
         Ok(said(&json!({ "cosine": cosine }), usage, right.reported_model.or(left.reported_model)))
     }
@@ -102,10 +95,8 @@ impl<M: EmbedModel> ChatModel for Similarity<M> {
 impl<M: ClassifyModel> ChatModel for PairClass<M> {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let [premise, hypothesis] = pair(&request)?;
-        let pairs = [TextPair { premise: premise.into(), hypothesis: hypothesis.into() }];
-        let ChatRequest { deadline, key, round, .. } = request;
-        let reply = self.0.classify(ClassifyRequest { pairs: Arc::new(pairs), deadline, key, round }).await?;
-        let found = reply.classifications.first().ok_or_else(|| incomplete("class"))?;
+        let ChatRequest { deadline, key, .. } = request;
+        let found = self.0.classify(ClassifyRequest { premise, hypothesis, deadline, key }).await?;
         let of_class =
             |class: &Class| json!({ "label": class.label.as_deref(), "probability": class.probability });
         let answer = json!({
@@ -113,7 +104,7 @@ impl<M: ClassifyModel> ChatModel for PairClass<M> {
             "probability": found.probability,
             "classes": found.classes.iter().map(of_class).collect::<Vec<_>>(),
         });
-        Ok(said(&answer, reply.usage, reply.reported_model))
+        Ok(said(&answer, found.usage, found.reported_model))
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -126,7 +117,7 @@ mod tests {
     use std::time::Duration;
 
     use domain::{DialogueKey, Message, Sampling};
-    use models::{Classification, ClassifyReply, EmbedReply, Embedding};
+    use models::{Classification, Embedding};
 
     use super::*;
 
@@ -139,11 +130,8 @@ mod tests {
     #[async_trait::async_trait]
     impl EmbedModel for Fixed {
         async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
-            let vector = |text: &String| Embedding::new(vec![text.len() as f32, 1.0]).unwrap();
-            let embeddings = request.texts.iter().map(vector).collect();
-            let reply =
-                EmbedReply { embeddings, usage: Usage::default(), reported_model: Some("m-1".to_owned()) };
-            Ok(reply)
+            let embedding = Embedding::new(vec![request.text.len() as f32, 1.0]).unwrap();
+            Ok(EmbedReply { embedding, usage: Usage::default(), reported_model: Some("m-1".to_owned()) })
         }
 
         fn identity(&self) -> &ModelIdentity {
@@ -157,7 +145,7 @@ mod tests {
     #[async_trait::async_trait]
     impl EmbedModel for Noting<'_> {
         async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
-            self.0.lock().unwrap().extend(request.texts.iter().cloned());
+            self.0.lock().unwrap().push(request.text.clone());
             fixed().embed(request).await
         }
 
@@ -168,18 +156,17 @@ mod tests {
 
     #[async_trait::async_trait]
     impl ClassifyModel for Fixed {
-        async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
-            assert_eq!((&*request.pairs[0].premise, &*request.pairs[0].hypothesis), ("the \"premise\"", "h"));
+        async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError> {
+            assert_eq!((&*request.premise, &*request.hypothesis), ("the \"premise\"", "h"));
             let class =
                 |label: Option<&str>, probability| Class { label: label.map(Into::into), probability };
-            let said = Classification {
+            Ok(Classification {
                 label: "NEUTRAL".into(),
                 probability: 0.75,
                 classes: vec![class(None, 0.25), class(Some("NEUTRAL"), 0.75)],
-            };
-            let reply =
-                ClassifyReply { classifications: vec![said], usage: Usage::default(), reported_model: None };
-            Ok(reply)
+                usage: Usage::default(),
+                reported_model: None,
+            })
         }
 
         fn identity(&self) -> &ModelIdentity {

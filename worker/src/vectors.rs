@@ -7,8 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::Usage;
-use models::{CallError, Embedding};
+use models::{CallError, EmbedReply};
 use tokio::sync::OnceCell;
 
 /// Maximum size of the texts and vectors that are remembered, in bytes.
@@ -17,17 +16,8 @@ pub(crate) const REMEMBERED_BYTES_MAX: usize = 64 << 20;
 /// What a vector is expected to take, in bytes: 1 024 numbers of four.
 const VECTOR_BYTES: usize = 4_096;
 
-/// A vector, with what the server said of it.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownVector {
-    pub(crate) embedding: Embedding,
-    /// What its text took.
-    pub(crate) usage: Usage,
-    pub(crate) reported_model: Option<String>,
-}
-
 /// A vector that is known, or that somebody asks for just now.
-type VectorPlace = Arc<OnceCell<KnownVector>>;
+type VectorPlace = Arc<OnceCell<EmbedReply>>;
 
 /// See the text of the module.
 #[derive(Debug, Default)]
@@ -51,8 +41,8 @@ impl KnownVectors {
         &self,
         embedder: &str,
         text: &str,
-        embed: impl Future<Output = Result<KnownVector, CallError>> + Send,
-    ) -> Result<KnownVector, CallError> {
+        embed: impl Future<Output = Result<EmbedReply, CallError>> + Send,
+    ) -> Result<EmbedReply, CallError> {
         let place = self.place(embedder, text);
         place.get_or_try_init(|| embed).await.cloned()
     }
@@ -84,7 +74,8 @@ fn size(key: &(String, String)) -> usize {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use domain::{FailureCause, RetryAdvice};
+    use domain::{FailureCause, RetryAdvice, Usage};
+    use models::Embedding;
 
     use super::*;
 
@@ -93,7 +84,7 @@ mod tests {
             tokio::task::yield_now().await;
             asked.fetch_add(1, Ordering::SeqCst);
             let embedding = Embedding::new(vec![text.len() as f32 + 1.0]).unwrap();
-            Ok(KnownVector { embedding, usage: Usage::default(), reported_model: None })
+            Ok(EmbedReply { embedding, usage: Usage::default(), reported_model: None })
         };
         known.of(embedder, text, embed).await.unwrap();
     }

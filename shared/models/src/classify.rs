@@ -6,12 +6,8 @@ use std::time::Duration;
 use domain::{DialogueKey, Usage};
 
 use crate::chat::ModelIdentity;
-use crate::embed::{count_within, length_within, size_within};
+use crate::embed::length_within;
 use crate::error::CallError;
-
-/// Maximum number of pairs in one request: each pair costs the server one or two tokenizer calls and a place in its
-/// queue.
-pub const PAIRS_MAX: usize = 64;
 
 /// A model that classifies pairs of texts, for example as entailment, neutral or contradiction. One call is one
 /// attempt, as with [`crate::ChatModel`].
@@ -22,58 +18,34 @@ pub trait ClassifyModel: Send + Sync {
     /// # Errors
     /// Any reason why there is no answer, and replies without valid classes. A pair beyond the model's context is
     /// [`domain::FailureCause::ContextExceeded`]: nothing is cut, because a verdict on half a text is worthless.
-    async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError>;
+    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError>;
 
     /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;
 }
 
-/// Two texts whose relation is to be classified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextPair {
-    /// The given text, such as a model's answer.
-    pub premise: Arc<str>,
-    /// The text that may or may not follow from it.
-    pub hypothesis: Arc<str>,
-}
-
-/// A request for a model.
+/// Two texts whose relation is to be classified, of at most [`crate::embed::TEXT_BYTES_MAX`] bytes each.
 #[derive(Clone, Debug)]
 pub struct ClassifyRequest {
-    /// One to [`PAIRS_MAX`] pairs of texts of at most [`crate::embed::TEXT_BYTES_MAX`] bytes each,
-    /// [`crate::embed::REQUEST_BYTES_MAX`] together.
-    pub pairs: Arc<[TextPair]>,
+    /// The given text, such as a model's answer.
+    pub premise: String,
+    /// The text that may or may not follow from it.
+    pub hypothesis: String,
     /// Maximum duration of this call, including tokenizing.
     pub deadline: Duration,
-    /// The dialogue; makes back-off delays reproducible.
+    /// The dialogue.
     pub key: DialogueKey,
-    /// Round of the dialogue, from 0.
-    pub round: u32,
 }
 
 impl ClassifyRequest {
     /// Checks the size limits.
     pub(crate) fn check(&self) -> Result<(), CallError> {
-        count_within("pairs", self.pairs.len(), PAIRS_MAX)?;
-        self.pairs.iter().enumerate().try_for_each(|(at, pair)| {
-            length_within("the premise of pair", at, &pair.premise)?;
-            length_within("the hypothesis of pair", at, &pair.hypothesis)
-        })?;
-        size_within(self.pairs.iter().map(|pair| pair.premise.len() + pair.hypothesis.len()).sum())
+        length_within("the premise", &self.premise)?;
+        length_within("the hypothesis", &self.hypothesis)
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClassifyReply {
-    /// One per pair, in the same order.
-    pub classifications: Vec<Classification>,
-    /// Tokens of all pairs together.
-    pub usage: Usage,
-    /// The model name in the server's answer; it may differ from the one asked for.
-    pub reported_model: Option<String>,
-}
-
-/// The classes of one pair.
+/// The classes of a pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classification {
     /// The likeliest class in the model's own word, such as `ENTAILMENT`.
@@ -82,6 +54,10 @@ pub struct Classification {
     pub probability: f64,
     /// All classes, in the model's order.
     pub classes: Vec<Class>,
+    /// Tokens of the pair.
+    pub usage: Usage,
+    /// The model name in the server's answer; it may differ from the one asked for.
+    pub reported_model: Option<String>,
 }
 
 /// A class and how likely it is.

@@ -1,6 +1,5 @@
 //! Embedding of texts: the trait, with its request and reply, and the similarity of two vectors.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{DialogueKey, FailureCause, RetryAdvice, Usage};
@@ -8,16 +7,9 @@ use domain::{DialogueKey, FailureCause, RetryAdvice, Usage};
 use crate::chat::ModelIdentity;
 use crate::error::CallError;
 
-/// Maximum number of texts in one request. Servers accept more (OpenAI 2048), but then one reply holds megabytes of
-/// digits.
-pub const TEXTS_MAX: usize = 256;
-
 /// Maximum size of a text, in bytes. No embedder's context holds as much, so a longer one is refused without sending
 /// it.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
-
-/// Maximum size of all texts of one request, in bytes: a call may hold a few copies of this in memory.
-pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// A model that embeds texts. One call is one attempt, as with [`crate::ChatModel`].
 #[async_trait::async_trait]
@@ -25,69 +17,37 @@ pub trait EmbedModel: Send + Sync {
     /// Makes one attempt.
     ///
     /// # Errors
-    /// Any reason why there is no answer, and replies without vectors of one length.
+    /// Any reason why there is no answer, and replies without a vector.
     async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError>;
 
     /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;
 }
 
-/// A request for a model. Cloning is cheap: the texts are shared.
+/// A request for a model.
 #[derive(Clone, Debug)]
 pub struct EmbedRequest {
-    /// One to [`TEXTS_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes each, [`REQUEST_BYTES_MAX`] together.
-    pub texts: Arc<[String]>,
+    /// At most [`TEXT_BYTES_MAX`] bytes.
+    pub text: String,
     /// Maximum duration of this call.
     pub deadline: Duration,
-    /// The dialogue; makes back-off delays reproducible.
+    /// The dialogue.
     pub key: DialogueKey,
-    /// Round of the dialogue, from 0.
-    pub round: u32,
-}
-
-impl EmbedRequest {
-    /// Checks the size limits.
-    pub(crate) fn check(&self) -> Result<(), CallError> {
-        count_within("texts", self.texts.len(), TEXTS_MAX)?;
-        self.texts.iter().enumerate().try_for_each(|(at, text)| length_within("text", at, text))?;
-        size_within(self.texts.iter().map(String::len).sum())
-    }
-}
-
-/// Refuses an empty or too large request.
-pub(crate) fn count_within(what: &str, count: usize, count_max: usize) -> Result<(), CallError> {
-    if (1..=count_max).contains(&count) {
-        return Ok(());
-    }
-    let message = format!("a request takes 1 to {count_max} {what}, not {count}");
-    Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message))
 }
 
 /// Refuses a text beyond [`TEXT_BYTES_MAX`].
-pub(crate) fn length_within(what: &str, at: usize, text: &str) -> Result<(), CallError> {
+pub(crate) fn length_within(what: &str, text: &str) -> Result<(), CallError> {
     if text.len() <= TEXT_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("{what} {at} has {} bytes, at most {TEXT_BYTES_MAX} are sent", text.len());
+    let message = format!("{what} has {} bytes, at most {TEXT_BYTES_MAX} are sent", text.len());
     Err(CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message))
-}
-
-/// Refuses a request beyond [`REQUEST_BYTES_MAX`].
-pub(crate) fn size_within(bytes: usize) -> Result<(), CallError> {
-    if bytes <= REQUEST_BYTES_MAX {
-        return Ok(());
-    }
-    let message = format!(
-        "the texts of a request have {bytes} bytes, at most {REQUEST_BYTES_MAX} are sent: split the request"
-    );
-    Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message))
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedReply {
-    /// One vector per text, in the same order, all of one length.
-    pub embeddings: Vec<Embedding>,
-    /// Tokens of all texts together.
+    pub embedding: Embedding,
+    /// Tokens of the text.
     pub usage: Usage,
     /// The model name in the server's answer; it may differ from the one asked for.
     pub reported_model: Option<String>,
@@ -180,25 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_bounded() {
-        let request = |texts: Vec<String>| EmbedRequest {
-            texts: texts.into(),
-            deadline: Duration::from_secs(1),
-            key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
-            round: 0,
-        };
-        assert!(request(vec![String::new(); TEXTS_MAX]).check().is_ok());
-        for count in [0, TEXTS_MAX + 1] {
-            let error = request(vec![String::new(); count]).check().unwrap_err();
-            assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No));
-        }
-        let error = request(vec![String::new(), "x".repeat(TEXT_BYTES_MAX + 1)]).check().unwrap_err();
+    fn texts_are_bounded() {
+        assert!(length_within("the text", &"x".repeat(TEXT_BYTES_MAX)).is_ok());
+        let error = length_within("the text", &"x".repeat(TEXT_BYTES_MAX + 1)).unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded);
-        assert!(error.message.contains("text 1 has 4194305 bytes"), "{error}");
-        let most = REQUEST_BYTES_MAX / TEXT_BYTES_MAX;
-        assert!(request(vec!["x".repeat(TEXT_BYTES_MAX); most]).check().is_ok());
-        let error = request(vec!["x".repeat(TEXT_BYTES_MAX); most + 1]).check().unwrap_err();
-        assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No));
+        assert!(error.message.contains("the text has 4194305 bytes"), "{error}");
     }
 
     proptest! {

@@ -1,6 +1,5 @@
 //! Sends requests and reads bounded bodies, for all connectors.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,6 @@ use reqwest::{Client, Method, Request, Response, Url};
 
 use crate::body::{BODY_BYTES_MAX, ResponseBody};
 use crate::client;
-use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::rates;
 use crate::secret::{Secret, scrub_with};
@@ -111,6 +109,7 @@ impl Route {
         Self { client, method: Method::POST, url, headers }
     }
 
+    #[cfg(test)]
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -122,47 +121,6 @@ impl Route {
         *request.body_mut() = body.map(Into::into);
         self.client.execute(request).await.map_err(transport_error)
     }
-}
-
-/// A response that is not streamed.
-#[derive(Debug)]
-pub(crate) struct Exchange {
-    pub(crate) status: u16,
-    pub(crate) retry_after: Option<Duration>,
-    /// The complete body of a success, or the beginning of an error's.
-    pub(crate) body: Bytes,
-}
-
-impl Exchange {
-    pub(crate) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
-    /// The body as text.
-    pub(crate) fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.body)
-    }
-}
-
-/// Sends the request and reads the whole response, until the clock's limit.
-pub(crate) async fn exchange(
-    route: &Route,
-    body: Option<Vec<u8>>,
-    clock: &CallClock,
-) -> Result<Exchange, CallError> {
-    read_whole(clock.wait(route.send(body)).await??, clock).await
-}
-
-/// Reads a whole response, until the clock's limit.
-pub(crate) async fn read_whole(response: Response, clock: &CallClock) -> Result<Exchange, CallError> {
-    let (status, retry_after) = (response.status(), retry_after(response.headers()));
-    let body = if status.is_success() {
-        clock.wait(read_body(response)).await??
-    } else {
-        // An error status counts even if its body never arrives.
-        clock.wait(read_refusal(response)).await.unwrap_or_default()
-    };
-    Ok(Exchange { status: status.as_u16(), retry_after, body })
 }
 
 /// Reads the whole body of a success.

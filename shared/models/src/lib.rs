@@ -1,12 +1,13 @@
 //! Models behind one trait per kind of question: [`chat`] for conversations, [`embed`] for vectors, [`classify`] for
-//! classes. OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and two models without a
-//! network, [`replay`] and [`scripted`], support chat.
+//! classes. OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and a model without a
+//! network, [`replay`], support chat.
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries transport
 //! errors, [`progress`] shows the state of a call in flight. [`openai`] is the main connector, [`hosted`] the one for
 //! Anthropic and Gemini; `docs/adding-a-model.md` says how to add one. They share
 //! [`client`] (connections), [`http`] (sending), [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`]
-//! (markers of thoughts), `stops` (finish reasons and filters), [`secret`] (keys) and `key_search` (where texts have them).
+//! (markers of thoughts), `stops` (finish reasons and filters), `refusals` with `quirks` (why a call failed, in the words of all
+//! servers), [`secret`] (keys) and `key_search` (where texts have them).
 
 mod anthropic;
 mod body;
@@ -14,7 +15,6 @@ pub mod chat;
 pub mod classify;
 pub mod client;
 pub mod deadline;
-mod dialect;
 pub mod embed;
 pub mod error;
 mod gemini;
@@ -23,28 +23,28 @@ pub mod http;
 mod key_search;
 pub mod openai;
 pub mod progress;
+mod quirks;
 mod rates;
 pub mod reasoning;
+mod refusals;
 pub mod replay;
 mod resolve;
 pub mod retry;
-pub mod scripted;
 mod secret;
 pub mod sse;
 mod stops;
 
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
-pub use classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
+pub use classify::{Class, Classification, ClassifyModel, ClassifyRequest};
 pub use client::{ClientOptions, HttpClient, install_crypto};
 pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 pub use error::{CallError, SetupError, blanked};
 pub use hosted::{Hosted, HostedConfig};
 pub use openai::{
-    ApiSettings, ClassifyConfig, EmbedConfig, Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder,
-    PredictConfig, ServedModel, TeiClassifier, VllmClassifier,
+    ApiSettings, Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, ServedModel, TeiClassifier,
+    VllmClassifier,
 };
 pub use progress::{CallStage, FailingCall, Progress};
 pub use replay::Replay;
-pub use retry::{RetryPolicy, classify_with_retry, complete_with_retry, embed_with_retry};
-pub use scripted::Scripted;
+pub use retry::{RetryPolicy, complete_with_retry};
 pub use secret::Secret;

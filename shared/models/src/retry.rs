@@ -12,8 +12,6 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest};
-use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
-use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
 
 /// How often a call is retried, and with which delays.
@@ -109,12 +107,11 @@ impl<'a> RetryState<'a> {
     }
 }
 
-/// The outcome of all attempts: a reply or the last error, and every failed attempt, oldest first, so that on an
-/// error the last one is the error itself.
-pub type Attempts<T> = (Result<T, CallError>, Vec<FailedCall>);
-
 /// Retries until there is an answer, the error allows no retry, or the policy is exhausted. `now` gives the
 /// wall-clock times of failed attempts.
+///
+/// Returns a reply or the last error, and every failed attempt, oldest first, so that on an error the last one is the error
+/// itself.
 ///
 /// Dropping the future ends the attempts.
 pub async fn complete_with_retry(
@@ -122,59 +119,22 @@ pub async fn complete_with_retry(
     request: ChatRequest,
     policy: &RetryPolicy,
     now: impl Fn() -> Timestamp,
-) -> Attempts<ChatReply> {
-    let request = &request;
-    let attempt = || async move {
-        request.progress.sent();
-        let reply = model.complete(request.clone()).await;
-        match &reply {
-            Ok(_) => request.progress.answered(),
-            Err(error) => request.progress.failed(error),
-        }
-        reply
-    };
-    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
-}
-
-/// As [`complete_with_retry`], for vectors.
-pub async fn embed_with_retry(
-    model: &dyn EmbedModel,
-    request: EmbedRequest,
-    policy: &RetryPolicy,
-    now: impl Fn() -> Timestamp,
-) -> Attempts<EmbedReply> {
-    let attempt = || model.embed(request.clone());
-    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
-}
-
-/// As [`complete_with_retry`], for classes.
-pub async fn classify_with_retry(
-    model: &dyn ClassifyModel,
-    request: ClassifyRequest,
-    policy: &RetryPolicy,
-    now: impl Fn() -> Timestamp,
-) -> Attempts<ClassifyReply> {
-    let attempt = || model.classify(request.clone());
-    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
-}
-
-/// The retry loop.
-async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
-    attempt: impl Fn() -> F,
-    policy: &RetryPolicy,
-    jitter_seed: impl Fn() -> u64,
-    now: impl Fn() -> Timestamp,
-) -> Attempts<T> {
+) -> (Result<ChatReply, CallError>, Vec<FailedCall>) {
     let started = Instant::now();
     let mut failed = Vec::new();
     // Computed on the first failure only, because the hash is the most expensive step here.
     let mut backoff = None;
     let mut bought = None;
     loop {
-        let error = match attempt().await {
-            Ok(reply) => return (Ok(reply), failed),
+        request.progress.sent();
+        let error = match model.complete(request.clone()).await {
+            Ok(reply) => {
+                request.progress.answered();
+                return (Ok(reply), failed);
+            }
             Err(error) => error,
         };
+        request.progress.failed(&error);
         failed.push(error.to_failed_call(now()));
         // Whoever sends the same twice sends it a third time, and has it paid.
         let digest = error.bought.as_ref().map(|bought| bought.digest);
@@ -183,6 +143,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
             return (Err(error), failed);
         }
         bought = digest;
+        let jitter_seed = || dialogue_seed(u64::from(request.round), &request.key);
         let backoff = backoff.get_or_insert_with(|| RetryState::new(policy, jitter_seed()));
         match backoff.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
@@ -193,12 +154,29 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
     use domain::{FailureCause, Usage};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::chat::ModelIdentity;
     use crate::chat::tests::request;
-    use crate::scripted::Scripted;
+
+    /// A model that returns these replies and errors in the order of the calls.
+    struct Scripted(Mutex<VecDeque<Result<ChatReply, CallError>>>, ModelIdentity);
+
+    #[async_trait::async_trait]
+    impl ChatModel for Scripted {
+        async fn complete(&self, _: ChatRequest) -> Result<ChatReply, CallError> {
+            self.0.lock().unwrap().pop_front().expect("the script goes on")
+        }
+
+        fn identity(&self) -> &ModelIdentity {
+            &self.1
+        }
+    }
 
     fn quick() -> RetryPolicy {
         RetryPolicy { delay_first: Duration::from_micros(10), ..RetryPolicy::default() }
@@ -211,7 +189,8 @@ mod tests {
     async fn ask(
         script: Vec<Result<ChatReply, CallError>>,
     ) -> (Result<ChatReply, CallError>, Vec<FailedCall>) {
-        let model = Scripted::list(script);
+        let identity = ModelIdentity { connector: "scripted", requested: "m".to_owned(), endpoint: None };
+        let model = Scripted(Mutex::new(script.into()), identity);
         complete_with_retry(&model, request("?"), &quick(), || Timestamp::UNIX_EPOCH).await
     }
 

@@ -1,4 +1,5 @@
 use harness::canned_server::{CannedAnswer, CannedServer};
+use models::ChatRequest;
 
 use super::*;
 
@@ -151,11 +152,4 @@ async fn what_is_learnt_of_a_server_holds_for_later_runs_and_other_keys() {
         assert_eq!(model.complete(request("?")).await.unwrap().adapted, ["without seed"]);
     }
     assert_eq!(server.asked().len(), 3);
-}
-
-#[tokio::test]
-async fn a_model_without_seed_is_sent_none() {
-    let echo = models::Scripted::function(|request| Ok(ChatReply::text(format!("{:?}", request.seed))));
-    let reply = WithoutSeed(Arc::new(echo)).complete(request("?")).await.unwrap();
-    assert_eq!(reply.answer.text, "None");
 }

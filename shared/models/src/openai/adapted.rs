@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use super::quirks::{FIELDS, FieldStep};
+use crate::quirks::{FIELDS, FieldStep};
 
 /// What was learnt of a model at its server: what it refuses, and how long its context is. Clones share it, so that a connector
 /// with another key, or for another run, need not learn it again.

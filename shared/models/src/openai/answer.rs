@@ -3,15 +3,15 @@
 use domain::{Answer, FailureCause, FinishReason, Oddity, ReasoningMarks, RetryAdvice, Usage};
 
 use super::convert;
-use super::errors::{self, Rejected};
 use super::joined::Joined;
 use super::odd_numbers::without_odd_numbers;
-use super::quirks::Remedy;
 use super::said::{SaidContent, WireReply, WireSaid, Word, has_said, says_something};
 use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply};
 use crate::error::{CallError, blanked};
 use crate::http::{unparsable, unusable};
+use crate::quirks::Remedy;
 use crate::reasoning;
+use crate::refusals::{self, Rejected};
 use crate::secret::Secret;
 use crate::stops;
 
@@ -111,7 +111,7 @@ impl AnswerBuilder {
 
     /// Takes an error that came instead of a piece. A filter's ends the answer.
     pub(super) fn refused(&mut self, json: &[u8], key: Option<&Secret>) -> Result<Absorbed, Rejected> {
-        let rejected = errors::classify_within_success(&String::from_utf8_lossy(json), key);
+        let rejected = refusals::classify_within_success(&String::from_utf8_lossy(json), key);
         if rejected.remedy != Some(Remedy::Withheld) {
             return Err(rejected);
         }
@@ -200,7 +200,7 @@ pub(super) fn read_whole(body: &[u8], said: &Understanding<'_>) -> Result<ChatRe
     let key = said.key;
     let mut answer = AnswerBuilder::default();
     if body.trim_ascii_start().starts_with(b"[") {
-        return Err(errors::classify_within_success(&String::from_utf8_lossy(body), key));
+        return Err(refusals::classify_within_success(&String::from_utf8_lossy(body), key));
     }
     let absorbed = answer.absorb(body, key);
     let usage = answer.usage;

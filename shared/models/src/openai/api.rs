@@ -14,15 +14,15 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::ApiSettings;
-use super::errors::{self, Rejected};
 use super::names;
 use super::wire::{ModelList, ServedModel};
+use super::{ApiSettings, OpenAiConfig};
 use crate::chat::ModelIdentity;
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{self, Route, unparsable, unserialisable, unusable};
+use crate::refusals::{self, Rejected};
 use crate::secret::{Secret, scrub_with};
 
 /// Timeout of [`Api::models`] and [`Api::health`], in seconds.
@@ -52,19 +52,14 @@ pub(super) struct Api {
 const ALIASES_MAX: usize = 16;
 
 impl Api {
-    /// The API at `endpoint`, in any spelling (see [`http::api_base`]).
-    pub(super) fn new(
-        endpoint: &str,
-        model: &str,
-        key: Option<Secret>,
-        settings: &ApiSettings,
-        http: &HttpClient,
-    ) -> Result<Self, SetupError> {
+    /// The API of a model as it is configured.
+    pub(super) fn new(config: &OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
+        let OpenAiConfig { endpoint, model, key, settings, .. } = config;
         let base = http::api_base(endpoint)?;
         let mut headers = HeaderMap::new();
         // Who compresses what nobody asked for may do so in a way that is not known here.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(key) = &key {
+        if let Some(key) = key {
             let (name, prefix) = names::key_header(&base, key.expose());
             headers.insert(name, key.header(prefix)?);
         }
@@ -72,12 +67,12 @@ impl Api {
         shown.set_query(None);
         let identity = ModelIdentity {
             connector: Connector::OpenaiCompatible.as_str(),
-            requested: model.to_owned(),
+            requested: model.clone(),
             endpoint: Some(shown.as_str().trim_end_matches('/').to_owned()),
         };
         let api = Self {
             identity,
-            key,
+            key: key.clone(),
             client: http.for_url(&base)?,
             headers,
             root: server_root(&base),
@@ -235,17 +230,7 @@ impl Api {
         body: Option<Vec<u8>>,
         clock: &CallClock,
     ) -> Result<Response, Rejected> {
-        let response = clock.wait(route.send(body)).await??;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
-        // An error status counts even if its body never arrives.
-        let body = clock.wait(http::read_refusal(response)).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(&body);
-        let rejected = errors::classify(status.as_u16(), retry_after, &text, self.key());
-        Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })
+        refusals::send(route, body, clock, self.key()).await
     }
 }
 
@@ -258,30 +243,19 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Re
     }
     serde_json::from_slice(body).map_err(|error| match serde_json::from_slice::<Failure>(body) {
         Ok(failure) if failure.error.is_some() || failure.object.as_deref() == Some("error") => {
-            errors::classify_within_success(&String::from_utf8_lossy(body), key).error
+            refusals::classify_within_success(&String::from_utf8_lossy(body), key).error
         }
         _ => unparsable(&error, key),
     })
 }
 
-/// Puts the parts of an answer to `count` inputs into the order of the inputs, by the index in each part.
-pub(super) fn in_order<T>(
-    parts: impl IntoIterator<Item = (usize, T)>,
-    count: usize,
-) -> Result<Vec<T>, CallError> {
-    let mut places: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();
-    for (index, part) in parts {
-        match places.get_mut(index) {
-            Some(place @ None) => *place = Some(part),
-            Some(Some(_)) => return Err(unusable(&format!("the answer has input {index} twice"))),
-            None => return Err(unusable(&format!("the answer has input {index}, but there are {count}"))),
-        }
-    }
-    let found: Vec<T> = places.into_iter().flatten().collect();
-    if found.len() == count {
-        return Ok(found);
-    }
-    Err(unusable(&format!("the answer has {} of {count} inputs", found.len())))
+/// The answer to the only input of a question.
+pub(super) fn only<T>(answers: Vec<T>) -> Result<T, CallError> {
+    let answers: [T; 1] = answers.try_into().map_err(|answers: Vec<T>| {
+        unusable(&format!("the server sent {} answers to 1 input", answers.len()))
+    })?;
+    let [answer] = answers;
+    Ok(answer)
 }
 
 /// The address without its last segment, `v1`.
@@ -294,8 +268,6 @@ fn server_root(base: &Url) -> Url {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[derive(Debug, PartialEq, Deserialize)]
@@ -323,21 +295,5 @@ mod tests {
         let key = Secret::new("hunter2-hunter2");
         let error = read::<KnownFields>(br#"{"data":"hunter2-hunter2"}"#, Some(&key)).unwrap_err();
         assert!(!error.message.contains("hunter2"), "{error}");
-    }
-
-    proptest! {
-        #[test]
-        fn parts_come_in_the_order_of_the_inputs(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
-            let parts = order.iter().map(|index| (*index, *index));
-            prop_assert_eq!(in_order(parts, 9).unwrap(), (0..9).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn no_input_is_left_out_or_answered_twice(indexes in prop::collection::vec(0..5_usize, 0..8)) {
-            let mut sorted = indexes.clone();
-            sorted.sort_unstable();
-            let whole = sorted == (0..4).collect::<Vec<_>>();
-            prop_assert_eq!(in_order(indexes.into_iter().map(|index| (index, ())), 4).is_ok(), whole);
-        }
     }
 }

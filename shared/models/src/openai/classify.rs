@@ -1,70 +1,33 @@
 //! vLLM's `/classify`: classifies pairs of texts.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{FailureCause, PairLayout, RetryAdvice};
-use futures::TryFutureExt;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::ApiSettings;
-use super::api::{Api, in_order};
+use super::OpenAiConfig;
+use super::api::{Api, only};
 use super::convert;
 use super::join::{TokenFrame, TokenList, TokenizeText};
 use super::said::WireUsage;
-use super::wire::ServedModel;
 use crate::chat::ModelIdentity;
-use crate::classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
+use crate::classify::{Class, Classification, ClassifyModel, ClassifyRequest};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{Route, unusable};
-use crate::secret::Secret;
-
-/// Maximum number of texts of one request that are tokenized concurrently.
-const TOKENIZED_AT_ONCE: usize = 8;
 
 /// Tolerance for the sum of probabilities, which should be 1: models compute them in half precision.
 const SUM_TOLERANCE: f64 = 0.02;
 
-/// Configuration of a classifier.
-#[derive(Clone, Debug)]
-pub struct ClassifyConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`; `/classify` and `/tokenize` are beside `/v1`.
-    pub endpoint: String,
-    /// The model name to ask for.
-    pub model: String,
-    /// Sent as bearer token.
-    pub key: Option<Secret>,
-    /// How the model's tokenizer joins a pair. Default: like RoBERTa's.
-    pub layout: PairLayout,
-    /// The classes in the order of the model's `id2label`. A server that returns others is an error. Default: learnt
-    /// from the server's answers.
-    pub labels: Vec<String>,
-    pub settings: ApiSettings,
-}
-
-impl ClassifyConfig {
-    /// Defaults: no key, RoBERTa's layout, labels from the server's answers.
-    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            endpoint: endpoint.into(),
-            model: model.into(),
-            key: None,
-            layout: PairLayout::default(),
-            labels: Vec::new(),
-            settings: ApiSettings::default(),
-        }
-    }
-}
-
-/// A classifier behind vLLM.
+/// A classifier behind vLLM. `/classify` and `/tokenize` are beside `/v1`.
 #[derive(Debug)]
 pub struct VllmClassifier {
-    config: ClassifyConfig,
+    config: OpenAiConfig,
+    layout: PairLayout,
     api: Api,
     classify: Route,
     tokenize: Route,
@@ -81,57 +44,46 @@ struct Tokenizer {
 }
 
 impl VllmClassifier {
-    /// A connector that shares the connections of `http`.
+    /// A connector that shares the connections of `http`. `layout` says how the model's tokenizer joins a pair. `labels` are
+    /// the classes in the order of the model's `id2label`: a server that returns others is an error. Where there are none,
+    /// they are learnt from the server's answers.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(config: ClassifyConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let key = config.key.clone();
-        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
+    pub fn new(
+        config: OpenAiConfig,
+        layout: PairLayout,
+        labels: &[String],
+        http: &HttpClient,
+    ) -> Result<Self, SetupError> {
+        let api = Api::new(&config, http)?;
         Ok(Self {
             classify: api.route_beside("classify"),
             tokenize: api.route_beside("tokenize"),
             api,
             tokenizer: OnceCell::new(),
-            labels: Mutex::new(Labels::configured(&config.labels)),
+            labels: Mutex::new(Labels::configured(labels)),
+            layout,
             config,
         })
     }
 
-    /// The models that the server lists.
-    ///
-    /// # Errors
-    /// The server is unreachable, refuses, or sends something else.
-    pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
-        self.api.models().await
-    }
-
-    /// Converts the pairs to token ids; each text is tokenized once.
-    async fn joined(&self, pairs: &[TextPair], clock: &CallClock) -> Result<Vec<Vec<u32>>, CallError> {
+    /// Converts the pair to token ids.
+    async fn joined(&self, request: &ClassifyRequest, clock: &CallClock) -> Result<Vec<u32>, CallError> {
         let tokenizer = self.tokenizer.get_or_try_init(|| self.learn_tokenizer(clock)).await?;
-        let mut texts: Vec<&str> =
-            pairs.iter().flat_map(|pair| [pair.premise.as_ref(), pair.hypothesis.as_ref()]).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let asked: Vec<_> = texts
-            .into_iter()
-            .map(|text| self.tokens(text, false, clock).map_ok(move |found| (text, found.tokens)))
-            .collect();
-        let tokens: HashMap<&str, Vec<u32>> =
-            stream::iter(asked).buffer_unordered(TOKENIZED_AT_ONCE).try_collect().await?;
-        let of = |text: &str| tokens.get(text).map_or(&[][..], Vec::as_slice);
-        let joined = pairs.iter().enumerate().map(|(at, pair)| {
-            let ids = tokenizer.frame.join(self.config.layout, of(&pair.premise), of(&pair.hypothesis));
-            match tokenizer.context_tokens {
-                Some(context) if ids.len() > context as usize => {
-                    let message =
-                        format!("pair {at} has {} tokens, the model's context {context}", ids.len());
-                    Err(CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message))
-                }
-                _ => Ok(ids),
+        let (premise, hypothesis) = try_join(
+            self.tokens(&request.premise, false, clock),
+            self.tokens(&request.hypothesis, false, clock),
+        )
+        .await?;
+        let ids = tokenizer.frame.join(self.layout, &premise.tokens, &hypothesis.tokens);
+        match tokenizer.context_tokens {
+            Some(context) if ids.len() > context as usize => {
+                let message = format!("the pair has {} tokens, the model's context {context}", ids.len());
+                Err(CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message))
             }
-        });
-        joined.collect()
+            _ => Ok(ids),
+        }
     }
 
     async fn learn_tokenizer(&self, clock: &CallClock) -> Result<Tokenizer, CallError> {
@@ -151,11 +103,11 @@ impl VllmClassifier {
 
 #[async_trait::async_trait]
 impl ClassifyModel for VllmClassifier {
-    async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
+    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError> {
         request.check()?;
         let limits = self.config.settings.time_limits;
         let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
-        let input = self.joined(&request.pairs, &clock).await?;
+        let input = [self.joined(&request, &clock).await?];
         let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
         let mut reply: WireReply = self.api.ask(&self.classify, &question, &clock).await?;
         let labels = reply.data.iter_mut().map(|item| &mut item.label);
@@ -166,7 +118,7 @@ impl ClassifyModel for VllmClassifier {
         self.api.check_answerer(reply.model.as_deref(), usage, &clock).await?;
         // The lock is never held across an await.
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        reply.read(input.len(), &mut labels).map_err(|error| error.in_vain(usage))
+        reply.read(&mut labels).map_err(|error| error.in_vain(usage))
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -178,7 +130,7 @@ impl ClassifyModel for VllmClassifier {
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
-    input: &'a [Vec<u32>],
+    input: &'a [Vec<u32>; 1],
     /// The ids already include them.
     add_special_tokens: bool,
 }
@@ -193,30 +145,25 @@ struct WireReply {
 
 #[derive(Deserialize)]
 struct Item {
-    index: usize,
     /// The name of the likeliest class; null if the model's configuration has no names.
     label: Option<String>,
     probs: Vec<f64>,
 }
 
 impl WireReply {
-    /// The classes of `count` pairs. All are checked before any label is learnt.
-    fn read(self, count: usize, labels: &mut Labels) -> Result<ClassifyReply, CallError> {
-        let items = in_order(self.data.into_iter().map(|item| (item.index, item)), count)?;
+    /// The classes of the only pair.
+    fn read(self, labels: &mut Labels) -> Result<Classification, CallError> {
+        let item = only(self.data)?;
         let mut learnt = labels.clone();
-        let likeliest = items
-            .iter()
-            .enumerate()
-            .map(|(at, item)| learnt.learn(item).map_err(|error| error.about(&format!("pair {at}"))))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (at, label) = learnt.learn(&item)?;
         *labels = learnt;
-        let classifications = items.into_iter().zip(likeliest).map(|(item, (at, label))| Classification {
+        Ok(Classification {
             label,
             probability: item.probs[at],
             classes: labels.of(&item.probs),
-        });
-        let usage = self.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default();
-        Ok(ClassifyReply { classifications: classifications.collect(), usage, reported_model: self.model })
+            usage: self.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default(),
+            reported_model: self.model,
+        })
     }
 }
 
@@ -304,45 +251,33 @@ mod tests {
 
     const NLI: [&str; 3] = ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"];
 
-    fn parse(body: &Value, count: usize, labels: &mut Labels) -> Result<ClassifyReply, CallError> {
-        read::<WireReply>(body.to_string().as_bytes(), None)?.read(count, labels)
+    fn parse(body: &Value, labels: &mut Labels) -> Result<Classification, CallError> {
+        read::<WireReply>(body.to_string().as_bytes(), None)?.read(labels)
     }
 
-    fn item(index: usize, label: impl Into<Value>, probs: &[f64]) -> Value {
-        json!({"index": index, "label": label.into(), "probs": probs, "num_classes": probs.len()})
-    }
-
-    fn body(items: &[Value]) -> Value {
-        json!({"id": "classify-1", "object": "list", "model": "nli", "data": items,
+    fn body(label: impl Into<Value>, probs: &[f64]) -> Value {
+        let item = json!({"index": 0, "label": label.into(), "probs": probs, "num_classes": probs.len()});
+        json!({"id": "classify-1", "object": "list", "model": "nli", "data": [item],
                "usage": {"prompt_tokens": 7, "total_tokens": 7, "completion_tokens": 0}})
     }
 
     #[test]
     fn labels_become_known_one_by_one_and_stay() {
         let mut labels = Labels::default();
-        let known = |reply: &ClassifyReply| -> Vec<Option<String>> {
-            reply.classifications[0]
-                .classes
-                .iter()
-                .map(|class| class.label.as_deref().map(str::to_owned))
-                .collect()
+        let known = |found: &Classification| -> Vec<Option<String>> {
+            found.classes.iter().map(|class| class.label.as_deref().map(str::to_owned)).collect()
         };
-        let first = parse(&body(&[item(0, "ENTAILMENT", &[0.1, 0.2, 0.7])]), 1, &mut labels).unwrap();
+        let first = parse(&body("ENTAILMENT", &[0.1, 0.2, 0.7]), &mut labels).unwrap();
         assert_eq!(known(&first), [None, None, Some("ENTAILMENT".to_owned())]);
-        assert_eq!(
-            (&*first.classifications[0].label, first.classifications[0].probability),
-            ("ENTAILMENT", 0.7)
-        );
-        let second = parse(&body(&[item(0, "NEUTRAL", &[0.1, 0.8, 0.1])]), 1, &mut labels).unwrap();
+        assert_eq!((&*first.label, first.probability), ("ENTAILMENT", 0.7));
+        let second = parse(&body("NEUTRAL", &[0.1, 0.8, 0.1]), &mut labels).unwrap();
         assert_eq!(known(&second), [None, Some("NEUTRAL".to_owned()), Some("ENTAILMENT".to_owned())]);
         assert_eq!((second.usage.prompt_tokens, second.usage.completion_tokens), (Some(7), None));
         // Another model under the same name: neither names nor counts agree, and nothing is learnt from it.
         let before = labels.clone();
-        for other in [item(1, "entailment", &[0.1, 0.8, 0.1]), item(1, "yes", &[0.9, 0.1])] {
-            let mixed = body(&[item(0, "CONTRADICTION", &[0.8, 0.1, 0.1]), other]);
-            let error = parse(&mixed, 2, &mut labels).unwrap_err();
+        for other in [body("entailment", &[0.1, 0.8, 0.1]), body("yes", &[0.9, 0.1])] {
+            let error = parse(&other, &mut labels).unwrap_err();
             assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::No));
-            assert!(error.message.starts_with("pair 1: "), "{error}");
             assert_eq!(labels, before);
         }
     }
@@ -350,22 +285,21 @@ mod tests {
     #[test]
     fn configured_labels_are_compared_with_the_servers() {
         let mut labels = Labels::configured(&NLI.map(str::to_owned));
-        let agreed = parse(&body(&[item(0, "NEUTRAL", &[0.2, 0.6, 0.2])]), 1, &mut labels).unwrap();
-        assert!(agreed.classifications[0].classes.iter().all(|class| class.label.is_some()));
+        let agreed = parse(&body("NEUTRAL", &[0.2, 0.6, 0.2]), &mut labels).unwrap();
+        assert!(agreed.classes.iter().all(|class| class.label.is_some()));
         // A model without names takes the configured ones, and only those.
-        let unnamed = body(&[item(0, Value::Null, &[0.2, 0.6, 0.2])]);
-        assert_eq!(&*parse(&unnamed, 1, &mut labels).unwrap().classifications[0].label, "NEUTRAL");
-        let error = parse(&unnamed, 1, &mut Labels::default()).unwrap_err();
+        let unnamed = body(Value::Null, &[0.2, 0.6, 0.2]);
+        assert_eq!(&*parse(&unnamed, &mut labels).unwrap().label, "NEUTRAL");
+        let error = parse(&unnamed, &mut Labels::default()).unwrap_err();
         assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No));
-        let swapped = body(&[item(0, "ENTAILMENT", &[0.6, 0.2, 0.2])]);
-        let error = parse(&swapped, 1, &mut labels).unwrap_err();
+        let error = parse(&body("ENTAILMENT", &[0.6, 0.2, 0.2]), &mut labels).unwrap_err();
         assert!(error.message.contains("class 0 is `ENTAILMENT`, not `CONTRADICTION`"), "{error}");
     }
 
     #[test]
     fn what_is_no_choice_of_one_class_is_an_error() {
         for probs in [&[][..], &[0.9, 0.9], &[-0.1, 1.1], &[0.0, 0.0], &[3.2, -1.0, 0.4]] {
-            let error = parse(&body(&[item(0, "A", probs)]), 1, &mut Labels::default()).unwrap_err();
+            let error = parse(&body("A", probs), &mut Labels::default()).unwrap_err();
             assert_eq!(
                 (error.cause, error.retry),
                 (FailureCause::Server, RetryAdvice::Transient),
@@ -373,37 +307,13 @@ mod tests {
             );
         }
         let null = json!({"data": [{"index": 0, "label": "A", "probs": [null, 1.0]}]});
-        assert!(parse(&null, 1, &mut Labels::default()).is_err());
+        assert!(parse(&null, &mut Labels::default()).is_err());
     }
 
     proptest! {
         #[test]
-        fn every_pair_gets_its_own_classes(
-            weights in prop::collection::vec(prop::array::uniform3(1_u32..1000), 1..9), turn: prop::sample::Index
-        ) {
-            let probs: Vec<Vec<f64>> = weights
-                .iter()
-                .map(|three| three.iter().map(|weight| f64::from(*weight) / f64::from(three.iter().sum::<u32>())).collect())
-                .collect();
-            let likeliest = |three: &[f64]| (0..3).rev().max_by(|a, b| three[*a].total_cmp(&three[*b])).unwrap();
-            let mut items: Vec<Value> = probs
-                .iter()
-                .enumerate()
-                .map(|(index, three)| item(index, NLI[likeliest(three)], three))
-                .collect();
-            let turn = turn.index(items.len());
-            items.rotate_left(turn);
-            let reply = parse(&body(&items), probs.len(), &mut Labels::default()).unwrap();
-            for (found, three) in reply.classifications.iter().zip(&probs) {
-                prop_assert_eq!(&*found.label, NLI[likeliest(three)]);
-                let got: Vec<f64> = found.classes.iter().map(|class| class.probability).collect();
-                prop_assert_eq!(&got, three);
-            }
-        }
-
-        #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..4_usize) {
-            let _ = read::<WireReply>(&bytes, None).and_then(|reply| reply.read(count, &mut Labels::default()));
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read::<WireReply>(&bytes, None).and_then(|reply| reply.read(&mut Labels::default()));
         }
     }
 }

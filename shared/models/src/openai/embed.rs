@@ -6,53 +6,22 @@ use domain::{FailureCause, RetryAdvice};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::ApiSettings;
-use super::api::{Api, in_order};
+use super::OpenAiConfig;
+use super::api::{Api, only};
 use super::convert;
 use super::said::WireUsage;
-use super::wire::ServedModel;
 use crate::chat::ModelIdentity;
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
-use crate::embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
+use crate::embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding, length_within};
 use crate::error::{CallError, SetupError};
 use crate::http::{Route, unusable};
-use crate::secret::Secret;
-
-/// Configuration of an embedder.
-#[derive(Clone, Debug)]
-pub struct EmbedConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`. Without a path, `/v1` is meant.
-    pub endpoint: String,
-    /// The model name to ask for.
-    pub model: String,
-    /// Sent as bearer token.
-    pub key: Option<Secret>,
-    /// Requested length of the vectors, for models that can shorten theirs. Default: the model's own length.
-    pub dimensions: Option<u32>,
-    /// Further fields of the request body, sent as they are.
-    pub extra_body: serde_json::Map<String, serde_json::Value>,
-    pub settings: ApiSettings,
-}
-
-impl EmbedConfig {
-    /// Defaults: no key, the model's own vector length.
-    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            endpoint: endpoint.into(),
-            model: model.into(),
-            key: None,
-            dimensions: None,
-            extra_body: serde_json::Map::new(),
-            settings: ApiSettings::default(),
-        }
-    }
-}
 
 /// An embedder behind an OpenAI-compatible server.
 #[derive(Debug)]
 pub struct OpenAiEmbedder {
-    config: EmbedConfig,
+    config: OpenAiConfig,
+    dimensions: Option<u32>,
     api: Api,
     embeddings: Route,
     /// The length of the vectors: the requested one, or that of the first answer; 0 while unknown.
@@ -60,52 +29,43 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    /// A connector that shares the connections of `http`.
+    /// A connector that shares the connections of `http`. `dimensions` is the requested length of the vectors, for models that
+    /// can shorten theirs; `None` for the model's own length.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(config: EmbedConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let key = config.key.clone();
-        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
-        let length = AtomicUsize::new(config.dimensions.map_or(0, |dimensions| dimensions as usize));
-        Ok(Self { embeddings: api.route("embeddings"), api, config, length })
-    }
-
-    /// The models that the server lists.
-    ///
-    /// # Errors
-    /// The server is unreachable, refuses, or sends something else.
-    pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
-        self.api.models().await
+    pub fn new(config: OpenAiConfig, dimensions: Option<u32>, http: &HttpClient) -> Result<Self, SetupError> {
+        let api = Api::new(&config, http)?;
+        let length = AtomicUsize::new(dimensions.map_or(0, |dimensions| dimensions as usize));
+        Ok(Self { embeddings: api.route("embeddings"), api, config, dimensions, length })
     }
 }
 
 #[async_trait::async_trait]
 impl EmbedModel for OpenAiEmbedder {
     async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
-        request.check()?;
+        length_within("the text", &request.text)?;
         let limits = self.config.settings.time_limits;
         let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
         let question = Question {
             model: &self.config.model,
-            input: &request.texts,
+            input: [&request.text],
             encoding_format: "float",
-            dimensions: self.config.dimensions,
+            dimensions: self.dimensions,
             extra: &self.config.extra_body,
         };
         let reply: WireReply = self.api.ask(&self.embeddings, &question, &clock).await?;
-        let reply = reply.read(request.texts.len())?;
+        let reply = reply.read()?;
         let reported_model = reply.reported_model.map(|name| self.api.scrub(name));
-        let reply = EmbedReply { reported_model, ..reply };
-        self.api.check_answerer(reply.reported_model.as_deref(), reply.usage, &clock).await?;
-        let length = reply.embeddings.first().map_or(0, |first| first.numbers().len());
+        self.api.check_answerer(reported_model.as_deref(), reply.usage, &clock).await?;
+        let length = reply.embedding.numbers().len();
         match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
             Err(known) if known != length => {
                 let message =
                     format!("the vectors have {length} numbers, not {known} as requested or before");
                 Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).in_vain(reply.usage))
             }
-            _ => Ok(reply),
+            _ => Ok(EmbedReply { reported_model, ..reply }),
         }
     }
 
@@ -118,7 +78,7 @@ impl EmbedModel for OpenAiEmbedder {
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
-    input: &'a [String],
+    input: [&'a str; 1],
     encoding_format: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     dimensions: Option<u32>,
@@ -136,32 +96,18 @@ struct WireReply {
 
 #[derive(Deserialize)]
 struct Item {
-    index: usize,
     embedding: Vec<f32>,
 }
 
 impl WireReply {
-    /// The vectors of `count` texts.
-    fn read(self, count: usize) -> Result<EmbedReply, CallError> {
+    /// The vector of the only text.
+    fn read(self) -> Result<EmbedReply, CallError> {
         let usage = self.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default();
-        let embeddings = vectors(self.data, count).map_err(|error| error.in_vain(usage))?;
-        Ok(EmbedReply { embeddings, usage, reported_model: self.model })
+        let numbers = only(self.data).map(|item| item.embedding);
+        let vector = |numbers| Embedding::new(numbers).map_err(|bad| unusable(&bad.to_string()));
+        let embedding = numbers.and_then(vector).map_err(|error| error.in_vain(usage))?;
+        Ok(EmbedReply { embedding, usage, reported_model: self.model })
     }
-}
-
-/// Of `count` texts, all of one length.
-fn vectors(items: Vec<Item>, count: usize) -> Result<Vec<Embedding>, CallError> {
-    let items = items.into_iter().map(|item| (item.index, item.embedding));
-    let vectors = in_order(items, count)?.into_iter().enumerate().map(|(at, numbers)| {
-        Embedding::new(numbers).map_err(|bad| unusable(&bad.to_string()).about(&format!("text {at}")))
-    });
-    let embeddings = vectors.collect::<Result<Vec<_>, _>>()?;
-    let mut lengths = embeddings.iter().map(|embedding| embedding.numbers().len());
-    let first = lengths.next().unwrap_or(0);
-    if let Some(other) = lengths.find(|length| *length != first) {
-        return Err(unusable(&format!("one answer has vectors of {first} and of {other} numbers")));
-    }
-    Ok(embeddings)
 }
 
 #[cfg(test)]
@@ -172,8 +118,8 @@ mod tests {
     use super::*;
     use crate::openai::api::read;
 
-    fn parse(body: &serde_json::Value, count: usize) -> Result<EmbedReply, CallError> {
-        read::<WireReply>(body.to_string().as_bytes(), None)?.read(count)
+    fn parse(body: &serde_json::Value) -> Result<EmbedReply, CallError> {
+        read::<WireReply>(body.to_string().as_bytes(), None)?.read()
     }
 
     fn items(vectors: &[&[f64]]) -> serde_json::Value {
@@ -186,20 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_no_vectors_of_one_length_are_errors() {
-        for (body, count, part) in [
-            (items(&[&[1.0]]), 2, "1 of 2 inputs"),
-            (items(&[&[1.0], &[2.0]]), 1, "input 1, but there are 1"),
-            (items(&[&[1.0], &[2.0, 3.0]]), 2, "1 and of 2 numbers"),
-            (items(&[&[1.0], &[1e39]]), 2, "number out of range"),
-            (items(&[&[0.0]]), 1, "text 0: a vector of zeros"),
-            (items(&[&[]]), 1, "an empty vector"),
-            (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be parsed"),
-            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be parsed"),
-            (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be parsed"),
-            (json!({"choices": []}), 1, "cannot be parsed"),
+    fn answers_that_are_no_vector_are_errors() {
+        for (body, part) in [
+            (items(&[]), "0 answers to 1 input"),
+            (items(&[&[1.0], &[2.0]]), "2 answers to 1 input"),
+            (items(&[&[1e39]]), "number out of range"),
+            (items(&[&[0.0]]), "a vector of zeros"),
+            (items(&[&[]]), "an empty vector"),
+            (json!({"data": [{"index": 0, "embedding": [null]}]}), "cannot be parsed"),
+            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), "cannot be parsed"),
+            (json!({"choices": []}), "cannot be parsed"),
         ] {
-            let error = parse(&body, count).unwrap_err();
+            let error = parse(&body).unwrap_err();
             assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient), "{body}");
             assert!(error.message.contains(part), "{body}: {error}");
         }
@@ -207,31 +151,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_arrives_where_it_belongs(
-            vectors in (1..9_usize).prop_flat_map(|length| {
-                let number = any::<f32>().prop_filter("finite", |number| number.is_finite() && *number != 0.0);
-                prop::collection::vec(prop::collection::vec(number, length), 1..9)
-            }),
-            turn: prop::sample::Index,
+        fn every_number_arrives(
+            vector in prop::collection::vec(
+                any::<f32>().prop_filter("finite", |number| number.is_finite() && *number != 0.0), 1..9,
+            ),
         ) {
-            let mut data: Vec<_> = vectors
-                .iter()
-                .enumerate()
-                .map(|(index, numbers)| json!({"index": index, "embedding": numbers}))
-                .collect();
-            let turn = turn.index(data.len());
-            data.rotate_left(turn);
-            let reply = parse(&json!({"model": "m", "data": data, "usage": {"prompt_tokens": 5}}), vectors.len());
-            let reply = reply.unwrap();
-            let numbers: Vec<_> = reply.embeddings.iter().map(|found| found.numbers().to_vec()).collect();
-            prop_assert_eq!(numbers, vectors);
+            let data = json!([{"index": 0, "embedding": vector}]);
+            let reply = parse(&json!({"model": "m", "data": data, "usage": {"prompt_tokens": 5}})).unwrap();
+            prop_assert_eq!(reply.embedding.numbers(), vector);
             prop_assert_eq!(reply.usage.prompt_tokens, Some(5));
             prop_assert_eq!(reply.usage.completion_tokens, None);
         }
 
         #[test]
-        fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200), count in 0..4_usize) {
-            let _ = read::<WireReply>(&body, None).and_then(|reply| reply.read(count));
+        fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read::<WireReply>(&body, None).and_then(WireReply::read);
         }
     }
 }

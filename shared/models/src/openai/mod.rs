@@ -2,8 +2,8 @@
 //! connector; [`embed`] requests vectors and [`classify`] classes, by vLLM's own route.
 //!
 //! One call is one attempt, with one exception: a request refused for its form is corrected and sent again at once,
-//! because nothing was generated. What is corrected is a [`Remedy`](quirks::Remedy); each is learnt once per connector
-//! ([`adapted`]), said once, and noted in records. What is seen of which server is in the tables of [`quirks`].
+//! because nothing was generated. What is corrected is a [`Remedy`]; each is learnt once per connector
+//! ([`adapted`]), said once, and noted in records. What is seen of which server is in the tables of [`quirks`](crate::quirks).
 
 mod adapted;
 mod answer;
@@ -12,13 +12,11 @@ mod classify;
 mod context;
 mod convert;
 mod embed;
-mod errors;
 mod join;
 mod joined;
 mod names;
 mod odd_numbers;
 mod predict;
-mod quirks;
 mod said;
 mod stream;
 mod wire;
@@ -37,11 +35,13 @@ use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::progress::CallStage;
+use crate::quirks::Remedy;
+use crate::refusals::Rejected;
 use crate::secret::Secret;
 use crate::stops;
-pub use classify::{ClassifyConfig, VllmClassifier};
-pub use embed::{EmbedConfig, OpenAiEmbedder};
-pub use predict::{PredictConfig, TeiClassifier};
+pub use classify::VllmClassifier;
+pub use embed::OpenAiEmbedder;
+pub use predict::TeiClassifier;
 #[cfg(feature = "test-support")]
 pub use stream::read_as_events;
 pub use wire::ServedModel;
@@ -51,11 +51,9 @@ use adapted::{Adapted, RequestForm};
 use answer::Understanding;
 use api::Api;
 
-use errors::Rejected;
-use quirks::Remedy;
 use wire::ChatBody;
 
-/// Configuration of a model behind an OpenAI-compatible server.
+/// Configuration of a model behind an OpenAI-compatible server. Embedders and classifiers need a part of it.
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
     /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for other spellings.
@@ -172,8 +170,7 @@ impl OpenAiCompatible {
     /// # Errors
     /// As [`OpenAiCompatible::new`].
     pub fn with_client(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let key = config.key.clone();
-        let api = Api::new(&config.endpoint, &config.model, key, &config.settings, http)?;
+        let api = Api::new(&config, http)?;
         if let Some(tokens) = config.context_tokens {
             config.learnt.0.context_tokens.store(tokens, Ordering::Relaxed);
         }

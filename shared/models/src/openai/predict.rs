@@ -7,45 +7,17 @@ use domain::{FailureCause, RetryAdvice, TimeLimits, Usage};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::ApiSettings;
-use super::api::Api;
+use super::OpenAiConfig;
+use super::api::{Api, only};
 use super::classify::is_distribution;
 use crate::chat::ModelIdentity;
-use crate::classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest};
+use crate::classify::{Class, Classification, ClassifyModel, ClassifyRequest};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{Route, unusable};
-use crate::secret::Secret;
 
-/// Configuration of a classifier.
-#[derive(Clone, Debug)]
-pub struct PredictConfig {
-    /// Address of the server, such as `http://127.0.0.1:8080`; `/predict` is below it, and beside `/v1`.
-    pub endpoint: String,
-    /// The model's name, for records: the server has one model.
-    pub model: String,
-    /// Sent as bearer token.
-    pub key: Option<Secret>,
-    /// The classes. A server that returns others is an error. Default: whatever it returns.
-    pub labels: Vec<String>,
-    pub settings: ApiSettings,
-}
-
-impl PredictConfig {
-    /// Defaults: no key, any classes.
-    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            endpoint: endpoint.into(),
-            model: model.into(),
-            key: None,
-            labels: Vec::new(),
-            settings: ApiSettings::default(),
-        }
-    }
-}
-
-/// A classifier behind text-embeddings-inference.
+/// A classifier behind text-embeddings-inference. `/predict` is below the server's address, and beside `/v1`.
 #[derive(Debug)]
 pub struct TeiClassifier {
     api: Api,
@@ -55,28 +27,27 @@ pub struct TeiClassifier {
 }
 
 impl TeiClassifier {
-    /// A connector that shares the connections of `http`.
+    /// A connector that shares the connections of `http`. The server has one model; its name is for records. `labels` are the
+    /// classes: a server that returns others is an error. Where there are none, it may return any.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(config: PredictConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let api = Api::new(&config.endpoint, &config.model, config.key, &config.settings, http)?;
-        let labels = config.labels.into_iter().collect();
-        let time_limits = config.settings.time_limits;
+    pub fn new(config: &OpenAiConfig, labels: &[String], http: &HttpClient) -> Result<Self, SetupError> {
+        let api = Api::new(config, http)?;
+        let (labels, time_limits) = (labels.iter().cloned().collect(), config.settings.time_limits);
         Ok(Self { predict: api.route_beside("predict"), api, time_limits, labels })
     }
 
-    /// The classes of one pair.
-    fn read(&self, at: usize, predictions: Vec<Prediction>) -> Result<Classification, CallError> {
+    /// The classes of the pair.
+    fn read(&self, predictions: Vec<Prediction>) -> Result<Classification, CallError> {
         let scores: Vec<f64> = predictions.iter().map(|prediction| prediction.score).collect();
         if !is_distribution(&scores) {
-            let message =
-                format!("pair {at}: {scores:?} are not the probabilities of mutually exclusive classes");
+            let message = format!("{scores:?} are not the probabilities of mutually exclusive classes");
             return Err(unusable(&message));
         }
         let named: BTreeSet<&str> = predictions.iter().map(|prediction| prediction.label.as_str()).collect();
         if named.len() != predictions.len() {
-            return Err(unusable(&format!("pair {at}: classes have the same name")));
+            return Err(unusable("classes have the same name"));
         }
         if !self.labels.is_empty() && !named.iter().copied().eq(self.labels.iter().map(String::as_str)) {
             let message = format!("the server's classes are {named:?}, not {:?} as configured", self.labels);
@@ -92,22 +63,21 @@ impl TeiClassifier {
             Some(best) if best.probability >= class.probability => Some(best),
             _ => Some(class),
         });
-        let best = likeliest.ok_or_else(|| unusable(&format!("pair {at} has no classes")))?;
-        let label = best.label.clone().unwrap_or_default();
-        Ok(Classification { label, probability: best.probability, classes })
+        let best = likeliest.ok_or_else(|| unusable("the pair has no classes"))?;
+        let (label, probability) = (best.label.clone().unwrap_or_default(), best.probability);
+        Ok(Classification { label, probability, classes, usage: Usage::default(), reported_model: None })
     }
 }
 
 #[async_trait::async_trait]
 impl ClassifyModel for TeiClassifier {
-    async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
+    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError> {
         request.check()?;
-        let limits = self.time_limits;
-        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
-        let inputs: Vec<[&str; 2]> =
-            request.pairs.iter().map(|pair| [pair.premise.as_ref(), pair.hypothesis.as_ref()]).collect();
+        let (now, limits) = (Instant::now(), self.time_limits);
+        let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, false);
+        let inputs = [[request.premise.as_str(), request.hypothesis.as_str()]];
         let question = Question { inputs: &inputs, truncate: false, raw_scores: false };
-        let mut predictions: Vec<Vec<Prediction>> =
+        let predictions: Vec<Vec<Prediction>> =
             self.api.ask(&self.predict, &question, &clock).await.map_err(|error| match error.status {
                 // Of a pair that is longer than the model reads.
                 Some(413) => {
@@ -115,18 +85,11 @@ impl ClassifyModel for TeiClassifier {
                 }
                 _ => error,
             })?;
-        for prediction in predictions.iter_mut().flatten() {
+        let mut of_pair = only(predictions)?;
+        for prediction in &mut of_pair {
             prediction.label = self.api.scrub(std::mem::take(&mut prediction.label));
         }
-        if predictions.len() != inputs.len() {
-            return Err(unusable(&format!("the answer has {} of {} pairs", predictions.len(), inputs.len())));
-        }
-        let classifications = predictions
-            .into_iter()
-            .enumerate()
-            .map(|(at, of_pair)| self.read(at, of_pair))
-            .collect::<Result<_, _>>()?;
-        Ok(ClassifyReply { classifications, usage: Usage::default(), reported_model: None })
+        self.read(of_pair)
     }
 
     fn identity(&self) -> &ModelIdentity {

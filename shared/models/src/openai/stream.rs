@@ -8,14 +8,14 @@ use reqwest::header::CONTENT_TYPE;
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Absorbed, AnswerBuilder, Understanding, is_piece, read_whole};
-use super::errors::Rejected;
-use super::quirks::Remedy;
 use crate::body::{BODY_BYTES_MAX, ResponseBody};
 use crate::chat::ChatReply;
 use crate::deadline::CallClock;
 use crate::error::CallError;
 use crate::http;
 use crate::progress::Progress;
+use crate::quirks::Remedy;
+use crate::refusals::Rejected;
 use crate::secret::Secret;
 use crate::sse::{DONE, ERROR_EVENT, EventTooLarge, SseEvent, SseParser};
 

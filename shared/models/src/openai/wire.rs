@@ -1,7 +1,7 @@
 //! The JSON of requests of OpenAI's chat completions API, of its list of models, and of the vLLM routes beside it. What answers
 //! it says is in [`said`](super::said).
 
-use domain::Message;
+use domain::{Message, Sampling};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -18,28 +18,11 @@ pub(super) struct ChatBody<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_k: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    presence_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    frequency_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repetition_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u32>,
+    /// With the token limit under its old name.
+    #[serde(flatten)]
+    sampling: Sampling,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    stop: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     #[serde(flatten)]
@@ -61,25 +44,21 @@ impl<'a> ChatBody<'a> {
         form: &RequestForm,
     ) -> Self {
         let RequestForm { completion_tokens, fields, .. } = *form;
-        let sampling = &request.sampling;
         let stream = config.stream && !fields.lacks("stream");
+        let asked = request.sampling.clone();
         Self {
             model: &config.model,
             messages,
             stream,
             stream_options: (stream && !fields.lacks("stream_options"))
                 .then_some(StreamOptions { include_usage: true }),
-            temperature: sampling.temperature.filter(|_| !fields.lacks("temperature")),
-            top_p: sampling.top_p.filter(|_| !fields.lacks("top_p")),
-            top_k: sampling.top_k,
-            min_p: sampling.min_p,
-            presence_penalty: sampling.presence_penalty,
-            frequency_penalty: sampling.frequency_penalty,
-            repetition_penalty: sampling.repetition_penalty,
-            max_tokens: (!completion_tokens).then_some(max_tokens),
+            sampling: Sampling {
+                temperature: asked.temperature.filter(|_| !fields.lacks("temperature")),
+                top_p: asked.top_p.filter(|_| !fields.lacks("top_p")),
+                max_tokens: (!completion_tokens).then_some(max_tokens),
+                ..asked
+            },
             max_completion_tokens: completion_tokens.then_some(max_tokens),
-            stop: &sampling.stop,
-            reasoning_effort: sampling.reasoning_effort.as_deref(),
             seed: request.seed.filter(|_| config.send_seed).and_then(|seed| fields.seed(seed)),
             extra: &config.extra_body,
         }

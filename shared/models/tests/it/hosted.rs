@@ -10,7 +10,7 @@ const KEY: &str = "sk-0123456789-very-secret";
 
 fn config(server: &CannedServer, model: &str) -> HostedConfig {
     let (endpoint, time_limits) = (Some(server.url.clone()), TimeLimits::default());
-    HostedConfig { endpoint, model: model.to_owned(), key: Secret::new(KEY), time_limits }
+    HostedConfig { endpoint, model: model.to_owned(), key: Secret::new(KEY), send_seed: true, time_limits }
 }
 
 fn anthropic(server: &CannedServer) -> Box<dyn ChatModel> {
@@ -114,6 +114,16 @@ async fn gemini_asks_and_reads() {
             "generationConfig": {"maxOutputTokens": 100, "temperature": 0.5, "topP": 0.9, "topK": 5, "stopSequences": ["END"],
                 "seed": 42, "thinkingConfig": {"thinkingLevel": "low"}}})
     );
+}
+
+#[tokio::test]
+async fn a_model_without_seed_is_sent_none() {
+    let body = json!({"candidates": [{}]}).to_string();
+    let server = CannedServer::start(vec![CannedAnswer::json(200, &body)]).await;
+    let config = HostedConfig { send_seed: false, ..config(&server, "gemini-x") };
+    let model = Hosted::gemini(config, &HttpClient::new()).unwrap();
+    model.complete(question("?")).await.unwrap();
+    assert_eq!(server.asked()[0].body["generationConfig"].get("seed"), None);
 }
 
 #[tokio::test]

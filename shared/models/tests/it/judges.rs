@@ -4,14 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{DialogueKey, FailureCause, RetryAdvice};
+use domain::{DialogueKey, FailureCause, PairLayout, RetryAdvice};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
-    ApiSettings, CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig,
-    EmbedModel, EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, PredictConfig, Secret, TeiClassifier,
-    TextPair, VllmClassifier,
+    ApiSettings, CallError, Classification, ClassifyModel, ClassifyRequest, EmbedModel, EmbedReply,
+    EmbedRequest, HttpClient, OpenAiConfig, OpenAiEmbedder, Secret, TeiClassifier, VllmClassifier,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What the server sent.
 macro_rules! captured {
@@ -24,66 +23,58 @@ fn key() -> DialogueKey {
     DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
 }
 
-fn texts(texts: &[&str]) -> EmbedRequest {
-    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-    EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 }
+fn text(text: &str) -> EmbedRequest {
+    EmbedRequest { text: text.to_owned(), deadline: Duration::from_secs(60), key: key() }
 }
 
-fn pairs(pairs: &[(&str, &str)]) -> ClassifyRequest {
-    let pair = |(premise, hypothesis): &(&str, &str)| TextPair {
-        premise: (*premise).into(),
-        hypothesis: (*hypothesis).into(),
-    };
-    let pairs = pairs.iter().map(pair).collect();
-    ClassifyRequest { pairs, deadline: Duration::from_secs(60), key: key(), round: 0 }
+fn pair(premise: &str, hypothesis: &str) -> ClassifyRequest {
+    let (premise, hypothesis) = (premise.to_owned(), hypothesis.to_owned());
+    ClassifyRequest { premise, hypothesis, deadline: Duration::from_secs(60), key: key() }
+}
+
+/// What the server sent about two inputs, for the first of them.
+macro_rules! first_of {
+    ($name:literal) => {{
+        let text = include_str!(concat!("../../testdata/vllm-0.32/", $name, ".http"));
+        let (_, body) = text.split_once("\n\n").unwrap();
+        let mut body: Value = serde_json::from_str(body).unwrap();
+        body["data"].as_array_mut().unwrap().truncate(1);
+        CannedAnswer::json(200, &body.to_string())
+    }};
 }
 
 fn embedder(server: &CannedServer) -> OpenAiEmbedder {
-    let mut config = EmbedConfig::new(&server.url, "tiny-embedder");
+    let mut config = OpenAiConfig::new(&server.url, "tiny-embedder");
     config.key = Some(Secret::new("hunter2"));
-    OpenAiEmbedder::new(config, &HttpClient::new()).unwrap()
+    OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap()
+}
+
+fn classifier_of(config: OpenAiConfig) -> VllmClassifier {
+    VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap()
 }
 
 fn classifier(server: &CannedServer) -> VllmClassifier {
-    VllmClassifier::new(ClassifyConfig::new(&server.url, "tiny-nli"), &HttpClient::new()).unwrap()
+    classifier_of(OpenAiConfig::new(&server.url, "tiny-nli"))
 }
 
 async fn embed(answer: CannedAnswer) -> Result<EmbedReply, CallError> {
     let server = CannedServer::start(vec![answer]).await;
-    embedder(&server).embed(texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"])).await
+    embedder(&server).embed(text("Marie Curie was born in Warsaw.")).await
 }
 
-/// Classifies two pairs; all three texts have the tokens of the capture.
-async fn classify(answer: CannedAnswer) -> Result<ClassifyReply, CallError> {
-    let texts = [captured!("tokenize"), captured!("tokenize"), captured!("tokenize")];
-    let server =
-        CannedServer::start([vec![captured!("tokenize_nothing")], texts.into(), vec![answer]].concat_all())
-            .await;
-    classifier(&server).classify(pairs(&[("Marie Curie", "a"), ("Marie Curie", "b")])).await
-}
-
-/// `CannedAnswer` cannot be cloned, so slices' own `concat` does not do.
-trait ConcatAll {
-    fn concat_all(self) -> Vec<CannedAnswer>;
-}
-
-impl<const N: usize> ConcatAll for [Vec<CannedAnswer>; N] {
-    fn concat_all(self) -> Vec<CannedAnswer> {
-        self.into_iter().flatten().collect()
-    }
+/// Classifies a pair; both texts have the tokens of the capture.
+async fn classify(answer: CannedAnswer) -> Result<Classification, CallError> {
+    let script = vec![captured!("tokenize_nothing"), captured!("tokenize"), captured!("tokenize"), answer];
+    classifier(&CannedServer::start(script).await).classify(pair("Marie Curie", "a")).await
 }
 
 #[tokio::test]
 async fn vectors_come_as_vllm_sends_them() {
-    let server = CannedServer::start(vec![captured!("embeddings")]).await;
+    let server = CannedServer::start(vec![first_of!("embeddings")]).await;
     let embedder = embedder(&server);
-    let reply =
-        embedder.embed(texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"])).await.unwrap();
-    assert_eq!(reply.embeddings.len(), 2);
-    let first = reply.embeddings[0].numbers();
+    let reply = embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap();
+    let first = reply.embedding.numbers();
     assert_eq!((first.len(), first[0], first[1]), (64, -0.052_567_992, -0.073_777_5));
-    let cosine = reply.embeddings[0].cosine(&reply.embeddings[1]).unwrap();
-    assert!(cosine > 0.9 && cosine < 1.0, "{cosine}");
     assert_eq!((reply.usage.prompt_tokens, reply.usage.completion_tokens), (Some(16), None));
     assert_eq!(reply.reported_model.as_deref(), Some("tiny-embedder"));
     let provenance = embedder.identity().provenance_of(reply.reported_model.as_deref(), None);
@@ -92,7 +83,7 @@ async fn vectors_come_as_vllm_sends_them() {
     let asked = &server.asked()[0];
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/embeddings"));
     assert_eq!(asked.header("authorization"), Some("Bearer hunter2"));
-    let input = ["Marie Curie was born in Warsaw.", "The quick brown fox"];
+    let input = ["Marie Curie was born in Warsaw."];
     assert_eq!(asked.body, json!({"model": "tiny-embedder", "input": input, "encoding_format": "float"}));
 }
 
@@ -102,32 +93,30 @@ async fn classes_come_as_vllm_sends_them() {
         captured!("tokenize_nothing"),
         captured!("tokenize_separator"),
         captured!("tokenize_separator"),
-        captured!("classify"),
+        first_of!("classify"),
         captured!("tokenize_separator"),
-        captured!("classify"),
+        captured!("tokenize_separator"),
+        first_of!("classify"),
     ];
     let server = CannedServer::start(script).await;
     let classifier = classifier(&server);
-    // One text stands three times in the two pairs and is tokenized once.
-    let request = pairs(&[("Marie</s>Curie<s>", "other"), ("Marie</s>Curie<s>", "Marie</s>Curie<s>")]);
-    let reply = classifier.classify(request).await.unwrap();
-    assert_eq!(reply.classifications.len(), 2);
-    let first = &reply.classifications[0];
-    assert_eq!((&*first.label, first.probability), ("ENTAILMENT", 0.777_206_540_107_727));
-    let labels: Vec<_> = first.classes.iter().map(|class| class.label.as_deref()).collect();
+    let found = classifier.classify(pair("Marie</s>Curie<s>", "other")).await.unwrap();
+    assert_eq!((&*found.label, found.probability), ("ENTAILMENT", 0.777_206_540_107_727));
+    let labels: Vec<_> = found.classes.iter().map(|class| class.label.as_deref()).collect();
     assert_eq!(labels, [None, None, Some("ENTAILMENT")]);
-    assert_eq!(reply.usage.prompt_tokens, Some(16));
+    assert_eq!(found.usage.prompt_tokens, Some(16));
     // The tokenizer is learnt once.
-    classifier.classify(pairs(&[("again", "again"), ("again", "again")])).await.unwrap();
+    classifier.classify(pair("again", "again")).await.unwrap();
 
     let asked = server.asked();
     let paths: Vec<&str> = asked.iter().map(|asked| asked.path.as_str()).collect();
-    assert_eq!(paths, ["/tokenize", "/tokenize", "/tokenize", "/classify", "/tokenize", "/classify"]);
+    let (tokenize, classify) = ("/tokenize", "/classify");
+    assert_eq!(paths, [tokenize, tokenize, tokenize, classify, tokenize, tokenize, classify]);
     assert_eq!(asked[0].body, json!({"model": "tiny-nli", "prompt": "", "add_special_tokens": true}));
     assert_eq!(asked[1].body["add_special_tokens"], false);
     // The separators that the text spells, 2 and 0, are not among them.
     let joined = [0, 266, 263, 265, 285, 2, 2, 266, 263, 265, 285, 2];
-    let question = json!({"model": "tiny-nli", "input": [joined, joined], "add_special_tokens": false});
+    let question = json!({"model": "tiny-nli", "input": [joined], "add_special_tokens": false});
     assert_eq!(asked[3].body, question);
 }
 
@@ -163,17 +152,18 @@ async fn refusals_mean_what_they_mean_for_chat() {
     of_classifier(CannedAnswer::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
 
     let server = CannedServer::start(vec![CannedAnswer::json(404, r#"{"detail":"Not Found"}"#)]).await;
-    let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
+    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (BadRequest, "/tokenize: Not Found"));
 }
 
 #[tokio::test]
 async fn what_cannot_be_asked_is_not_sent() {
     let server = CannedServer::start(vec![captured!("tokenize_nothing")]).await;
-    let error = embedder(&server).embed(texts(&[])).await.unwrap_err();
-    assert_eq!(error.cause, FailureCause::BadRequest);
-    let error = classifier(&server).classify(pairs(&[])).await.unwrap_err();
-    assert_eq!(error.cause, FailureCause::BadRequest);
+    let long = "x".repeat(models::embed::TEXT_BYTES_MAX + 1);
+    let error = embedder(&server).embed(text(&long)).await.unwrap_err();
+    assert_eq!(error.cause, FailureCause::ContextExceeded);
+    let error = classifier(&server).classify(pair("a", &long)).await.unwrap_err();
+    assert_eq!(error.cause, FailureCause::ContextExceeded);
     assert!(server.asked().is_empty());
 
     // 300 + 300 tokens do not fit into the 514 that the server told.
@@ -181,31 +171,30 @@ async fn what_cannot_be_asked_is_not_sent() {
     let script =
         vec![captured!("tokenize_nothing"), CannedAnswer::json(200, &long), CannedAnswer::json(200, &long)];
     let server = CannedServer::start(script).await;
-    let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
+    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
-    assert_eq!(error.message, "pair 0 has 604 tokens, the model's context 514");
+    assert_eq!(error.message, "the pair has 604 tokens, the model's context 514");
 
     // A chat model's tokenizer ends a text with nothing.
     let server = CannedServer::start(vec![CannedAnswer::json(200, r#"{"count":1,"tokens":[1]}"#)]).await;
-    let error = classifier(&server).classify(pairs(&[("a", "b")])).await.unwrap_err();
+    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
     assert!(error.message.contains("`tiny-nli` puts no separator"), "{error}");
 }
 
 #[tokio::test]
 async fn vectors_of_another_length_than_before_are_refused() {
-    let short = r#"{"data":[{"index":0,"embedding":[1.0]},{"index":1,"embedding":[2.0]}]}"#;
-    let server = CannedServer::start(vec![captured!("embeddings"), CannedAnswer::json(200, short)]).await;
+    let short = r#"{"data":[{"index":0,"embedding":[1.0]}]}"#;
+    let server = CannedServer::start(vec![first_of!("embeddings"), CannedAnswer::json(200, short)]).await;
     let embedder = embedder(&server);
-    embedder.embed(texts(&["a", "b"])).await.unwrap();
-    let error = embedder.embed(texts(&["a", "b"])).await.unwrap_err();
+    embedder.embed(text("a")).await.unwrap();
+    let error = embedder.embed(text("a")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::No));
     assert!(error.message.contains("1 numbers, not 64"), "{error}");
 
-    let server = CannedServer::start(vec![captured!("embeddings")]).await;
-    let mut config = EmbedConfig::new(&server.url, "tiny-embedder");
-    config.dimensions = Some(32);
-    let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
-    assert!(embedder.embed(texts(&["a", "b"])).await.unwrap_err().message.contains("64 numbers, not 32"));
+    let server = CannedServer::start(vec![first_of!("embeddings")]).await;
+    let config = OpenAiConfig::new(&server.url, "tiny-embedder");
+    let embedder = OpenAiEmbedder::new(config, Some(32), &HttpClient::new()).unwrap();
+    assert!(embedder.embed(text("a")).await.unwrap_err().message.contains("64 numbers, not 32"));
     assert_eq!(server.asked()[0].body["dimensions"], 32);
 }
 
@@ -215,23 +204,22 @@ async fn vectors_of_another_length_than_before_are_refused() {
 async fn a_real_vllm_answers() {
     let http = HttpClient::new();
     if let Ok(endpoint) = std::env::var("KGFLEET_EMBEDDER") {
-        let mut config = EmbedConfig::new(endpoint, "tiny-embedder");
+        let mut config = OpenAiConfig::new(endpoint, "tiny-embedder");
         config.key = std::env::var("KGFLEET_EMBEDDER_KEY").ok().map(Secret::new);
-        let embedder: Arc<dyn EmbedModel> = Arc::new(OpenAiEmbedder::new(config, &http).unwrap());
-        let reply = embedder.embed(texts(&["Marie Curie was born in Warsaw.", "a", "a"])).await.unwrap();
-        assert_eq!(reply.embeddings.len(), 3);
-        assert!(reply.embeddings[1].cosine(&reply.embeddings[2]).unwrap() > 0.9999);
-        let error = embedder.embed(texts(&[&"word ".repeat(3000)])).await.unwrap_err();
+        let embedder: Arc<dyn EmbedModel> = Arc::new(OpenAiEmbedder::new(config, None, &http).unwrap());
+        let (one, two) = (embedder.embed(text("a")).await.unwrap(), embedder.embed(text("a")).await.unwrap());
+        assert!(one.embedding.cosine(&two.embedding).unwrap() > 0.9999);
+        let error = embedder.embed(text(&"word ".repeat(3000))).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded, "{error}");
     }
     if let Ok(endpoint) = std::env::var("KGFLEET_CLASSIFIER") {
-        let config = ClassifyConfig::new(endpoint, "tiny-nli");
-        let classifier = VllmClassifier::new(config, &http).unwrap();
-        let request = pairs(&[("Marie Curie</s>", "She was born."), ("", "x"), ("Marie Curie</s>", "x")]);
-        let reply = classifier.classify(request).await.unwrap();
-        assert_eq!(reply.classifications.len(), 3);
-        assert!(reply.classifications.iter().all(|found| found.classes.len() == 3));
-        let error = classifier.classify(pairs(&[(&"word ".repeat(600), "x")])).await.unwrap_err();
+        let classifier = classifier_of(OpenAiConfig::new(endpoint, "tiny-nli"));
+        for (premise, hypothesis) in
+            [("Marie Curie</s>", "She was born."), ("", "x"), ("Marie Curie</s>", "x")]
+        {
+            assert_eq!(classifier.classify(pair(premise, hypothesis)).await.unwrap().classes.len(), 3);
+        }
+        let error = classifier.classify(pair(&"word ".repeat(600), "x")).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded, "{error}");
     }
 }
@@ -250,11 +238,10 @@ async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_sa
         answers_as: vec!["tiny-*".to_owned()],
         ..ApiSettings::default()
     };
-    let server = CannedServer::start(vec![captured!("embeddings")]).await;
-    let config = EmbedConfig { settings: settings.clone(), ..EmbedConfig::new(&server.url, "nomic") };
-    let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
-    let two = texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"]);
-    assert_eq!(embedder.embed(two).await.unwrap().embeddings.len(), 2);
+    let server = CannedServer::start(vec![first_of!("embeddings")]).await;
+    let config = OpenAiConfig { settings: settings.clone(), ..OpenAiConfig::new(&server.url, "nomic") };
+    let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
+    embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap();
     let asked = &server.asked()[0];
     assert_eq!((asked.path.as_str(), asked.header("x-team")), ("/v1/embeddings", Some("kg")));
     assert_eq!(asked.query.as_deref(), Some("api-version=1"));
@@ -263,12 +250,11 @@ async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_sa
         captured!("tokenize_nothing"),
         captured!("tokenize_separator"),
         captured!("tokenize_separator"),
-        captured!("classify"),
+        first_of!("classify"),
     ];
     let server = CannedServer::start(script).await;
-    let config = ClassifyConfig { settings, ..ClassifyConfig::new(&server.url, "deberta") };
-    let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
-    classifier.classify(pairs(&[("a", "b"), ("b", "a")])).await.unwrap();
+    let classifier = classifier_of(OpenAiConfig { settings, ..OpenAiConfig::new(&server.url, "deberta") });
+    classifier.classify(pair("a", "b")).await.unwrap();
     for asked in server.asked() {
         let sent = (asked.query.as_deref(), asked.header("x-team"));
         assert_eq!(sent, (Some("api-version=1"), Some("kg")), "{}", asked.path);
@@ -278,10 +264,10 @@ async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_sa
 #[tokio::test]
 async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server() {
     let server =
-        CannedServer::start(vec![captured!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
-    let embedder = OpenAiEmbedder::new(EmbedConfig::new(&server.url, "nomic"), &HttpClient::new()).unwrap();
-    let two = texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"]);
-    let error = embedder.embed(two).await.unwrap_err();
+        CannedServer::start(vec![first_of!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
+    let config = OpenAiConfig::new(&server.url, "nomic");
+    let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
+    let error = embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::No));
     assert!(error.message.starts_with("asked for model nomic, answered by tiny-embedder;"), "{error}");
     assert!(error.message.contains(r#"`answers_as = ["tiny-embedder"]`"#), "{error}");
@@ -291,54 +277,41 @@ async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server()
         captured!("tokenize_nothing"),
         captured!("tokenize_separator"),
         captured!("tokenize_separator"),
-        captured!("classify"),
+        first_of!("classify"),
         listed(&["tiny-nli", "deberta"]),
     ];
     let server = CannedServer::start(script).await;
-    let config = ClassifyConfig::new(&server.url, "deberta");
-    let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
-    let error = classifier.classify(pairs(&[("a", "b"), ("b", "a")])).await.unwrap_err();
+    let classifier = classifier_of(OpenAiConfig::new(&server.url, "deberta"));
+    let error = classifier.classify(pair("a", "b")).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::WrongModel, "{error}");
 }
 
-/// Asks a stand-in for text-embeddings-inference about two pairs.
+/// Asks a stand-in for text-embeddings-inference about a pair.
 async fn predict(
     labels: &[&str],
     status: u16,
     answer: &str,
-) -> (Result<ClassifyReply, CallError>, CannedServer) {
+) -> (Result<Classification, CallError>, CannedServer) {
     let server = CannedServer::start(vec![CannedAnswer::json(status, answer)]).await;
-    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-    let config = PredictConfig { labels, ..PredictConfig::new(&server.url, "nli") };
-    let classifier = TeiClassifier::new(config, &HttpClient::new()).unwrap();
-    (classifier.classify(pairs(&[("a", "b"), ("c", "d")])).await, server)
+    let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+    let config = OpenAiConfig::new(&server.url, "nli");
+    let classifier = TeiClassifier::new(&config, &labels, &HttpClient::new()).unwrap();
+    (classifier.classify(pair("a", "b")).await, server)
 }
 
 const PREDICTED: &str = r#"[
-    [{"score": 0.7, "label": "entailment"}, {"score": 0.2, "label": "neutral"}, {"score": 0.1, "label": "contradiction"}],
-    [{"score": 0.5, "label": "neutral"}, {"score": 0.3, "label": "contradiction"}, {"score": 0.2, "label": "entailment"}]
+    [{"score": 0.7, "label": "entailment"}, {"score": 0.2, "label": "neutral"}, {"score": 0.1, "label": "contradiction"}]
 ]"#;
 
 #[tokio::test]
 async fn another_server_is_sent_pairs_and_its_classes_are_put_in_one_order() {
-    let (reply, server) = predict(&[], 200, PREDICTED).await;
+    let (found, server) = predict(&[], 200, PREDICTED).await;
     let asked = server.asked().remove(0);
-    assert_eq!(
-        asked.body,
-        json!({"inputs": [["a", "b"], ["c", "d"]], "truncate": false, "raw_scores": false})
-    );
-    let found: Vec<_> = reply
-        .unwrap()
-        .classifications
-        .into_iter()
-        .map(|one| {
-            let classes = one.classes.iter().map(|class| class.label.as_deref().unwrap().to_owned());
-            (one.label.to_string(), one.probability, classes.collect::<Vec<_>>())
-        })
-        .collect();
-    let classes = ["contradiction", "entailment", "neutral"].map(str::to_owned).to_vec();
-    let expected = [("entailment".to_owned(), 0.7, classes.clone()), ("neutral".to_owned(), 0.5, classes)];
-    assert_eq!(found, expected);
+    assert_eq!(asked.body, json!({"inputs": [["a", "b"]], "truncate": false, "raw_scores": false}));
+    let found = found.unwrap();
+    assert_eq!((&*found.label, found.probability), ("entailment", 0.7));
+    let classes: Vec<_> = found.classes.iter().map(|class| class.label.as_deref().unwrap()).collect();
+    assert_eq!(classes, ["contradiction", "entailment", "neutral"]);
 }
 
 #[tokio::test]
@@ -349,10 +322,10 @@ async fn what_another_server_says_wrongly_is_an_error() {
     assert_eq!((another.cause, another.retry), (FailureCause::Server, RetryAdvice::No));
     for wrong in [
         "[]",
-        r#"[[], []]"#,
-        r#"[[{"score": 1.0, "label": "a"}]]"#,
-        r#"[[{"score": 0.9, "label": "a"}, {"score": 0.9, "label": "b"}], [{"score": 1.0, "label": "a"}]]"#,
-        r#"[[{"score": 0.5, "label": "a"}, {"score": 0.5, "label": "a"}], [{"score": 1.0, "label": "a"}]]"#,
+        "[[]]",
+        r#"[[{"score": 1.0, "label": "a"}], [{"score": 1.0, "label": "a"}]]"#,
+        r#"[[{"score": 0.9, "label": "a"}, {"score": 0.9, "label": "b"}]]"#,
+        r#"[[{"score": 0.5, "label": "a"}, {"score": 0.5, "label": "a"}]]"#,
         r#"{"error": "inference failed", "error_type": "Backend"}"#,
     ] {
         assert!(predict(&[], 200, wrong).await.0.is_err(), "{wrong}");

@@ -3,12 +3,11 @@
 use crate::support::question;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use domain::TimeLimits;
+use domain::{PairLayout, TimeLimits};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
-    ChatModel, ClassifyConfig, ClassifyModel, ClassifyRequest, EmbedConfig, EmbedModel, EmbedRequest, Hosted,
-    HostedConfig, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PredictConfig, Secret,
-    TeiClassifier, TextPair, VllmClassifier,
+    ChatModel, ClassifyModel, ClassifyRequest, EmbedModel, EmbedRequest, Hosted, HostedConfig, HttpClient,
+    OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, TeiClassifier, VllmClassifier,
 };
 
 /// With characters that JSON, addresses and base64 write in more than one way.
@@ -62,7 +61,7 @@ fn key() -> Secret {
 
 fn hosted(server: &CannedServer) -> HostedConfig {
     let (endpoint, time_limits) = (Some(server.url.clone()), TimeLimits::default());
-    HostedConfig { endpoint, model: "m".to_owned(), key: key(), time_limits }
+    HostedConfig { endpoint, model: "m".to_owned(), key: key(), send_seed: true, time_limits }
 }
 
 fn openai(server: &CannedServer) -> Box<dyn ChatModel> {
@@ -194,12 +193,11 @@ async fn a_streamed_answer_shows_no_key() {
 
 #[tokio::test]
 async fn what_lists_vectors_and_classes_say_shows_no_key() {
-    let pairs = [TextPair { premise: "a".into(), hypothesis: "b".into() }];
     let classify = || ClassifyRequest {
-        pairs: pairs.clone().into(),
+        premise: "a".into(),
+        hypothesis: "b".into(),
         deadline: question("?").deadline,
         key: question("?").key,
-        round: 0,
     };
     for written in written() {
         let server = async |answers: Vec<&str>| {
@@ -221,11 +219,11 @@ async fn what_lists_vectors_and_classes_say_shows_no_key() {
             r#"{"data":"KEY"}"#,
         ])
         .await;
-        let config = EmbedConfig { key: Some(key()), ..EmbedConfig::new(&vectors.url, "m") };
-        let model = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
+        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&vectors.url, "m") };
+        let model = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
         for _ in 0..2 {
             let (deadline, key) = (question("?").deadline, question("?").key);
-            let asked = EmbedRequest { texts: ["a".to_owned()].into(), deadline, key, round: 0 };
+            let asked = EmbedRequest { text: "a".to_owned(), deadline, key };
             assert_scrubbed(&format!("{:?}", model.embed(asked).await), &written);
         }
 
@@ -240,17 +238,15 @@ async fn what_lists_vectors_and_classes_say_shows_no_key() {
             r#"{"data":[{"index":0,"label":"not KEY","probs":[1.0]}]}"#,
         ])
         .await;
-        let config = ClassifyConfig { key: Some(key()), ..ClassifyConfig::new(&classes.url, "m") };
-        let model = VllmClassifier::new(config, &HttpClient::new()).unwrap();
+        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&classes.url, "m") };
+        let model = VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap();
         for _ in 0..2 {
             assert_scrubbed(&format!("{:?}", model.classify(classify()).await), &written);
         }
 
         let predicted = server(vec![r#"[[{"score":1.0,"label":"KEY"}]]"#]).await;
-        let endpoint = predicted.url.clone();
-        let config =
-            PredictConfig { key: Some(key()), labels: vec!["a".into()], ..PredictConfig::new(endpoint, "m") };
-        let model = TeiClassifier::new(config, &HttpClient::new()).unwrap();
+        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&predicted.url, "m") };
+        let model = TeiClassifier::new(&config, &["a".into()], &HttpClient::new()).unwrap();
         assert_scrubbed(&format!("{:?}", model.classify(classify()).await), &written);
     }
 }
@@ -273,8 +269,8 @@ async fn what_is_configured_shows_no_key() {
     let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") };
     let model = OpenAiCompatible::new(config).unwrap();
     let other = Hosted::gemini(hosted(&server), &HttpClient::new()).unwrap();
-    let config = EmbedConfig { key: Some(key()), ..EmbedConfig::new(&server.url, "m") };
-    let vectors = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
+    let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") };
+    let vectors = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
     let shown = format!("{model:?} {:?} {other:?} {:?} {vectors:?}", model.identity(), hosted(&server));
     assert!(!shown.contains("AbC"), "{shown}");
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::support::question;
-use domain::{DialogueKey, RetryAdvice, TimeLimits};
+use domain::{DialogueKey, PairLayout, RetryAdvice, TimeLimits};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
-    CallError, ChatModel, ClassifyConfig, ClassifyModel, ClassifyRequest, EmbedConfig, EmbedModel,
-    EmbedRequest, Hosted, HostedConfig, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
-    TextPair, VllmClassifier,
+    CallError, ChatModel, ClassifyModel, ClassifyRequest, EmbedModel, EmbedRequest, Hosted, HostedConfig,
+    HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, VllmClassifier,
 };
 
 const KEY: &str = "hunter2-hunter2";
@@ -51,24 +50,24 @@ async fn nobody_follows_a_redirect_and_every_error_names_its_place() {
         told(chat(true).await.probe().await.unwrap_err(), status, &elsewhere);
         told(chat(true).await.health().await.unwrap_err(), status, &elsewhere);
 
-        let mut config = EmbedConfig::new(server().await.url, "m");
+        let mut config = OpenAiConfig::new(server().await.url, "m");
         config.key = Some(Secret::new(KEY));
-        let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
-        let texts = ["a".to_owned()].into();
-        let asked = EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 };
+        let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
+        let (text, deadline) = ("a".to_owned(), Duration::from_secs(60));
+        let asked = EmbedRequest { text, deadline, key: key() };
         told(embedder.embed(asked).await.unwrap_err(), status, &elsewhere);
 
-        let mut config = ClassifyConfig::new(server().await.url, "m");
+        let mut config = OpenAiConfig::new(server().await.url, "m");
         config.key = Some(Secret::new(KEY));
-        let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
-        let pairs = [TextPair { premise: "a".into(), hypothesis: "b".into() }].into();
-        let asked = ClassifyRequest { pairs, deadline: Duration::from_secs(60), key: key(), round: 0 };
+        let classifier = VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap();
+        let (premise, hypothesis) = ("a".to_owned(), "b".to_owned());
+        let asked = ClassifyRequest { premise, hypothesis, deadline, key: key() };
         told(classifier.classify(asked).await.unwrap_err(), status, &elsewhere);
 
         for connect in [Hosted::anthropic, Hosted::gemini] {
             let (endpoint, key) = (Some(server().await.url), Secret::new(KEY));
-            let config =
-                HostedConfig { endpoint, model: "m".to_owned(), key, time_limits: TimeLimits::default() };
+            let (send_seed, time_limits) = (true, TimeLimits::default());
+            let config = HostedConfig { endpoint, model: "m".to_owned(), key, send_seed, time_limits };
             let model = connect(config, &HttpClient::new()).unwrap();
             told(model.complete(question("?")).await.unwrap_err(), status, &elsewhere);
         }

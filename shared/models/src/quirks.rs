@@ -9,7 +9,7 @@ use crate::rates;
 
 /// A correction of the request that the refusal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Remedy {
+pub(crate) enum Remedy {
     /// The model has no system role, or requires strict alternation.
     FoldRoles,
     /// The token limit is called `max_completion_tokens`.
@@ -37,10 +37,10 @@ pub(super) enum Remedy {
 }
 
 /// A field of a request that some servers refuse.
-pub(super) struct Field {
-    pub(super) name: &'static str,
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
     /// What is done the first time it is refused, the second time, and so on.
-    pub(super) steps: &'static [FieldStep],
+    pub(crate) steps: &'static [FieldStep],
     /// Whether a refusal must say that the field is not supported. Of a field that the configuration sets, a value may be
     /// wrong, which a person has to mend.
     by_words: bool,
@@ -48,14 +48,14 @@ pub(super) struct Field {
 
 /// What is done with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FieldStep {
+pub(crate) enum FieldStep {
     /// It is sent with 31 bits.
     Narrow,
     LeaveOut,
 }
 
-/// The fields that can do without, in the order of [`FieldUse`](super::adapted::FieldUse).
-pub(super) const FIELDS: [Field; 5] = [
+/// The fields that can do without, in the order of [`FieldUse`](crate::openai).
+pub(crate) const FIELDS: [Field; 5] = [
     Field { name: "seed", steps: &[FieldStep::Narrow, FieldStep::LeaveOut], by_words: false },
     Field { name: "stream_options", steps: &[FieldStep::LeaveOut], by_words: false },
     Field { name: "temperature", steps: &[FieldStep::LeaveOut], by_words: true },
@@ -106,7 +106,7 @@ impl Field {
 }
 
 /// Which field a refusal is about, by its number in [`FIELDS`], and how many of its steps are to be taken at least.
-pub(super) fn refused_field(text: &str) -> Option<(usize, usize)> {
+pub(crate) fn refused_field(text: &str) -> Option<(usize, usize)> {
     let places = places_in(text);
     let text_of_names = if places.is_empty() { text } else { &places };
     let is_refused = |field: &&Field| {
@@ -119,7 +119,7 @@ pub(super) fn refused_field(text: &str) -> Option<(usize, usize)> {
 
 /// What a refusal asks for that comes with the status of a server's fault. It must name a field and say what is wrong with it: a
 /// fault may quote anything.
-pub(super) fn remedy_of_fault(text: &str) -> Option<Remedy> {
+pub(crate) fn remedy_of_fault(text: &str) -> Option<Remedy> {
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
     if let Some(remedy) = most_tokens(text) {
         return Some(remedy);
@@ -153,7 +153,7 @@ fn names(text: &str, name: &str) -> bool {
 }
 
 /// Texts about roles: the model has no system role, or wants them to alternate.
-pub(super) const ROLES: &[&str] = &[
+pub(crate) const ROLES: &[&str] = &[
     "roles must alternate",
     "only user and assistant roles are supported",
     "only user, assistant and tool roles are supported",
@@ -198,7 +198,7 @@ const TOKEN_LIMITS: &[&str] = &[
 const AFTER_TOKEN_LIMIT: &[&str] = &[", which is the maximum"];
 
 /// How many tokens an answer may have at most, where a refusal says so.
-pub(super) fn most_tokens(text: &str) -> Option<Remedy> {
+pub(crate) fn most_tokens(text: &str) -> Option<Remedy> {
     let is_about =
         ["max_tokens", "max_completion_tokens", "max_new_tokens", "maxoutputtokens", "maximum tokens"]
             .iter()
@@ -211,14 +211,17 @@ pub(super) fn most_tokens(text: &str) -> Option<Remedy> {
 }
 
 /// Whether the old name of the token limit is not known.
-pub(super) fn refuses_max_tokens(text: &str) -> bool {
+pub(crate) fn refuses_max_tokens(text: &str) -> bool {
     let places = places_in(text);
     names(if places.is_empty() { text } else { &places }, "max_tokens")
         && UNSUPPORTED.iter().any(|words| text.contains(words))
 }
 
-/// Texts about an account without money.
-pub(super) const NO_MONEY: &[&str] = &[
+/// Codes, types and texts of refusals to an account without money, which say nothing else.
+pub(crate) const POOR: &[&str] = &["insufficient_quota", "billing_error", "credit balance", "usage limits"];
+
+/// Other texts about an account without money.
+pub(crate) const NO_MONEY: &[&str] = &[
     "exceeded your current quota",
     "insufficient balance",
     "insufficient_quota",
@@ -227,12 +230,11 @@ pub(super) const NO_MONEY: &[&str] = &[
     "billing hard limit",
     "budget has been exceeded",
     "quota exhausted",
-    "credit balance is too low",
     "requires more credits",
 ];
 
 /// Texts about a limit of a day.
-pub(super) const PER_DAY: &[&str] = &[
+pub(crate) const PER_DAY: &[&str] = &[
     "perday",
     "per day",
     "per-day",
@@ -246,7 +248,7 @@ pub(super) const PER_DAY: &[&str] = &[
 ];
 
 /// Texts about a limit of a minute or less.
-pub(super) const PER_MINUTE: &[&str] = &[
+pub(crate) const PER_MINUTE: &[&str] = &[
     "perminute",
     "per minute",
     "per-minute",
@@ -273,7 +275,7 @@ const WAITS: &[&str] = &[
 const RESET: &str = "\"x-ratelimit-reset\":";
 
 /// How long to wait, where a refusal says so in its body.
-pub(super) fn wait(text: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn wait(text: &str, now: Timestamp) -> Option<Duration> {
     let reset = text.split_once(RESET).and_then(|(_, rest)| {
         let rest = rest.strip_prefix(' ').unwrap_or(rest).trim_start_matches('"');
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -299,20 +301,28 @@ pub(super) fn wait(text: &str, now: Timestamp) -> Option<Duration> {
 }
 
 /// Texts about a key that is not right, with a status of a request that is not.
-pub(super) const WRONG_KEY: &[&str] =
-    &["incorrect api key", "invalid api key", "api key not valid", "api key not found", "invalid_api_key"];
+pub(crate) const WRONG_KEY: &[&str] = &[
+    "incorrect api key",
+    "invalid api key",
+    "api key not valid",
+    "api key not found",
+    "invalid_api_key",
+    "api_key_invalid",
+    "api_key_service_blocked",
+];
 
-/// Texts about a model that is not there: of OpenAI, LiteLLM, OpenRouter, Azure.
-pub(super) const NO_MODEL: &[&str] = &[
+/// Texts about a model that is not there: of OpenAI, LiteLLM, OpenRouter, Azure, Google.
+pub(crate) const NO_MODEL: &[&str] = &[
     "model_not_found",
     "invalid model name",
     "not a valid model id",
     "no endpoints found for",
     "deploymentnotfound",
+    "requested entity was not found",
 ];
 
 /// Texts about a conversation that is too long.
-pub(super) const CONTEXT: &[&str] = &[
+pub(crate) const CONTEXT: &[&str] = &[
     // vLLM, OpenAI.
     "maximum context length",
     "context length is only",
@@ -321,9 +331,8 @@ pub(super) const CONTEXT: &[&str] = &[
     "but the prompt contains",
     // llama.cpp.
     "exceeds the available context size",
-    "exceed context window",
+    "context window",
     "too large to process",
-    "exceeds the context window",
     "context shift is disabled",
     // SGLang.
     "longer than the model's context length",
@@ -345,6 +354,7 @@ pub(super) const CONTEXT: &[&str] = &[
     "exceeds context length",
     // Anthropic, Fireworks, Bedrock, xAI, Google, Groq, Mistral.
     "prompt is too long",
+    "exceed context limit",
     "input is too long",
     "maximum prompt length",
     "maximum number of tokens allowed",
@@ -396,7 +406,7 @@ const AFTER_PROMPT: &[&str] = &[
 ];
 
 /// The context and, if it is exact, the prompt's length, from a server's refusal in lower case.
-pub(super) fn context_numbers(text: &str) -> Option<(u32, Option<u32>)> {
+pub(crate) fn context_numbers(text: &str) -> Option<(u32, Option<u32>)> {
     let find = |before: &[&str], after: &[&str]| {
         let behind = before.iter().find_map(|mark| number_after(text, mark));
         behind.or_else(|| after.iter().find_map(|mark| number_before(text, mark)))

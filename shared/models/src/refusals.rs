@@ -1,24 +1,27 @@
-//! Classifies refusals.
+//! Classifies refusals, of all connectors.
 //!
-//! Servers with this API roughly agree on statuses, and on little else. Codes and parameters are matched first, texts
-//! second. The texts are in [`quirks`]; the table in the tests here lists refusals of vLLM 0.2 to 0.32, OpenAI and others.
+//! Servers roughly agree on statuses, and on little else. Codes and parameters are matched first, texts
+//! second. The texts are in [`quirks`]; the tables in the tests here list refusals of vLLM 0.2 to 0.32, OpenAI, Anthropic, Google and
+//! others.
 
 use std::time::Duration;
 
 use domain::{FailureCause, RetryAdvice};
+use reqwest::Response;
 use serde_json::Value;
 
-use super::quirks::{self, Remedy};
+use crate::deadline::CallClock;
 use crate::error::CallError;
-use crate::http;
+use crate::http::{self, Route};
+use crate::quirks::{self, Remedy};
 use crate::secret::Secret;
 use crate::stops;
 
 /// A failed call, and the correction that may fix it.
 #[derive(Debug)]
-pub(super) struct Rejected {
-    pub(super) error: CallError,
-    pub(super) remedy: Option<Remedy>,
+pub(crate) struct Rejected {
+    pub(crate) error: CallError,
+    pub(crate) remedy: Option<Remedy>,
 }
 
 impl From<CallError> for Rejected {
@@ -103,12 +106,31 @@ impl ErrorBody {
     }
 }
 
+/// Sends a request; passes on a success, and classifies the rest.
+pub(crate) async fn send(
+    route: &Route,
+    body: Option<Vec<u8>>,
+    clock: &CallClock,
+    key: Option<&Secret>,
+) -> Result<Response, Rejected> {
+    let response = clock.wait(route.send(body)).await??;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
+    // An error status counts even if its body never arrives.
+    let body = clock.wait(http::read_refusal(response)).await.unwrap_or_default();
+    let rejected = classify(status.as_u16(), retry_after, &String::from_utf8_lossy(&body), key);
+    Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })
+}
+
 /// Longest wait that a limit of a rate asks for, in seconds. One that asks for more is a quota of hours or days, for which nobody
 /// waits with calls under way.
 const RATE_WAIT_SECONDS_MAX: u64 = 600;
 
 /// Classifies a response with an error status and this body.
-pub(super) fn classify(
+pub(crate) fn classify(
     status: u16,
     retry_after: Option<Duration>,
     text: &str,
@@ -118,7 +140,7 @@ pub(super) fn classify(
 }
 
 /// The same for an error with status 200, for example in a stream: the body's code is the status.
-pub(super) fn classify_within_success(text: &str, key: Option<&Secret>) -> Rejected {
+pub(crate) fn classify_within_success(text: &str, key: Option<&Secret>) -> Rejected {
     let body = ErrorBody::parse(text);
     let status = body.code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(500);
     classify_body(status, None, &body, key)
@@ -133,7 +155,8 @@ fn classify_body(
     let wait = retry_after.or_else(|| quirks::wait(&body.whole, domain::machine::now()));
     let (cause, retry, remedy) = judge(status, wait, body);
     let mut error = http::said(cause, retry, &body.message, key).with_status(status);
-    if cause == FailureCause::QuotaExhausted {
+    // Google asks for seconds with a limit of a day, too: they say nothing of when it is renewed.
+    if cause == FailureCause::QuotaExhausted && wait.is_some_and(is_long) {
         error = error.resetting_in(wait);
     }
     Rejected { error, remedy }
@@ -155,27 +178,25 @@ fn judge(
     if stops::is_filtered(&body.whole) {
         return refused(Remedy::Withheld);
     }
-    if matches!(status, 401 | 403) {
+    let is_poor =
+        quirks::POOR.iter().any(|poor| body.code == *poor || body.kind == *poor) || says(quirks::POOR);
+    if status == 401 || (status == 403 && !is_poor) {
         return final_(FailureCause::Unauthorized);
     }
     if status == 429 {
-        let is_poor = body.code == "insufficient_quota" || body.kind == "insufficient_quota";
-        let is_long = wait.is_some_and(|wait| wait.as_secs() > RATE_WAIT_SECONDS_MAX);
         // Google speaks of a quota in both cases; only the limit's name or the time to wait tells which.
         let is_rate = tells(quirks::PER_MINUTE) || wait.is_some();
         return match () {
-            () if is_poor || is_long || tells(quirks::PER_DAY) => final_(FailureCause::QuotaExhausted),
+            () if is_poor || wait.is_some_and(is_long) || tells(quirks::PER_DAY) => {
+                final_(FailureCause::QuotaExhausted)
+            }
             () if says(quirks::NO_MONEY) && !is_rate => final_(FailureCause::QuotaExhausted),
             () if body.code == "context_length_exceeded" => final_(FailureCause::ContextExceeded),
             () if says(&["overloaded", "busy", "queue"]) => (FailureCause::Overloaded, busy, None),
             () => (FailureCause::RateLimited, busy, None),
         };
     }
-    if status == 402
-        || body.code == "insufficient_quota"
-        || body.kind == "insufficient_quota"
-        || says(quirks::NO_MONEY)
-    {
+    if status == 402 || is_poor || says(quirks::NO_MONEY) {
         return final_(FailureCause::QuotaExhausted);
     }
     if body.code == "context_length_exceeded"
@@ -212,7 +233,7 @@ fn judge(
         408 | 504 => (FailureCause::Timeout, transient, None),
         501 | 505 => final_(FailureCause::Server),
         // A draining vLLM answers 500 "cannot schedule new futures after shutdown"; a retry reaches another server.
-        409 | 500.. => (FailureCause::Server, transient, None),
+        409 | 499.. => (FailureCause::Server, transient, None),
         404 if body.param == "model" || says(&["model"]) => final_(FailureCause::ModelNotFound),
         400 | 404 if tells(quirks::NO_MODEL) => final_(FailureCause::ModelNotFound),
         400 if tells(quirks::WRONG_KEY) => final_(FailureCause::Unauthorized),
@@ -226,6 +247,10 @@ fn judge(
         },
         _ => final_(FailureCause::BadRequest),
     }
+}
+
+fn is_long(wait: Duration) -> bool {
+    wait.as_secs() > RATE_WAIT_SECONDS_MAX
 }
 
 #[cfg(test)]

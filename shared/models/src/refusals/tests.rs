@@ -342,3 +342,112 @@ fn an_error_within_a_stream_carries_its_own_status() {
     assert_eq!((busy.error.cause, busy.error.status), (FailureCause::Overloaded, Some(503)));
     assert_eq!(classify_within_success(r#"{"error":{"message":"x"}}"#, None).error.status, Some(500));
 }
+
+#[test]
+fn every_documented_error_of_anthropic_is_understood() {
+    use FailureCause::{
+        BadRequest, ContextExceeded, ModelNotFound, Overloaded, QuotaExhausted, RateLimited, Server, Timeout,
+        Unauthorized,
+    };
+    let after = Some(Duration::from_secs(9));
+    let (no, busy, again) = (RetryAdvice::No, RetryAdvice::RateLimited { after }, RetryAdvice::Transient);
+    for (status, kind, message, cause, retry) in [
+        (400, "invalid_request_error", "messages: at least one message is required", BadRequest, no),
+        (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            ContextExceeded,
+            no,
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+            ContextExceeded,
+            no,
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the API",
+            QuotaExhausted,
+            no,
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "You have reached your specified API usage limits.",
+            QuotaExhausted,
+            no,
+        ),
+        (401, "authentication_error", "invalid x-api-key", Unauthorized, no),
+        (402, "billing_error", "payment required", QuotaExhausted, no),
+        (403, "permission_error", "not allowed", Unauthorized, no),
+        (404, "not_found_error", "model: claude-0", ModelNotFound, no),
+        (404, "not_found_error", "no such route", BadRequest, no),
+        (413, "request_too_large", "Request exceeds the maximum size", BadRequest, no),
+        (429, "rate_limit_error", "too many tokens per minute", RateLimited, busy),
+        (500, "api_error", "Internal server error", Server, again),
+        (504, "timeout_error", "timed out", Timeout, again),
+        (529, "overloaded_error", "Overloaded", Overloaded, busy),
+    ] {
+        let body = format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"r"}}"#
+        );
+        let error = classify(status, after, &body, None).error;
+        assert_eq!((error.cause, error.retry, error.message.as_str()), (cause, retry, message));
+    }
+    assert_eq!(classify(502, None, "<html>", None).error.cause, Server);
+}
+
+#[test]
+fn every_known_error_of_google_is_understood() {
+    use FailureCause::{
+        BadRequest, ContextExceeded, ModelNotFound, Overloaded, QuotaExhausted, RateLimited, Server, Timeout,
+        Unauthorized,
+    };
+    let (no, again) = (RetryAdvice::No, RetryAdvice::Transient);
+    let busy = |after| RetryAdvice::RateLimited { after };
+    let minute = r#"[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"RequestsPerMinutePerProject"}]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]"#;
+    let day =
+        r#"[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]},{"retryDelay":"34s"}]"#;
+    for (status, message, details, cause, retry) in [
+        (400, "Invalid value at 'generation_config'", "[]", BadRequest, no),
+        (
+            400,
+            "API key not valid.",
+            r#"[{"reason":"API_KEY_INVALID","domain":"googleapis.com"}]"#,
+            Unauthorized,
+            no,
+        ),
+        (
+            400,
+            "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+            "[]",
+            ContextExceeded,
+            no,
+        ),
+        (403, "Permission denied", "[]", Unauthorized, no),
+        (404, "models/x is not found for API version v1beta", "[]", ModelNotFound, no),
+        (
+            429,
+            "You exceeded your current quota",
+            minute,
+            RateLimited,
+            busy(Some(Duration::from_millis(34_500))),
+        ),
+        (429, "You exceeded your current quota", day, QuotaExhausted, no),
+        (429, "Resource has been exhausted", "[]", RateLimited, busy(None)),
+        (500, "An internal error has occurred", "[]", Server, again),
+        (503, "The model is overloaded.", "[]", Overloaded, busy(None)),
+        (504, "Deadline exceeded", "[]", Timeout, again),
+    ] {
+        let body = format!(
+            r#"{{"error":{{"code":{status},"message":"{message}","status":"X","details":{details}}}}}"#
+        );
+        let error = classify(status, None, &body, None).error;
+        assert_eq!((error.cause, error.retry, error.message.as_str()), (cause, retry, message));
+    }
+    assert_eq!(classify(502, None, "<html>", None).error.cause, Server);
+}
