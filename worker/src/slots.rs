@@ -1,7 +1,7 @@
 //! The leases of a worker, and the progress of their dialogues.
 //!
 //! A plain state machine without IO. Every granted dialogue ends in exactly one of three ways: its record was
-//! acknowledged, it was given back with its lease, or its lease was lost. [`Slots::check`] verifies this.
+//! acknowledged, it was given back with its lease, or its lease was lost. `check` in the tests verifies this.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,6 +26,11 @@ impl LaneKey {
     /// The lane of a lease.
     pub fn of(lease: &LeaseId) -> Self {
         Self { run: lease.run.clone(), model: lease.model.clone() }
+    }
+
+    /// Whether a lease is of this lane.
+    pub fn has(&self, lease: &LeaseId) -> bool {
+        self.run == lease.run && self.model == lease.model
     }
 }
 
@@ -98,8 +103,18 @@ struct Lease {
 }
 
 impl Lease {
-    fn is_open(&self) -> bool {
-        !(self.pending.is_empty() && self.running.is_empty() && self.undelivered.is_empty())
+    /// Dialogues that have not ended.
+    fn open(&self) -> u64 {
+        (self.pending.len() + self.running.len() + self.undelivered.len()) as u64
+    }
+}
+
+impl LaneCount {
+    fn of<'l>(leases: impl Iterator<Item = &'l Lease>) -> Self {
+        leases.fold(Self::default(), |sum, lease| Self {
+            pending: sum.pending + lease.pending.len() as u32,
+            running: sum.running + lease.running.len() as u32,
+        })
     }
 }
 
@@ -109,7 +124,6 @@ pub struct Slots {
     leases: BTreeMap<Arc<LeaseId>, Lease>,
     /// Leases with dialogues to start, oldest first.
     queues: BTreeMap<LaneKey, VecDeque<Arc<LeaseId>>>,
-    counts: BTreeMap<LaneKey, LaneCount>,
     /// Ended leases, until a reply confirms them.
     ended: BTreeMap<Arc<LeaseId>, LeaseEnd>,
     closed: BTreeSet<Arc<LeaseId>>,
@@ -135,7 +149,6 @@ impl Slots {
         let mut seen = BTreeSet::new();
         let pending: VecDeque<_> = grant.iterations.into_iter().filter(|i| seen.insert(*i)).collect();
         self.tally.granted += pending.len() as u64;
-        self.counts.entry(lane.clone()).or_default().pending += pending.len() as u32;
         self.queues.entry(lane).or_default().push_back(Arc::clone(&id));
         let lease = Lease {
             retry: grant.retry,
@@ -169,9 +182,6 @@ impl Slots {
             queue.remove(place);
         }
         lease.running.insert(iteration);
-        let count = self.counts.entry(lane.clone()).or_default();
-        count.pending -= 1;
-        count.running += 1;
         Some(NextDialogue { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
@@ -184,7 +194,6 @@ impl Slots {
     pub fn ended(&mut self, tag: &Tag) -> bool {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };
         if lease.running.remove(&tag.iteration) {
-            count(&mut self.counts, tag).running -= 1;
             lease.undelivered.insert(tag.iteration);
         }
         true
@@ -203,10 +212,7 @@ impl Slots {
     /// dialogues of the lease that have not started, for a worker that may do better. Returns whether the lease was still held.
     pub fn dropped(&mut self, tag: &Tag) -> bool {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };
-        if lease.running.remove(&tag.iteration) {
-            count(&mut self.counts, tag).running -= 1;
-            lease.given_back += 1;
-        } else if lease.undelivered.remove(&tag.iteration) {
+        if lease.running.remove(&tag.iteration) || lease.undelivered.remove(&tag.iteration) {
             lease.given_back += 1;
         }
         self.give_back(&Arc::clone(&tag.lease));
@@ -232,9 +238,7 @@ impl Slots {
         if dropped > 0 {
             lease.pending.clear();
             lease.given_back += dropped as u64;
-            let lane = LaneKey::of(id);
-            self.counts.entry(lane.clone()).or_default().pending -= dropped as u32;
-            self.unqueue(&lane, id);
+            self.unqueue(id);
         }
         self.close_if_done(id);
     }
@@ -247,14 +251,9 @@ impl Slots {
     /// Removes lost leases; returns their running dialogues, which must be stopped.
     pub fn lost(&mut self, id: &LeaseId) -> Vec<Tag> {
         let Some((id, lease)) = self.leases.remove_entry(id) else { return Vec::new() };
-        let lane = LaneKey::of(&id);
-        let (pending, running) = (lease.pending.len(), lease.running.len());
-        let count = self.counts.entry(lane.clone()).or_default();
-        count.pending -= pending as u32;
-        count.running -= running as u32;
         // Dialogues given back to a lost lease are lost, too.
-        self.tally.lost += (pending + running + lease.undelivered.len()) as u64 + lease.given_back;
-        self.unqueue(&lane, &id);
+        self.tally.lost += lease.open() + lease.given_back;
+        self.unqueue(&id);
         self.remember(&id);
         lease.running.iter().map(|&iteration| Tag { lease: Arc::clone(&id), iteration }).collect()
     }
@@ -264,13 +263,11 @@ impl Slots {
         let held: Vec<_> = self.leases.keys().cloned().collect();
         for id in held {
             let Some(lease) = self.leases.remove(&id) else { continue };
-            let open = lease.pending.len() + lease.running.len() + lease.undelivered.len();
-            self.tally.released += open as u64 + lease.given_back;
+            self.tally.released += lease.open() + lease.given_back;
             self.remember(&id);
             self.ended.insert(id, LeaseEnd::Released);
         }
         self.queues.clear();
-        self.counts.clear();
     }
 
     /// Removes ended leases that a reply has confirmed.
@@ -292,8 +289,7 @@ impl Slots {
 
     /// Lanes with dialogues to start.
     pub fn waiting_lanes(&self) -> Vec<LaneKey> {
-        let waiting = self.counts.iter().filter(|(_, count)| count.pending > 0);
-        waiting.map(|(lane, _)| lane.clone()).collect()
+        self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(lane, _)| lane.clone()).collect()
     }
 
     /// Lanes with an active lease.
@@ -303,22 +299,17 @@ impl Slots {
 
     /// The highest generation of a lane's active leases.
     pub fn generation(&self, lane: &LaneKey) -> Option<u64> {
-        self.leases.keys().filter(|id| LaneKey::of(id) == *lane).map(|id| id.generation).max()
+        self.leases.keys().filter(|id| lane.has(id)).map(|id| id.generation).max()
     }
 
     /// How many dialogues of a lane are pending and running.
     pub fn count(&self, lane: &LaneKey) -> LaneCount {
-        self.counts.get(lane).copied().unwrap_or_default()
+        LaneCount::of(self.leases.iter().filter(|(id, _)| lane.has(id)).map(|(_, lease)| lease))
     }
 
     /// The same over all lanes.
     pub fn total(&self) -> LaneCount {
-        let mut total = LaneCount::default();
-        for count in self.counts.values() {
-            total.pending += count.pending;
-            total.running += count.running;
-        }
-        total
+        LaneCount::of(self.leases.values())
     }
 
     /// Whether no lease is held.
@@ -343,22 +334,21 @@ impl Slots {
 
     /// Removes finished lanes; a worker may see many runs.
     pub fn forget_idle_lanes(&mut self) {
-        self.counts.retain(|_, count| *count != LaneCount::default());
         self.queues.retain(|_, queue| !queue.is_empty());
     }
 
     fn leases_of<'a>(&'a self, lane: &'a LaneKey) -> impl Iterator<Item = Arc<LeaseId>> + 'a {
-        self.leases.keys().filter(|id| id.run == lane.run && id.model == lane.model).cloned()
+        self.leases.keys().filter(|id| lane.has(id)).cloned()
     }
 
-    fn unqueue(&mut self, lane: &LaneKey, id: &Arc<LeaseId>) {
-        if let Some(queue) = self.queues.get_mut(lane) {
+    fn unqueue(&mut self, id: &Arc<LeaseId>) {
+        if let Some(queue) = self.queues.get_mut(&LaneKey::of(id)) {
             queue.retain(|queued| queued != id);
         }
     }
 
     fn close_if_done(&mut self, id: &Arc<LeaseId>) {
-        if self.leases.get(id).is_none_or(Lease::is_open) {
+        if self.leases.get(id).is_none_or(|lease| lease.open() > 0) {
             return;
         }
         let Some(lease) = self.leases.remove(id) else { return };
@@ -381,47 +371,6 @@ impl Slots {
             self.closed.remove(&oldest);
         }
     }
-
-    /// Checks the invariants.
-    ///
-    /// # Errors
-    /// The violated one.
-    pub fn check(&self) -> Result<(), String> {
-        let mut counts: BTreeMap<LaneKey, LaneCount> = BTreeMap::new();
-        let mut open = 0;
-        for (id, lease) in &self.leases {
-            let count = counts.entry(LaneKey::of(id)).or_default();
-            count.pending += lease.pending.len() as u32;
-            count.running += lease.running.len() as u32;
-            open += (lease.pending.len() + lease.running.len() + lease.undelivered.len()) as u64;
-            open += lease.given_back;
-            if !lease.is_open() {
-                return Err(format!("{id:?} is done and still held"));
-            }
-            if self.closed.contains(id) {
-                return Err(format!("{id:?} is held and closed"));
-            }
-            let queued = self.queues.get(&LaneKey::of(id)).is_some_and(|queue| queue.contains(id));
-            if queued == lease.pending.is_empty() {
-                return Err(format!("{id:?} has {} to begin, queued: {queued}", lease.pending.len()));
-            }
-        }
-        let counted: BTreeMap<_, _> =
-            self.counts.clone().into_iter().filter(|(_, count)| *count != LaneCount::default()).collect();
-        counts.retain(|_, count| *count != LaneCount::default());
-        if counts != counted {
-            return Err(format!("counted {counted:?}, there are {counts:?}"));
-        }
-        let SlotCounts { granted, delivered, released, lost } = self.tally;
-        if granted != delivered + released + lost + open {
-            return Err(format!("{:?} with {open} open: every dialogue ends exactly once", self.tally));
-        }
-        Ok(())
-    }
-}
-
-fn count<'a>(counts: &'a mut BTreeMap<LaneKey, LaneCount>, tag: &Tag) -> &'a mut LaneCount {
-    counts.entry(LaneKey::of(&tag.lease)).or_default()
 }
 
 #[cfg(test)]

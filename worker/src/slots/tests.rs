@@ -215,3 +215,31 @@ proptest! {
         prop_assert_eq!(tally.granted, tally.delivered + tally.released + tally.lost);
     }
 }
+
+impl Slots {
+    /// Checks the invariants.
+    ///
+    /// # Errors
+    /// The violated one.
+    fn check(&self) -> Result<(), String> {
+        let mut open = 0;
+        for (id, lease) in &self.leases {
+            open += lease.open() + lease.given_back;
+            if lease.open() == 0 {
+                return Err(format!("{id:?} is done and still held"));
+            }
+            if self.closed.contains(id) {
+                return Err(format!("{id:?} is held and closed"));
+            }
+            let queued = self.queues.get(&LaneKey::of(id)).is_some_and(|queue| queue.contains(id));
+            if queued == lease.pending.is_empty() {
+                return Err(format!("{id:?} has {} to begin, queued: {queued}", lease.pending.len()));
+            }
+        }
+        let SlotCounts { granted, delivered, released, lost } = self.tally;
+        if granted != delivered + released + lost + open {
+            return Err(format!("{:?} with {open} open: every dialogue ends exactly once", self.tally));
+        }
+        Ok(())
+    }
+}

@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{RUNS_KEPT_MAX, Running, Work, is_of};
+use super::{RUNS_KEPT_MAX, Running, Work};
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
 use crate::counted::CountedModel;
@@ -120,8 +120,10 @@ impl Work {
             lane.servers.clone_from(&servers);
             lane.warmth.keep(&servers);
             // A server that is gone, or serves another model now, will not end its dialogues: they are stopped here.
-            let gone =
-                self.running.iter().filter(|(tag, run)| is_of(tag, key) && !servers.contains(&run.server));
+            let gone = self
+                .running
+                .iter()
+                .filter(|(tag, run)| key.has(&tag.lease) && !servers.contains(&run.server));
             let gone: Vec<Tag> = gone.map(|(tag, _)| tag.clone()).collect();
             gone.iter().for_each(|tag| self.stop_dialogue(tag));
         }

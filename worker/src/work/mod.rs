@@ -407,7 +407,8 @@ impl Work {
     /// Stops the running dialogues of a lane, and gives back those that have not started. Answers that have begun are
     /// awaited: they would be paid for twice.
     fn stop_lane(&mut self, lane: &LaneKey) {
-        let running = self.running.iter().filter(|(tag, running)| is_of(tag, lane) && !running.is_answered());
+        let running =
+            self.running.iter().filter(|(tag, running)| lane.has(&tag.lease) && !running.is_answered());
         let tags: Vec<Tag> = running.map(|(tag, _)| tag.clone()).collect();
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
         self.ledger.lock().slots.give_back_lane(lane);
@@ -475,10 +476,6 @@ fn limits_by_model(servers: &Servers) -> Vec<ModelLimit> {
     }
     let told = |(model, limit): (&str, ModelLimit)| ModelLimit { model: model.to_owned(), ..limit };
     limits.into_iter().take(LIMITS_TOLD_MAX).map(told).collect()
-}
-
-fn is_of(tag: &Tag, lane: &LaneKey) -> bool {
-    tag.lease.run == lane.run && tag.lease.model == lane.model
 }
 
 /// The next shutdown request.

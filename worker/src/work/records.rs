@@ -7,7 +7,7 @@ use models::CallStage;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
-use super::{Running, Work, is_of};
+use super::{Running, Work};
 use crate::breaker::{Breaker, BreakerDecision, Failure, Flight};
 use crate::first::turns_away;
 use crate::metrics;
@@ -220,7 +220,7 @@ impl Work {
 /// `until`.
 fn flight(running: &BTreeMap<Tag, Running>, lane: &LaneKey, since: Instant, until: Instant) -> Flight {
     let mut flight = Flight::default();
-    for (_, running) in running.iter().filter(|(tag, _)| is_of(tag, lane)) {
+    for (_, running) in running.iter().filter(|(tag, _)| lane.has(&tag.lease)) {
         match running.progress.latest() {
             Some((sent, CallStage::Answered)) if sent >= since => flight.answered += 1,
             Some((sent, CallStage::Silent)) if (since..=until).contains(&sent) => flight.silent += 1,
