@@ -1,7 +1,7 @@
 //! Keeps records until a coordinator acknowledges them.
 //!
-//! A record is written to the [`spool`], if there is one, as soon as it arrives; [`queue`] decides the order of
-//! delivery. While a coordinator is away for long, only positions of records are kept in memory.
+//! A record is written to the [`spool`], if there is one, as soon as it arrives, and only its position is kept in memory: the
+//! system's cache has what was just written. [`queue`] decides the order of delivery.
 //!
 //! Records of a run that the coordinator does not know, or cannot load, are kept, because an unmounted folder or a
 //! damaged manifest is repaired sooner or later. They are deleted only if a coordinator refuses them for good, or by
@@ -40,9 +40,6 @@ use spool::{Recovered, Spool, SpoolLocation};
 
 /// Timeout for the receipts of a batch; after it, the batch counts as failed and is sent again.
 const DELIVER_MAX: Duration = Duration::from_secs(60);
-
-/// Bytes of spooled records that are also kept in memory, so that they need not be read back in normal operation.
-const CACHED_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of records kept only in memory at which no new dialogues start.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
@@ -141,9 +138,8 @@ impl Outbox {
             load.records.store(recovered.records.len() as u64, Ordering::Relaxed);
             load.note_spool(&spool);
             for (run, location) in recovered.records {
-                let bytes = location.bytes();
-                let location = Some(location);
-                queue.push(QueuedRecord { run, tag: None, body: Body::OnDisk, location, bytes, since });
+                let (body, bytes) = (Body::Disk(location), location.bytes());
+                queue.push(QueuedRecord { run, tag: None, body, bytes, since });
             }
             load.note_pending(&queue);
             Arc::new(Mutex::new(spool))
@@ -156,7 +152,6 @@ impl Outbox {
             acknowledged,
             load: Arc::clone(&load),
             in_flight: FuturesUnordered::new(),
-            cached_bytes: 0,
         };
         (Self { records, load, sender: tokio::spawn(sender.run()) }, received)
     }
@@ -228,8 +223,6 @@ struct Sender {
     acknowledged: mpsc::Sender<Vec<Acknowledged>>,
     load: Arc<Load>,
     in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
-    /// Bytes of records that are both in memory and on disk.
-    cached_bytes: u64,
 }
 
 impl Sender {
@@ -273,21 +266,16 @@ impl Sender {
             records.iter().filter(|record| record.spooled).map(|record| record.delivery.clone()).collect();
         let mut locations = self.append(to_disk).await.into_iter();
         for Outgoing { tag, delivery, spooled, .. } in records {
-            let location = if spooled { locations.next() } else { None };
             let (run, bytes) = (delivery.run.clone(), delivery.json.len() as u64);
-            let body = match location {
-                Some(_) if self.cached_bytes + bytes > CACHED_BYTES_MAX => Body::OnDisk,
-                Some(_) => {
-                    self.cached_bytes += bytes;
-                    Body::Here(delivery)
-                }
+            let body = match if spooled { locations.next() } else { None } {
+                Some(location) => Body::Disk(location),
                 None => {
                     self.load.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
-                    Body::Here(delivery)
+                    Body::Memory(delivery)
                 }
             };
             self.load.arriving_bytes.fetch_sub(bytes, Ordering::Release);
-            self.queue.push(QueuedRecord { run, tag: Some(tag), body, location, bytes, since });
+            self.queue.push(QueuedRecord { run, tag: Some(tag), body, bytes, since });
         }
         self.load.note_pending(&self.queue);
     }
@@ -333,15 +321,10 @@ impl Sender {
         let mut acknowledged = Vec::with_capacity(records.len());
         let (mut forgotten, mut kept) = (Vec::new(), Vec::new());
         let (mut recovered, mut why) = (0, None);
-        for (mut record, receipt) in records.into_iter().zip(receipts) {
+        for (record, receipt) in records.into_iter().zip(receipts) {
             let refused = match receipt {
                 Some(Receipt::Stored) => None,
                 Some(Receipt::Later { reason }) => {
-                    if record.location.is_some() && matches!(record.body, Body::Here(_)) {
-                        // They may wait for days, so they are dropped from memory.
-                        self.cached_bytes -= record.bytes;
-                        record.body = Body::OnDisk;
-                    }
                     kept.push(record);
                     why = Some(reason);
                     continue;
@@ -355,14 +338,12 @@ impl Sender {
             metrics::record_received(refused.is_some());
             self.load.records.fetch_sub(1, Ordering::Relaxed);
             recovered += u64::from(record.tag.is_none());
-            match (record.location, &record.body) {
-                (Some(_), Body::Here(_)) => self.cached_bytes -= record.bytes,
-                (Some(_), Body::OnDisk) => {}
-                (None, _) => {
+            match record.body {
+                Body::Disk(location) => forgotten.push(location),
+                Body::Memory(_) => {
                     self.load.memory_bytes.fetch_sub(record.bytes, Ordering::Relaxed);
                 }
             }
-            forgotten.extend(record.location);
             acknowledged.push(Acknowledged { tag: record.tag, refused });
         }
         let done = acknowledged.len() as u64;
@@ -400,14 +381,16 @@ impl Sender {
 /// Sends a batch, reading records back from disk if necessary. Returns one receipt per record, `None` for a record
 /// that cannot be read back.
 async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<Mutex<Spool>>>) -> Landed {
-    let mut bodies: Vec<Option<Delivery>> = Vec::with_capacity(batch.records.len());
-    for record in &batch.records {
-        bodies.push(match (&record.body, record.location, &spool) {
-            (Body::Here(delivery), ..) => Some(delivery.clone()),
-            (Body::OnDisk, Some(location), Some(spool)) => read(spool, location).await,
-            (Body::OnDisk, ..) => None,
-        });
-    }
+    let location = |record: &QueuedRecord| match record.body {
+        Body::Memory(_) => None,
+        Body::Disk(location) => Some(location),
+    };
+    let mut read = read(spool, batch.records.iter().filter_map(location).collect()).await.into_iter();
+    let bodies = batch.records.iter().map(|record| match &record.body {
+        Body::Memory(delivery) => Some(delivery.clone()),
+        Body::Disk(_) => read.next().flatten(),
+    });
+    let bodies: Vec<Option<Delivery>> = bodies.collect();
     let readable: Vec<bool> = bodies.iter().map(Option::is_some).collect();
     let deliveries: Vec<Delivery> = bodies.into_iter().flatten().collect();
     let sent = deliveries.len();
@@ -442,15 +425,19 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
     (batch, receipts)
 }
 
-async fn read(spool: &Arc<Mutex<Spool>>, location: SpoolLocation) -> Option<Delivery> {
-    let spool = Arc::clone(spool);
-    match service_kit::aside::run(move || lock(&spool).read(location)).await.ok()? {
-        Ok(delivery) => Some(delivery),
-        Err(error) => {
-            tracing::error!(%error, "a record cannot be read back from the spool; its dialogue is held again");
-            None
-        }
-    }
+/// Reads records back, `None` for one that cannot be read.
+async fn read(spool: Option<Arc<Mutex<Spool>>>, locations: Vec<SpoolLocation>) -> Vec<Option<Delivery>> {
+    let Some(spool) = spool.filter(|_| !locations.is_empty()) else { return Vec::new() };
+    let read = service_kit::aside::run(move || {
+        let spool = lock(&spool);
+        let read = |location| {
+            spool.read(location).inspect_err(|error| {
+                tracing::error!(%error, "a record cannot be read back from the spool; its dialogue is held again");
+            })
+        };
+        locations.into_iter().map(|location| read(location).ok()).collect()
+    });
+    read.await.unwrap_or_default() // It fails where the runtime is ending.
 }
 
 fn lock(spool: &Mutex<Spool>) -> std::sync::MutexGuard<'_, Spool> {

@@ -39,12 +39,13 @@ pub const STRANDED_MAX: Duration = Duration::from_secs(600);
 /// Where a record's text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    Here(Delivery),
-    /// On disk only.
-    OnDisk,
+    /// In memory only.
+    Memory(Delivery),
+    /// In the spool.
+    Disk(SpoolLocation),
 }
 
-/// A record without a receipt. Not a [`Delivery`] itself: its text may be on disk only.
+/// A record without a receipt. Not a [`Delivery`] itself: its text may be on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedRecord {
     pub run: RunId,
@@ -52,8 +53,6 @@ pub struct QueuedRecord {
     pub tag: Option<Tag>,
     /// The record.
     pub body: Body,
-    /// Its position on disk; `None` if it is only in memory.
-    pub location: Option<SpoolLocation>,
     /// Its size.
     pub bytes: u64,
     /// Its time of arrival.
@@ -276,7 +275,7 @@ mod tests {
     fn of_run(run: &str, n: u64, bytes: u64, since: Instant) -> QueuedRecord {
         let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: n as u32 };
         let delivery = Delivery { run: run.into(), key, failure: None, json: "{}".into() };
-        QueuedRecord { run: run.into(), tag: None, body: Body::Here(delivery), location: None, bytes, since }
+        QueuedRecord { run: run.into(), tag: None, body: Body::Memory(delivery), bytes, since }
     }
 
     fn arrived(queue: &mut Queue, batch: &Batch) {
@@ -286,8 +285,8 @@ mod tests {
 
     fn iterations(batch: &Batch) -> Vec<u32> {
         let of = |record: &QueuedRecord| match &record.body {
-            Body::Here(delivery) => delivery.key.iteration,
-            Body::OnDisk => unreachable!(),
+            Body::Memory(delivery) => delivery.key.iteration,
+            Body::Disk(_) => unreachable!(),
         };
         batch.records.iter().map(of).collect()
     }
