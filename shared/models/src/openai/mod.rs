@@ -400,11 +400,6 @@ pub fn named<'a>(served: &'a [ServedModel], asked: &str) -> Option<&'a ServedMod
     exact.or_else(|| served.iter().find(|model| is_listed_as(&model.id, asked)))
 }
 
-/// Whether the server at this address belongs to a provider that this connector knows, and not to whoever benchmarks.
-pub fn is_a_providers(endpoint: &str) -> bool {
-    http::api_base(endpoint).is_ok_and(|base| names::are_the_providers(&base))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,11 +421,5 @@ mod tests {
             assert_eq!((model.chat.url(), model.api.route_beside("health").url()), (chat, health));
         }
         assert!(OpenAiCompatible::new(OpenAiConfig::new("h:8000", "m")).is_err());
-    }
-
-    #[test]
-    fn a_provider_is_known_by_its_address() {
-        let known = ["https://api.openai.com/v1", "http://10.0.0.1:8000/v1", "h:8000"].map(is_a_providers);
-        assert_eq!(known, [true, false, false]);
     }
 }
