@@ -16,7 +16,7 @@ use domain::{
     Prompt, Provenance, Record, Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
-use models::{ChatModel, ChatRequest, ModelIdentity, Progress, RetryPolicy, complete_with_retry};
+use models::{ChatModel, ChatRequest, Progress, RetryPolicy, complete_with_retry};
 use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
@@ -92,7 +92,8 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         system: None,
         rounds: Vec::new(),
         failed_calls: Vec::new(),
-        model: unanswered(context.model.identity()),
+        // As far as it is known before it answers.
+        model: context.model.identity().provenance_of(None, None),
         context,
         task: &task,
         job: &job,
@@ -135,19 +136,6 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
             made_at: context.made_at.clone(),
         },
         key: job.key,
-    }
-}
-
-/// The model as far as it is known before it answers.
-fn unanswered(identity: &ModelIdentity) -> ModelProvenance {
-    ModelProvenance {
-        connector: identity.connector.to_owned(),
-        requested: identity.requested.clone(),
-        reported: None,
-        system_fingerprint: None,
-        endpoint: identity.endpoint.clone(),
-        adapted: Vec::new(),
-        max_tokens: None,
     }
 }
 

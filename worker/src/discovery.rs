@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use models::http::api_base;
 use models::{CallError, OpenAiCompatible, OpenAiConfig, Secret};
 use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::limiter::LoadLook;
@@ -50,9 +50,8 @@ pub enum Endpoints {
 pub struct Discovery {
     probes: Probes,
     news: mpsc::Sender<News>,
-    task: JoinHandle<()>,
-    /// Those who read loads of addresses that are not discovered.
-    readers: Vec<AbortOnDrop>,
+    /// The search, and those who read loads of addresses that are not discovered.
+    tasks: JoinSet<()>,
 }
 
 /// What is wanted of the probe of each address.
@@ -63,59 +62,47 @@ impl Discovery {
     pub fn start(endpoints: Endpoints, key: Option<Secret>, news: mpsc::Sender<News>) -> Self {
         let known = Probes::default();
         let search = Search { key, news: news.clone(), known: Arc::clone(&known), probes: HashMap::new() };
-        Self { probes: known, news, task: tokio::spawn(search.run(endpoints)), readers: Vec::new() }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(search.run(endpoints));
+        Self { probes: known, news, tasks }
     }
 
     /// Queries this address at once, because a dialogue could not reach it.
     pub fn suspect(&self, endpoint: &str) {
-        if let Some(probe) = self.probe(endpoint) {
+        if let Some(probe) = locked(&self.probes).get(endpoint) {
             probe.suspect();
         }
     }
 
     /// Queries the load of this address when the look is due.
     pub fn look(&self, endpoint: &str, look: LoadLook) {
-        if let Some(probe) = self.probe(endpoint) {
+        if let Some(probe) = locked(&self.probes).get(endpoint) {
             probe.look(look);
         }
     }
 
     /// Makes the load of an address known that a configuration names.
     pub fn follow_load(&mut self, endpoint: &str) {
-        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut probes = locked(&self.probes);
         if probes.len() >= ENDPOINTS_MAX || probes.contains_key(endpoint) {
             return;
         }
         let wishes = Arc::<ProbeWishes>::default();
         probes.insert(endpoint.to_owned(), Arc::clone(&wishes));
-        let reading = looks::read_when_wanted(endpoint.to_owned(), self.news.clone(), wishes);
-        self.readers.push(AbortOnDrop(tokio::spawn(reading)));
-    }
-
-    fn probe(&self, endpoint: &str) -> Option<Arc<ProbeWishes>> {
-        self.probes.lock().unwrap_or_else(PoisonError::into_inner).get(endpoint).cloned()
+        self.tasks.spawn(looks::read_when_wanted(endpoint.to_owned(), self.news.clone(), wishes));
     }
 }
 
-impl Drop for Discovery {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+fn locked(probes: &Probes) -> MutexGuard<'_, HashMap<String, Arc<ProbeWishes>>> {
+    probes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Search {
     key: Option<Secret>,
     news: mpsc::Sender<News>,
     known: Probes,
-    probes: HashMap<String, AbortOnDrop>,
-}
-
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    /// The tasks that poll addresses, each alone in its set, which ends them when it is dropped.
+    probes: HashMap<String, JoinSet<()>>,
 }
 
 impl Search {
@@ -173,7 +160,7 @@ impl Search {
             self.probes.keys().filter(|known| !endpoints.contains(known)).cloned().collect();
         for endpoint in gone {
             self.probes.remove(&endpoint);
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
+            locked(&self.known).remove(&endpoint);
             self.tell(News::Removed { endpoint }).await;
         }
         for endpoint in endpoints.into_iter().take(ENDPOINTS_MAX) {
@@ -181,12 +168,9 @@ impl Search {
                 continue;
             }
             let wishes = Arc::<ProbeWishes>::default();
-            self.known
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(endpoint.clone(), Arc::clone(&wishes));
+            locked(&self.known).insert(endpoint.clone(), Arc::clone(&wishes));
             let probe = probe(endpoint.clone(), self.key.clone(), self.news.clone(), wishes);
-            self.probes.insert(endpoint, AbortOnDrop(tokio::spawn(probe)));
+            self.probes.entry(endpoint).or_default().spawn(probe);
         }
     }
 
@@ -212,9 +196,9 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
     // A server that was away may be another one.
     let mut asks_version = true;
     loop {
+        let at = endpoint.clone();
         let told = match server.probe().await {
             Ok(models) if !models.is_empty() => {
-                backoff.reset();
                 if std::mem::take(&mut asks_version)
                     && let Some(version) = vllm::version(&endpoint).await
                 {
@@ -223,33 +207,23 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
                     // Before the models, so that no record of them lacks it; without a receiver the next message ends this.
                     let _ = news.send(News::Version { endpoint: endpoint.clone(), version }).await;
                 }
-                news.send(News::Listed { endpoint: endpoint.clone(), models }).await
+                News::Listed { endpoint: at, models }
             }
             // Whoever refuses the list may answer questions.
-            Ok(_) => {
-                backoff.reset();
-                let reason = "it is empty".to_owned();
-                news.send(News::Unlisted { endpoint: endpoint.clone(), reason }).await
-            }
-            Err(error) if refuses_list(&error) => {
-                backoff.reset();
-                let reason = error.to_string();
-                news.send(News::Unlisted { endpoint: endpoint.clone(), reason }).await
-            }
-            Err(error) => {
-                asks_version = true;
-                let told = News::Unreachable { endpoint: endpoint.clone(), reason: error.to_string() };
-                let told = news.send(told).await;
-                tokio::time::sleep(backoff.next_delay()).await;
-                if told.is_ok() {
-                    continue;
-                }
-                told
-            }
+            Ok(_) => News::Unlisted { endpoint: at, reason: "it is empty".to_owned() },
+            Err(error) if refuses_list(&error) => News::Unlisted { endpoint: at, reason: error.to_string() },
+            Err(error) => News::Unreachable { endpoint: at, reason: error.to_string() },
         };
-        if told.is_err() {
+        let is_away = matches!(told, News::Unreachable { .. });
+        if news.send(told).await.is_err() {
             return;
         }
+        if is_away {
+            asks_version = true;
+            tokio::time::sleep(backoff.next_delay()).await;
+            continue;
+        }
+        backoff.reset();
         let until = Instant::now() + PROBE_EVERY;
         while Instant::now() < until {
             let asked_at = Instant::now();

@@ -3,7 +3,6 @@
 //! The arguments of the command may hold `{port}`, `{rank}`, and, as an argument of its own, `{headless}`, which becomes
 //! `--headless` for all parts of a server but the first and nothing for that.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,6 +24,9 @@ const LINES_KEPT_MAX: usize = 12;
 
 /// Bytes of a line that are kept.
 const LINE_BYTES_MAX: usize = 300;
+
+/// Bytes of a server's output that are kept, at least, for these lines.
+const OUTPUT_BYTES_KEPT: usize = 64 << 10;
 
 /// How long a server may take to end after SIGTERM, before it is interrupted: it may have been started with SIGTERM blocked,
 /// where a batch system signals every process of a job.
@@ -237,46 +239,26 @@ fn pass_on(mut output: File, lines: Arc<Mutex<LastLines>>) -> std::io::Result<on
     Ok(reader)
 }
 
-/// The last lines of an output, each shortened.
+/// The end of an output. Shows as its last lines, each shortened.
 #[derive(Debug, Default)]
-struct LastLines {
-    lines: VecDeque<Vec<u8>>,
-    /// Whether the last line is unfinished.
-    is_open: bool,
-}
+struct LastLines(Vec<u8>);
 
 impl LastLines {
     fn add(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = match part.split_last() {
-                Some((b'\n', text)) => (text, true),
-                _ => (part, false),
-            };
-            if !self.is_open {
-                self.lines.push_back(Vec::new());
-            }
-            if let Some(line) = self.lines.back_mut() {
-                let room = LINE_BYTES_MAX.saturating_sub(line.len());
-                line.extend(&text[..text.len().min(room)]);
-            }
-            self.is_open = !ends;
-            if ends && self.lines.back().is_some_and(|line| line.iter().all(u8::is_ascii_whitespace)) {
-                self.lines.pop_back();
-            }
-            if self.lines.len() > LINES_KEPT_MAX {
-                self.lines.pop_front();
-            }
+        self.0.extend_from_slice(bytes);
+        if self.0.len() > 2 * OUTPUT_BYTES_KEPT {
+            self.0.drain(..self.0.len() - OUTPUT_BYTES_KEPT);
         }
     }
 }
 
 impl std::fmt::Display for LastLines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, line) in self.lines.iter().enumerate() {
-            let between = if place == 0 { "" } else { " | " };
-            write!(f, "{between}{}", String::from_utf8_lossy(line).trim())?;
-        }
-        Ok(())
+        let lines =
+            self.0.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+        let lines: Vec<_> =
+            lines.map(|line| String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES_MAX)])).collect();
+        f.write_str(&lines[lines.len().saturating_sub(LINES_KEPT_MAX)..].join(" | "))
     }
 }
 

@@ -418,42 +418,15 @@ impl Servers {
     }
 
     /// Every known server, for metrics.
-    pub fn sights(&self) -> Vec<ServerSight<'_>> {
-        let asked = |key: &ServerKey| self.servers.get(key);
-        let mut sights: Vec<ServerSight<'_>> = Vec::new();
+    pub fn sights(&self) -> Vec<ServerSight> {
+        let mut sights = Vec::new();
         for (address, endpoint) in &self.endpoints {
-            for model in endpoint.models.iter().flatten() {
-                let key = ServerKey::Found { endpoint: address.clone(), model: model.id.clone() };
-                let server = asked(&key);
-                sights.push(ServerSight {
-                    name: self.label(&key),
-                    serves: &model.id,
-                    is_up: Some(endpoint.silent_since.is_none()),
-                    is_mistaken: endpoint.mistaken,
-                    limit: self.limit(&key),
-                    in_flight: self.in_flight(&key),
-                    reason: server.map(Server::reason),
-                    load: endpoint.loads.as_ref().map(|loads| loads.of(&model.id)),
-                });
-            }
-            let unlisted = self.servers.iter().filter(|(key, _)| match key {
-                ServerKey::Found { endpoint: at, model } => {
-                    at == address && endpoint.models.iter().flatten().all(|listed| listed.id != *model)
-                }
-                ServerKey::Hosted { .. } => false,
-            });
-            let before = sights.len();
-            sights.extend(unlisted.map(|(key, server)| ServerSight {
-                name: self.label(key),
-                serves: key.model(),
-                is_up: Some(endpoint.silent_since.is_none()),
-                is_mistaken: endpoint.mistaken,
-                limit: server.limit(),
-                in_flight: server.in_flight,
-                reason: Some(server.reason()),
-                load: endpoint.loads.as_ref().map(|loads| loads.of(key.model())),
-            }));
-            if sights.len() == before && endpoint.models.as_ref().is_none_or(Vec::is_empty) {
+            let listed = endpoint.models.iter().flatten();
+            let found = |model: &str| ServerKey::Found { endpoint: address.clone(), model: model.to_owned() };
+            let mut keys: Vec<ServerKey> = listed.map(|model| found(&model.id)).collect();
+            let asked = self.servers.keys().filter(|key| **key == found(key.model()) && !keys.contains(key));
+            keys.extend(asked.cloned().collect::<Vec<_>>());
+            if keys.is_empty() {
                 // One that loads has the name that it will have.
                 let serves = match &self.expected[..] {
                     [only] if !endpoint.mistaken => only.as_str(),
@@ -462,28 +435,33 @@ impl Servers {
                 let place = self.place(address);
                 sights.push(ServerSight {
                     name: if serves.is_empty() { place } else { format!("{serves} at {place}") },
-                    serves,
+                    serves: serves.to_owned(),
                     is_up: Some(endpoint.models.is_some() && endpoint.silent_since.is_none()),
                     is_mistaken: endpoint.mistaken,
-                    limit: 0,
-                    in_flight: 0,
-                    reason: None,
-                    load: None,
+                    ..ServerSight::default()
                 });
             }
+            sights.extend(keys.iter().map(|key| ServerSight {
+                is_up: Some(endpoint.silent_since.is_none()),
+                is_mistaken: endpoint.mistaken,
+                load: endpoint.loads.as_ref().map(|loads| *loads.of(key.model())),
+                ..self.sight(key)
+            }));
         }
-        let hosted = self.servers.iter().filter(|(key, _)| matches!(key, ServerKey::Hosted { .. }));
-        sights.extend(hosted.map(|(key, server)| ServerSight {
-            name: self.label(key),
-            serves: key.model(),
-            is_up: None,
-            is_mistaken: false,
-            limit: server.limit(),
-            in_flight: server.in_flight,
-            reason: Some(server.reason()),
-            load: None,
-        }));
+        let hosted = self.servers.keys().filter(|key| matches!(key, ServerKey::Hosted { .. }));
+        sights.extend(hosted.map(|key| self.sight(key)));
         sights
+    }
+
+    fn sight(&self, key: &ServerKey) -> ServerSight {
+        ServerSight {
+            name: self.label(key),
+            serves: key.model().to_owned(),
+            limit: self.limit(key),
+            in_flight: self.in_flight(key),
+            reason: self.servers.get(key).map(Server::reason),
+            ..ServerSight::default()
+        }
     }
 
     /// Whether no server has answered yet, so that all of them may be loading.

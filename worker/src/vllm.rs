@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use models::client::{redirect_place, redirect_words};
 use models::{ClientOptions, HttpClient};
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode, Url};
 
 use crate::limiter::Occupancy;
 
@@ -50,7 +50,7 @@ impl From<Load> for Loads {
 }
 
 /// The load that a server reports for one model, over all its engines.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Requests that it works on.
     pub running: f64,
@@ -98,27 +98,32 @@ impl ServerLoad {
     /// asked again.
     pub async fn read(&mut self) -> Option<Loads> {
         let (client, url) = self.metrics.as_ref()?;
-        let mut response = client.get(url.clone()).send().await.ok()?;
+        let response = client.get(url.clone()).send().await.ok()?;
         if let Some(place) = redirect_place(&response) {
             let answer = redirect_words(&place);
             tracing::warn!(%url, answer, "the load of a server is not known; its concurrency follows its answers alone");
             self.metrics = None;
             return None;
         }
-        if NO_PAGE.contains(&response.status()) {
+        let is_page = !NO_PAGE.contains(&response.status());
+        let body = body_within(response, ANSWER_BYTES_MAX).await?.filter(|_| is_page);
+        if body.is_none() {
             self.metrics = None;
-            return None;
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.ok()? {
-            body.extend_from_slice(&chunk);
-            if body.len() > ANSWER_BYTES_MAX {
-                self.metrics = None;
-                return None;
-            }
-        }
-        parse(&String::from_utf8_lossy(&body))
+        parse(&String::from_utf8_lossy(&body?))
     }
+}
+
+/// The body of an answer, which may break off; `None` within if it is larger than that.
+async fn body_within(mut response: Response, bytes_max: usize) -> Option<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > bytes_max {
+            return Some(None);
+        }
+    }
+    Some(Some(body))
 }
 
 /// The largest answer about a version that is read, in bytes.
@@ -127,17 +132,11 @@ const VERSION_BYTES_MAX: usize = 4 << 10;
 /// The version that the server with this API address gives; `None` if it gives none.
 pub async fn version(endpoint: &str) -> Option<String> {
     let (client, url) = beside(endpoint, "version")?;
-    let mut response = client.get(url).send().await.ok()?;
+    let response = client.get(url).send().await.ok()?;
     if response.status() != StatusCode::OK {
         return None;
     }
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        body.extend_from_slice(&chunk);
-        if body.len() > VERSION_BYTES_MAX {
-            return None;
-        }
-    }
+    let body = body_within(response, VERSION_BYTES_MAX).await??;
     let answer: serde_json::Value = serde_json::from_slice(&body).ok()?;
     answer.get("version")?.as_str().map(str::to_owned)
 }
@@ -156,13 +155,13 @@ fn beside(endpoint: &str, page: &str) -> Option<(Client, Url)> {
 /// The loads, from a text in Prometheus's format. It is read once, however many models it is about.
 fn parse(text: &str) -> Option<Loads> {
     let (mut all, mut of_models) = (Quantities::default(), BTreeMap::<&str, Quantities>::new());
-    for (series, labels, value) in text.lines().filter_map(series_of) {
-        all.add(series, value);
-        let name = labels.split_once(MODEL_LABEL).and_then(|(_, rest)| rest.split_once('"'));
-        if let Some((name, _)) = name
-            && (of_models.len() < MODELS_MAX || of_models.contains_key(name))
+    for (name, labels, value) in text.lines().filter_map(series_of) {
+        all.add(name, value);
+        let model = labels.split_once(MODEL_LABEL).and_then(|(_, rest)| rest.split_once('"'));
+        if let Some((model, _)) = model
+            && (of_models.len() < MODELS_MAX || of_models.contains_key(model))
         {
-            of_models.entry(name).or_default().add(series, value);
+            of_models.entry(model).or_default().add(name, value);
         }
     }
     let of_models = of_models.into_iter();
@@ -170,65 +169,38 @@ fn parse(text: &str) -> Option<Loads> {
     Some(Loads { all: all.load()?, of_models: of_models.collect() })
 }
 
-/// Names of series behind `vllm:`. A quantity has the name that vLLM gives it today, then older ones.
-const SERIES: [&str; 11] = [
-    "num_requests_waiting",
-    "num_requests_running",
-    "kv_cache_usage_perc",
-    "gpu_cache_usage_perc",
-    "prefix_cache_queries_total",
-    "gpu_prefix_cache_queries_total",
-    "prefix_cache_hits_total",
-    "gpu_prefix_cache_hits_total",
-    "prompt_tokens_total",
-    "generation_tokens_total",
-    "num_preemptions_total",
-];
-
-/// The place of a line's name in [`SERIES`], with its labels and its value.
-fn series_of(line: &str) -> Option<(usize, &str, f64)> {
+/// The name of a line's series behind `vllm:`, with its labels and its value.
+fn series_of(line: &str) -> Option<(&str, &str, f64)> {
     let rest = line.strip_prefix("vllm:")?;
     let (name, labels) = rest.split_at(rest.find([' ', '{'])?);
-    let series = SERIES.iter().position(|known| *known == name)?;
     let value = labels.rsplit(' ').next()?.parse::<f64>().ok().filter(|value| value.is_finite())?;
-    Some((series, labels, value))
+    Some((name, labels, value))
 }
 
-/// The sum and the maximum of each of [`SERIES`]. A server with several engines has one line for each.
+/// The sum and the maximum of each series. A server with several engines has one line for each.
 #[derive(Default)]
-struct Quantities([Option<(f64, f64)>; SERIES.len()]);
+struct Quantities<'t>(BTreeMap<&'t str, (f64, f64)>);
 
-impl Quantities {
-    fn add(&mut self, series: usize, value: f64) {
-        let so_far = &mut self.0[series];
-        *so_far = Some(so_far.map_or((value, value), |(sum, most)| (sum + value, most.max(value))));
+impl<'t> Quantities<'t> {
+    fn add(&mut self, name: &'t str, value: f64) {
+        let (sum, most) = self.0.entry(name).or_insert((0.0, value));
+        (*sum, *most) = (*sum + value, most.max(value));
     }
 
-    /// The load; `None` of a server that does not say how many requests wait.
+    /// The load; `None` of a server that does not say how many requests wait. A quantity has the name that vLLM gives it today,
+    /// then older ones.
     fn load(&self) -> Option<Load> {
-        let [
-            waiting,
-            running,
-            cache,
-            old_cache,
-            queries,
-            old_queries,
-            hits,
-            old_hits,
-            prompt,
-            generated,
-            preempted,
-        ] = self.0;
-        let sum = |series: Option<(f64, f64)>| series.map(|(sum, _)| sum);
+        let of = |names: &[&str]| names.iter().find_map(|name| self.0.get(name).copied());
+        let sum = |names: &[&str]| of(names).map(|(sum, _)| sum);
         Some(Load {
-            waiting: sum(waiting)?,
-            running: sum(running).unwrap_or_default(),
-            kv_cache: cache.or(old_cache).map(|(_, most)| most),
-            prefix_queries: sum(queries.or(old_queries)),
-            prefix_hits: sum(hits.or(old_hits)),
-            prompt_tokens: sum(prompt),
-            generated_tokens: sum(generated),
-            preemptions: sum(preempted),
+            waiting: sum(&["num_requests_waiting"])?,
+            running: sum(&["num_requests_running"]).unwrap_or_default(),
+            kv_cache: of(&["kv_cache_usage_perc", "gpu_cache_usage_perc"]).map(|(_, most)| most),
+            prefix_queries: sum(&["prefix_cache_queries_total", "gpu_prefix_cache_queries_total"]),
+            prefix_hits: sum(&["prefix_cache_hits_total", "gpu_prefix_cache_hits_total"]),
+            prompt_tokens: sum(&["prompt_tokens_total"]),
+            generated_tokens: sum(&["generation_tokens_total"]),
+            preemptions: sum(&["num_preemptions_total"]),
         })
     }
 }

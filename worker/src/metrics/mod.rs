@@ -21,11 +21,11 @@ pub use table::DEFINITIONS;
 use table::*;
 
 /// What the metrics show of a server.
-#[derive(Debug)]
-pub struct ServerSight<'a> {
+#[derive(Debug, Default)]
+pub struct ServerSight {
     pub name: String,
     /// The model that it serves, or will serve; empty if that is not known.
-    pub serves: &'a str,
+    pub serves: String,
     /// Whether it answers; `None` if it is not polled.
     pub is_up: Option<bool>,
     /// Whether it serves another model under a known name.
@@ -35,7 +35,7 @@ pub struct ServerSight<'a> {
     pub in_flight: u32,
     /// Why the limit has its present value; `None` before the first dialogue.
     pub reason: Option<LimitReason>,
-    pub load: Option<&'a Load>,
+    pub load: Option<Load>,
 }
 
 /// Describes every metric, and sets counters that alerts watch to 0, so that their first increase is seen.
@@ -142,10 +142,10 @@ pub(crate) fn verdict_recalled() {
 }
 
 /// Replaces the series of all servers.
-pub(crate) fn servers(sights: &[ServerSight<'_>]) {
+pub(crate) fn servers(sights: &[ServerSight]) {
     let mut frame = Frame::default();
     for ServerSight { name, serves, is_up, is_mistaken, limit, in_flight, reason, load } in sights {
-        let server = [("server", name.as_str()), ("serves", serves)];
+        let server = [("server", name.as_str()), ("serves", serves.as_str())];
         frame.set(LIMIT, &server, f64::from(*limit));
         frame.set(IN_FLIGHT, &server, f64::from(*in_flight));
         if let Some(reason) = reason {
