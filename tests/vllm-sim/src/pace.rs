@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,18 +31,9 @@ struct Shared {
 
 struct State {
     engine: Engine,
-    waiters: HashMap<JobId, mpsc::Sender<Progress>>,
+    /// The requests under way, each with its end once it is there, and notified of its first token and its end.
+    waiters: HashMap<JobId, (Arc<Notify>, Option<EngineFinished>)>,
 }
-
-/// A message to a request.
-#[derive(Clone, Copy, Debug)]
-enum Progress {
-    FirstToken,
-    Finished(EngineFinished),
-}
-
-/// Messages to one request: one for the first token, one for the end.
-const PROGRESS_MESSAGES: usize = 2;
 
 /// Shortest sleep of a stream between two looks at the engine: tokio's timer has this resolution, and shorter ones would spin.
 const STREAM_TICK: Duration = Duration::from_millis(1);
@@ -82,17 +73,17 @@ impl Pacer {
     /// Hands a request to the engine.
     pub(crate) fn submit(&self, job: EngineJob) -> Ticket {
         let shared = &self.shared;
-        let (sender, messages) = mpsc::channel(PROGRESS_MESSAGES);
+        let woken = Arc::<Notify>::default();
         let mut state = shared.state();
         let now = shared.epoch.elapsed();
         // Events that were due before must find the waiters as they were before.
         state.advance(now);
         let id = state.engine.submit(now, job);
-        state.waiters.insert(id, sender);
+        state.waiters.insert(id, (woken.clone(), None));
         drop(state);
         shared.changed.notify_one();
         shared.asked.notify_one();
-        Ticket { id, shared: shared.clone(), messages, finished: None }
+        Ticket { id, shared: shared.clone(), woken }
     }
 
     /// The engine's gauges as of now.
@@ -155,19 +146,12 @@ impl State {
     fn advance(&mut self, now: Duration) {
         self.engine.advance(now);
         for event in self.engine.take_events() {
-            // The channel holds all messages a request ever gets, so sending fails only when its client has gone.
-            match event {
-                EngineEvent::FirstToken(id) => {
-                    if let Some(waiter) = self.waiters.get(&id) {
-                        let _ = waiter.try_send(Progress::FirstToken);
-                    }
-                }
-                EngineEvent::Finished(id, finished) => {
-                    if let Some(waiter) = self.waiters.remove(&id) {
-                        let _ = waiter.try_send(Progress::Finished(finished));
-                    }
-                }
+            let (EngineEvent::FirstToken(id) | EngineEvent::Finished(id, _)) = event;
+            let Some((woken, end)) = self.waiters.get_mut(&id) else { continue };
+            if let EngineEvent::Finished(_, finished) = event {
+                *end = Some(finished);
             }
+            woken.notify_one();
         }
     }
 }
@@ -176,58 +160,52 @@ impl State {
 pub(crate) struct Ticket {
     id: JobId,
     shared: Arc<Shared>,
-    messages: mpsc::Receiver<Progress>,
-    finished: Option<EngineFinished>,
+    woken: Arc<Notify>,
 }
 
 impl Ticket {
-    /// Waits for the last token. `None` when the server shuts down.
-    pub(crate) async fn finished(&mut self) -> Option<EngineFinished> {
-        while self.finished.is_none() {
-            self.hear().await?;
+    /// Waits for the last token.
+    pub(crate) async fn finished(&self) -> EngineFinished {
+        loop {
+            if let Some((_, Some(finished))) = self.shared.state().waiters.get(&self.id) {
+                return *finished;
+            }
+            self.woken.notified().await;
         }
-        self.finished
     }
 
     /// Waits until the request has made more than `known` tokens and returns how many there are, or `u32::MAX` when
-    /// it has ended. `None` when the server shuts down.
-    pub(crate) async fn tokens_beyond(&mut self, known: u32) -> Option<u32> {
+    /// it has ended.
+    pub(crate) async fn tokens_beyond(&self, known: u32) -> u32 {
         loop {
-            if self.finished.is_some() {
-                return Some(u32::MAX);
-            }
             let progress = {
                 let mut state = self.shared.state();
                 let now = self.shared.epoch.elapsed();
                 state.advance(now);
+                if state.waiters.get(&self.id).is_some_and(|(_, end)| end.is_some()) {
+                    return u32::MAX;
+                }
                 state.engine.progress(self.id).map(|(tokens, next)| (tokens, next.max(now + STREAM_TICK)))
             };
             match progress {
-                Some((tokens, _)) if tokens > known => return Some(tokens),
+                Some((tokens, _)) if tokens > known => return tokens,
                 Some((tokens, next)) if tokens > 0 => {
                     tokio::select! {
                         () = tokio::time::sleep_until(self.shared.epoch + next) => {}
-                        heard = self.hear() => heard?,
+                        () = self.woken.notified() => {}
                     }
                 }
-                // Waiting, in prefill, or finished a moment ago: a message comes.
-                _ => self.hear().await?,
+                // Waiting or in prefill.
+                _ => self.woken.notified().await,
             }
         }
-    }
-
-    async fn hear(&mut self) -> Option<()> {
-        if let Progress::Finished(finished) = self.messages.recv().await? {
-            self.finished = Some(finished);
-        }
-        Some(())
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        if state.waiters.remove(&self.id).is_some() {
+        if let Some((_, None)) = state.waiters.remove(&self.id) {
             let now = self.shared.epoch.elapsed();
             state.engine.cancel(now, self.id);
             drop(state);

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use hyper::Response;
 
 use super::answer::ServedAnswer;
-use super::body::{BrokenOff, SimBody};
+use super::body::{BrokenOff, SimBody, pieces};
 use super::model::SimModel;
-use super::reply::{json, reply};
+use super::reply::{half_of_json, json, reply};
 use super::state::{Server, SimRefusal};
 use super::stream::Streamer;
 use crate::answers::{Purpose, SimAsk};
@@ -33,14 +33,14 @@ pub(super) async fn generate(
     let ask = SimAsk::new(model.name(), &generation.messages, generation.seed);
     let fault = meet_fault(server, arrival, &model, &ask).await?;
     if fault == Some(&FaultKind::Garbage) {
-        return Ok(json(SimBody::whole(GARBAGE)));
+        return Ok(json(GARBAGE));
     }
 
     let mut answer = ServedAnswer::cut(answers(&ask), &generation.stop, output_tokens);
     if fault == Some(&FaultKind::Abort) {
         answer = answer.aborted();
     }
-    let mut run = model.run(&generation, prompt_tokens, &answer);
+    let run = model.run(&generation, prompt_tokens, &answer);
     let head = ReplyHead {
         // A function of the request, like everything else: equal runs give equal records.
         id: format!("chatcmpl-{:016x}", ask.identity.request),
@@ -54,12 +54,12 @@ pub(super) async fn generate(
     if generation.stream {
         let include_usage = generation.include_usage;
         let streamer = Streamer::new(model, prompt_tokens, include_usage, answer, run, head, cut_after);
-        return Ok(reply("text/event-stream; charset=utf-8", SimBody::pieces(streamer.into_stream())));
+        return Ok(reply("text/event-stream; charset=utf-8", pieces(streamer.into_stream())));
     }
-    let times = finished(&mut run).await?;
+    let times = finished(run.as_ref()).await;
     let usage = model.served(prompt_tokens, &answer, times);
     let body = head.whole(&answer.text, answer.end(), usage);
-    Ok(json(if cut_after.is_some() { SimBody::truncated(body) } else { SimBody::whole(body) }))
+    Ok(if cut_after.is_some() { half_of_json(body) } else { json(body) })
 }
 
 /// Bytes that no client can read: a broken JSON string with bytes that are not UTF-8.
@@ -93,10 +93,10 @@ pub(super) fn reported_name<'a>(fault: Option<&'a FaultKind>, model: &'a SimMode
 }
 
 /// Waits for the end of a run.
-pub(super) async fn finished(run: &mut Option<Ticket>) -> Result<EngineFinished, BrokenOff> {
+pub(super) async fn finished(run: Option<&Ticket>) -> EngineFinished {
     match run {
-        None => Ok(EngineFinished::default()),
-        Some(ticket) => ticket.finished().await.ok_or(BrokenOff),
+        None => EngineFinished::default(),
+        Some(ticket) => ticket.finished().await,
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 use super::body::SimBody;
 use super::generate::{GARBAGE, finished, meet_fault, reported_name, too_long};
 use super::model::SimModel;
-use super::reply::json;
+use super::reply::{half_of_json, json};
 use super::state::{Server, SimRefusal};
 use crate::answers::{Purpose, SimAsk};
 use crate::faults::FaultKind;
@@ -83,12 +83,12 @@ async fn pool(
     let ask = SimAsk::new(model.name(), &messages, 0);
     let fault = meet_fault(server, server.arrived(), model, &ask).await?;
     if fault == Some(&FaultKind::Garbage) {
-        return Ok(json(SimBody::whole(GARBAGE)));
+        return Ok(json(GARBAGE));
     }
     // All are in the queue before the first is waited for.
     let runs: Vec<_> = sizes.iter().map(|size| model.read(*size)).collect();
-    for (mut run, size) in runs.into_iter().zip(sizes) {
-        let times = finished(&mut run).await?;
+    for (run, size) in runs.into_iter().zip(sizes) {
+        let times = finished(run.as_ref()).await;
         model.metrics.served(*size, 0, EndReason::Stop, times);
     }
     let prompt_tokens = sizes.iter().fold(0_u32, |sum, size| sum.saturating_add(*size));
@@ -102,10 +102,10 @@ async fn pool(
         "usage": usage.whole(),
     });
     let body = reply.to_string();
-    Ok(json(match fault {
-        Some(FaultKind::CutStream { .. }) => SimBody::truncated(body),
-        _ => SimBody::whole(body),
-    }))
+    Ok(match fault {
+        Some(FaultKind::CutStream { .. }) => half_of_json(body),
+        _ => json(body),
+    })
 }
 
 fn unknown_token(token: u32) -> ApiError {

@@ -1,9 +1,10 @@
 //! Replies as vLLM sends them.
 
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER, VARY};
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER, VARY};
 use hyper::{Response, StatusCode};
 
-use super::body::SimBody;
+use super::body::{SimBody, truncated, whole};
 use crate::wire::error::ApiError;
 
 /// A good reply with vLLM's headers; hyper adds the date.
@@ -15,17 +16,21 @@ pub(super) fn reply(content_type: &'static str, body: SimBody) -> Response<SimBo
 }
 
 /// A good reply with a JSON body.
-pub(super) fn json(body: SimBody) -> Response<SimBody> {
-    reply("application/json", body)
+pub(super) fn json(body: impl Into<Bytes>) -> Response<SimBody> {
+    reply("application/json", whole(body))
 }
 
-pub(super) fn json_value(body: &serde_json::Value) -> Response<SimBody> {
-    json(SimBody::whole(body.to_string()))
+/// The same, which announces all of its bytes and ends after half of them.
+pub(super) fn half_of_json(body: impl Into<Bytes>) -> Response<SimBody> {
+    let body: Bytes = body.into();
+    let mut response = reply("application/json", truncated(&body));
+    response.headers_mut().insert(CONTENT_LENGTH, body.len().into());
+    response
 }
 
 /// A good reply without a body.
 pub(super) fn empty() -> Response<SimBody> {
-    let mut response = Response::new(SimBody::Whole(None));
+    let mut response = Response::new(whole(""));
     let headers = response.headers_mut();
     headers.insert(SERVER, HeaderValue::from_static("uvicorn"));
     headers.insert(VARY, HeaderValue::from_static("Origin"));
@@ -33,7 +38,7 @@ pub(super) fn empty() -> Response<SimBody> {
 }
 
 pub(super) fn error_reply(error: &ApiError) -> Response<SimBody> {
-    let mut response = json_value(&error.body);
+    let mut response = json(error.body.to_string());
     *response.status_mut() = error.status;
     let headers = response.headers_mut();
     if error.status == StatusCode::UNAUTHORIZED {

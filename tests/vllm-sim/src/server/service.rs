@@ -6,10 +6,10 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use serde_json::json as value;
 
-use super::body::{BrokenOff, SimBody};
+use super::body::{BrokenOff, SimBody, whole};
 use super::generate::generate;
 use super::pool;
-use super::reply::{empty, error_reply, json_value, reply};
+use super::reply::{empty, error_reply, json, reply};
 use super::state::{Server, SimRefusal};
 use crate::answers::Purpose;
 use crate::metrics::{Scrape, exposition};
@@ -59,7 +59,7 @@ async fn answer(server: &Server, request: Request<Incoming>) -> Result<Response<
         "/classify" => pool::classify(server, Pooling::read(&read(request).await?)?).await,
         "/tokenize" => Ok(tokenize(server, &read(request).await?)?),
         "/v1/models" => Ok(list_models(server)),
-        "/version" => Ok(json_value(&value!({ "version": VLLM_VERSION }))),
+        "/version" => Ok(json(value!({ "version": VLLM_VERSION }).to_string())),
         "/metrics" => Ok(metrics(server)),
         _ => Ok(empty()),
     }
@@ -82,7 +82,7 @@ fn list_models(server: &Server) -> Response<SimBody> {
             })
         })
         .collect();
-    json_value(&value!({ "object": "list", "data": data }))
+    json(value!({ "object": "list", "data": data }).to_string())
 }
 
 fn tokenize(server: &Server, body: &[u8]) -> Result<Response<SimBody>, ApiError> {
@@ -100,7 +100,7 @@ fn tokenize(server: &Server, body: &[u8]) -> Result<Response<SimBody>, ApiError>
     let (count, max_model_len) = (tokens.len(), model.config.max_model_len);
     let reply =
         value!({ "count": count, "max_model_len": max_model_len, "tokens": tokens, "token_strs": null });
-    Ok(json_value(&reply))
+    Ok(json(reply.to_string()))
 }
 
 fn metrics(server: &Server) -> Response<SimBody> {
@@ -112,7 +112,7 @@ fn metrics(server: &Server) -> Response<SimBody> {
             Scrape { model: model.name(), metrics: &model.metrics, load, generated }
         })
         .collect();
-    reply("text/plain; version=1.0.0; charset=utf-8", SimBody::whole(exposition(&scrapes)))
+    reply("text/plain; version=1.0.0; charset=utf-8", whole(exposition(&scrapes)))
 }
 
 /// The whole body of a request.

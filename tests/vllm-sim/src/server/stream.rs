@@ -65,9 +65,9 @@ impl Streamer {
             self.over = true;
             return break_off().await;
         }
-        let ready = match &mut self.run {
+        let ready = match &self.run {
             None => u32::MAX,
-            Some(ticket) => ticket.tokens_beyond(self.sent).await.ok_or(BrokenOff)?,
+            Some(ticket) => ticket.tokens_beyond(self.sent).await,
         };
         let until = ready.min(until).min(self.sent.saturating_add(PIECE_TOKENS));
         let mut out = Vec::with_capacity((until - self.sent + 3) as usize * EVENT_BYTES);
@@ -84,7 +84,7 @@ impl Streamer {
         self.sent = until;
         if self.sent == total && self.cut_after.is_none() {
             self.over = true;
-            let times = finished(&mut self.run).await?;
+            let times = finished(self.run.as_ref()).await;
             let usage = self.model.served(self.prompt_tokens, &self.answer, times);
             if self.include_usage {
                 self.head.write_usage(&mut out, usage);
