@@ -1,6 +1,7 @@
 //! Bodies of responses, decompressed where a server or a gateway compressed what nobody asked it to compress.
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brotli_decompressor::DecompressorWriter as BrotliDecoder;
 use bytes::{Bytes, BytesMut};
@@ -27,16 +28,24 @@ const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 /// Logarithm of the largest window of Zstandard in bytes: what RFC 9659 allows in HTTP, 8 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// What a piece decompresses to: at most [`PIECE_BYTES_MAX`], because a few bytes may stand for gigabytes.
-#[derive(Default)]
-struct Decompressed(Vec<u8>);
+/// What the pieces so far decompress to, until it is taken: at most [`PIECE_BYTES_MAX`] from each, because a few bytes may stand for
+/// gigabytes. Shared with the decoder that writes it.
+#[derive(Clone, Default)]
+struct Decompressed(Arc<Mutex<Vec<u8>>>);
+
+impl Decompressed {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Write for Decompressed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > PIECE_BYTES_MAX {
+        let mut made = self.bytes();
+        if made.len() + bytes.len() > PIECE_BYTES_MAX {
             return Err(io::Error::other("it decompresses to more than any answer has"));
         }
-        self.0.write(bytes)
+        made.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -55,11 +64,8 @@ enum Coding {
     /// Nothing has come yet. By the name that the headers give it.
     Unseen(String),
     Plain,
-    Gzip(MultiGzDecoder<Decompressed>),
-    Zlib(ZlibDecoder<Decompressed>),
-    Deflate(DeflateDecoder<Decompressed>),
-    Zstd(ZstdDecoder<'static, Decompressed>),
-    Brotli(Box<BrotliDecoder<Decompressed>>),
+    /// By a decoder, and what it makes.
+    Compressed(Box<dyn Write + Send>, Decompressed),
     /// By its name.
     Unknown(String),
 }
@@ -79,25 +85,28 @@ impl Coding {
         /// The first byte of Zstandard's format, with which no JSON begins.
         const ZSTD: u8 = 0x28;
         let first = first.first().copied().unwrap_or_default();
-        Ok(match named {
+        let made = Decompressed::default();
+        let into = made.clone();
+        let decoder: Box<dyn Write + Send> = match named {
             // What HTTP calls `deflate` is meant to be zlib's format, and is often without its frame.
-            "deflate" if first & 0x0f == ZLIB_METHOD => Self::Zlib(ZlibDecoder::new(Decompressed::default())),
-            "deflate" => Self::Deflate(DeflateDecoder::new(Decompressed::default())),
-            _ if first == GZIP => Self::Gzip(MultiGzDecoder::new(Decompressed::default())),
+            "deflate" if first & 0x0f == ZLIB_METHOD => Box::new(ZlibDecoder::new(into)),
+            "deflate" => Box::new(DeflateDecoder::new(into)),
+            _ if first == GZIP => Box::new(MultiGzDecoder::new(into)),
             _ if first == ZSTD => {
-                let mut decoder = ZstdDecoder::new(Decompressed::default())?;
+                let mut decoder = ZstdDecoder::new(into)?;
                 decoder.set_parameter(zstd::zstd_safe::DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX))?;
-                Self::Zstd(decoder)
+                Box::new(decoder)
             }
-            "" | "identity" | "gzip" | "x-gzip" => Self::Plain,
+            "" | "identity" | "gzip" | "x-gzip" => return Ok(Self::Plain),
             // A body of Brotli may begin with a bracket, and with nothing else with which texts begin.
             "br" if first == b'[' || !is_of_text(first) => {
-                Self::Brotli(Box::new(BrotliDecoder::new(Decompressed::default(), BROTLI_BUFFER_BYTES)))
+                Box::new(BrotliDecoder::new(into, BROTLI_BUFFER_BYTES))
             }
             // Words such as `utf-8` and `aws-chunked` stand for no compression.
-            _ if is_of_text(first) => Self::Plain,
-            other => Self::Unknown(other.to_owned()),
-        })
+            _ if is_of_text(first) => return Ok(Self::Plain),
+            other => return Ok(Self::Unknown(other.to_owned())),
+        };
+        Ok(Self::Compressed(decoder, made))
     }
 
     /// Looks at the first piece that is not empty; others change nothing.
@@ -111,27 +120,11 @@ impl Coding {
     /// Decompresses a piece.
     fn decode(&mut self, piece: &[u8]) -> io::Result<Bytes> {
         self.see(piece)?;
-        let whole = match self {
-            Self::Gzip(decoder) => through(decoder, piece, MultiGzDecoder::get_mut),
-            Self::Zlib(decoder) => through(decoder, piece, ZlibDecoder::get_mut),
-            Self::Deflate(decoder) => through(decoder, piece, DeflateDecoder::get_mut),
-            Self::Zstd(decoder) => through(decoder, piece, ZstdDecoder::get_mut),
-            Self::Brotli(decoder) => through(&mut **decoder, piece, BrotliDecoder::get_mut),
-            Self::Unseen(_) | Self::Plain | Self::Unknown(_) => Ok(piece.to_vec()),
-        };
-        Ok(whole?.into())
+        let Self::Compressed(decoder, made) = self else { return Ok(piece.to_vec().into()) };
+        decoder.write_all(piece)?;
+        decoder.flush()?;
+        Ok(std::mem::take(&mut *made.bytes()).into())
     }
-}
-
-/// What a decoder makes of a piece.
-fn through<D: Write>(
-    decoder: &mut D,
-    piece: &[u8],
-    made: impl Fn(&mut D) -> &mut Decompressed,
-) -> io::Result<Vec<u8>> {
-    decoder.write_all(piece)?;
-    decoder.flush()?;
-    Ok(std::mem::take(&mut made(decoder).0))
 }
 
 /// Whether the JSON of an answer or a stream of events may begin with this byte.

@@ -50,13 +50,6 @@ impl Default for RetryPolicy {
     }
 }
 
-impl RetryPolicy {
-    /// A single attempt.
-    pub fn none() -> Self {
-        Self { attempts_max: 1, busy_attempts_max: 1, absent_attempts_max: 1, ..Self::default() }
-    }
-}
-
 /// Counts the attempts of one call and computes the delays between them. A plain state machine.
 #[derive(Clone, Debug)]
 pub struct RetryState<'a> {
