@@ -349,12 +349,7 @@ impl<T> Breaker<T> {
     /// Opens for a reason outside dialogues, such as a missing key. Returns the duration, and the records to drop.
     pub fn trip(&mut self, now: Instant) -> (Vec<T>, Duration) {
         let parked_for = self.next_parking();
-        match self.open(parked_for, now) {
-            BreakerDecision::Open { forgotten, parked_for } => (forgotten, parked_for),
-            BreakerDecision::Deliver(_) | BreakerDecision::Hold | BreakerDecision::Forget(_) => {
-                (Vec::new(), parked_for)
-            }
-        }
+        (self.park(parked_for, now), parked_for)
     }
 
     /// Releases the records held back, because no dialogue is left that could tell more. The streak is kept.
@@ -383,10 +378,15 @@ impl<T> Breaker<T> {
     }
 
     fn open(&mut self, parked_for: Duration, now: Instant) -> BreakerDecision<T> {
+        BreakerDecision::Open { forgotten: self.park(parked_for, now), parked_for }
+    }
+
+    /// Parks the model; the records to drop.
+    fn park(&mut self, parked_for: Duration, now: Instant) -> Vec<T> {
         self.openings += 1;
         (self.streak, self.since) = (0, None);
         self.parked_until = Some(now + parked_for);
-        BreakerDecision::Open { forgotten: self.settle(), parked_for }
+        self.settle()
     }
 }
 

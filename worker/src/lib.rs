@@ -11,7 +11,6 @@
 pub mod breaker;
 pub mod config;
 pub mod connect;
-mod counted;
 pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;

@@ -1,4 +1,4 @@
-//! Limits calls and tokens to budgets that all workers share.
+//! Limits calls and tokens to budgets that all workers share, and counts the calls that fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use domain::{ModelSpec, Usage};
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::connect::key_name;
+use crate::metrics;
 use domain::Backoff;
 
 /// Maximum wait before a budget is queried again, because it may have grown.
@@ -19,10 +20,12 @@ const BYTES_PER_TOKEN: usize = 3;
 /// What an answer is thought to take before the first one came, in tokens.
 const ANSWER_TOKENS_FIRST: u64 = 512;
 
-/// A model that is called within its rate budgets. The dialogue's deadline bounds the wait. While no coordinator is
-/// reachable there are no calls, because others may be using the same key.
+/// A model at a server that is called within its rate budgets. The dialogue's deadline bounds the wait. While no coordinator is
+/// reachable there are no calls, because others may be using the same key. Calls that fail are counted when they fail: a dialogue
+/// that repeats its calls may end an hour later.
 pub struct WithinBudget {
     model: Arc<dyn ChatModel>,
+    server: Arc<str>,
     exchange: Arc<dyn WorkExchange>,
     calls: Option<RateBudget>,
     tokens: Option<RateBudget>,
@@ -30,10 +33,11 @@ pub struct WithinBudget {
 }
 
 impl WithinBudget {
-    /// The model itself, if its description has no rate limit.
+    /// The model of this description; `server` is the name of its server in metrics.
     pub fn wrap(
         model: Arc<dyn ChatModel>,
         spec: &ModelSpec,
+        server: Arc<str>,
         exchange: &Arc<dyn WorkExchange>,
     ) -> Arc<dyn ChatModel> {
         let budget = |limit: Option<u32>, of: &str| {
@@ -42,11 +46,8 @@ impl WithinBudget {
         };
         let (calls, tokens) =
             (budget(spec.calls_per_minute, ""), budget(spec.tokens_per_minute, " in tokens"));
-        if calls.is_none() && tokens.is_none() {
-            return model;
-        }
         let estimate = Mutex::new(TokenEstimate { answer: ANSWER_TOKENS_FIRST, owed: 0 });
-        Arc::new(Self { model, exchange: Arc::clone(exchange), calls, tokens, estimate })
+        Arc::new(Self { model, server, exchange: Arc::clone(exchange), calls, tokens, estimate })
     }
 
     fn estimate(&self) -> MutexGuard<'_, TokenEstimate> {
@@ -120,10 +121,18 @@ impl TokenEstimate {
 #[async_trait::async_trait]
 impl ChatModel for WithinBudget {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
-        request.progress.waits();
-        let expected = self.permit(&request).await;
-        request.progress.sent();
+        let model = request.key.model.clone();
+        metrics::call_began(model.as_str(), &self.server);
+        let mut expected = 0;
+        if self.calls.is_some() || self.tokens.is_some() {
+            request.progress.waits();
+            expected = self.permit(&request).await;
+            request.progress.sent();
+        }
         let reply = self.model.complete(request).await;
+        if let Err(error) = &reply {
+            metrics::call_failed(model.as_str(), &self.server, error.cause);
+        }
         let usage = match &reply {
             Ok(reply) => Some(&reply.answer.usage),
             Err(error) => error.bought.as_ref().map(|bought| &bought.usage),

@@ -218,11 +218,8 @@ impl HeldRuns {
             return Ok(evaluator);
         }
         let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
-            EvaluationMode::InProcess if request.is_of_judges() => {
-                let tasks = judges_of(&request)?;
-                Arc::new(InProcess::start(&tasks, Effort::full(limits), self.evaluators)?)
-            }
             EvaluationMode::InProcess => {
+                let tasks = if request.is_of_judges() { &judges_of(&request)? } else { tasks };
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
             EvaluationMode::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {

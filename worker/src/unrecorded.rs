@@ -5,54 +5,24 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::dialogue::FailedCall;
-use domain::{FailureCause, ModelUsage, Record, RunId, Usage};
+use domain::{FailureCause, ModelUsage, RunId, Usage};
 use jiff::Timestamp;
 
 use crate::slots::LaneKey;
 
-/// What the record of a dialogue says of its use, until it is stored.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
-    prompt_tokens: u64,
-    cached_tokens: u64,
-    completion_tokens: u64,
-}
-
-impl Used {
-    pub(crate) fn of(record: &Record) -> Self {
-        let ModelUsage { prompt_tokens, cached_tokens, completion_tokens, .. } =
-            ModelUsage::of_dialogue(&record.rounds, &record.failed_calls);
-        Self { prompt_tokens, cached_tokens, completion_tokens }
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.prompt_tokens == 0 && self.completion_tokens == 0
-    }
-
-    fn add(&mut self, other: Self) {
-        for (own, other) in [
-            (&mut self.prompt_tokens, other.prompt_tokens),
-            (&mut self.cached_tokens, other.cached_tokens),
-            (&mut self.completion_tokens, other.completion_tokens),
-        ] {
-            *own = own.saturating_add(other);
-        }
-    }
-}
-
 /// The sums of all lanes, and why the last record of each was dropped. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unrecorded(Arc<Mutex<BTreeMap<LaneKey, (Used, FailureCause)>>>);
+pub(crate) struct Unrecorded(Arc<Mutex<BTreeMap<LaneKey, (ModelUsage, FailureCause)>>>);
 
 impl Unrecorded {
     /// Keeps what a dialogue used whose record is dropped.
-    pub(crate) fn add(&self, lane: LaneKey, used: Used, cause: FailureCause) {
-        if used.is_nothing() {
+    pub(crate) fn add(&self, lane: LaneKey, used: &ModelUsage, cause: FailureCause) {
+        if used.prompt_tokens == 0 && used.completion_tokens == 0 {
             return;
         }
         let mut lanes = self.lock();
-        let (sum, last) = lanes.entry(lane).or_insert((Used::default(), cause));
-        sum.add(used);
+        let (sum, last) = lanes.entry(lane).or_insert_with(|| (ModelUsage::default(), cause));
+        *sum += used;
         *last = cause;
     }
 
@@ -74,7 +44,7 @@ impl Unrecorded {
         self.lock().retain(|lane, _| lane.run != *run);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<LaneKey, (Used, FailureCause)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<LaneKey, (ModelUsage, FailureCause)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,16 +60,16 @@ mod tests {
     #[test]
     fn what_is_dropped_is_handed_over_once_and_as_a_whole() {
         let unrecorded = Unrecorded::default();
-        let used = Used { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 7 };
-        unrecorded.add(lane("a"), used, FailureCause::Server);
-        unrecorded.add(lane("a"), used, FailureCause::WrongModel);
-        unrecorded.add(lane("b"), Used::default(), FailureCause::Connection);
+        let used = ModelUsage { prompt_tokens: 100, completion_tokens: 7, ..ModelUsage::default() };
+        unrecorded.add(lane("a"), &used, FailureCause::Server);
+        unrecorded.add(lane("a"), &used, FailureCause::WrongModel);
+        unrecorded.add(lane("b"), &ModelUsage::default(), FailureCause::Connection);
         let now = Timestamp::UNIX_EPOCH;
         let call = unrecorded.take(&lane("a"), now).unwrap();
         let tokens = (call.usage.prompt_tokens, call.usage.completion_tokens, call.usage.cached_tokens);
         assert_eq!((tokens, call.cause), ((Some(200), Some(14), None), FailureCause::WrongModel));
         assert_eq!((unrecorded.take(&lane("a"), now), unrecorded.take(&lane("b"), now)), (None, None));
-        unrecorded.add(lane("a"), used, FailureCause::Server);
+        unrecorded.add(lane("a"), &used, FailureCause::Server);
         unrecorded.forget(&RunId::new("a"));
         assert_eq!(unrecorded.take(&lane("a"), now), None);
     }

@@ -2,11 +2,10 @@
 
 use domain::exchange::Delivery;
 use domain::record::RECORD_BYTES_MAX;
-use domain::{FailureCause, Outcome, Record};
+use domain::{FailureCause, ModelUsage, Outcome, Record};
 
 use crate::fitting;
 use crate::slots::Tag;
-use crate::unrecorded::Used;
 
 /// The record of an ended dialogue, until the outbox takes it. A breaker may hold it back before.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub struct Outgoing {
     /// Whether the server reported overload during the dialogue.
     pub was_refused: bool,
     /// What the dialogue used: kept where the record is dropped.
-    pub(crate) used: Used,
+    pub(crate) used: ModelUsage,
 }
 
 impl Outgoing {
@@ -32,7 +31,7 @@ impl Outgoing {
             record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
         let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
         let was_refused = calls.any(|call| too_much(call.cause));
-        let used = Used::of(&record);
+        let used = ModelUsage::of_dialogue(&record.rounds, &record.failed_calls);
         let delivery = fitting::delivery(tag.lease.run.clone(), &record, RECORD_BYTES_MAX)?;
         let failure = match record.outcome {
             // What the model answered is no trouble of its server's.

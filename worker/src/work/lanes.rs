@@ -18,7 +18,6 @@ use tracing::Instrument;
 use super::{RUNS_KEPT_MAX, Running, Work};
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
-use crate::counted::CountedModel;
 use crate::dialogue::{DialogueContext, DialogueJob, run_dialogue};
 use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
@@ -241,8 +240,7 @@ impl Work {
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
                 let label: Arc<str> = self.servers.label(&server).into();
-                let model = WithinBudget::wrap(model, &lane.spec, &self.exchange);
-                let model = CountedModel::wrap(model, Arc::clone(&label));
+                let model = WithinBudget::wrap(model, &lane.spec, Arc::clone(&label), &self.exchange);
                 let context = DialogueContext {
                     model,
                     server: label,

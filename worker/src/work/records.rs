@@ -133,7 +133,7 @@ impl Work {
     pub(super) fn drop_record(&mut self, dropped: &Outgoing) {
         let Outgoing { tag, delivery, used, .. } = dropped;
         if let Some(cause) = delivery.failure {
-            self.unrecorded.add(LaneKey::of(&tag.lease), *used, cause);
+            self.unrecorded.add(LaneKey::of(&tag.lease), used, cause);
         }
         self.ledger.lock().slots.dropped(tag);
     }
