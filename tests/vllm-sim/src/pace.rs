@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::latency::{Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, EngineSettings, JobId};
+use crate::latency::{CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, JobId};
 use crate::metrics::{EndReason, SimModelMetrics};
 
 /// A running engine.
@@ -42,7 +42,7 @@ impl Pacer {
     /// Starts the engine's task, which ends when `stop` is cancelled. The engine decodes other numbers of requests at once
     /// so long after its first request each.
     pub(crate) fn start(
-        settings: EngineSettings,
+        settings: CustomProfile,
         changes: Vec<(Duration, u32)>,
         metrics: Arc<SimModelMetrics>,
         tasks: &TaskTracker,
@@ -65,7 +65,7 @@ impl Pacer {
         Self { shared, caches_prefixes: settings.caches_prefixes() }
     }
 
-    /// See [`EngineSettings::caches_prefixes`].
+    /// See [`CustomProfile::caches_prefixes`].
     pub(crate) fn caches_prefixes(&self) -> bool {
         self.caches_prefixes
     }

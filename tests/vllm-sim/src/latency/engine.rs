@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::blocks::{BlockPool, Holding};
-use super::law::EngineSettings;
+use super::law::CustomProfile;
 
 /// Names a request within its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ enum Phase {
 /// The scheduler; see the module.
 #[derive(Debug)]
 pub struct Engine {
-    settings: EngineSettings,
+    settings: CustomProfile,
     now: Duration,
     odometer: Odometer,
     blocks: BlockPool,
@@ -108,7 +108,7 @@ pub struct Engine {
 
 impl Engine {
     /// An idle engine at time zero.
-    pub fn new(settings: EngineSettings) -> Self {
+    pub fn new(settings: CustomProfile) -> Self {
         Self {
             settings,
             now: Duration::ZERO,
@@ -240,7 +240,7 @@ impl Engine {
     /// Nanoseconds per token at the present load. At least one, so that the odometer is never divided by zero; a law
     /// without decode time does not come here (see [`Engine::first_token`]).
     fn speed(&self) -> u64 {
-        self.settings.law.inter_token_latency_ns(self.running_count(), self.settings.max_num_seqs).max(1)
+        self.settings.inter_token_latency_ns(self.running_count()).max(1)
     }
 
     /// When the odometer shows `reading` at the present speed, never too early.
@@ -274,7 +274,7 @@ impl Engine {
                 break;
             };
             let computed_tokens = prompt_tokens - holding.cached_tokens;
-            let until = self.now + self.settings.law.time_to_first_token(computed_tokens);
+            let until = self.now + self.settings.time_to_first_token(computed_tokens);
             let times = EngineFinished {
                 arrived: first.arrived,
                 admitted: self.now,
@@ -295,7 +295,7 @@ impl Engine {
         running.times.first_token = self.now;
         let more = running.output_tokens - 1;
         self.events.push(EngineEvent::FirstToken(id));
-        if more == 0 || self.settings.law.decode_full_ns == 0 {
+        if more == 0 || self.settings.decode_per_token_ms == 0.0 {
             self.finish(id);
         } else {
             let until = self.odometer + TOKEN * Odometer::from(more);

@@ -6,54 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::ConfigError;
 
-/// The constants of the latency law, in nanoseconds. Integers, so that a simulated run is the same on every machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
-    /// Time from admission to the first token of a fully cached prompt.
-    pub prefill_overhead_ns: u64,
-    /// Added for each prompt token that is not cached.
-    pub prefill_per_token_ns: u64,
-    /// Time between tokens on an idle engine.
-    pub decode_per_token_ns: u64,
-    /// The same on a full engine (`decode_load_factor` times as much).
-    pub decode_full_ns: u64,
-}
-
-impl Law {
-    /// Time from admission to the first token.
-    pub fn time_to_first_token(&self, uncached_tokens: u32) -> Duration {
-        let prefill = self.prefill_per_token_ns.saturating_mul(u64::from(uncached_tokens));
-        Duration::from_nanos(self.prefill_overhead_ns.saturating_add(prefill))
-    }
-
-    /// Time between two tokens of each request while `running` of at most `max_num_seqs` requests run, rounded up to a
-    /// nanosecond.
-    pub fn inter_token_latency_ns(&self, running: u32, max_num_seqs: u32) -> u64 {
-        let slower = u128::from(self.decode_full_ns.saturating_sub(self.decode_per_token_ns));
-        let share = (slower * u128::from(running)).div_ceil(u128::from(max_num_seqs.max(1)));
-        self.decode_per_token_ns.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
-    }
-}
-
-/// The settings of an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EngineSettings {
-    /// How long things take.
-    pub law: Law,
-    /// Requests running at once, from 1.
-    pub max_num_seqs: u32,
-    /// KV-cache blocks. A request that needs more than all of them is never admitted: the caller must refuse it.
-    pub num_gpu_blocks: u32,
-}
-
-impl EngineSettings {
-    /// Whether the prefix cache can save any time. Otherwise callers may leave the blocks' hashes out: the cache then
-    /// stays empty instead of filling up for nothing.
-    pub fn caches_prefixes(&self) -> bool {
-        self.law.prefill_per_token_ns > 0
-    }
-}
-
 /// How fast a model is served.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -78,7 +30,7 @@ pub enum Profile {
     Custom(CustomProfile),
 }
 
-/// A latency law with given constants.
+/// The constants of an engine and its latency law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CustomProfile {
@@ -92,7 +44,8 @@ pub struct CustomProfile {
     pub decode_load_factor: f64,
     /// Requests decoded at once, from 1.
     pub max_num_seqs: u32,
-    /// KV-cache blocks of 16 tokens, from 1.
+    /// KV-cache blocks of 16 tokens, from 1. A request that needs more than all of them is never admitted: the caller must
+    /// refuse it.
     pub num_gpu_blocks: u32,
 }
 
@@ -105,10 +58,10 @@ impl Profile {
     const PLENTY: u32 = 1 << 20;
 
     /// The engine of this profile, or `None` when there is nothing to wait for.
-    pub fn engine(&self) -> Option<EngineSettings> {
+    pub fn engine(&self) -> Option<CustomProfile> {
         // Constants after llm-d-inference-sim's calibrated profiles. Blocks: GPU memory x 0.9 less the weights in
         // bfloat16, divided by the KV bytes of 16 tokens (128 KiB per token for 8B, 320 KiB for 70B).
-        let constants = match self {
+        Some(match self {
             Self::Zero => return None,
             Self::H1008b => CustomProfile {
                 prefill_overhead_ms: 30.0,
@@ -143,8 +96,7 @@ impl Profile {
                 num_gpu_blocks: u32::MAX,
             },
             Self::Custom(custom) => *custom,
-        };
-        Some(constants.engine())
+        })
     }
 
     pub(crate) fn validate(&self, key: &str) -> Result<(), ConfigError> {
@@ -159,18 +111,26 @@ impl Profile {
 }
 
 impl CustomProfile {
-    fn engine(&self) -> EngineSettings {
-        let nanos = |ms: f64| (ms * 1e6).round() as u64;
-        EngineSettings {
-            law: Law {
-                prefill_overhead_ns: nanos(self.prefill_overhead_ms),
-                prefill_per_token_ns: nanos(self.prefill_per_token_ms),
-                decode_per_token_ns: nanos(self.decode_per_token_ms),
-                decode_full_ns: nanos(self.decode_per_token_ms * self.decode_load_factor),
-            },
-            max_num_seqs: self.max_num_seqs,
-            num_gpu_blocks: self.num_gpu_blocks,
-        }
+    /// Time from admission to the first token.
+    pub fn time_to_first_token(&self, uncached_tokens: u32) -> Duration {
+        let prefill = nanos(self.prefill_per_token_ms).saturating_mul(u64::from(uncached_tokens));
+        Duration::from_nanos(nanos(self.prefill_overhead_ms).saturating_add(prefill))
+    }
+
+    /// Time between two tokens of each request while `running` of at most `max_num_seqs` requests run, rounded up to a
+    /// nanosecond.
+    pub fn inter_token_latency_ns(&self, running: u32) -> u64 {
+        let (idle, full) =
+            (nanos(self.decode_per_token_ms), nanos(self.decode_per_token_ms * self.decode_load_factor));
+        let slower = u128::from(full.saturating_sub(idle));
+        let share = (slower * u128::from(running)).div_ceil(u128::from(self.max_num_seqs.max(1)));
+        idle.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+
+    /// Whether the prefix cache can save any time. Otherwise callers may leave the blocks' hashes out: the cache then
+    /// stays empty instead of filling up for nothing.
+    pub fn caches_prefixes(&self) -> bool {
+        nanos(self.prefill_per_token_ms) > 0
     }
 
     fn validate(&self, key: &str) -> Result<(), ConfigError> {
@@ -187,6 +147,11 @@ impl CustomProfile {
     }
 }
 
+/// Whole nanoseconds, so that a simulated run is the same on every machine.
+fn nanos(milliseconds: f64) -> u64 {
+    (milliseconds * 1e6).round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,12 +159,12 @@ mod tests {
     #[test]
     fn the_h100_profile_gives_the_published_figures() {
         let engine = Profile::H1008b.engine().unwrap();
-        let law = engine.law;
+        let law = engine;
         assert_eq!(law.time_to_first_token(0), Duration::from_millis(30));
         assert_eq!(law.time_to_first_token(1000), Duration::from_millis(280));
-        assert_eq!(law.inter_token_latency_ns(0, 256), 12_000_000);
-        assert_eq!(law.inter_token_latency_ns(128, 256), 18_000_000);
-        assert_eq!(law.inter_token_latency_ns(256, 256), 24_000_000);
+        assert_eq!(law.inter_token_latency_ns(0), 12_000_000);
+        assert_eq!(law.inter_token_latency_ns(128), 18_000_000);
+        assert_eq!(law.inter_token_latency_ns(256), 24_000_000);
         assert!(Profile::Zero.engine().is_none());
     }
 }

@@ -16,4 +16,4 @@ pub mod law;
 
 pub use blocks::{BLOCK_TOKENS, BlockPool};
 pub use engine::{Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, JobId};
-pub use law::{CustomProfile, EngineSettings, Law, Profile};
+pub use law::{CustomProfile, Profile};

@@ -6,21 +6,15 @@ use std::time::Duration;
 use crate::support::{Sim, ask, ask_stream, echo_model, fixed};
 use proptest::prelude::*;
 use serde_json::Value;
-use vllm_sim::latency::{
-    CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineSettings, JobId, Law, Profile,
-};
+use vllm_sim::latency::{CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, JobId, Profile};
 use vllm_sim::{CapacityChange, ModelConfig, SimConfig};
 
-const MS: u64 = 1_000_000;
-
-fn settings() -> EngineSettings {
-    EngineSettings {
-        law: Law {
-            prefill_overhead_ns: 30 * MS,
-            prefill_per_token_ns: MS / 4,
-            decode_per_token_ns: 12 * MS,
-            decode_full_ns: 24 * MS,
-        },
+fn settings() -> CustomProfile {
+    CustomProfile {
+        prefill_overhead_ms: 30.0,
+        prefill_per_token_ms: 0.25,
+        decode_per_token_ms: 12.0,
+        decode_load_factor: 2.0,
         max_num_seqs: 4,
         num_gpu_blocks: 100,
     }
@@ -144,7 +138,7 @@ proptest! {
         max_num_seqs in 1_u32..6,
         num_gpu_blocks in 10_u32..40,
     ) {
-        let settings = EngineSettings { max_num_seqs, num_gpu_blocks, ..settings() };
+        let settings = CustomProfile { max_num_seqs, num_gpu_blocks, ..settings() };
         let mut engine = Engine::new(settings);
         let (mut now, mut jobs, mut cancels) = (Duration::ZERO, Vec::new(), Vec::new());
         let mut ended = HashMap::new();
@@ -191,12 +185,12 @@ proptest! {
             last_admitted = times.admitted;
             prop_assert!(times.cached_tokens <= job.prompt_tokens.saturating_sub(1));
             let uncached = job.prompt_tokens - times.cached_tokens;
-            prop_assert_eq!(times.first_token - times.admitted, settings.law.time_to_first_token(uncached));
+            prop_assert_eq!(times.first_token - times.admitted, settings.time_to_first_token(uncached));
             // Between alone and in full company, with a nanosecond per event for rounding.
             let gaps = u64::from(job.output_tokens - 1);
             let (least, most) = (
-                settings.law.inter_token_latency_ns(1, max_num_seqs) * gaps,
-                settings.law.inter_token_latency_ns(max_num_seqs, max_num_seqs) * gaps,
+                settings.inter_token_latency_ns(1) * gaps,
+                settings.inter_token_latency_ns(max_num_seqs) * gaps,
             );
             let decode = (times.finished - times.first_token).as_nanos() as u64;
             prop_assert!(decode >= least && decode <= most + 200, "{least} <= {decode} <= {most}");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use vllm_sim::latency::{Engine, EngineEvent, EngineJob, EngineSettings, JobId, Profile};
+use vllm_sim::latency::{CustomProfile, Engine, EngineEvent, EngineJob, JobId, Profile};
 
 use super::super::*;
 
@@ -46,7 +46,7 @@ struct AskedEngine {
 }
 
 impl AskedEngine {
-    fn new(settings: EngineSettings, limiters: &[Limiter]) -> Self {
+    fn new(settings: CustomProfile, limiters: &[Limiter]) -> Self {
         let asker = |limiter: &Limiter| PlayedAsker {
             limiter: limiter.clone(),
             in_flight: 0,
