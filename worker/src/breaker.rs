@@ -178,12 +178,10 @@ impl<T> Breaker<T> {
                 self.keep_back(record, failure);
                 self.open(parked_for, now)
             }
-            // Each further answer would be paid, and thrown away for the same name.
-            Some(failure) if self.is_of_another(failure.cause) => {
-                self.keep_back(record, failure);
-                self.open(self.next_parking(), now)
-            }
-            Some(failure) if failure.is_first && parks(failure.cause) => {
+            // Each further answer of another model would be paid, and thrown away for the same name.
+            Some(failure)
+                if self.is_of_another(failure.cause) || failure.is_first && parks(failure.cause) =>
+            {
                 self.keep_back(record, failure);
                 self.open(self.next_parking(), now)
             }

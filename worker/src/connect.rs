@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::model_name::is_listed_as;
-use domain::reach::Denied;
 use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RetryAdvice};
 use models::{
-    ApiSettings, CallError, ChatModel, Hosted, HostedConfig, HttpClient, Learnt, OpenAiCompatible,
-    OpenAiConfig, OpenAiEmbedder, Secret, SetupError, TeiClassifier, VllmClassifier,
+    ApiSettings, ChatModel, Hosted, HostedConfig, HttpClient, Learnt, OpenAiCompatible, OpenAiConfig,
+    OpenAiEmbedder, Secret, SetupError, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
@@ -69,15 +68,15 @@ impl Connected {
     /// What the server's list of models says. It is advice: the first question shows whether the server answers for the model.
     ///
     /// # Errors
-    /// [`ConnectError::Unreachable`]: nobody listens there. That may be temporary.
+    /// Nobody listens there. That may be temporary.
     pub async fn listed(&self, spec: &ModelSpec) -> Result<Listed, ConnectError> {
         let Some(server) = &self.listing else { return Ok(Listed::Nothing) };
         let served = match server.probe().await {
             Ok(served) => served,
             Err(error) if error.retry == RetryAdvice::Unreachable => {
-                let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
-                let (model, error) = (spec.label.to_string(), Box::new(error));
-                return Err(ConnectError::Unreachable { model, endpoint, error });
+                let endpoint = self.model.identity().endpoint.as_deref().unwrap_or_default();
+                let why = format!("{endpoint} does not answer as it should: {error}");
+                return Err(ConnectError::new(spec, why));
             }
             Err(error) => return Ok(Listed::Unusable(error.to_string())),
         };
@@ -115,69 +114,19 @@ impl Listed {
     }
 }
 
-/// Why there is no connector.
+/// Why a model has no connector, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// Its settings are invalid.
-    #[error("model `{model}`: {source}")]
-    Setup {
-        /// Label of the model.
-        model: String,
-        source: SetupError,
-    },
-    /// This worker may not ask it.
-    #[error("model `{model}`: {denied}")]
-    Denied {
-        /// Label of the model.
-        model: String,
-        /// Why.
-        denied: Denied,
-    },
-    /// No address is known.
-    #[error("model `{0}` has no `endpoint`, and no server of this worker serves it")]
-    NoEndpoint(String),
-    /// Only a program with recordings or a simulator supports the connector.
-    #[error("model `{model}`: this worker does not support the connector `{connector}`")]
-    Unsupported {
-        /// Label of the model.
-        model: String,
-        connector: Connector,
-    },
-    /// The connector does not support this kind of question.
-    #[error("model `{model}`: the connector `{connector}` cannot be asked to {ask}")]
-    NotOffered {
-        /// Label of the model.
-        model: String,
-        connector: Connector,
-        /// The kind of question.
-        ask: Ask,
-    },
-    /// Nobody listens at the address.
-    #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
-    Unreachable {
-        /// Label of the model.
-        model: String,
-        /// Address of the server.
-        endpoint: String,
-        error: Box<CallError>,
-    },
-    /// The run needs files or variables of this machine that its user has not agreed to.
-    #[error(
-        "model `{model}`: its run would have this machine{needs}\nwhich was neither configured nor trusted here"
-    )]
-    Foreign {
-        /// Label of the model.
-        model: String,
-        /// What it needs, for people.
-        needs: String,
-    },
-    /// The recordings of a replayed model cannot be read.
-    #[error("model `{model}`: {message}")]
-    Recording {
-        /// Label of the model.
-        model: String,
-        message: String,
-    },
+#[error("model `{model}`: {why}")]
+pub struct ConnectError {
+    model: String,
+    why: String,
+}
+
+impl ConnectError {
+    /// Of this model.
+    pub fn new(spec: &ModelSpec, why: impl std::fmt::Display) -> Self {
+        Self { model: spec.label.to_string(), why: why.to_string() }
+    }
 }
 
 /// Lists names for a message, shortened if there are many.
@@ -208,12 +157,11 @@ impl Connectors {
 
     /// The key for a model.
     fn key(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Option<Secret>, ConnectError> {
-        let model = || spec.label.to_string();
         match &self.keys {
             Some(keys) => keys
                 .grant(spec, server.map(|server| &*server.endpoint))
-                .map_err(|denied| ConnectError::Denied { model: model(), denied }),
-            None => key_of(spec).map_err(|source| ConnectError::Setup { model: model(), source }),
+                .map_err(|denied| ConnectError::new(spec, denied)),
+            None => key_of(spec).map_err(|error| ConnectError::new(spec, error)),
         }
     }
 
@@ -259,7 +207,9 @@ impl Connectors {
         key: Option<Secret>,
     ) -> Result<Connected, ConnectError> {
         let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
-        let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
+        let endpoint = endpoint.ok_or_else(|| {
+            ConnectError::new(spec, "it has no `endpoint`, and no server of this worker serves it")
+        })?;
         let key = key.or_else(|| server.and_then(|server| server.key.clone()));
         let settings = ApiSettings {
             headers: spec.headers.clone(),
@@ -281,7 +231,7 @@ impl Connectors {
             learnt: self.learnt(&endpoint, requested),
             ..OpenAiConfig::new(endpoint, requested)
         };
-        let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
+        let setup = |error: SetupError| ConnectError::new(spec, error);
         let listing = Arc::new(OpenAiCompatible::with_client(config.clone(), &self.http).map_err(setup)?);
         let (http, known) = (self.http.clone(), Arc::clone(&self.known));
         let make = move |key| -> Result<Arc<dyn ChatModel>, SetupError> {
@@ -335,19 +285,20 @@ impl Connect for Connectors {
         spec: &ModelSpec,
         server: Option<&FoundServer>,
     ) -> Result<Connected, ConnectError> {
-        let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
+        let setup = |error: SetupError| ConnectError::new(spec, error);
         if !spec.connector.offers().contains(&ask) {
-            let (model, connector) = (spec.label.to_string(), spec.connector);
-            return Err(ConnectError::NotOffered { model, connector, ask });
+            let why = format!("the connector `{}` cannot be asked to {ask}", spec.connector);
+            return Err(ConnectError::new(spec, why));
         }
         let key = self.key(spec, server)?;
         match spec.connector {
             Connector::OpenaiCompatible | Connector::Simulated => self.at_server(ask, spec, server, key),
             Connector::Anthropic => self.hosted(spec, key, Hosted::anthropic).map_err(setup),
             Connector::Gemini => self.hosted(spec, key, Hosted::gemini).map_err(setup),
+            // Only a program with recordings has it.
             Connector::Replay => {
-                let (model, connector) = (spec.label.to_string(), spec.connector);
-                Err(ConnectError::Unsupported { model, connector })
+                let why = format!("this worker does not support the connector `{}`", spec.connector);
+                Err(ConnectError::new(spec, why))
             }
         }
     }

@@ -86,24 +86,8 @@ impl FirstQuestion {
 
 /// Whether a failure before any answer says that the model cannot be asked there.
 pub fn turns_away(cause: FailureCause) -> bool {
-    use FailureCause::{
-        Aborted, BadRequest, Connection, ModelNotFound, Overloaded, QuotaExhausted, RateLimited, Server,
-        Timeout, Unauthorized, WrongModel,
-    };
-    matches!(
-        cause,
-        Aborted
-            | BadRequest
-            | Connection
-            | ModelNotFound
-            | Overloaded
-            | QuotaExhausted
-            | RateLimited
-            | Server
-            | Timeout
-            | Unauthorized
-            | WrongModel
-    )
+    use FailureCause::{Cancelled, ContextExceeded, EvaluatorFailed, JudgeUnparseable, Poisoned};
+    !matches!(cause, Cancelled | ContextExceeded | EvaluatorFailed | JudgeUnparseable | Poisoned)
 }
 
 #[cfg(test)]

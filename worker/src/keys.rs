@@ -30,9 +30,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Keyring {
     reach: Reach,
-    secrets: BTreeMap<String, Secret>,
-    /// The files of those that are in files, which may change.
-    files: BTreeMap<String, PathBuf>,
+    /// With the files of those that are in files, which may change.
+    secrets: BTreeMap<String, (Secret, Option<PathBuf>)>,
     lacks: Vec<String>,
 }
 
@@ -98,7 +97,7 @@ impl Keyring {
             let key = KeyReach { name: connector.as_str().to_owned(), connector, places: Vec::new() };
             // Nobody asked for it.
             if let Ok(secret) = Secret::from_env(variable) {
-                ring.add(key, secret);
+                ring.add(key, secret, None);
             }
         }
         ring
@@ -132,8 +131,7 @@ impl Keyring {
             };
             match secret {
                 Ok(secret) => {
-                    ring.files.extend(entry.file.map(|file| (name.clone(), file)));
-                    ring.add(KeyReach { name, connector: entry.connector, places }, secret);
+                    ring.add(KeyReach { name, connector: entry.connector, places }, secret, entry.file);
                 }
                 Err(error) => ring.lacks.push(format!("{name}: {error}")),
             }
@@ -141,8 +139,8 @@ impl Keyring {
         Ok(ring)
     }
 
-    fn add(&mut self, key: KeyReach, secret: Secret) {
-        self.secrets.insert(key.name.clone(), secret);
+    fn add(&mut self, key: KeyReach, secret: Secret, file: Option<PathBuf>) {
+        self.secrets.insert(key.name.clone(), (secret, file));
         self.reach.keys.push(key);
     }
 
@@ -162,13 +160,14 @@ impl Keyring {
     /// This worker may not ask it.
     pub fn grant(&self, spec: &ModelSpec, found: Option<&str>) -> Result<Option<Secret>, Denied> {
         let key = self.reach.permits(spec, found)?;
-        Ok(key.and_then(|key| self.secrets.get(&key.name)).cloned())
+        Ok(key.and_then(|key| self.secrets.get(&key.name)).map(|(secret, _)| secret.clone()))
     }
 
     /// What is in the file of the key for a model now; `None` if it is in none. Blocks.
     pub fn read_again(&self, spec: &ModelSpec, found: Option<&str>) -> Option<Secret> {
         let key = self.reach.permits(spec, found).ok()??;
-        Secret::from_file(self.files.get(&key.name)?).ok()
+        let (_, file) = self.secrets.get(&key.name)?;
+        Secret::from_file(file.as_ref()?).ok()
     }
 }
 

@@ -67,49 +67,35 @@ impl RunContext {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The coordinator does not provide its description or pack.
-    #[error("run {run}: {source}")]
-    Exchange {
-        run: RunId,
-        /// What it said.
-        source: ServiceError,
-    },
-    /// Its tasks cannot be used.
-    #[error("run {run}: {source}")]
-    Material {
-        run: RunId,
-        /// Why. Boxed, because it is much larger than the others.
-        source: Box<MaterialError>,
-    },
-    /// Its tasks ask models in different ways.
-    #[error("run {run}: its tasks {tasks} ask models in different ways; each way needs a run of its own")]
-    Mixed {
-        run: RunId,
-        /// Two of them.
-        tasks: String,
-    },
+    #[error(transparent)]
+    Exchange(#[from] ServiceError),
+    /// Its tasks cannot be used. Boxed, because it is much larger than the others.
+    #[error(transparent)]
+    Material(Box<MaterialError>),
+    /// Two of its tasks ask models in different ways.
+    #[error("its tasks {0} ask models in different ways; each way needs a run of its own")]
+    Mixed(String),
     /// No evaluator can be started.
-    #[error("run {run}: cannot start the evaluation of answers: {source}")]
-    Evaluator {
-        run: RunId,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It needs a pack, and there is no folder to store it in.
-    #[error("run {run} needs pack {hash}, but this worker has no folder for packs")]
-    NoFolder {
-        run: RunId,
-        /// Hash of the pack.
-        hash: String,
-    },
+    #[error("cannot start the evaluation of answers: {0}")]
+    Evaluator(#[from] std::io::Error),
+    /// It needs the pack of this hash, and there is no folder to store it in.
+    #[error("it needs pack {0}, but this worker has no folder for packs")]
+    NoFolder(String),
+}
+
+impl From<MaterialError> for RunError {
+    fn from(error: MaterialError) -> Self {
+        Self::Material(Box::new(error))
+    }
 }
 
 impl RunError {
     /// Whether the reason is this worker's own, such as a full disk: other workers may well work on the run.
     pub fn is_own(&self) -> bool {
         match self {
-            Self::Material { source, .. } => matches!(**source, MaterialError::Folder { .. }),
-            Self::Evaluator { .. } | Self::NoFolder { .. } => true,
-            Self::Exchange { .. } | Self::Mixed { .. } => false,
+            Self::Material(error) => matches!(**error, MaterialError::Folder { .. }),
+            Self::Evaluator(_) | Self::NoFolder(_) => true,
+            Self::Exchange(_) | Self::Mixed(_) => false,
         }
     }
 }
@@ -143,62 +129,43 @@ impl HeldRuns {
     /// # Errors
     /// A permanent reason why this worker cannot work on the run.
     pub async fn load(self: Arc<Self>, run: RunId) -> Result<RunContext, RunError> {
-        let failed = |source| RunError::Exchange { run: run.clone(), source };
-        let material = patiently(|| self.exchange.run_material(&run)).await.map_err(failed)?;
-        let pack = self.pack(&material).await?;
-        let (this, owned) = (Arc::clone(&self), material.clone());
-        let built = blocking(move || {
-            let (name, pack) = pack;
-            this.build(owned, &name, &pack)
-        });
-        built.await.unwrap_or_else(|| Err(failed(ServiceError::new(ErrorCode::Internal, "a thread died"))))
+        let material = patiently(|| self.exchange.run_material(&run)).await?;
+        let (name, pack) = self.pack(&material.pack_hash).await?;
+        blocking(move || self.build(material, &name, &pack)).await?
     }
 
-    /// The pack of a run, and the name by which evaluation processes open it.
-    async fn pack(&self, material: &RunMaterial) -> Result<(String, Arc<Pack>), RunError> {
-        let (run, hash) = (&material.run, material.pack_hash.clone());
-        let of_material = |error| RunError::Material { run: run.clone(), source: Box::new(error) };
-        let died = || RunError::Exchange {
-            run: run.clone(),
-            source: ServiceError::new(ErrorCode::Internal, "a thread died while it opened a pack"),
-        };
-        let builtin = blocking(|| material::open_pack(CORE)).await.ok_or_else(died)?.map_err(of_material)?;
+    /// The pack of this hash, and the name by which evaluation processes open it.
+    async fn pack(&self, hash: &str) -> Result<(String, Arc<Pack>), RunError> {
+        let builtin = blocking(|| material::open_pack(CORE)).await??;
         if builtin.hash().as_str() == hash {
             return Ok((CORE.to_owned(), builtin));
         }
-        let fetch = || async {
-            let fetched = patiently(|| self.exchange.pack(&hash)).await;
-            fetched.map_err(|source| RunError::Exchange { run: run.clone(), source })
-        };
+        let (wanted, fetch) = (hash.to_owned(), || patiently(|| self.exchange.pack(hash)));
         let Some(folder) = self.packs.clone() else {
             // Evaluation processes open a pack by its file; whoever judges in this process has it.
             if matches!(self.evaluation, EvaluationMode::Sandbox { .. }) {
-                return Err(RunError::NoFolder { run: run.clone(), hash });
+                return Err(RunError::NoFolder(wanted));
             }
-            let (sealed, wanted) = (fetch().await?, hash.clone());
-            let opened = blocking(move || material::open_fetched(&wanted, &sealed)).await;
-            return Ok((hash, opened.ok_or_else(died)?.map_err(of_material)?));
+            let sealed = fetch().await?;
+            let opened = blocking(move || material::open_fetched(&wanted, &sealed)).await??;
+            return Ok((hash.to_owned(), opened));
         };
-        let (place, wanted) = (folder.clone(), hash.clone());
-        if let Some(found) = blocking(move || place.find(&wanted)).await.flatten() {
+        let (place, known) = (folder.clone(), wanted.clone());
+        if let Ok(Some(found)) = blocking(move || place.find(&known)).await {
             return Ok(found);
         }
         let sealed = fetch().await?;
-        blocking(move || folder.keep(&hash, &sealed)).await.ok_or_else(died)?.map_err(of_material)
+        Ok(blocking(move || folder.keep(&wanted, &sealed)).await??)
     }
 
     fn build(&self, material: RunMaterial, name: &str, pack: &Pack) -> Result<RunContext, RunError> {
-        let run = &material.run;
         let labels = material.tasks.iter().map(|task| &task.pack_label);
-        let tasks = material::build_to_ask(pack, labels)
-            .map_err(|error| RunError::Material { run: run.clone(), source: Box::new(error) })?;
-        let ask = ask_of(run, &tasks)?;
+        let tasks = material::build_to_ask(pack, labels)?;
+        let ask = ask_of(&tasks)?;
         let request = MaterialRequest::of(name, &tasks);
         let of_judges = request.is_of_judges();
         let limits = pack.header().limits;
-        let evaluator = self
-            .evaluator(request, &tasks, limits)
-            .map_err(|source| RunError::Evaluator { run: run.clone(), source })?;
+        let evaluator = self.evaluator(request, &tasks, limits)?;
         let evaluator = if of_judges { Arc::new(OneCase(evaluator)) } else { evaluator };
         let indexes =
             material.tasks.iter().enumerate().map(|(index, task)| (task.label.clone(), index)).collect();
@@ -250,14 +217,12 @@ impl HeldRuns {
 }
 
 /// The kind of question that the tasks of a run ask.
-fn ask_of(run: &RunId, tasks: &TaskList) -> Result<Ask, RunError> {
-    let first = tasks.first();
-    let ask = first.map_or(Ask::Chat, |task| task.class.asks);
-    match (first, tasks.iter().find(|task| task.class.asks != ask)) {
-        (Some(first), Some(other)) => {
-            Err(RunError::Mixed { run: run.clone(), tasks: format!("{} and {}", first.label, other.label) })
-        }
-        _ => Ok(ask),
+fn ask_of(tasks: &TaskList) -> Result<Ask, RunError> {
+    let Some(first) = tasks.first() else { return Ok(Ask::Chat) };
+    let ask = first.class.asks;
+    match tasks.iter().find(|task| task.class.asks != ask) {
+        Some(other) => Err(RunError::Mixed(format!("{} and {}", first.label, other.label))),
+        None => Ok(ask),
     }
 }
 
@@ -313,9 +278,9 @@ where
     }
 }
 
-/// Runs `work` off the async threads; `None` if the runtime is shutting down or the work panicked.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    service_kit::aside::run(work).await.ok()
+/// Runs `work` off the async threads. It fails if the runtime is shutting down or the work panicked.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServiceError> {
+    service_kit::aside::run(work).await.map_err(|_| ServiceError::new(ErrorCode::Internal, "a thread died"))
 }
 
 #[cfg(test)]

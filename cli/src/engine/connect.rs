@@ -115,17 +115,17 @@ impl Connect for LocalConnect {
     ) -> Result<Connected, ConnectError> {
         if !self.agreed.hold(spec) {
             let needs = printable(&Targets::of_models([spec]).to_string());
-            return Err(ConnectError::Foreign { model: spec.label.to_string(), needs });
+            let why = format!(
+                "its run would have this machine{needs}\nwhich was neither configured nor trusted here"
+            );
+            return Err(ConnectError::new(spec, why));
         }
         if spec.connector != Connector::Replay || ask != Ask::Chat {
             return self.network.connect(ask, spec, server);
         }
         let recording =
             recorded_dialogues(&spec.recorded, self.password.as_deref(), &spec.label, spec.model.as_deref())
-                .map_err(|error| ConnectError::Recording {
-                    model: spec.label.to_string(),
-                    message: explain(&error),
-                })?;
+                .map_err(|error| ConnectError::new(spec, explain(&error)))?;
         let replay: Arc<dyn ChatModel> = Arc::new(Replay::new(spec.requested(), recording.answers));
         Ok(Connected { script: Some(recording.script), ..Connected::opaque(replay) })
     }
@@ -145,13 +145,13 @@ mod tests {
         };
         let connect = LocalConnect::new(None, Targets::of_models([&model("http://h/v1", "")]));
         let refused = |spec| match connect.connect(Ask::Chat, &spec, None) {
-            Err(error @ ConnectError::Foreign { .. }) => error.to_string(),
-            Err(error) => panic!("{error}"),
+            Err(error) => error.to_string(),
             Ok(_) => panic!("{spec:?}"),
         };
         assert!(connect.connect(Ask::Chat, &model("http://h/v1", ""), None).is_ok());
         let other = refused(model("http://g/v1", ""));
         assert!(other.contains("`m`") && other.contains("http://g/v1"), "{other}");
+        assert!(other.contains("neither configured nor trusted"), "{other}");
         // Nor is a key read, although the address is known.
         assert!(refused(model("http://h/v1", "/no/such/file")).contains("/no/such/file"));
         let found = FoundServer { endpoint: "http://h/v1".into(), key: None, context_tokens: None };

@@ -6,6 +6,10 @@ struct Bench {
     now: Instant,
 }
 
+fn failure(cause: FailureCause, message: &str, sent: Instant) -> Failure<'_> {
+    Failure { cause, message, sent, renewed_at: None, is_first: false }
+}
+
 impl Bench {
     fn new() -> Self {
         Self { breaker: Breaker::default(), now: Instant::now() }
@@ -23,13 +27,7 @@ impl Bench {
         record: u32,
         failure: Option<FailureCause>,
     ) -> BreakerDecision<u32> {
-        let failure = failure.map(|cause| Failure {
-            cause,
-            message: "words",
-            sent: self.now,
-            renewed_at: None,
-            is_first: false,
-        });
+        let failure = failure.map(|cause| self::failure(cause, "words", self.now));
         self.breaker.ended(record, failure, |_, _| flight, self.now)
     }
 
@@ -74,8 +72,7 @@ fn refusals_that_differ_in_what_they_quote_are_alike() {
     let mut refuse = |record: u32| {
         let message =
             format!("HTTP 422: [{{'loc': 'seed', 'input': {}}}] of `req-{record}`", 7_u64.pow(record % 20));
-        let (cause, sent) = (FailureCause::BadRequest, bench.now);
-        let failure = Failure { cause, message: &message, sent, renewed_at: None, is_first: false };
+        let failure = failure(FailureCause::BadRequest, &message, bench.now);
         bench.breaker.ended(record, Some(failure), |_, _| Flight::default(), bench.now)
     };
     for record in 1..REFUSALS_MAX {
@@ -103,8 +100,7 @@ fn a_model_without_quota_is_parked_until_it_is_renewed() {
     {
         let mut bench = Bench::new();
         let renewed_at = Some(bench.now + Duration::from_secs(seconds));
-        let (cause, sent) = (FailureCause::QuotaExhausted, bench.now);
-        let failure = Failure { cause, message: "per day", sent, renewed_at, is_first: false };
+        let failure = Failure { renewed_at, ..failure(FailureCause::QuotaExhausted, "per day", bench.now) };
         let decision = bench.breaker.ended(0, Some(failure), |_, _| Flight::default(), bench.now);
         assert_eq!(decision, BreakerDecision::Open { forgotten: vec![0], parked_for: parked });
     }
@@ -119,13 +115,7 @@ fn refusals_that_differ_are_those_of_dialogues() {
         BreakerDecision::Deliver(vec![1]),
         "a long prompt says nothing about the others"
     );
-    let other = Failure {
-        cause: FailureCause::BadRequest,
-        message: "other words",
-        sent: bench.now,
-        renewed_at: None,
-        is_first: false,
-    };
+    let other = failure(FailureCause::BadRequest, "other words", bench.now);
     let decision = bench.breaker.ended(2, Some(other), |_, _| Flight::default(), bench.now);
     assert_eq!(decision, BreakerDecision::Deliver(vec![0, 2]));
     assert_eq!(bench.ended(3, REFUSED), BreakerDecision::Deliver(vec![3]));
@@ -246,13 +236,7 @@ fn failures_beside_an_answer_that_was_begun_with_them_are_those_of_their_dialogu
         let enough = if cause == FailureCause::BadRequest { REFUSALS_MAX } else { STREAK_MAX };
         bench.now = begin;
         bench.held(1..enough, cause);
-        let failure = Failure {
-            cause,
-            message: "words",
-            sent: begin + Duration::from_secs(1),
-            renewed_at: None,
-            is_first: false,
-        };
+        let failure = failure(cause, "words", begin + Duration::from_secs(1));
         let mut asked = None;
         let flight = |since, until| {
             asked = Some((since, until));
@@ -362,13 +346,7 @@ impl Course {
         let now = self.bench.now;
         let due: Vec<_> = self.flying.extract_if(.., |(_, until, _)| *until <= now).collect();
         for (sent, _, end) in &due {
-            let failure = end.map(|cause| Failure {
-                cause,
-                message: "words",
-                sent: *sent,
-                renewed_at: None,
-                is_first: false,
-            });
+            let failure = end.map(|cause| failure(cause, "words", *sent));
             let (record, flight) = (u32::from(end.is_some()), self.flight());
             let decision = self.bench.breaker.ended(record, failure, flight, now);
             self.carry_out(decision);
@@ -421,20 +399,6 @@ fn a_server_that_refuses_all_is_parked_at_once_and_asked_little() {
     let parked: Vec<u64> = course.parkings.iter().map(Duration::as_secs).collect();
     assert_eq!(parked, [60, 120, 240, 480, 900, 900, 900]);
     assert_eq!((course.begun, course.delivered), (7 * 32, (0, 0)), "those that were sent together");
-}
-
-#[test]
-fn a_server_that_refuses_a_second_later_is_parked_within_it() {
-    let mut course = Course::new();
-    course.go(2, |_| (1, KEY));
-    assert_eq!((course.parkings.len(), course.begun, course.delivered), (1, 32, (0, 0)));
-}
-
-#[test]
-fn a_server_that_takes_calls_and_hangs_beside_refusals_is_parked_within_bounds() {
-    let mut course = Course::new();
-    course.go(DOUBT_MAX.as_secs() + 1, |n| if n % 2 == 0 { (0, KEY) } else { (7200, None) });
-    assert_eq!((course.parkings.len(), course.delivered), (1, (0, 0)));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn what_is_missing_is_named() {
         Connectors::default().connect(Ask::Chat, &spec(json), None).map(|_| ()).unwrap_err().to_string()
     };
     let no_endpoint = error(serde_json::json!({"label": "m", "connector": "openai-compatible"}));
-    assert!(no_endpoint.contains("model `m` has no `endpoint`"), "{no_endpoint}");
+    assert!(no_endpoint.contains("model `m`: it has no `endpoint`"), "{no_endpoint}");
     let no_key =
         error(serde_json::json!({"label": "c", "connector": "anthropic", "key_env": "KGFLEET_TEST_NOT_SET"}));
     assert!(no_key.contains("`c`") && no_key.contains("KGFLEET_TEST_NOT_SET"), "{no_key}");

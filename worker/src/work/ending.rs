@@ -5,9 +5,8 @@ use std::time::Duration;
 use domain::exchange::{LeaseId, NameTaken};
 use tokio::time::Instant;
 
-use super::{Running, Work};
+use super::Work;
 use crate::config::Draining;
-use crate::slots::Tag;
 use crate::until_done::UntilDone;
 use service_kit::Stop;
 
@@ -48,7 +47,7 @@ impl Work {
             Stop::Abort => {
                 self.drain(now);
                 if let DrainPhase::Finishing { .. } = self.phase {
-                    self.stop_all();
+                    self.stop_those(|_, _| true);
                     self.phase = flushing(FLUSH_ABORTED_MAX, now);
                 }
                 self.hurry(FLUSH_ABORTED_MAX, now);
@@ -97,11 +96,7 @@ impl Work {
         {
             let mut ledger = self.ledger.lock();
             let held: Vec<LeaseId> = ledger.slots.held().cloned().collect();
-            for tag in held.iter().flat_map(|lease| ledger.slots.lost(lease)) {
-                if let Some(running) = self.running.get(&tag) {
-                    running.task.abort();
-                }
-            }
+            held.iter().flat_map(|lease| ledger.slots.lost(lease)).for_each(|tag| self.abort(&tag));
         }
         self.phase = flushing(FLUSH_MAX, now);
     }
@@ -111,28 +106,9 @@ impl Work {
         self.superseded.clone()
     }
 
-    fn stop_all(&mut self) {
-        self.stop_those(|_| true);
-    }
-
     /// Stops the dialogues whose calls no server has accepted, which would wait for another attempt; how many.
-    fn stop_unaccepted(&mut self) -> usize {
-        self.stop_those(Running::is_unaccepted)
-    }
-
-    /// Stops these dialogues that are in flight; how many.
-    fn stop_those(&mut self, stops: impl Fn(&Running) -> bool) -> usize {
-        let tag_of = |(tag, running): (&Tag, &Running)| stops(running).then(|| tag.clone());
-        let tags: Vec<Tag> = self.running.iter().filter_map(tag_of).collect();
-        let mut ledger = self.ledger.lock();
-        let tags: Vec<Tag> = tags.into_iter().filter(|tag| ledger.slots.is_running(tag)).collect();
-        for tag in &tags {
-            if let Some(running) = self.running.get(tag) {
-                running.task.abort();
-            }
-            ledger.slots.dropped(tag);
-        }
-        tags.len()
+    fn stop_unaccepted(&self) -> usize {
+        self.stop_those(|_, running| running.is_unaccepted())
     }
 
     /// Advances the shutdown as far as possible; returns when it may advance further.
@@ -147,7 +123,7 @@ impl Work {
                             return Some(until);
                         }
                         tracing::warn!(dialogues = self.running.len(), "the grace period is over");
-                        self.stop_all();
+                        self.stop_those(|_, _| true);
                     }
                     let hurries = self.leaving.is_none() || self.is_cut_short;
                     let stranded_for = self.until.as_ref().map_or(FLUSH_MAX, UntilDone::idle_after);

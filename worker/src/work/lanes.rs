@@ -23,7 +23,7 @@ use crate::outbox::Outgoing;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
-use crate::slots::{LaneKey, NextDialogue, Slots, Tag};
+use crate::slots::{LaneKey, NextDialogue, Slots};
 use crate::warm::{NextStart, ServerRoom, WAITING_SEEN_MAX, WaitingCase, Warmth};
 
 /// A run, ready or in preparation.
@@ -119,12 +119,7 @@ impl Work {
             lane.servers.clone_from(&servers);
             lane.warmth.keep(&servers);
             // A server that is gone, or serves another model now, will not end its dialogues: they are stopped here.
-            let gone = self
-                .running
-                .iter()
-                .filter(|(tag, run)| key.has(&tag.lease) && !servers.contains(&run.server));
-            let gone: Vec<Tag> = gone.map(|(tag, _)| tag.clone()).collect();
-            gone.iter().for_each(|tag| self.stop_dialogue(tag));
+            self.stop_those(|tag, running| key.has(&tag.lease) && !servers.contains(&running.server));
         }
         if servers.is_empty() {
             let LaneKey { run, model } = key;
@@ -206,7 +201,7 @@ impl Work {
                 self.contexts.remove(&run);
                 let held = self.ledger.lock().slots.held_lanes();
                 for lane in held.into_iter().filter(|lane| lane.run == run) {
-                    self.trip(&lane, error.to_string(), !error.is_own(), now);
+                    self.trip(&lane, format!("run {run}: {error}"), !error.is_own(), now);
                 }
             }
             Err(error) if error.is_cancelled() => {}
@@ -420,12 +415,11 @@ async fn prepare(
     server: ServerKey,
     found: Option<FoundServer>,
 ) -> Prepared {
-    let (of, label) = (spec.clone(), spec.label.to_string());
+    let of = spec.clone();
     let is_found = found.is_some();
     let connected = service_kit::aside::run(move || connect.connect(ask, &of, found.as_ref())).await;
-    let outcome = connected.unwrap_or_else(|error| {
-        Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
-    });
+    let outcome = connected
+        .unwrap_or_else(|error| Err(ConnectError::new(&spec, format!("connecting failed: {error}"))));
     let mut remark = None;
     // Discovery reads the list of a discovered server. One that nobody listens at may be starting: its calls are repeated.
     if let Ok(connected) = &outcome

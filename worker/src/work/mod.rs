@@ -49,17 +49,11 @@ const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 /// Number of runs kept prepared. More are kept only while leases of them are held.
 const RUNS_KEPT_MAX: usize = 4;
 
-/// Number of parked models in the status. If there are more, people see only the first ones.
-const NOT_ASKED_TOLD_MAX: usize = 64;
-
-/// Number of models with a limit in the status.
-const LIMITS_TOLD_MAX: usize = 64;
+/// Number of models in each list of the status. If there are more, people see only the first ones.
+const MODELS_TOLD_MAX: usize = 64;
 
 /// Failed calls of a first question from which the status tells of them: one alone says little.
 const FAILED_CALLS_TOLD: u32 = 3;
-
-/// Number of models with calls in the status.
-const CALLS_TOLD_MAX: usize = 64;
 
 /// Characters of a reason in the status.
 const REASON_CHARS_MAX: usize = 160;
@@ -346,7 +340,7 @@ impl Work {
         let parked = self.parked.iter().map(|(lane, reason)| told((lane, reason), false));
         let waiting = self.waiting_first().into_iter().filter(|(lane, _)| !self.parked.contains_key(lane));
         let waiting = waiting.map(|(lane, why)| told((&lane, &why), true));
-        parked.chain(waiting).take(NOT_ASKED_TOLD_MAX).collect()
+        parked.chain(waiting).take(MODELS_TOLD_MAX).collect()
     }
 
     /// The models whose first questions are under way at all their servers, and what these have met so far.
@@ -401,25 +395,34 @@ impl Work {
             told.calls.keep_most_frequent();
             told
         });
-        told.take(CALLS_TOLD_MAX).collect()
+        told.take(MODELS_TOLD_MAX).collect()
     }
 
     /// Stops the running dialogues of a lane, and gives back those that have not started. Answers that have begun are
     /// awaited: they would be paid for twice.
-    fn stop_lane(&mut self, lane: &LaneKey) {
-        let running =
-            self.running.iter().filter(|(tag, running)| lane.has(&tag.lease) && !running.is_answered());
-        let tags: Vec<Tag> = running.map(|(tag, _)| tag.clone()).collect();
-        tags.iter().for_each(|tag| self.stop_dialogue(tag));
+    fn stop_lane(&self, lane: &LaneKey) {
+        self.stop_those(|tag, running| lane.has(&tag.lease) && !running.is_answered());
         self.ledger.lock().slots.give_back_lane(lane);
     }
 
-    /// Stops a dialogue; it goes back with its lease.
-    fn stop_dialogue(&mut self, tag: &Tag) {
+    /// Stops these dialogues that are in flight, which go back with their leases; how many.
+    fn stop_those(&self, stops: impl Fn(&Tag, &Running) -> bool) -> usize {
+        let mut ledger = self.ledger.lock();
+        let stopped = self.running.iter().filter(|(tag, running)| stops(tag, running));
+        let tags: Vec<&Tag> =
+            stopped.map(|(tag, _)| tag).filter(|tag| ledger.slots.is_running(tag)).collect();
+        for tag in &tags {
+            self.abort(tag);
+            ledger.slots.dropped(tag);
+        }
+        tags.len()
+    }
+
+    /// Ends the task of a dialogue whose lease is settled.
+    fn abort(&self, tag: &Tag) {
         if let Some(running) = self.running.get(tag) {
             running.task.abort();
         }
-        self.ledger.lock().slots.dropped(tag);
     }
 
     /// Opens the breaker of a lane for a reason outside its dialogues. `everywhere` says whether other workers are affected, too.
@@ -475,7 +478,7 @@ fn limits_by_model(servers: &Servers) -> Vec<ModelLimit> {
         }
     }
     let told = |(model, limit): (&str, ModelLimit)| ModelLimit { model: model.to_owned(), ..limit };
-    limits.into_iter().take(LIMITS_TOLD_MAX).map(told).collect()
+    limits.into_iter().take(MODELS_TOLD_MAX).map(told).collect()
 }
 
 /// The next shutdown request.

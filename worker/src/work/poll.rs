@@ -299,11 +299,7 @@ impl Work {
             }
         }
         metrics::leases_lost(lost.len());
-        for tag in stopped {
-            if let Some(running) = self.running.get(&tag) {
-                running.task.abort();
-            }
-        }
+        stopped.iter().for_each(|tag| self.abort(tag));
         self.unsettled |= new > 0;
         if drain {
             self.drain(now);

@@ -59,29 +59,23 @@ impl Work {
         let Some(running) = self.running.remove(&tag) else { return };
         let lane = LaneKey::of(&tag.lease);
         self.leave_lane(&lane);
-        let refused = match &ended {
-            Ok(Ok(outgoing)) => Some(outgoing.was_refused),
-            Ok(Err(_)) | Err(_) => None,
-        };
+        let refused = ended.as_ref().ok().and_then(|ended| Some(ended.as_ref().ok()?.was_refused));
         self.servers.ended(&running.server, refused);
-        let ended = match ended {
-            Ok(ended) => ended,
+        let lost = |this: &mut Self, why: String| {
+            this.ledger.lock().slots.dropped(&tag);
+            this.trip(&lane, why, true, now);
+        };
+        let mut outgoing = match ended {
+            Ok(Ok(outgoing)) => outgoing,
+            Ok(Err(error)) => return lost(self, format!("a record cannot be written: {error}")),
             // The code that stopped it has updated the ledger.
             Err(error) if error.is_cancelled() => return,
             Err(error) => {
                 tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
-                self.ledger.lock().slots.dropped(&tag);
-                return self.trip(&lane, format!("a dialogue ended by a panic: {error}"), true, now);
+                return lost(self, format!("a dialogue ended by a panic: {error}"));
             }
         };
         self.ended += 1;
-        let mut outgoing = match ended {
-            Ok(outgoing) => outgoing,
-            Err(error) => {
-                self.ledger.lock().slots.dropped(&tag);
-                return self.trip(&lane, format!("a record cannot be written: {error}"), true, now);
-            }
-        };
         let mut failure = outgoing.failure.take();
         let cause = failure.as_ref().map(|(cause, _)| *cause);
         metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
