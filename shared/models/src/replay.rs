@@ -8,23 +8,6 @@ use domain::{Answer, Connector, DialogueKey, FailureCause, RetryAdvice};
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::error::CallError;
 
-/// A round that was never recorded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no answer is recorded for round {round} of {key}, which has {recorded} recorded rounds")]
-pub struct NotRecorded {
-    pub key: DialogueKey,
-    /// The round asked for, from 0.
-    pub round: u32,
-    /// How many rounds of the dialogue are recorded.
-    pub recorded: usize,
-}
-
-impl From<NotRecorded> for CallError {
-    fn from(error: NotRecorded) -> Self {
-        Self::new(FailureCause::BadRequest, RetryAdvice::No, error.to_string())
-    }
-}
-
 /// The recorded answers of one model. They are looked up by dialogue and round; the prompt is ignored.
 #[derive(Clone, Debug)]
 pub struct Replay {
@@ -39,30 +22,22 @@ impl Replay {
         let identity = ModelIdentity { connector, requested: model.into(), endpoint: None };
         Self { answers, identity }
     }
-
-    /// The recorded answer.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn answer(&self, key: &DialogueKey, round: u32) -> Result<&Answer, NotRecorded> {
-        let answers = self.answers.get(key).map_or(&[][..], Vec::as_slice);
-        usize::try_from(round).ok().and_then(|round| answers.get(round)).ok_or_else(|| NotRecorded {
-            key: key.clone(),
-            round,
-            recorded: answers.len(),
-        })
-    }
 }
 
 #[async_trait::async_trait]
 impl ChatModel for Replay {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
-        let reply = self.answer(&request.key, request.round).map(|answer| ChatReply {
-            answer: answer.clone(),
-            reported_model: Some(self.identity.requested.clone()),
-            ..ChatReply::text("")
-        });
-        reply.map_err(CallError::from)
+        let ChatRequest { key, round, .. } = request;
+        let answers = self.answers.get(&key).map_or(&[][..], Vec::as_slice);
+        let answer = answers.get(round as usize).cloned().ok_or_else(|| {
+            let recorded = answers.len();
+            let message = format!(
+                "no answer is recorded for round {round} of {key}, which has {recorded} recorded rounds"
+            );
+            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+        })?;
+        let reported_model = Some(self.identity.requested.clone());
+        Ok(ChatReply { answer, reported_model, ..ChatReply::text("") })
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -89,6 +64,7 @@ mod tests {
         assert_eq!(error.retry, RetryAdvice::No);
         assert!(error.message.contains("round 2 of m/t/3, which has 2 recorded rounds"), "{error}");
         asked.key.iteration = 9;
-        assert_eq!(model.answer(&asked.key, 0).unwrap_err().recorded, 0);
+        let error = model.complete(asked).await.unwrap_err();
+        assert!(error.message.contains("has 0 recorded rounds"), "{error}");
     }
 }
