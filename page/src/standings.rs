@@ -9,7 +9,7 @@ use coordinator::dialogues::ModelScores;
 use domain::control::{BenchmarkView, Better, CellView, ModelView, RowKind, RowView};
 use domain::ranking::{Contender, RankedPlace, ranked};
 use domain::{Mean, ModelLabel, RunId};
-use report::analysis::mean_of_tasks::MeanOfTasks;
+use report::analysis::cells::MeanOfTasks;
 use report::stats::Interval;
 
 /// Shortest time between two computations.

@@ -8,7 +8,7 @@ use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
 use report::stats::Estimate;
-use report::tables::comparison::{self, Compared};
+use report::analysis::compare::{self as comparison, Compared};
 use report::words;
 
 use crate::files::inputs::Inputs;

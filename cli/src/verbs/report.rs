@@ -13,7 +13,7 @@ use report::dialogues::distinct;
 use report::draw::{Breadth, Svg};
 use report::figures;
 use report::html::{self, ReportPage};
-use report::kind_page::KindPage;
+use report::html::KindPage;
 use report::tables::card;
 
 use crate::files::inputs::Inputs;

@@ -8,10 +8,10 @@ use benchmarks::kinds;
 use benchmarks::showing::{Show, Showing};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use report::analysis::groups::TaskGroup;
+use report::views::groups::TaskGroup;
 use report::analysis::scheme;
 use report::table::printable;
-use report::view::{RowOrder, View, ViewError, ViewOptions};
+use report::views::{RowOrder, View, ViewError, ViewOptions};
 use report::views;
 
 use crate::files::inputs::Inputs;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, TaskLabel};
-use report::analysis::mean_of_tasks::TaskScores;
+use report::analysis::cells::TaskScores;
 use results::log::PlaceReader;
 
 use crate::errors::{Result, internal, not_found};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use domain::ServiceError;
 use report::draw::{Breadth, Drawn, Svg};
-use report::kind_page::{KindPage, PageTable};
+use report::html::{KindPage, PageTable};
 use report::table::Table;
 
 use crate::reading::BenchmarkReader;

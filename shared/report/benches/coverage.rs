@@ -7,8 +7,8 @@
 
 use domain::seed::SplitMix64;
 use report::Dialogues;
-use report::analysis::ranks::ranks;
-use report::dialogues::{Column, Exercises, NewDialogue, Origin};
+use report::analysis::placing::ranks;
+use report::dialogues::{Column, Exercises, Origin, ReportedDialogue};
 use report::stats::{TaskValues, ValueRange, estimate};
 
 /// Benchmarks drawn for each cell.
@@ -250,20 +250,9 @@ fn ranks_held(random: &mut SplitMix64) -> (f64, f64) {
                 let case = iteration % 5;
                 let chance = (skill * ease[task * 5 + case]).min(1.0);
                 let scores = serde_json::json!({ "f1": f64::from(u8::from(random.unit() < chance)) });
-                all.add(NewDialogue {
-                    column,
-                    task,
-                    case: &case.to_string(),
-                    iteration: iteration as u32,
-                    outcome: Ok(scores.as_object().unwrap_or(&serde_json::Map::new())),
-                    rounds: 1,
-                    prompt_tokens: None,
-                    cached_tokens: 0,
-                    completion_tokens: None,
-                    seconds: None,
-                    odd: domain::Oddities::default(),
-                    attempt: 1,
-                });
+                let dialogue = ReportedDialogue::of(column, task, iteration as u32);
+                let none = serde_json::Map::new();
+                all.add(dialogue, &case.to_string(), Ok(scores.as_object().unwrap_or(&none)));
             }
         }
         let found = ranks(&all);

@@ -9,7 +9,7 @@ use domain::seed::SplitMix64;
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};
 use report::details::{Details, DialogueDetail};
-use report::dialogues::{Column, Exercises, NewDialogue, Origin};
+use report::dialogues::{Column, Exercises, Origin, ReportedDialogue};
 use report::html::{ReportPage, write};
 use serde_json::json;
 
@@ -62,20 +62,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 });
                 let record = results::llmkgbench::ResultRecord::from_value(record)?;
                 details.push(DialogueDetail::of_result(&record), false)?;
-                all.add(NewDialogue {
-                    column,
-                    task,
-                    case: &(iteration % 5).to_string(),
-                    iteration,
-                    outcome: Ok(scores),
-                    rounds: 1,
-                    prompt_tokens: Some(900),
-                    cached_tokens: 0,
-                    completion_tokens: Some(words % 400),
-                    seconds: Some(random.unit() * 20.0),
-                    odd: domain::Oddities::default(),
-                    attempt: 1,
-                });
+                let mut dialogue = ReportedDialogue::of(column, task, iteration);
+                dialogue.rounds = 1;
+                dialogue.prompt_tokens = Some(900);
+                dialogue.completion_tokens = Some(words % 400);
+                dialogue.seconds = Some(random.unit() * 20.0);
+                all.add(dialogue, &(iteration % 5).to_string(), Ok(scores));
             }
         }
     }

@@ -14,14 +14,15 @@ use results::names::Names;
 use tasks::{Marks, ScoreOutOfRange, TaskClass};
 
 use crate::costs::Prices;
-use crate::setups::{ModelSetup, SetupFact};
 use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
 pub use crate::summaries::{ColumnId, TaskId};
 
 mod column;
 pub(crate) mod shapes;
 
-pub use self::column::{Column, Exercises, Origin};
+use self::column::ModelSetup;
+pub(crate) use self::column::published_name;
+pub use self::column::{Column, Exercises, Origin, SetupFact};
 use self::shapes::Shapes;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +51,14 @@ impl ReportedTask {
     }
 }
 
-/// Whether a dialogue has scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Scored,
-    /// Index of the reason; see [`Dialogues::reason`].
-    Unscored(u32),
-}
-
-/// One dialogue.
-#[derive(Clone, Debug)]
+/// One dialogue. Whoever adds one makes it [`of`](Self::of) its place and says what is known; the table fills in the rest.
+#[derive(Clone, Debug, Default)]
 pub struct ReportedDialogue {
     pub column: ColumnId,
     pub task: TaskId,
     /// Equal numbers mean the same case of the same task.
     pub case: u32,
     pub iteration: u32,
-    pub state: State,
     /// The headline score, if there is one.
     pub headline: Option<f64>,
     /// Number of prompts with an answer.
@@ -84,27 +76,21 @@ pub struct ReportedDialogue {
     pub attempt: u32,
     /// Its position among all dialogues read, by which its texts are found.
     pub place: u32,
-    shape: u32,
-    values: Box<[f64]>,
+    /// Why it has no scores; see [`Dialogues::reason`].
+    pub(crate) reason: Option<u32>,
+    pub(crate) shape: u32,
+    pub(crate) values: Box<[f64]>,
 }
 
-/// A dialogue to be added.
-#[derive(Clone, Debug)]
-pub struct NewDialogue<'a> {
-    pub column: ColumnId,
-    pub task: TaskId,
-    /// Identifies the case within the task.
-    pub case: &'a str,
-    pub iteration: u32,
-    /// The scores, or why there are none.
-    pub outcome: Result<&'a Scores, String>,
-    pub rounds: u32,
-    pub prompt_tokens: Option<u64>,
-    pub cached_tokens: u64,
-    pub completion_tokens: Option<u64>,
-    pub seconds: Option<f64>,
-    pub odd: Oddities,
-    pub attempt: u32,
+impl ReportedDialogue {
+    /// A dialogue of which nothing else is known.
+    pub fn of(column: ColumnId, task: TaskId, iteration: u32) -> Self {
+        Self { column, task, iteration, attempt: 1, ..Self::default() }
+    }
+
+    pub fn is_scored(&self) -> bool {
+        self.reason.is_none()
+    }
 }
 
 /// A note that a reader of the numbers must see.
@@ -151,7 +137,7 @@ pub struct Dialogues {
     pub(crate) memo: Memo,
 }
 
-/// Cached results, see [`cells`](crate::analysis::cells) and [`ranks`](crate::analysis::ranks).
+/// Cached results, see [`cells`](crate::analysis::cells) and [`ranks`](crate::analysis::placing).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     pub(crate) statistics: OnceLock<Vec<CellStatistics>>,
@@ -223,47 +209,29 @@ impl Dialogues {
         self.setups.get(&column)
     }
 
-    /// Adds a dialogue. If the headline of its class must be between 0 and 1 and is not, the dialogue counts as
-    /// unscored, because one such number would distort a mean.
-    pub fn add(&mut self, entry: NewDialogue<'_>) {
+    /// Adds a dialogue about this case, with its scores or why there are none. If the headline of its class must be between 0
+    /// and 1 and is not, the dialogue counts as unscored, because one such number would distort a mean.
+    pub fn add(&mut self, mut dialogue: ReportedDialogue, case: &str, outcome: Result<&Scores, String>) {
         self.memo = Memo::default();
-        let task = &self.tasks[entry.task];
-        let case = self.cases.number(&format!("{}\u{1f}{}", task.label, entry.case));
-        let mut dialogue = ReportedDialogue {
-            column: entry.column,
-            task: entry.task,
-            case,
-            iteration: entry.iteration,
-            state: State::Scored,
-            headline: None,
-            rounds: entry.rounds,
-            prompt_tokens: entry.prompt_tokens,
-            cached_tokens: entry.cached_tokens,
-            completion_tokens: entry.completion_tokens,
-            seconds: entry.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0),
-            odd: entry.odd,
-            attempt: entry.attempt,
-            place: self.list.len() as u32,
-            shape: 0,
-            values: Box::default(),
-        };
-        let reason = match entry.outcome {
-            Err(reason) => Some(reason),
-            Ok(scores) if scores.is_empty() => Some(NO_SCORES_RECORDED.to_owned()),
+        let task = &self.tasks[dialogue.task];
+        dialogue.case = self.cases.number(&format!("{}\u{1f}{case}", task.label));
+        dialogue.seconds = dialogue.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        dialogue.place = self.list.len() as u32;
+        let checked = outcome.and_then(|scores| match scores {
+            none if none.is_empty() => Err(NO_SCORES_RECORDED.to_owned()),
+            scores => task.check(scores).map(|()| scores).map_err(|_| OUT_OF_RANGE.to_owned()),
+        });
+        match checked {
             Ok(scores) => {
                 (dialogue.shape, dialogue.values) = self.shapes.take(scores);
                 dialogue.headline = self.shapes.find(&dialogue, &task.headline);
-                let outside = task.check(scores).is_err();
-                outside.then(|| OUT_OF_RANGE.to_owned())
             }
-        };
-        if let Some(reason) = reason {
-            dialogue.state = State::Unscored(self.reasons.number(&reason));
-            dialogue.headline = None;
-            dialogue.values = Box::default();
-            dialogue.shape = Shapes::NONE;
+            Err(reason) => {
+                dialogue.reason = Some(self.reasons.number(&reason));
+                dialogue.shape = Shapes::NONE;
+            }
         }
-        self.places.entry((dialogue.column, dialogue.task)).or_default().push(self.list.len() as u32);
+        self.places.entry((dialogue.column, dialogue.task)).or_default().push(dialogue.place);
         self.list.push(dialogue);
     }
 
@@ -309,10 +277,7 @@ impl Dialogues {
 
     /// Why a dialogue has no scores.
     pub fn reason(&self, dialogue: &ReportedDialogue) -> Option<&str> {
-        match dialogue.state {
-            State::Scored => None,
-            State::Unscored(reason) => self.reasons.text(reason),
-        }
+        self.reasons.text(dialogue.reason?)
     }
 
     /// The case of a dialogue, as its source calls it.
@@ -481,13 +446,12 @@ mod tests {
 
     use super::testing::{column, entry};
     use super::*;
-    use crate::names;
 
     #[test]
     fn models_with_one_name_have_two_headings() {
         let mut all = Dialogues::default();
         for model in ["a/Llama-3-8B", "b/Llama-3-8B", "c/Qwen"] {
-            let name = names::published(model);
+            let name = published_name(model);
             all.column(Column { name, ..column(model, Origin::Published) });
         }
         assert_eq!(all.headings(), ["a/Llama-3-8B", "b/Llama-3-8B", "Qwen"]);
@@ -502,7 +466,7 @@ mod tests {
         let task = all.task("RdfFriendCount-nt-1", "RdfFriendCount", &["f1"]);
         for value in [json!(0.5), json!(7), json!("NaN")] {
             let scores = json!({ "f1": value });
-            all.add(entry(model, task, 0, scores.as_object().unwrap()));
+            all.add(entry(model, task, 0), "c", Ok(scores.as_object().unwrap()));
         }
         let headlines: Vec<_> = all.iter().map(|dialogue| dialogue.headline).collect();
         assert_eq!(headlines, [Some(0.5), None, None]);
@@ -519,7 +483,7 @@ mod tests {
         let model = all.column(column("m", Origin::Published));
         let task = all.task("similarity", "JudgePairSimilarity", &["cosine"]);
         let scores = json!({ "cosine": -0.2 });
-        all.add(entry(model, task, 0, scores.as_object().unwrap()));
+        all.add(entry(model, task, 0), "c", Ok(scores.as_object().unwrap()));
         assert_eq!(all.iter().next().unwrap().headline, Some(-0.2));
     }
 

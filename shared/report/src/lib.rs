@@ -18,15 +18,10 @@ pub mod export;
 pub mod figures;
 pub mod html;
 pub mod input;
-pub mod kind_page;
-pub mod names;
-pub mod plot;
-pub mod setups;
 pub mod stats;
 pub mod summaries;
 pub mod table;
 pub mod tables;
-pub mod view;
 pub mod views;
 pub mod words;
 

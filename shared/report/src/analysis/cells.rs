@@ -1,12 +1,11 @@
-//! A model on a task, summed up.
+//! A model on a task, and over all tasks: the mean of the means of its tasks, what it can still become, and how sure it is.
 
-use domain::{ModelUsage, tokens_of_all};
+use domain::ranking::Contender;
+use domain::{Mean, ModelUsage, tokens_of_all};
 
-use super::mean_of_tasks::{MeanOfTasks, TaskScores};
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
-use crate::stats::SampleSummary;
-use crate::stats::describe::mean;
-use crate::stats::{TaskValues, ValueRange, estimate};
+use crate::stats::samples::mean;
+use crate::stats::{Estimate, SampleSummary, TaskValues, ValueRange, estimate};
 use crate::summaries::{CellStatistics, ColumnStatistics};
 
 /// Every model on every task, tasks outermost; pairs without dialogues and plan are left out.
@@ -132,6 +131,37 @@ pub fn gain(all: &Dialogues, dialogue: &ReportedDialogue) -> Option<(f64, f64)> 
     Some((all.score(dialogue, &format!("0.{score}"))?, dialogue.headline?))
 }
 
+/// The headline scores of a model on a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskScores {
+    /// Dialogues planned.
+    pub planned: u64,
+    /// Each with its case.
+    pub scores: Vec<(u32, f64)>,
+}
+
+/// Where a model stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanOfTasks {
+    /// What its place is decided by.
+    pub contender: Contender,
+    /// How sure its mean is, for these tasks with other exercises.
+    pub estimate: Option<Estimate>,
+}
+
+impl MeanOfTasks {
+    /// Every task counts the same, however many scores it has.
+    pub fn of(tasks: impl IntoIterator<Item = TaskScores>) -> Self {
+        let (mut means, mut strata) = (Vec::new(), Vec::new());
+        for TaskScores { planned, scores } in tasks {
+            let values: Vec<f64> = scores.iter().map(|(_, score)| *score).collect();
+            means.push(Mean { value: mean(&values), covered: values.len() as u64, planned });
+            strata.push(TaskValues { weight: 1.0, values: scores });
+        }
+        Self { contender: Contender::of_tasks(means), estimate: estimate(&strata, ValueRange::SCORE) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +172,7 @@ mod tests {
         let mut all = matrix(&["m"], &["t"], 10, |_, _, n| f64::from(n % 2));
         all.plan(0, 0, 12);
         let empty = domain::Scores::new();
-        all.add(entry(0, 0, 10, &empty));
+        all.add(entry(0, 0, 10), "c", Ok(&empty));
         let found = statistics(&all);
         let [cell] = found else { panic!("{found:?}") };
         let summary = cell.summary.unwrap();
@@ -157,10 +187,25 @@ mod tests {
         let mut all = matrix(&["m"], &["s"], 4, |_, _, _| 1.0);
         let task = all.task("t", "RdfFriendCount", &["f1"]);
         let zero = serde_json::json!({ "f1": 0.0 });
-        all.add(entry(0, task, 0, zero.as_object().unwrap()));
+        all.add(entry(0, task, 0), "c", Ok(zero.as_object().unwrap()));
         let total = &totals(&all)[0];
         assert_eq!((total.mean, total.tasks, total.scored), (Some(0.5), 2, 5));
         assert_eq!(totals(&Dialogues::default()), []);
         assert_eq!(statistics(&Dialogues::default()), []);
+    }
+
+    #[test]
+    fn a_mean_lies_in_its_interval_and_between_what_it_can_become() {
+        let task = |planned, values: &[f64]| TaskScores {
+            planned,
+            scores: (0..).zip(values.iter().copied()).collect(),
+        };
+        let whole = MeanOfTasks::of([task(4, &[0.5, 0.75, 0.5, 0.25]), task(2, &[1.0, 1.0])]);
+        let interval = whole.estimate.unwrap().interval;
+        let value = whole.contender.value.unwrap();
+        assert!(value == 0.75 && interval.low <= value && value <= interval.high, "{whole:?}");
+        let begun = MeanOfTasks::of([task(4, &[1.0]), task(2, &[])]).contender;
+        let bounds = begun.bounds.unwrap();
+        assert_eq!((begun.covered, bounds.low, bounds.high), (1, 0.125, 1.0));
     }
 }

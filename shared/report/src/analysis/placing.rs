@@ -1,11 +1,23 @@
-//! The order of models: those that can be ranked, the best first, then those that have too little behind them. The rule is that of
+//! The order of models, and which places a model may have in it.
+//!
+//! First those that can be ranked, the best first, then those that have too little behind them. The rule is that of
 //! [`domain::ranking`], within each set of exercises.
+//!
+//! An interval of ranks says which places a model may have. Every two models are compared on the questions that both answered,
+//! task by task, by the interval of their mean difference.
+//! Holm's correction over all these comparisons keeps the chance of any wrong one among them below 0.05. A model stands below
+//! those that are better at 95 % confidence and above those that are worse at 95 % confidence; which of the places between is its own is not
+//! known (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks", 2024).
 
 use domain::control::Better;
 use domain::ranking::{Bounds, Contender, ranked};
 
-use super::cells::totals;
+use crate::analysis::ALPHA;
+use crate::analysis::cells::totals;
+use crate::analysis::compare::Answers;
 use crate::dialogues::{ColumnId, Dialogues};
+use crate::stats::{Estimate, TaskValues, ValueRange, estimate, holm};
+use crate::summaries::RankInterval;
 use crate::words::bounds;
 
 /// Where a column stands among those on the same exercises.
@@ -80,10 +92,72 @@ pub fn unranked(placed: &[PlacedColumn], headings: &[String]) -> Option<String> 
         .then(|| format!("Not ranked, because they have less of their plan than others: {names}."))
 }
 
+/// The places of every column among those on the same exercises that can be ranked; `None` of the others, and of one without
+/// others.
+pub fn ranks(all: &Dialogues) -> &[Option<RankInterval>] {
+    all.memo.ranks.get_or_init(|| {
+        let answers: Vec<Answers> = (0..all.columns.len()).map(|column| Answers::of(all, column)).collect();
+        let mut ranks = vec![None; all.columns.len()];
+        let placed = by_mean(all);
+        let is_ranked =
+            |column: &ColumnId| placed.iter().any(|place| place.column == *column && place.rank.is_some());
+        for (_, columns) in all.exercise_sets() {
+            let columns: Vec<ColumnId> = columns.into_iter().filter(is_ranked).collect();
+            if columns.len() < 2 {
+                continue;
+            }
+            let of_set: Vec<&Answers> = columns.iter().map(|column| &answers[*column]).collect();
+            for (column, rank) in columns.iter().zip(within(&of_set, all.tasks.len())) {
+                ranks[*column] = Some(rank);
+            }
+        }
+        ranks
+    })
+}
+
+fn within(answers: &[&Answers], tasks: usize) -> Vec<RankInterval> {
+    let models = answers.len();
+    let pairs: Vec<(usize, usize)> = (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect();
+    let differences: Vec<Option<Estimate>> =
+        pairs.iter().map(|&(a, b)| difference(answers[a], answers[b], tasks)).collect();
+    let p = |found: &Option<Estimate>| found.map_or(f64::NAN, |found| found.p);
+    places(models, &pairs, &differences, &holm(&differences.iter().map(p).collect::<Vec<_>>()))
+}
+
+/// Counts for each model how many are better and worse at 95 % confidence.
+fn places(
+    models: usize,
+    pairs: &[(usize, usize)],
+    differences: &[Option<Estimate>],
+    corrected: &[f64],
+) -> Vec<RankInterval> {
+    let mut ranks = vec![RankInterval { best: 1, worst: models }; models];
+    for ((&(a, b), found), p) in pairs.iter().zip(differences).zip(corrected) {
+        let Some(found) = found.filter(|_| *p < ALPHA) else { continue };
+        let (better, worse) = if found.mean > 0.0 { (b, a) } else { (a, b) };
+        ranks[better].worst -= 1;
+        ranks[worse].best += 1;
+    }
+    ranks
+}
+
+/// The second's mean of tasks less the first's. Models that were asked different tasks have means of different things, so they
+/// have no difference.
+fn difference(a: &Answers, b: &Answers, tasks: usize) -> Option<Estimate> {
+    if (0..tasks).any(|task| (a.number(task) == 0) != (b.number(task) == 0)) {
+        return None;
+    }
+    let of_task = |task: usize| TaskValues {
+        weight: 1.0,
+        values: a.paired(b, task).map(|(question, a, b)| (question.case, b - a)).collect(),
+    };
+    estimate(&(0..tasks).map(of_task).collect::<Vec<_>>(), ValueRange::DIFFERENCE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogues::testing::matrix;
+    use crate::dialogues::testing::{entry, matrix};
 
     #[test]
     fn the_best_from_three_of_twenty_stands_below() {
@@ -98,5 +172,31 @@ mod tests {
         assert!(found[1].is_unranked() && !found[0].is_unranked());
         let Bounds { low, high } = found[1].bounds.unwrap();
         assert!((low - 20.0 / 140.0).abs() < 1e-12 && (high - 1.0).abs() < 1e-12, "{low} {high}");
+    }
+
+    const TASKS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+
+    #[test]
+    fn models_that_cannot_be_told_apart_share_their_places() {
+        let skill = [0.1, 0.5, 0.5, 0.9];
+        let all = matrix(&["low", "left", "right", "high"], &TASKS, 20, |model, task, n| {
+            // What is easy for one of the two in the middle is hard for the other.
+            let aside = if (task + n as usize) % 2 == model % 2 { 0.05 } else { -0.05 };
+            skill[model] + aside
+        });
+        let shown: Vec<String> = ranks(&all).iter().map(|rank| rank.unwrap().to_string()).collect();
+        assert_eq!(shown, ["4", "2–3", "2–3", "1"]);
+    }
+
+    #[test]
+    fn who_was_asked_something_else_may_have_any_place_and_who_has_no_score_has_none() {
+        let mut all = matrix(&["a", "b"], &TASKS, 20, |model, _, _| 0.1 + 0.8 * model as f64);
+        let task = all.task("only", "RdfFriendCount", &["f1"]);
+        let scores = serde_json::json!({ "f1": 1.0 });
+        all.add(entry(0, task, 0), "c", Ok(scores.as_object().unwrap()));
+        let none = all.column(crate::dialogues::testing::column("none", crate::dialogues::Origin::Published));
+        assert_eq!(ranks(&all)[0], Some(RankInterval { best: 1, worst: 2 }));
+        assert_eq!((ranks(&all)[1], ranks(&all)[none]), (ranks(&all)[0], None));
+        assert_eq!(ranks(&Dialogues::default()), []);
     }
 }

@@ -4,7 +4,7 @@ use domain::glob::Glob;
 use domain::spelling;
 use serde::Deserialize;
 
-use super::answers::{QuestionKey, asked};
+use crate::analysis::compare::{QuestionKey, asked};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
 
 /// The schemes that come with the program.

@@ -1,9 +1,8 @@
 //! Invented dialogues for the tests of this crate.
 
-use domain::{Oddities, Scores};
 use serde_json::json;
 
-use super::{Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, TaskId};
+use super::{Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, TaskId};
 use crate::costs::Prices;
 
 /// A column on the published exercises.
@@ -19,22 +18,12 @@ pub fn column(model: &str, origin: Origin) -> Column {
     }
 }
 
-/// A scored dialogue with one round.
-pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) -> NewDialogue<'_> {
-    NewDialogue {
-        column,
-        task,
-        case: "c",
-        iteration,
-        outcome: Ok(scores),
-        rounds: 1,
-        prompt_tokens: Some(10),
-        cached_tokens: 0,
-        completion_tokens: Some(5),
-        seconds: Some(1.5),
-        odd: Oddities::default(),
-        attempt: 1,
-    }
+/// A dialogue with one round.
+pub fn entry(column: ColumnId, task: TaskId, iteration: u32) -> ReportedDialogue {
+    let mut dialogue = ReportedDialogue::of(column, task, iteration);
+    (dialogue.rounds, dialogue.seconds) = (1, Some(1.5));
+    (dialogue.prompt_tokens, dialogue.completion_tokens) = (Some(10), Some(5));
+    dialogue
 }
 
 /// Models × tasks × iterations with the headline `f1`.
@@ -53,7 +42,7 @@ pub fn matrix(
                 let scores = json!({ "f1": score(m, t, iteration) });
                 let case = format!("c{}", iteration % 5);
                 let scores = scores.as_object().cloned().unwrap_or_default();
-                all.add(NewDialogue { case: &case, ..entry(column, task, iteration, &scores) });
+                all.add(entry(column, task, iteration), &case, Ok(&scores));
             }
         }
     }

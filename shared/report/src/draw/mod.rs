@@ -5,8 +5,6 @@
 //! distinguish (Okabe and Ito's palette).
 
 pub mod bars;
-pub mod labels;
-pub mod rows;
 pub mod scale;
 pub mod svg;
 pub mod text;

@@ -9,9 +9,9 @@ use results::log::LogEntry;
 use results::testing;
 use serde_json::Value;
 
-use super::provenance::Provenances;
 use super::table::{Layout, ScoreNames, disclosed};
 use super::*;
+use crate::export::rows::Provenances;
 use crate::table::RowCell;
 
 /// A scored dialogue (two scores, one of them grouped), a failed one, and one with a hostile model name.
@@ -150,7 +150,7 @@ fn tables_hold_no_text_of_a_dialogue() {
 #[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), Texts::Keep, &headline, entries()).unwrap();
+    rows::jsonl(&mut bytes, &run(), Texts::Keep, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
@@ -159,7 +159,7 @@ fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     assert_eq!(lines[0]["record"]["rounds"][0]["answer"]["text"], "Zoë, says m\n");
 
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), Texts::Redact, &headline, entries()).unwrap();
+    rows::jsonl(&mut bytes, &run(), Texts::Redact, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
         assert!(!text.contains(secret), "{secret}");
@@ -246,11 +246,11 @@ fn parquet_reads_back() {
 #[test]
 fn an_export_that_does_not_fit_names_its_file() {
     // A device that is always full. There is none on some systems, where opening it says so.
-    let full = std::path::Path::new("/dev/full");
-    type Write = fn(&mut io::BufWriter<std::fs::File>, &Layout<'_>) -> Result<u64, ExportError>;
+    let full = Path::new("/dev/full");
+    type Write = fn(&mut BufWriter<File>, &Layout<'_>) -> Result<u64, ExportError>;
     let formats: &[Write] = &[
         |file, layout| rows::csv(file, layout, &mut Provenances::default(), summaries()),
-        |file, _| jsonl::write(file, &run(), Texts::Keep, &headline, entries()),
+        |file, _| rows::jsonl(file, &run(), Texts::Keep, &headline, entries()),
         |file, layout| rows::parquet(file, layout, &mut Provenances::default(), summaries()),
         |file, _| {
             let run = run();

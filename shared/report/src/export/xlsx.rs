@@ -10,8 +10,8 @@ use results::{RunManifest, Summary};
 use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use super::ExportError;
-use super::provenance::Provenances;
 use super::table::Layout;
+use crate::export::rows::Provenances;
 use crate::table::xlsx::{SheetRows, cell_text, excel_time, write_headings};
 
 /// Excel's format of dates.

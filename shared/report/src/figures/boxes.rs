@@ -11,17 +11,17 @@ use super::{colours, mixed};
 use crate::analysis::cells::statistics;
 use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
-use crate::draw::rows::Rows;
+use crate::draw::bars::Rows;
 use crate::draw::scale::{Scale, around, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
-use crate::plot::{DrawnPlot, PagePlace, Plot};
+use crate::figures::{DrawnPlot, Plot};
 use crate::stats::{Interval, SampleSummary};
 use crate::summaries::CellStatistics;
 
 /// See [`of_task`].
 pub static PLOT: Plot = Plot {
     heading: "Task",
-    place: |_| PagePlace::Folded,
+    is_open: false,
     draw: |all, _, breadth| {
         let of = |(id, task): (TaskId, &ReportedTask)| DrawnPlot {
             file: format!("task_{}", task.label),

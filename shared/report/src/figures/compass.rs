@@ -4,31 +4,21 @@
 use std::f64::consts::TAU;
 
 use super::mixed;
-use crate::analysis::combined::{CategoryScore, Combined, combined};
 use crate::analysis::scheme::Scheme;
-use crate::dialogues::{ColumnId, Dialogues};
+use crate::dialogues::Dialogues;
 use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::draw::text::fitted;
-use crate::plot::{DrawnPlot, PagePlace, Plot};
+use crate::figures::{DrawnPlot, Plot};
+use crate::views::combined::{CategoryScore, Combined, combined};
 
-/// See [`grid`].
-pub static GRID: Plot = Plot {
+/// See [`compasses`].
+pub static PLOT: Plot = Plot {
     heading: "Compasses",
-    place: |_| PagePlace::Open,
+    is_open: true,
     draw: |all, scheme, breadth| {
         let has_values = combined(all, scheme).iter().any(has_values);
-        let draw = || DrawnPlot::one("compasses", grid(all, scheme, breadth));
+        let draw = || DrawnPlot::one("compasses", compasses(all, scheme, breadth));
         has_values.then(draw).unwrap_or_default()
-    },
-};
-
-/// See [`overlay`]: all models in one.
-pub static OVERLAY: Plot = Plot {
-    heading: "Compass",
-    place: |_| PagePlace::Nowhere,
-    draw: |all, scheme, _| {
-        let columns: Vec<ColumnId> = (0..all.columns.len()).collect();
-        DrawnPlot::one("compass", overlay(all, scheme, &columns))
     },
 };
 
@@ -37,21 +27,8 @@ const CELL_MIN: f64 = 220.0;
 const CELL: f64 = 250.0;
 const RADIUS: f64 = 66.0;
 
-/// Lines that everybody can tell from each other in one compass, by colour and, on grey paper, by their dashes.
-const TOLD_APART: [(&str, &str); 6] = [
-    ("#0072b2", "none"),
-    ("#e69f00", "8 3"),
-    ("#009e73", "2 3"),
-    ("#d55e00", "12 3 2 3"),
-    ("#cc79a7", "5 2"),
-    ("#56b4e9", "16 4"),
-];
-
-/// The line of a compass of its own.
+/// The line of the means.
 const LINE: &str = "class=\"ink none\" stroke-width=\"1.6\" stroke-linejoin=\"round\"";
-
-/// The line of a model behind others.
-const GREY: &str = "class=\"line none\" stroke-width=\"1\" stroke-linejoin=\"round\"";
 
 /// Whether there is anything to draw of a model.
 fn has_values(model: &Combined) -> bool {
@@ -59,7 +36,7 @@ fn has_values(model: &Combined) -> bool {
 }
 
 /// One compass per model, ordered by family and size.
-fn grid(all: &Dialogues, scheme: &Scheme, breadth: Breadth) -> Svg {
+fn compasses(all: &Dialogues, scheme: &Scheme, breadth: Breadth) -> Svg {
     let headings = all.headings();
     let mut found = combined(all, scheme);
     found.retain(has_values);
@@ -82,56 +59,16 @@ fn grid(all: &Dialogues, scheme: &Scheme, breadth: Breadth) -> Svg {
         svg.of_model(name, |svg| {
             let shown = fitted(name, 13.0, width - 20.0);
             svg.text((center.0, center.1 - 108.0), Anchor::Middle, 13.0, "bold", &shown);
-            rings(svg, center, (RADIUS, width / 2.0), scheme, Some(&model.categories));
-            band(svg, center, RADIUS, &model.categories);
-            needle(svg, center, RADIUS, &model.categories, LINE, name);
+            rings(svg, center, width / 2.0, scheme, &model.categories);
+            band(svg, center, &model.categories);
+            needle(svg, center, &model.categories, name);
         });
     }
-    explain(&mut svg, all, scheme, "band: half a standard deviation to both sides");
+    explain(&mut svg, all, scheme);
     svg
 }
 
-/// Several models in one compass, without bands: the best in colours, the others as grey lines behind them.
-fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
-    let headings = all.headings();
-    let found = combined(all, scheme);
-    let mut order = columns.to_vec();
-    let score = |column: ColumnId| found[column].mean.unwrap_or(f64::NEG_INFINITY);
-    order.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
-    let (chosen, rest) = order.split_at(order.len().min(TOLD_APART.len()));
-    let height = 460.0_f64.max(90.0 + 20.0 * (chosen.len() + 1) as f64);
-    let mut svg = Svg::new(820.0, height, &scheme.title);
-    let (center, radius) = ((230.0, 250.0), 160.0);
-    rings(&mut svg, center, (radius, 228.0), scheme, None);
-    for &column in rest {
-        needle(&mut svg, center, radius, &found[column].categories, GREY, &headings[column]);
-    }
-    for (number, (&column, (colour, dashes))) in chosen.iter().zip(TOLD_APART).enumerate().rev() {
-        let look =
-            format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"");
-        needle(&mut svg, center, radius, &found[column].categories, &look, &headings[column]);
-        let y = 70.0 + 20.0 * number as f64;
-        svg.outline(&[(462.0, y - 3.0), (500.0, y - 3.0)], false, &look, "");
-        let text = found[column].mean.map_or("-".to_owned(), |mean| format!("{mean:.3}"));
-        let text = fitted(&format!("{} {text}", headings[column]), 12.0, 300.0);
-        svg.text((508.0, y + 2.0), Anchor::Start, 12.0, "", &text);
-    }
-    if !rest.is_empty() {
-        let y = 70.0 + 20.0 * chosen.len() as f64;
-        svg.outline(&[(462.0, y - 3.0), (500.0, y - 3.0)], false, GREY, "");
-        svg.text(
-            (508.0, y + 2.0),
-            Anchor::Start,
-            12.0,
-            "",
-            &format!("{} others, each with its name", rest.len()),
-        );
-    }
-    explain(&mut svg, all, scheme, "number: combined score");
-    svg
-}
-
-fn explain(svg: &mut Svg, all: &Dialogues, scheme: &Scheme, marks: &str) {
+fn explain(svg: &mut Svg, all: &Dialogues, scheme: &Scheme) {
     let mut lines: Vec<String> = scheme
         .categories
         .iter()
@@ -145,7 +82,10 @@ fn explain(svg: &mut Svg, all: &Dialogues, scheme: &Scheme, marks: &str) {
             format!("{}: {what}{tasks} tasks", category.name)
         })
         .collect();
-    lines.push(format!("line: mean, {marks}; rings: 0.2 to 1, in brackets: no values"));
+    lines.push(
+        "line: mean, band: half a standard deviation to both sides; rings: 0.2 to 1, in brackets: no values"
+            .to_owned(),
+    );
     lines.extend(mixed(all).map(str::to_owned));
     svg.legend(&lines.iter().map(String::as_str).collect::<Vec<_>>());
 }
@@ -157,17 +97,11 @@ fn place(center: (f64, f64), radius: f64, axis: usize, axes: usize, value: f64) 
 }
 
 /// The axes with their names, which take at most `room` on both sides of the center.
-fn rings(
-    svg: &mut Svg,
-    center: (f64, f64),
-    (radius, room): (f64, f64),
-    scheme: &Scheme,
-    scores: Option<&[Option<CategoryScore>]>,
-) {
+fn rings(svg: &mut Svg, center: (f64, f64), room: f64, scheme: &Scheme, scores: &[Option<CategoryScore>]) {
     let axes = scheme.categories.len();
     for ring in 1..=5 {
         let share = f64::from(ring) / 5.0;
-        let corners: Vec<_> = (0..axes).map(|axis| place(center, radius, axis, axes, share)).collect();
+        let corners: Vec<_> = (0..axes).map(|axis| place(center, RADIUS, axis, axes, share)).collect();
         svg.outline(
             &corners,
             true,
@@ -176,15 +110,15 @@ fn rings(
         );
     }
     for (axis, category) in scheme.categories.iter().enumerate() {
-        svg.line(center, place(center, radius, axis, axes, 1.0), "faint");
-        let (x, y) = place(center, radius + 12.0, axis, axes, 1.0);
+        svg.line(center, place(center, RADIUS, axis, axes, 1.0), "faint");
+        let (x, y) = place(center, RADIUS + 12.0, axis, axes, 1.0);
         let anchor = match x - center.0 {
             aside if aside > 4.0 => Anchor::Start,
             aside if aside < -4.0 => Anchor::End,
             _ => Anchor::Middle,
         };
-        let missing = scores.is_some_and(|scores| scores[axis].is_none());
-        let name = if missing { format!("({})", category.name) } else { category.name.clone() };
+        let name =
+            if scores[axis].is_none() { format!("({})", category.name) } else { category.name.clone() };
         let beside = if anchor == Anchor::Middle { 2.0 * room } else { room - (x - center.0).abs() };
         svg.text((x, y + 4.0), anchor, 11.0, "soft", &fitted(&name, 11.0, beside));
     }
@@ -194,18 +128,17 @@ fn rings(
 /// not zero.
 fn corners(
     center: (f64, f64),
-    radius: f64,
     scores: &[Option<CategoryScore>],
     of: impl Fn(&CategoryScore) -> f64,
 ) -> Vec<(f64, f64)> {
     let known = scores.iter().enumerate().filter_map(|(axis, score)| Some((axis, score.as_ref()?)));
-    known.map(|(axis, score)| place(center, radius, axis, scores.len(), of(score).clamp(0.0, 1.0))).collect()
+    known.map(|(axis, score)| place(center, RADIUS, axis, scores.len(), of(score).clamp(0.0, 1.0))).collect()
 }
 
 /// Half a deviation to both sides of the mean, as a ring: along the outer edge, and back along the inner one.
-fn band(svg: &mut Svg, center: (f64, f64), radius: f64, scores: &[Option<CategoryScore>]) {
-    let outer = corners(center, radius, scores, |score| score.mean + score.sd / 2.0);
-    let inner = corners(center, radius, scores, |score| score.mean - score.sd / 2.0);
+fn band(svg: &mut Svg, center: (f64, f64), scores: &[Option<CategoryScore>]) {
+    let outer = corners(center, scores, |score| score.mean + score.sd / 2.0);
+    let inner = corners(center, scores, |score| score.mean - score.sd / 2.0);
     let mut ring = outer.clone();
     ring.extend(outer.first());
     ring.extend(inner.first());
@@ -214,20 +147,13 @@ fn band(svg: &mut Svg, center: (f64, f64), radius: f64, scores: &[Option<Categor
 }
 
 /// The line of the means.
-fn needle(
-    svg: &mut Svg,
-    center: (f64, f64),
-    radius: f64,
-    scores: &[Option<CategoryScore>],
-    look: &str,
-    name: &str,
-) {
+fn needle(svg: &mut Svg, center: (f64, f64), scores: &[Option<CategoryScore>], name: &str) {
     let means: Vec<String> = scores
         .iter()
         .map(|score| score.map_or("-".to_owned(), |score| format!("{:.3} ±{:.3}", score.mean, score.sd)))
         .collect();
     let tip = format!("{name}: {}", means.join(", "));
-    svg.outline(&corners(center, radius, scores, |score| score.mean), true, look, &tip);
+    svg.outline(&corners(center, scores, |score| score.mean), true, LINE, &tip);
 }
 
 #[cfg(test)]
@@ -246,7 +172,7 @@ mod tests {
     #[test]
     fn an_axis_without_values_has_no_corner() {
         let all = matrix(&["a"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
-        let text = grid(&all, &named(&bundled(), "semantic").unwrap(), Breadth::Wide).document();
+        let text = compasses(&all, &named(&bundled(), "semantic").unwrap(), Breadth::Wide).document();
         let (_, line) = text.rsplit_once("<path d=\"").unwrap();
         let corners = line.split('"').next().unwrap();
         assert!(corners.starts_with('M') && !corners.contains('L'), "only R-Ana has values: {corners}");
@@ -254,34 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn any_two_coloured_lines_differ_and_further_models_are_grey() {
-        let names: Vec<String> = (0..10).map(|n| format!("m{n}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let all = matrix(&names, &["RdfFriendCount-nt-1"], 5, |model, _, _| model as f64 / 10.0);
-        let scheme = named(&bundled(), "semantic").unwrap();
-        let categories = scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
-        let scheme = Scheme { categories, ..scheme };
-        let text = overlay(&all, &scheme, &(0..10).collect::<Vec<_>>()).document();
-        for (colour, _) in TOLD_APART {
-            assert_eq!(
-                text.matches(&format!("stroke=\"{colour}\"")).count(),
-                2,
-                "one model and its key: {colour}"
-            );
-        }
-        assert_eq!(text.matches("class=\"line none\" stroke-width").count(), 4 + 1);
-        assert!(text.contains(">m9 0.900<") && text.contains("4 others") && !text.contains(">m3 "));
-    }
-
-    #[test]
     fn every_model_with_a_category_has_a_compass() {
         let all = matrix(&["a", "b"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
         let scheme = named(&bundled(), "semantic").unwrap();
-        let text = grid(&all, &scheme, Breadth::Narrow).document();
+        let text = compasses(&all, &scheme, Breadth::Narrow).document();
         assert_eq!(text.matches("class=\"band\"").count(), 2);
         assert!(text.contains("R-Ana: RDF analytics, 1 tasks"));
-        let both = overlay(&all, &scheme, &[0, 1]).document();
-        assert!(both.contains(TOLD_APART[0].0) && both.contains(TOLD_APART[1].0) && !both.contains("others"));
-        assert!(grid(&Dialogues::default(), &scheme, Breadth::Wide).document().starts_with("<svg"));
+        assert!(compasses(&Dialogues::default(), &scheme, Breadth::Wide).document().starts_with("<svg"));
     }
 }

@@ -7,12 +7,12 @@ mod boxes;
 mod compass;
 mod sizes;
 
-use crate::dialogues::Dialogues;
-use crate::draw::PALETTE;
-use crate::plot::Plot;
+use crate::analysis::scheme::Scheme;
+use crate::dialogues::{Dialogues, TaskId};
+use crate::draw::{Breadth, PALETTE, Svg};
 
 /// Every plot, in the order of a page.
-pub static ALL: [&Plot; 4] = [&compass::GRID, &compass::OVERLAY, &sizes::PLOT, &boxes::PLOT];
+pub static ALL: [&Plot; 3] = [&compass::PLOT, &sizes::PLOT, &boxes::PLOT];
 
 /// The colour of every column: one per family, in the order of their first appearance. They repeat from the eighth
 /// family on, so colour is never the only distinction.
@@ -35,6 +35,32 @@ fn colours(all: &Dialogues) -> Vec<&'static str> {
 fn mixed(all: &Dialogues) -> Option<&'static str> {
     (all.exercise_sets().len() > 1)
         .then_some("Models on different exercises cannot be compared with each other.")
+}
+
+/// A plot of dialogues, or one for each of their tasks.
+pub struct Plot {
+    /// What a page calls it; a plot of one task is called like the task.
+    pub heading: &'static str,
+    /// Whether a page shows it to everybody, not only to those who open it.
+    pub is_open: bool,
+    /// Draws it; `scheme` has the categories of compasses. What would show nothing is left out.
+    pub draw: fn(&Dialogues, &Scheme, Breadth) -> Vec<DrawnPlot>,
+}
+
+/// A plot as a file or as a part of a page.
+pub struct DrawnPlot {
+    /// Its file's name without what comes after the dot. Labels of tasks in it are as they are.
+    pub file: String,
+    /// The task that it is about, if it is about one.
+    pub task: Option<TaskId>,
+    pub svg: Svg,
+}
+
+impl DrawnPlot {
+    /// The only one of its kind.
+    pub(crate) fn one(file: &str, svg: Svg) -> Vec<Self> {
+        vec![Self { file: file.to_owned(), task: None, svg }]
+    }
 }
 
 #[cfg(test)]

@@ -3,21 +3,21 @@
 use super::{colours, mixed};
 use crate::analysis::cells::totals;
 use crate::dialogues::{Column, Dialogues};
-use crate::draw::labels::{Label, placed};
 use crate::draw::scale::{Scale, decades, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::draw::text::fitted;
-use crate::plot::{DrawnPlot, PagePlace, Plot};
+use crate::draw::text::{Label, placed};
+use crate::figures::{DrawnPlot, Plot};
 use crate::summaries::ColumnStatistics;
 
 /// See [`sizes`].
 pub static PLOT: Plot = Plot {
     heading: "Score and size",
-    place: |all| match all.columns.iter().any(|column| column.size.is_some()) {
-        true => PagePlace::Folded,
-        false => PagePlace::Nowhere,
+    is_open: false,
+    draw: |all, _, breadth| {
+        let is_stated = all.columns.iter().any(|column| column.size.is_some());
+        is_stated.then(|| DrawnPlot::one("sizes", sizes(all, breadth))).unwrap_or_default()
     },
-    draw: |all, _, breadth| DrawnPlot::one("sizes", sizes(all, breadth)),
 };
 
 /// What the horizontal axis is.

@@ -1,8 +1,14 @@
-//! Models × tasks as a table of colours: the mean of every pair, and how much of its plan is done.
+//! Models × tasks as a table of colours: the mean of every pair, how much of its plan is done, and the way to its dialogues.
 
 use maud::{Markup, html};
 
+use crate::analysis::{cells, placing};
+use crate::dialogues::Dialogues;
+use crate::html::ReportPage;
+use crate::html::tables::folded;
+use crate::summaries::CellStatistics;
 use crate::table::printable;
+use crate::views::statistics;
 
 /// Formats of graphs that labels of tasks name.
 pub(in crate::html) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
@@ -97,6 +103,60 @@ fn shown(mean: Option<f64>) -> String {
 
 pub(in crate::html) fn format_of(label: &str) -> Option<&'static str> {
     FORMATS.into_iter().find(|format| label.split('-').any(|word| word == *format))
+}
+
+pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
+    (!report.dialogues.is_empty()).then(|| {
+        html! {
+            p.note { "A number leads to its dialogues; * marks numbers without some of them, because they have no score. Below each \
+                      task stands the name of its score." }
+            (squares(report.dialogues))
+            details { summary { "Every model on every task, in numbers" } (folded(statistics::by_task(report.dialogues))) }
+        }
+    })
+}
+
+/// The best model first; every number is a link.
+fn squares(all: &Dialogues) -> Markup {
+    let headings = all.headings();
+    let cells = cells::statistics(all);
+    let totals = cells::totals(all);
+    let mut by_place = vec![None; all.tasks.len() * all.columns.len()];
+    for cell in cells {
+        by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
+    }
+    let line = |column: usize| GridLine {
+        name: &headings[column],
+        mean: totals[column].mean,
+        squares: by_place[column * all.tasks.len()..]
+            .iter()
+            .take(all.tasks.len())
+            .map(|cell| cell.map(square))
+            .collect(),
+    };
+    let lines: Vec<GridLine<'_>> = placing::by_mean(all).iter().map(|place| line(place.column)).collect();
+    let heads: Vec<GridHead<'_>> =
+        all.tasks.iter().map(|task| GridHead { label: &task.label, title: &task.headline }).collect();
+    grid("Mean scores", "mean of tasks", &heads, &lines)
+}
+
+fn square(cell: &CellStatistics) -> Square {
+    let tip = cell.interval.map(|interval| {
+        format!(
+            "{:.3} to {:.3}, n {} of {}",
+            interval.low,
+            interval.high,
+            cell.summary.map_or(0, |s| s.n),
+            cell.planned
+        )
+    });
+    Square {
+        mean: cell.summary.map(|summary| summary.mean),
+        tip,
+        gap: cell.unscored_share() > 0.0,
+        link: Some(format!("#dialogues?column={}&label={}", cell.column, cell.task)),
+        ..Square::default()
+    }
 }
 
 #[cfg(test)]

@@ -4,19 +4,14 @@
 //! enter the page as compressed JSON and are shown as text nodes only, with control characters and direction marks made
 //! visible. A content security policy forbids all other scripts and styles, and all requests.
 //!
-//! A section is a row of [`sections::ALL`]. [`grid()`](grid::grid), [`dots()`](dots::dots), [`tables`] and
+//! A section is a row of `ALL` in `page.rs`. [`grid()`](grid::grid), [`tables`] and
 //! [`dialogue()`](dialogue::dialogue) are also parts of the live page of a coordinator.
 
 pub mod dialogue;
 mod dialogues;
-pub mod dots;
 pub mod grid;
-mod judged;
 mod page;
-mod plots;
 mod provenance;
-mod scores;
-mod sections;
 mod standing;
 pub mod tables;
 
@@ -33,7 +28,8 @@ use crate::analysis::scheme::Scheme;
 use crate::details::{Details, packed};
 use crate::dialogues::Dialogues;
 use crate::draw;
-use crate::kind_page::KindPage;
+
+pub use page::{KindPage, PageTable};
 
 const SCRIPT: &str = concat!(
     include_str!("sort.js"),
@@ -168,10 +164,10 @@ fn hash(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::scheme::{bundled, named};
+    use crate::dialogues::SetupFact;
     use crate::dialogues::testing::matrix;
     use crate::draw::{Drawn, Svg};
-    use crate::kind_page::PageTable;
-    use crate::setups::SetupFact;
+    use crate::html::page::PageTable;
     use crate::table::Table;
 
     fn page(all: &Dialogues) -> String {

@@ -1,13 +1,18 @@
-//! The page from top to bottom: its size, filters, then the sections.
+//! The page from top to bottom: its size, filters, then the sections. A section is a row in [`ALL`] and a function that shows it.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::ReportPage;
-use super::grid::{FORMATS, format_of};
-use super::{provenance, sections};
-use crate::dialogues::Dialogues;
-use crate::table::printable;
-use crate::views::cut;
+use crate::dialogues::{Dialogues, TaskId};
+use crate::draw::{Breadth, Drawn};
+use crate::figures::{self, Plot};
+use crate::html::grid::{FORMATS, format_of};
+use crate::html::tables::{folded, table};
+use crate::html::{ReportPage, dialogues, grid, provenance, standing};
+use crate::table::{Table, printable};
+use crate::tables::sources;
+use crate::views::costs::spending;
+use crate::views::preferences::pairs;
+use crate::views::{costs, cut, preferences};
 
 pub fn head(title: &str, policy: &str, style: &str) -> Markup {
     html! {
@@ -26,7 +31,7 @@ pub fn head(title: &str, policy: &str, style: &str) -> Markup {
 
 pub fn body(report: &ReportPage<'_>) -> Markup {
     let all = report.dialogues;
-    let shown = sections::shown(report);
+    let shown = shown(report);
     html! {
         header {
             h1 { (printable(report.title)) }
@@ -59,4 +64,130 @@ fn filters(all: &Dialogues) -> Markup {
             p #fits .note role="status" {}
         }
     }
+}
+
+/// A section of a report.
+struct ReportSection {
+    /// Its address on the page.
+    pub id: &'static str,
+    pub title: &'static str,
+    /// What it shows; `None` if there is nothing.
+    pub show: fn(&ReportPage<'_>) -> Option<Markup>,
+}
+
+/// The sections that there are, with address, title and content: those of kinds first, then those of dialogues.
+fn shown(report: &ReportPage<'_>) -> Vec<(String, &'static str, Markup)> {
+    let of_kinds = report.judged.iter().map(|page| (id(page), page.heading, judged(page)));
+    let shown =
+        |section: &ReportSection| Some((section.id.to_owned(), section.title, (section.show)(report)?));
+    of_kinds.chain(ALL.iter().filter_map(shown)).collect()
+}
+
+/// All sections, those first that answer most.
+const ALL: [ReportSection; 9] = [
+    ReportSection { id: "models", title: "Models", show: standing::show },
+    ReportSection { id: "scores", title: "Mean scores", show: grid::show },
+    ReportSection { id: "plots", title: "Plots", show: plots },
+    ReportSection { id: "tests", title: "Turtle or JSON-LD", show: tests_of_formats },
+    ReportSection { id: "cut", title: "Cut and empty answers", show: cut_answers },
+    ReportSection { id: "costs", title: "Cost", show: costs_of_models },
+    ReportSection { id: "configuration", title: "Configuration", show: configurations },
+    ReportSection { id: "dialogues", title: "Dialogues", show: dialogues::show },
+    ReportSection { id: "provenance", title: "Provenance", show: provenance::show },
+];
+
+fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    (!pairs(all).is_empty()).then(|| {
+        html! {
+            (table(&preferences::by_model(all)))
+            details { summary { "The tests behind it" } (folded(preferences::tests(all))) }
+        }
+    })
+}
+
+/// Only where there are some.
+fn cut_answers(report: &ReportPage<'_>) -> Option<Markup> {
+    let found = cut::table(report.dialogues, false);
+    (!found.rows().is_empty()).then(|| folded(found))
+}
+
+/// Only where something has a price: of the others there is nothing to say.
+fn costs_of_models(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    let has_cost = (0..all.columns.len()).any(|column| spending(all, column).is_some());
+    has_cost.then(|| folded(costs::table(all)))
+}
+
+fn configurations(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    let is_told = (0..all.columns.len()).any(|column| all.setup(column).is_some());
+    is_told.then(|| folded(sources::configuration(all)))
+}
+
+/// The address of a kind's section on the page.
+fn id(page: &KindPage) -> String {
+    page.heading.to_lowercase().replace(' ', "-")
+}
+
+/// What it holds.
+fn judged(page: &KindPage) -> Markup {
+    html! {
+        @for (number, shown) in page.tables.iter().enumerate() {
+            @let title = printable(&shown.table.title);
+            @if shown.is_folded { details { summary { (title) } (table(&shown.table)) } }
+            @else { @if number > 0 { h3 { (title) } } (table(&shown.table)) }
+        }
+        @for (benchmark, figures) in &page.figures {
+            @if page.figures.len() > 1 { h3 { (printable(benchmark)) } }
+            @for drawn in figures { (figure(drawn)) }
+        }
+    }
+}
+
+/// Every figure that the tables do not show already.
+fn plots(report: &ReportPage<'_>) -> Option<Markup> {
+    let all = report.dialogues;
+    let shown = |plot: &&Plot| {
+        let draw = |breadth| (plot.draw)(all, report.compass, breadth);
+        let pairs = draw(Breadth::Wide).into_iter().zip(draw(Breadth::Narrow));
+        let (is_open, heading) = (plot.is_open, plot.heading);
+        pairs.map(move |(wide, narrow)| {
+            let (task, drawn) = (wide.task, Drawn { wide: wide.svg, narrow: narrow.svg });
+            if is_open { figure(&drawn) } else { folded_plot(all, heading, task, &drawn) }
+        })
+    };
+    let figures: Vec<Markup> = figures::ALL.iter().flat_map(shown).collect();
+    (!figures.is_empty()).then(|| html! { @for figure in &figures { (figure) } })
+}
+
+fn folded_plot(all: &Dialogues, heading: &str, task: Option<TaskId>, drawn: &Drawn) -> Markup {
+    match task.map(|task| &all.tasks[task]) {
+        None => html! { details { summary { (heading) } (figure(drawn)) } },
+        Some(task) => html! {
+            details.task data-task=(printable(&task.label)) data-format=[format_of(&task.label)] {
+                summary { (printable(&task.label)) " " span.note { (printable(&task.headline)) } } (figure(drawn))
+            }
+        },
+    }
+}
+
+/// A figure, as wide as the page has room for it.
+fn figure(drawn: &Drawn) -> Markup {
+    html! { div.figure { div.wide { (PreEscaped(drawn.wide.inline())) } div.narrow { (PreEscaped(drawn.narrow.inline())) } } }
+}
+
+/// All that a kind shows of some benchmarks.
+pub struct KindPage {
+    pub heading: &'static str,
+    pub tables: Vec<PageTable>,
+    /// For each benchmark its name and its figures.
+    pub figures: Vec<(String, Vec<Drawn>)>,
+}
+
+/// A table of a page.
+pub struct PageTable {
+    pub table: Table,
+    /// Whether it is shown only to those who open it.
+    pub is_folded: bool,
 }

@@ -8,7 +8,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use domain::Oddity;
-use domain::model::{stated_active, stated_size};
 use jiff::tz::TimeZone;
 use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
@@ -17,10 +16,9 @@ use tasks::ComparedAnswer;
 use super::{class_of, sorted, with};
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
-    Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
+    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId, Warning,
 };
-use crate::names;
-use crate::setups::SetupFact;
+use crate::dialogues::{SetupFact, published_name};
 
 /// The result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,16 +152,7 @@ impl File<'_> {
         };
         let model = record.model();
         let requested = model.requested;
-        let name = names::published(requested);
-        let column = self.all.column(Column {
-            model: requested.to_owned(),
-            family: names::family(&name),
-            size: stated_size(&name),
-            active: stated_active(&name),
-            name,
-            origin,
-            exercises,
-        });
+        let column = self.all.column(Column::of(requested, published_name(requested), origin, exercises));
         for (fact, value) in [
             (SetupFact::Requested, requested),
             (SetupFact::Reported, model.reported),
@@ -189,20 +178,12 @@ impl File<'_> {
         let started = record.start_time().and_then(|time| parse_local_time(time, &zone));
         self.started = self.started.into_iter().chain(started).min();
         self.scorers.insert(format!("LLM-KG-Bench {}", commit.get(..8).unwrap_or(commit)));
-        self.all.add(NewDialogue {
-            column,
-            task,
-            case: &case_of(record),
-            iteration,
-            outcome: Ok(record.scores()),
-            rounds: record.answers().count() as u32,
-            prompt_tokens: None,
-            cached_tokens: 0,
-            completion_tokens: None,
-            seconds: record.duration().and_then(parse_duration).map(|length| length.as_secs_f64()),
-            odd: record.answers().filter(|text| text.trim().is_empty()).map(|_| Oddity::Empty).collect(),
-            attempt: 1,
-        });
+        let mut dialogue = ReportedDialogue::of(column, task, iteration);
+        dialogue.rounds = record.answers().count() as u32;
+        dialogue.seconds = record.duration().and_then(parse_duration).map(|length| length.as_secs_f64());
+        dialogue.odd =
+            record.answers().filter(|text| text.trim().is_empty()).map(|_| Oddity::Empty).collect();
+        self.all.add(dialogue, &case_of(record), Ok(record.scores()));
         Ok(task)
     }
 }

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use super::hypothesis::{t_critical, t_p};
+use crate::stats::samples::{t_critical, t_p};
 
 /// Share of intervals that hold the truth.
 pub const CONFIDENCE: f64 = 0.95;

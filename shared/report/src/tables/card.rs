@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::{Column, ColumnId, Dialogues, Origin};
 use crate::table::{Table, printable};
-use crate::views::{combined, configuration, preferences, statistics};
+use crate::tables::sources;
+use crate::views::{combined, preferences, statistics};
 
 /// Writes the card of a model.
 pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut dyn Write) -> io::Result<()> {
@@ -25,7 +26,7 @@ pub fn write(all: &Dialogues, column: ColumnId, schemes: &[&Scheme], out: &mut d
     let one = all.clone().select(|other| other == &all.columns[column], |_| true);
     let mut tables: Vec<Table> = vec![statistics::by_model(&one)];
     tables.extend(schemes.iter().map(|scheme| combined::table(&one, scheme)));
-    tables.extend([preferences::tests(&one), statistics::by_task(&one), configuration::table(&one)]);
+    tables.extend([preferences::tests(&one), statistics::by_task(&one), sources::configuration(&one)]);
     for table in tables.iter().filter(|table| !table.rows().is_empty()) {
         table.write_markdown(out)?;
         writeln!(out)?;

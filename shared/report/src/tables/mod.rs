@@ -2,6 +2,5 @@
 //! [`views`](crate::views).
 
 pub mod card;
-pub mod comparison;
 pub mod fleet;
 pub mod sources;

@@ -4,7 +4,7 @@ use domain::{Oddities, Oddity};
 
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::table::{Cell, Table};
-use crate::view::View;
+use crate::views::View;
 
 /// See [`table`].
 pub static VIEW: View = View {
@@ -80,7 +80,7 @@ pub fn told(all: &Dialogues) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogues::NewDialogue;
+    use crate::dialogues::ReportedDialogue;
     use crate::dialogues::testing::{entry, matrix};
 
     #[test]
@@ -90,12 +90,12 @@ mod tests {
         assert_eq!(table(&all, true).rows().len(), 4);
         let scores = domain::Scores::new();
         let odd: Oddities = [Oddity::Cut, Oddity::Empty].into_iter().collect();
-        all.add(NewDialogue { odd, ..entry(1, 1, 99, &scores) });
+        all.add(ReportedDialogue { odd, ..entry(1, 1, 99) }, "c", Ok(&scores));
         assert!(told(&all).is_empty(), "1 of 199");
-        all.add(NewDialogue { odd, ..entry(1, 1, 100, &scores) });
-        all.add(NewDialogue { rounds: 0, ..entry(1, 1, 101, &scores) });
+        all.add(ReportedDialogue { odd, ..entry(1, 1, 100) }, "c", Ok(&scores));
+        all.add(ReportedDialogue { rounds: 0, ..entry(1, 1, 101) }, "c", Ok(&scores));
         assert!(told(&all).is_empty(), "not more than one of a hundred");
-        all.add(NewDialogue { odd, ..entry(1, 1, 102, &scores) });
+        all.add(ReportedDialogue { odd, ..entry(1, 1, 102) }, "c", Ok(&scores));
         let told = told(&all);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].starts_with("cut: 3 of 201 answers were cut") && told[1].ends_with("are empty"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
-use crate::view::View;
+use crate::views::View;
 
 /// See [`wide`].
 pub static VIEW: View = View {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn every_dialogue_has_a_row_and_every_score_a_column() {
         let mut all = matrix(&["m"], &["t"], 2, |_, _, n| f64::from(n));
-        all.add(entry(0, 0, 2, &domain::Scores::new()));
+        all.add(entry(0, 0, 2), "c", Ok(&domain::Scores::new()));
         let mut out = Vec::new();
         wide(&all).write_csv(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

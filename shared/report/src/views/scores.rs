@@ -10,7 +10,7 @@ use domain::{Mean, TaskLabel};
 use crate::analysis::placing;
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
-use crate::view::{View, ViewError};
+use crate::views::{View, ViewError};
 
 /// With more models than this, models become rows, because terminals have no room for more columns.
 pub const COLUMNS_MAX: usize = 6;

@@ -1,14 +1,14 @@
 //! The statistics of every model on every task, and of every model over all tasks.
 
 use crate::analysis::cells;
+use crate::analysis::placing::ranks;
 use crate::analysis::placing::{self, PlacedColumn};
-use crate::analysis::ranks::ranks;
-use crate::analysis::spending::spending;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
 use crate::table::{Cell, Table};
-use crate::view::View;
+use crate::views::View;
 use crate::views::costs;
+use crate::views::costs::spending;
 
 /// See [`by_task`].
 pub static VIEW: View = View {

@@ -8,9 +8,8 @@ use harness::browser::{Browser, axe};
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};
 use report::details::{Details, DialogueDetail};
-use report::dialogues::{Column, Exercises, NewDialogue, Origin};
+use report::dialogues::{Column, Exercises, Origin, ReportedDialogue, SetupFact};
 use report::html::{ReportPage, write};
-use report::setups::SetupFact;
 use results::llmkgbench::ResultRecord;
 use serde_json::{Value, json};
 use tasks::{ComparedAnswer, ComparedPart};
@@ -57,20 +56,11 @@ fn report(folder: &tempfile::TempDir) -> String {
                 let detail = DialogueDetail::of_result(&ResultRecord::from_value(record).unwrap());
                 details.push(detail.compared(compared(iteration)), false).unwrap();
                 let scores = scores.as_object().unwrap();
-                all.add(NewDialogue {
-                    column,
-                    task,
-                    case: &(iteration % 5).to_string(),
-                    iteration,
-                    outcome: if iteration == 7 { Err("timeout".to_owned()) } else { Ok(scores) },
-                    rounds: 1,
-                    prompt_tokens: None,
-                    cached_tokens: 0,
-                    completion_tokens: Some(100 + 10 * model as u64),
-                    seconds: Some(1.0),
-                    odd: domain::Oddities::default(),
-                    attempt: 1,
-                });
+                let mut dialogue = ReportedDialogue::of(column, task, iteration);
+                (dialogue.rounds, dialogue.seconds) = (1, Some(1.0));
+                dialogue.completion_tokens = Some(100 + 10 * model as u64);
+                let outcome = if iteration == 7 { Err("timeout".to_owned()) } else { Ok(scores) };
+                all.add(dialogue, &(iteration % 5).to_string(), outcome);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Statistics against what scipy gives for the same random samples. `testdata/frozen.py` made them.
 
-use report::stats::{SampleSummary, TaskValues, ValueRange, effect, estimate, holm, welch, wilcoxon};
+use report::stats::{SampleSummary, TaskValues, ValueRange, estimate, holm, samples, welch, wilcoxon};
 use serde_json::Value;
 
 /// What `testdata/intervals.py` made.
@@ -42,7 +42,7 @@ fn statistics_equal_those_of_scipy() {
             near(test.w, numbers(&case["wilcoxon"])[0], "wilcoxon", at);
             near(test.p, numbers(&case["wilcoxon"])[1], "wilcoxon p", at);
         }
-        near(effect::cliffs_delta(&a, &b).unwrap(), case["cliff"].as_f64().unwrap(), "cliff", at);
+        near(samples::cliffs_delta(&a, &b).unwrap(), case["cliff"].as_f64().unwrap(), "cliff", at);
         for (ours, theirs) in holm(&numbers(&case["holm"][0])).into_iter().zip(numbers(&case["holm"][1])) {
             near(ours, theirs, "holm", at);
         }

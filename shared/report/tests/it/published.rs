@@ -4,11 +4,12 @@
 use harness::Conformance;
 use report::Dialogues;
 use report::analysis::cells::{statistics, totals};
-use report::analysis::combined::{combined, test};
 use report::analysis::compare::compare as compare_models;
-use report::analysis::groups::{TaskGroup, compare};
-use report::analysis::{leaders, preference, scheme};
+use report::analysis::scheme;
 use report::input::read_documents;
+use report::views::combined::{combined, rank, test};
+use report::views::groups::{TaskGroup, compare};
+use report::views::preferences;
 use results::llmkgbench::discover;
 use serde_json::Value;
 
@@ -33,9 +34,9 @@ fn format_preferences_equal_the_published_table() {
     let text = std::fs::read_to_string(data.path("modelPreferences.csv")).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let heading = lines.next().unwrap();
-    let pairs = preference::pairs(&all);
+    let pairs = preferences::pairs(&all);
     assert_eq!(pairs.iter().map(|pair| pair.name.as_str()).collect::<Vec<_>>(), heading[1..]);
-    let ours = preference::preferences(&all, &pairs);
+    let ours = preferences::preferences(&all, &pairs);
     let mut cells = 0;
     for line in lines {
         let Some(found) = ours.iter().find(|found| all.columns[found.column].name == line[0]) else {
@@ -96,7 +97,7 @@ fn combined_scores_equal_those_worked_out_from_the_files() {
     let ours = combined(&all, &scheme);
     assert!(ours.iter().all(|found| found.n == 400));
     let means: Vec<f64> = ours.iter().map(|found| found.mean.unwrap()).collect();
-    let ranked = leaders::rank(&means, |best, at| test(&scheme, &ours[best], &ours[at]));
+    let ranked = rank(&means, |best, at| test(&scheme, &ours[best], &ours[at]));
     let p = |name: &str| {
         let rank = ranked.iter().find(|rank| all.columns[ours[rank.item].column].name == name).unwrap();
         rank.p

@@ -1,6 +1,10 @@
-//! The table of prices.
+//! What models cost: a table of prices, and the money that tokens and GPU hours come to.
+//!
+//! Pure: the text of the table in, money out. [`Prices::shipped`] is the table that comes with the program. A model without a
+//! price costs an unknown amount, which is never shown as nothing; so does a model of whose dialogues no server counted tokens.
 
-use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Add;
 
 use domain::ModelUsage;
 use domain::glob::Glob;
@@ -8,36 +12,88 @@ use domain::model::BILLED_AT;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use super::money::Money;
+/// Amounts below this many units are written with more digits.
+const SMALL: f64 = 1.0;
+
+/// Amounts below this are not written with their digits.
+const LEAST: f64 = 0.0001;
+
+/// An amount in the currency of its table of prices.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Money {
+    pub amount: f64,
+    /// Whether a part of it is unknown: it is this much at least.
+    pub is_least: bool,
+}
+
+impl Money {
+    /// An amount that is known as a whole.
+    pub fn exactly(amount: f64) -> Self {
+        Self { amount, is_least: false }
+    }
+
+    /// The sum of what is known of some models; `None` if nothing is.
+    pub fn total(amounts: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        let (mut total, mut unknown) = (None::<Self>, false);
+        for amount in amounts {
+            match amount {
+                Some(amount) => total = Some(total.unwrap_or_default() + amount),
+                None => unknown = true,
+            }
+        }
+        total.map(|total| Self { is_least: total.is_least || unknown, ..total })
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { amount: self.amount + other.amount, is_least: self.is_least || other.is_least }
+    }
+}
+
+/// `12.34`, `0.0123` or, where a part is unknown, `> 12.34`. What is too small for that is no nothing: `< 0.0001`.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.amount > 0.0 && self.amount < LEAST && !self.is_least {
+            return write!(f, "< {LEAST}");
+        }
+        let digits = if self.amount == 0.0 || self.amount >= SMALL { 2 } else { 4 };
+        let least = if self.is_least { "> " } else { "" };
+        write!(f, "{least}{:.digits$}", self.amount)
+    }
+}
 
 /// The table that comes with the program.
-const SHIPPED: &str = include_str!("../../../../deploy/costs/prices.toml");
+const SHIPPED: &str = include_str!("../../../deploy/costs/prices.toml");
 
 /// Tokens to which a price belongs.
 const MILLION: f64 = 1e6;
 
 /// What models and GPUs cost.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Prices {
+    /// Such as `USD`.
     currency: String,
-    tokens: BTreeMap<String, Vec<PriceAt>>,
-    gpus: BTreeMap<String, GpuPrice>,
+    #[serde(default)]
+    tokens: Vec<TokenPrice>,
+    #[serde(default)]
+    gpus: Vec<GpuPrice>,
 }
 
-/// A price, and where it holds.
-#[derive(Clone, Debug, PartialEq)]
-struct PriceAt {
-    /// The hosts of the provider whose price it is; `*` stands for any text. Empty: anywhere.
-    hosts: Vec<String>,
-    price: TokenPrice,
-}
-
-/// What a million tokens cost.
-#[derive(Clone, Debug, PartialEq)]
+/// What a million tokens of some models cost.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TokenPrice {
+    /// Whose price it is, by the names that are sent to the provider.
+    models: Vec<String>,
+    /// The hosts of the provider whose price it is; `*` stands for any text. Empty: anywhere.
+    #[serde(default)]
+    hosts: Vec<String>,
     pub input: f64,
-    /// Of prompt tokens that the provider found in its cache.
-    pub cached: f64,
+    cached: Option<f64>,
     pub output: f64,
     /// When the source showed it.
     pub as_of: Date,
@@ -46,8 +102,10 @@ pub struct TokenPrice {
 }
 
 /// What an hour of one GPU costs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GpuPrice {
+    kind: String,
     pub per_hour: f64,
     /// When the source showed it.
     pub as_of: Date,
@@ -64,36 +122,10 @@ pub enum InvalidPrices {
     Entry { name: String, problem: &'static str },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    currency: String,
-    #[serde(default)]
-    tokens: Vec<TokenEntry>,
-    #[serde(default)]
-    gpus: Vec<GpuEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TokenEntry {
-    models: Vec<String>,
-    #[serde(default)]
-    hosts: Vec<String>,
-    input: f64,
-    cached: Option<f64>,
-    output: f64,
-    as_of: Date,
-    source: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GpuEntry {
-    kind: String,
-    per_hour: f64,
-    as_of: Date,
-    source: String,
+/// The problem of an amount, unless it can be a price.
+fn problem_of(amounts: &[f64]) -> Option<&'static str> {
+    let is_price = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+    (!amounts.iter().all(is_price)).then_some("a price must be a number from 0")
 }
 
 impl Prices {
@@ -108,34 +140,31 @@ impl Prices {
     /// # Errors
     /// It is no TOML of this form, a price is impossible, or a name has two prices.
     pub fn parse(text: &str) -> Result<Self, InvalidPrices> {
-        let file: File = toml::from_str(text)?;
-        let mut prices = Self { currency: file.currency, ..Self::default() };
-        let invalid = |name: &str, problem| InvalidPrices::Entry { name: name.to_owned(), problem };
-        let is_price = |amount: f64| amount.is_finite() && amount >= 0.0;
-        for TokenEntry { models, hosts, input, cached, output, as_of, source } in file.tokens {
-            let price = TokenPrice { input, cached: cached.unwrap_or(input), output, as_of, source };
-            for name in models {
-                if ![price.input, price.cached, price.output].into_iter().all(is_price) {
-                    return Err(invalid(&name, "a price must be a number from 0"));
-                }
-                let known = prices.tokens.entry(name.clone()).or_default();
-                let is_same =
-                    |at: &PriceAt| at.hosts == hosts || at.hosts.iter().any(|host| hosts.contains(host));
-                if known.iter().any(is_same) {
-                    return Err(invalid(&name, "it has two prices"));
-                }
-                known.push(PriceAt { hosts: hosts.clone(), price: price.clone() });
-            }
+        let prices: Self = toml::from_str(text)?;
+        let mut known: Vec<(&str, &[String])> = Vec::new();
+        let of_tokens =
+            prices.tokens.iter().flat_map(|price| price.models.iter().map(move |name| (name, price)));
+        let of_tokens = of_tokens.map(|(name, price)| {
+            let is_same = |(other, hosts): &(&str, &[String])| {
+                other == name
+                    && (*hosts == price.hosts || hosts.iter().any(|host| price.hosts.contains(host)))
+            };
+            let is_twice = known.iter().any(is_same);
+            known.push((name, &price.hosts));
+            (name, problem_of(&[price.input, price.cached(), price.output]), is_twice)
+        });
+        let of_gpus = prices.gpus.iter().enumerate().map(|(place, price)| {
+            let is_twice = prices.gpus[..place].iter().any(|other| other.kind == price.kind);
+            (&price.kind, problem_of(&[price.per_hour]), is_twice)
+        });
+        let mut problems = of_tokens.chain(of_gpus).filter_map(|(name, problem, is_twice)| {
+            let problem = problem.or(is_twice.then_some("it has two prices"))?;
+            Some(InvalidPrices::Entry { name: name.clone(), problem })
+        });
+        match problems.next() {
+            Some(problem) => Err(problem),
+            None => Ok(prices),
         }
-        for GpuEntry { kind, per_hour, as_of, source } in file.gpus {
-            if !is_price(per_hour) {
-                return Err(invalid(&kind, "a price must be a number from 0"));
-            }
-            if prices.gpus.insert(kind.clone(), GpuPrice { per_hour, as_of, source }).is_some() {
-                return Err(invalid(&kind, "it has two prices"));
-            }
-        }
-        Ok(prices)
     }
 
     /// The currency, such as `USD`.
@@ -150,17 +179,16 @@ impl Prices {
             Some((name, host)) => (name, Some(host)),
             None => (billed_as, None),
         };
-        let known = self.tokens.get(name)?;
-        let is_there = |at: &&PriceAt| {
-            host.is_some_and(|host| at.hosts.iter().any(|pattern| Glob::new(pattern).matches(host)))
+        let known = || self.tokens.iter().filter(|price| price.models.iter().any(|known| known == name));
+        let is_there = |price: &&TokenPrice| {
+            host.is_some_and(|host| price.hosts.iter().any(|pattern| Glob::new(pattern).matches(host)))
         };
-        let of_host = known.iter().find(is_there);
-        of_host.or_else(|| known.iter().find(|at| at.hosts.is_empty())).map(|at| &at.price)
+        known().find(is_there).or_else(|| known().find(|price| price.hosts.is_empty()))
     }
 
     /// What an hour of a GPU of this kind costs.
     pub fn of_gpu(&self, kind: &str) -> Option<&GpuPrice> {
-        self.gpus.get(kind)
+        self.gpus.iter().find(|price| price.kind == kind)
     }
 
     /// What so many hours of GPUs of this kind cost; `None` without a price.
@@ -184,6 +212,11 @@ impl Prices {
 }
 
 impl TokenPrice {
+    /// Of prompt tokens that the provider found in its cache.
+    pub fn cached(&self) -> f64 {
+        self.cached.unwrap_or(self.input)
+    }
+
     /// What dialogues have cost; `None` if no server counted the tokens of any.
     pub fn of(&self, usage: &ModelUsage) -> Option<Money> {
         if usage.dialogues > 0 && usage.counted() == 0 {
@@ -198,7 +231,7 @@ impl TokenPrice {
         let cached = cached.min(prompt);
         let millions = |tokens: u64| tokens as f64 / MILLION;
         millions(prompt - cached) * self.input
-            + millions(cached) * self.cached
+            + millions(cached) * self.cached()
             + millions(completion) * self.output
     }
 }
@@ -206,6 +239,16 @@ impl TokenPrice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_unknown_is_no_nothing() {
+        assert_eq!(Money::total([None, None]), None);
+        let some = Money::total([Some(Money::exactly(1.5)), None, Some(Money::exactly(2.0))]).unwrap();
+        assert_eq!((some.to_string().as_str(), some.is_least), ("> 3.50", true));
+        assert_eq!(Money::total([Some(Money::exactly(0.0123))]).unwrap().to_string(), "0.0123");
+        assert_eq!(Money::exactly(0.0).to_string(), "0.00");
+        assert_eq!(Money::exactly(0.00001).to_string(), "< 0.0001");
+    }
 
     const TABLE: &str = "currency = 'EUR'\n\
         [[tokens]]\nmodels = ['a', 'b']\ninput = 2\ncached = 0.5\noutput = 10\nas_of = '2026-01-02'\nsource = 'https://a.example'\n\
@@ -268,7 +311,7 @@ mod tests {
         assert_eq!(prices.of_model("c at 127.0.0.1").unwrap().input, 2.0);
         assert_eq!(prices.of_model("c at api.c.example").unwrap().input, 1.0);
         let shipped = Prices::shipped();
-        assert!(shipped.tokens.values().flatten().all(|at| !at.hosts.is_empty()));
+        assert!(shipped.tokens.iter().all(|price| !price.hosts.is_empty()));
     }
 
     #[test]
