@@ -1,21 +1,21 @@
 //! Caches what pages show: each topic is computed at most once a tick for all visitors, and only while somebody looks.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::Coordinator;
 use coordinator::access::Access;
+use domain::{ErrorCode, RunId, ServiceError};
 use domain::caller::CallerRole;
 use domain::control::{Control, WorkerView};
-use domain::{ErrorCode, RunId, ServiceError};
 
-use crate::links::Links;
-use crate::render::shown::Shown;
+use crate::admission::Audience;
 use crate::render::{benchmark, benchmarks, workers};
-use crate::section::{PageState, Section};
+use crate::render::board::Shown;
+use crate::site::Links;
 use crate::standings::{RunStandings, Standings};
-use crate::visitor::Audience;
 
 /// Time between two computations of the same thing.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
@@ -148,12 +148,38 @@ async fn rendered(
     made.map_err(|error| ServiceError::new(ErrorCode::Internal, error.to_string()))
 }
 
+/// A part of a page that changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    /// Id of its HTML element.
+    pub id: &'static str,
+    pub html: Arc<str>,
+    pub hash: u64,
+}
+
+impl Section {
+    pub(crate) fn new(id: &'static str, html: maud::Markup) -> Self {
+        let html = html.into_string();
+        let mut hasher = DefaultHasher::new();
+        html.hash(&mut hasher);
+        Self { id, hash: hasher.finish(), html: html.into() }
+    }
+}
+
+/// The state of a page at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct PageState {
+    pub title: String,
+    pub sections: Vec<Section>,
+    /// Whether the state does not change any more.
+    pub over: bool,
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use coordinator::CoordinatorOptions;
     use futures::future::join_all;
-
-    use super::*;
 
     fn cache(data: &tempfile::TempDir, tick: Duration) -> ViewCache {
         let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };

@@ -12,17 +12,13 @@
 mod admission;
 mod assets;
 mod cache;
-mod links;
-mod notices;
 mod page;
 mod render;
 mod routes;
-mod section;
 mod session;
 mod site;
 mod standings;
 mod stream;
-mod visitor;
 
 pub use links::{DashboardUrl, Links};
 pub use page::{Page, PageOptions};

@@ -30,23 +30,13 @@ impl DialogueRow {
     }
 }
 
-/// The code of a dialogue without a record. The code of a failure is the index of its cause in [`FailureCause::ALL`].
-const NONE: u8 = 0x7f;
-const SCORED: u8 = 0x7e;
-
-/// The headline of a dialogue whose scores have none. Scores are JSON numbers, so none of them is infinite.
-const MISSING: f64 = f64::NEG_INFINITY;
-
-/// Added to the code of a record that arrived late.
-const LATE: u8 = 0x80;
-
-/// One slot per dialogue, in three columns to avoid padding.
+/// One slot per dialogue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DialogueTable {
-    tickets: Vec<u64>,
-    headlines: Vec<f64>,
-    codes: Vec<u8>,
+    /// The record that counts for each dialogue.
+    rows: Vec<Option<DialogueRow>>,
     scored: u64,
+    /// In the order of [`FailureCause::ALL`].
     failed: [u64; FailureCause::ALL.len()],
     /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
     repeated: BTreeMap<Slot, u64>,
@@ -59,9 +49,7 @@ impl DialogueTable {
     /// A table of this many dialogues without records.
     pub fn new(slots: usize) -> Self {
         Self {
-            tickets: vec![0; slots],
-            headlines: vec![0.0; slots],
-            codes: vec![NONE; slots],
+            rows: vec![None; slots],
             scored: 0,
             failed: [0; FailureCause::ALL.len()],
             repeated: BTreeMap::new(),
@@ -81,21 +69,22 @@ impl DialogueTable {
             if !entry.standing().beats(counted.standing()) {
                 return false;
             }
+            *self.count(counted) -= 1;
         }
-        let code = match entry.outcome {
-            Ok(_) => SCORED,
-            Err(cause) => cause_code(cause),
-        };
-        let before = self.codes[slot] & !LATE;
-        *self.count(before) -= u64::from(before != NONE);
-        *self.count(code) += 1;
-        self.tickets[slot] = entry.ticket;
-        self.headlines[slot] = entry.outcome.ok().flatten().unwrap_or(MISSING);
-        self.codes[slot] = if entry.late { code | LATE } else { code };
-        if code == SCORED {
+        *self.count(entry) += 1;
+        self.rows[slot] = Some(entry);
+        if entry.outcome.is_ok() {
             self.repeated.remove(&slot);
         }
         true
+    }
+
+    /// How many dialogues ended as this one.
+    fn count(&mut self, row: DialogueRow) -> &mut u64 {
+        match row.outcome {
+            Ok(_) => &mut self.scored,
+            Err(cause) => &mut self.failed[cause as usize],
+        }
     }
 
     /// Notes ticket and generation of a record, even of an unplanned dialogue: the queue must continue above them.
@@ -106,28 +95,19 @@ impl DialogueTable {
 
     /// The record that counts for a dialogue.
     pub fn get(&self, slot: Slot) -> Option<DialogueRow> {
-        let outcome = match self.codes[slot] & !LATE {
-            NONE => return None,
-            SCORED => Ok(self.headline(slot)),
-            code => Err(FailureCause::ALL[code as usize]),
-        };
-        Some(DialogueRow { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
-    }
-
-    fn headline(&self, slot: Slot) -> Option<f64> {
-        let headline = self.headlines[slot];
-        (headline != MISSING).then_some(headline)
+        self.rows[slot]
     }
 
     /// Whether a dialogue failed and has no record since the ticket `asked` was drawn.
     pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
-        let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
-        latest < asked && self.get(slot).is_some_and(|counted| counted.outcome.is_err())
+        let latest = self.repeated.get(&slot).copied().unwrap_or(0);
+        let is_failed = |row: DialogueRow| row.outcome.is_err() && latest.max(row.ticket) < asked;
+        self.get(slot).is_some_and(is_failed)
     }
 
     /// Number of dialogues.
     pub fn len(&self) -> usize {
-        self.codes.len()
+        self.rows.len()
     }
 
     /// Dialogues whose record has scores.
@@ -166,13 +146,12 @@ impl DialogueTable {
         let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
         for (t, task) in plan.tasks.iter().enumerate() {
             for (m, model) in plan.models.iter().enumerate() {
-                let code = |slot: Slot| self.codes[slot] & !LATE;
-                let slots = || layout.cell(m, t);
-                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headline(slot)).flatten();
-                let Mean { value: mean, covered, planned } = Mean::of(slots().map(score));
-                let scored = slots().filter(|&slot| code(slot) == SCORED).count() as u64;
+                let rows = || layout.cell(m, t).map(|slot| self.rows[slot]);
+                let Mean { value: mean, covered, planned } =
+                    Mean::of(rows().map(|row| row.and_then(|row| row.outcome.ok().flatten())));
+                let scored = rows().flatten().filter(|row| row.outcome.is_ok()).count() as u64;
                 let missing = scored - covered;
-                let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
+                let failed = rows().flatten().count() as u64 - scored;
                 let (task, model) = (task.label.clone(), model.label.clone());
                 let odd = Vec::new();
                 cells.push(CellView { task, model, scored, failed, planned, mean, missing, odd });
@@ -180,18 +159,6 @@ impl DialogueTable {
         }
         cells
     }
-
-    fn count(&mut self, code: u8) -> &mut u64 {
-        match self.failed.get_mut(code as usize) {
-            Some(count) => count,
-            // Of a dialogue without a record nothing is taken off: see the caller.
-            None => &mut self.scored,
-        }
-    }
-}
-
-fn cause_code(cause: FailureCause) -> u8 {
-    FailureCause::ALL.iter().position(|known| *known == cause).unwrap_or_default() as u8
 }
 
 #[cfg(test)]
@@ -301,12 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_million_dialogues_take_17_bytes_each() {
-        let table = DialogueTable::new(1_000_000);
-        let bytes = table.tickets.capacity() * size_of::<u64>()
-            + table.headlines.capacity() * size_of::<f64>()
-            + table.codes.capacity();
-        assert_eq!(bytes, 1_000_000 * (size_of::<u64>() + size_of::<f64>() + size_of::<u8>()));
+    fn a_dialogue_takes_32_bytes() {
+        assert_eq!(size_of::<Option<DialogueRow>>(), 32);
     }
 
     #[test]

@@ -19,6 +19,5 @@ pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod seals_seen;
 pub(crate) mod server_usage;
-pub(crate) mod spending;
 pub(crate) mod store;
 pub(crate) mod usage;

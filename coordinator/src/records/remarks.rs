@@ -27,9 +27,9 @@ type Message = (usize, FailureCause, Arc<str>);
 /// scores.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
-    messages: Vec<(Message, u64)>,
-    numbers: HashMap<Message, usize>,
-    of_slot: HashMap<Slot, usize>,
+    /// How many dialogues failed with each.
+    messages: HashMap<Message, u64>,
+    of_slot: HashMap<Slot, Message>,
     scorers: Vec<BTreeSet<String>>,
     /// The dialogues with odd answers.
     odd: BTreeMap<Slot, Oddities>,
@@ -43,8 +43,8 @@ impl Remarks {
 
     /// A record of this model now counts for its dialogue, replacing an earlier one.
     pub(crate) fn counts(&mut self, slot: Slot, model: usize, record: &Summary) {
-        if let Some(before) = self.of_slot.remove(&slot) {
-            self.messages[before].1 -= 1;
+        if let Some(count) = self.of_slot.remove(&slot).and_then(|before| self.messages.get_mut(&before)) {
+            *count -= 1;
         }
         match record.oddities() {
             none if none.is_empty() => self.odd.remove(&slot),
@@ -63,22 +63,18 @@ impl Remarks {
             return;
         };
         let message: Message = (model, cause, message.into());
-        let number = match self.numbers.get(&message) {
-            Some(number) => *number,
-            None if self.messages.len() < MESSAGES_KEPT_MAX => {
-                self.numbers.insert(message.clone(), self.messages.len());
-                self.messages.push((message, 0));
-                self.messages.len() - 1
-            }
-            None => return,
-        };
-        self.messages[number].1 += 1;
-        self.of_slot.insert(slot, number);
+        let known = self.messages.get_key_value(&message).map(|(known, _)| known.clone());
+        if known.is_some() || self.messages.len() < MESSAGES_KEPT_MAX {
+            // Dialogues that failed alike share the words.
+            let message = known.unwrap_or(message);
+            *self.messages.entry(message.clone()).or_default() += 1;
+            self.of_slot.insert(slot, message);
+        }
     }
 
     /// The failures, the most frequent first.
     pub(crate) fn refusals(&self, label: impl Fn(usize) -> ModelLabel) -> Vec<RefusalView> {
-        let mut told: Vec<&(Message, u64)> = self.messages.iter().filter(|(_, count)| *count > 0).collect();
+        let mut told: Vec<(&Message, &u64)> = self.messages.iter().filter(|(_, count)| **count > 0).collect();
         told.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
         let shown = told.into_iter().take(REFUSALS_SHOWN_MAX);
         shown

@@ -28,8 +28,7 @@ use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
 use crate::records::remarks::Remarks;
 use crate::records::retry::Rework;
-use crate::records::spending::SpendingTable;
-use crate::records::usage::UsageTable;
+use crate::records::usage::{SpendingTable, UsageTable};
 
 /// A loaded run.
 pub(crate) struct Run {

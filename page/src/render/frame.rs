@@ -1,13 +1,14 @@
-//! The frame around the content of every page, and error pages.
+//! The frame around the content of every page, the addresses of pages, the form that asks for a token, and error pages.
 
 use axum::response::Html;
-use domain::ServiceError;
+use domain::{RunId, ServiceError};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use report::table::printable;
+use url::form_urlencoded::{Serializer, byte_serialize};
 
+use crate::admission::Visitor;
 use crate::assets::ASSETS;
-use crate::section::{PageState, Section};
-use crate::visitor::Visitor;
+use crate::cache::{PageState, Section};
 
 /// The head of every page, and the frame around its content. `stream` is the address of its live updates.
 pub(super) fn frame(
@@ -79,4 +80,32 @@ pub(crate) fn failure(visitor: &Visitor, error: &ServiceError) -> Html<String> {
 /// The error page if the visitor is unknown.
 pub(crate) fn plain(error: &ServiceError) -> String {
     format!("{}\n", printable(&error.message))
+}
+
+/// The path of a run's page.
+pub(crate) fn path_of(run: &RunId) -> String {
+    format!("/runs/{}", byte_serialize(run.as_str().as_bytes()).collect::<String>().replace('+', "%20"))
+}
+
+/// A path below a run's with a query.
+pub(super) fn path_with(run: &RunId, page: &str, fields: &[(&str, &str)]) -> String {
+    let query = Serializer::new(String::new()).extend_pairs(fields).finish();
+    format!("{}/{page}?{query}", path_of(run))
+}
+
+/// The form. After the login it leads to `next`; `refused` says why the last token was refused.
+pub(crate) fn login_page(next: &str, refused: Option<&str>) -> Html<String> {
+    let main = html! {
+        h1 { "Log in" }
+        form.login method="post" action="/login" {
+            input type="hidden" name="next" value=(next);
+            @if let Some(refused) = refused { p.warning #refused role="alert" { (refused) } }
+            label for="token" { "Token" }
+            input #token type="password" name="token" autocomplete="current-password" required autofocus
+                aria-describedby=[refused.map(|_| "refused")];
+            button type="submit" { "Log in" }
+            p.note { "An operator of this fleet gives tokens, made by " code { "kgfleet fleet token new" } "." }
+        }
+    };
+    frame("Log in", None, None, &main)
 }

@@ -4,11 +4,6 @@
 pub(crate) mod benchmark;
 pub(crate) mod benchmarks;
 mod board;
-mod curve;
 pub(crate) mod dialogues;
 pub(crate) mod frame;
-pub(crate) mod login;
-pub(crate) mod paths;
-pub(crate) mod shown;
-mod speed;
 pub(crate) mod workers;
