@@ -18,9 +18,9 @@ use domain::caller::{Caller, CallerRole};
 use proto::server::Peer;
 use url::Url;
 
-use crate::render::frame;
+use crate::render::frame::login_page;
 use crate::session::SessionId;
-use crate::site::Site;
+use crate::site::{InvalidUrl, Site};
 
 /// Name of the cookie. The prefix makes browsers take it over TLS and for this host only.
 pub(crate) fn cookie_name(secure: bool) -> &'static str {
@@ -109,7 +109,7 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
     if visitor.is_none() && !is_open(request.uri().path()) {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let next = if is_safe { path } else { "/" };
-        return Err(Box::new((StatusCode::UNAUTHORIZED, login::page(next, None)).into_response()));
+        return Err(Box::new((StatusCode::UNAUTHORIZED, login_page(next, None)).into_response()));
     }
     if let (Some(peer), Some(_)) = (peer, &visitor) {
         peer.let_in();
@@ -126,7 +126,8 @@ fn connection(
     let has_tls = peer.is_some_and(|peer| peer.has_tls);
     let peer = peer.map(|peer| peer.address.ip().to_canonical());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if let (Some(public), Login::Tokens(_)) = (&site.public, &site.login)
+    let logs_in = !site.identities.is_anyone();
+    if let Some(public) = site.public.as_ref().filter(|_| logs_in)
         && host.eq_ignore_ascii_case(&public.host)
     {
         let (client, proxy) = match said_client(headers) {
@@ -148,7 +149,7 @@ fn connection(
         client: peer,
         proxy: None,
     };
-    if has_tls && matches!(site.login, Login::Tokens(_)) {
+    if has_tls && logs_in {
         return Ok(served());
     }
     match (peer.is_some_and(|peer| peer.is_loopback()), is_loopback_name(host)) {
@@ -192,17 +193,13 @@ fn comes_from_here(headers: &HeaderMap, connection: &VisitorConnection) -> bool 
 
 fn visitor(site: &Site, headers: &HeaderMap, connection: &VisitorConnection) -> Option<Visitor> {
     let located = |caller: Caller| connection.client.map(|client| caller.at(client)).unwrap_or(caller);
-    match &site.login {
-        Login::Anyone => {
-            let caller = located(Caller::anyone());
-            Some(Visitor { caller, form_token: site.form_token.clone(), session: None })
-        }
-        Login::Tokens(_) => {
-            let name = cookie(headers, cookie_name(connection.secure))?;
-            let (id, caller, form_token) = site.sessions().of(name, site.now())?;
-            Some(Visitor { caller: located(caller), form_token, session: Some(id) })
-        }
+    if site.identities.is_anyone() {
+        let caller = located(Caller::anyone());
+        return Some(Visitor { caller, form_token: site.form_token.clone(), session: None });
     }
+    let name = cookie(headers, cookie_name(connection.secure))?;
+    let (id, caller, form_token) = site.sessions().of(name, site.now())?;
+    Some(Visitor { caller: located(caller), form_token, session: Some(id) })
 }
 
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -213,18 +210,6 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// Finds the caller of a token.
-type Whose = dyn Fn(&str) -> Option<Caller> + Send + Sync;
-
-/// How visitors log in.
-#[derive(Clone)]
-pub enum Login {
-    /// No identities are configured.
-    Anyone,
-    /// With a token; the function returns its caller, if there is one.
-    Tokens(Arc<Whose>),
-}
-
 /// The `https` address under which other machines reach the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
@@ -233,23 +218,11 @@ pub struct PublicUrl {
     pub(crate) origin: String,
 }
 
-/// An address that the page cannot have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidUrl(String);
-
-impl std::fmt::Display for InvalidUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is not https://HOST or https://HOST:PORT", self.0)
-    }
-}
-
-impl std::error::Error for InvalidUrl {}
-
 impl std::str::FromStr for PublicUrl {
     type Err = InvalidUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
-        let invalid = || InvalidUrl(text.to_owned());
+        let invalid = || InvalidUrl { text: text.to_owned(), wanted: "https://HOST or https://HOST:PORT" };
         let url = Url::parse(text).map_err(|_| invalid())?;
         let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
         let host = url.host_str().filter(|_| url.scheme() == "https" && plain && url.username().is_empty());

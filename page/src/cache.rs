@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use coordinator::Coordinator;
 use coordinator::access::Access;
-use domain::{ErrorCode, RunId, ServiceError};
 use domain::caller::CallerRole;
 use domain::control::{Control, WorkerView};
+use domain::{ErrorCode, RunId, ServiceError};
 
 use crate::admission::Audience;
-use crate::render::{benchmark, benchmarks, workers};
 use crate::render::board::Shown;
+use crate::render::{benchmark, benchmarks, workers};
 use crate::site::Links;
 use crate::standings::{RunStandings, Standings};
 
@@ -35,7 +35,7 @@ pub(crate) enum Topic {
 struct CachedPage {
     /// Errors are cached as long as pages, so that visitors of an unreadable run do not each wait for the same failure.
     latest: Option<(Instant, Result<Arc<PageState>, ServiceError>)>,
-    standings: RunStandings,
+    standings: Option<RunStandings>,
 }
 
 type Cell = Arc<tokio::sync::Mutex<CachedPage>>;
@@ -123,16 +123,15 @@ impl ViewCache {
     ) -> Result<PageState, ServiceError> {
         let access = self.access(audience);
         let view = access.view(id).await?;
-        let has_intervals = view.headline.intervals;
+        let (has_intervals, done) = (view.headline.intervals, view.done());
         if has_intervals {
-            // Whoever waits for intervals sees them with a later tick.
-            cached.standings.keep_up(access, id, view.done());
+            cached.standings = RunStandings::kept_up(cached.standings.take(), access, id, done).await;
         }
-        let is_settled = !has_intervals || cached.standings.are_settled(view.done());
+        let is_settled = !has_intervals || cached.standings.as_ref().is_some_and(|known| known.done == done);
         // A model that was added meanwhile would be missing from the standings of before.
-        let knows_all = |standings: &Arc<Standings>| standings.models.len() == view.models.len();
-        let standings = cached.standings.latest().filter(knows_all);
-        let standings = standings.unwrap_or_else(|| Arc::new(Standings::of_view(&view)));
+        let known = cached.standings.as_ref().map(|known| Arc::clone(&known.known));
+        let known = known.filter(|known| has_intervals && known.models.len() == view.models.len());
+        let standings = known.unwrap_or_else(|| Arc::new(Standings::of_view(&view)));
         let (title, over) = (format!("Benchmark {id}"), view.phase.is_over() && is_settled);
         let shown = Shown { view, standings, links: Arc::clone(&self.links) };
         let sections = rendered(move || benchmark::sections(&shown)).await?;

@@ -1,18 +1,20 @@
 //! The state that all requests share, and what a page needs to know beyond the coordinator: prices, and where its dashboards are.
 
-use std::io;
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::Coordinator;
 use coordinator::access::Access;
 use domain::RunId;
+use proto::server::Identities;
 use report::costs::Prices;
 use tokio::sync::{Semaphore, watch};
 use url::Url;
 
-use crate::admission::{Login, PublicUrl, Visitor};
+use crate::PageOptions;
+use crate::admission::{PublicUrl, Visitor};
 use crate::cache::{TICK, ViewCache};
 use crate::session::{Sessions, random_token};
 
@@ -25,7 +27,7 @@ pub(crate) const EXPORTS_MAX: usize = 2;
 /// The shared state; see the module.
 pub(crate) struct Site {
     pub coordinator: Arc<Coordinator>,
-    pub login: Login,
+    pub identities: Identities,
     pub public: Option<PublicUrl>,
     pub cache: Arc<ViewCache>,
     pub streams: Arc<Semaphore>,
@@ -40,17 +42,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(
-        coordinator: Arc<Coordinator>,
-        login: Login,
-        public: Option<PublicUrl>,
-        links: Links,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(coordinator: Arc<Coordinator>, options: PageOptions) -> io::Result<Self> {
+        let PageOptions { identities, public, links } = options;
         let links = Arc::new(links);
         Ok(Self {
             cache: Arc::new(ViewCache::new(&coordinator, Arc::clone(&links), TICK)),
             coordinator,
-            login,
+            identities,
             public,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
@@ -129,29 +127,26 @@ impl Links {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DashboardUrl(Url);
 
-/// An address that is none of a web server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidDashboardUrl(String);
-
-impl std::fmt::Display for InvalidDashboardUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is not http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]", self.0)
-    }
+/// An address of another form than it must have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {wanted}")]
+pub struct InvalidUrl {
+    pub(crate) text: String,
+    pub(crate) wanted: &'static str,
 }
 
-impl std::error::Error for InvalidDashboardUrl {}
-
 impl std::str::FromStr for DashboardUrl {
-    type Err = InvalidDashboardUrl;
+    type Err = InvalidUrl;
 
-    fn from_str(text: &str) -> Result<Self, InvalidDashboardUrl> {
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         // A base whose path does not end in a slash would lose its last part.
         let url = Url::parse(&format!("{}/", text.trim_end_matches('/')));
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
         let is_plain =
             |url: &Url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
         let url = url.ok().filter(|url| is_web(url) && is_plain(url));
-        url.map(Self).ok_or_else(|| InvalidDashboardUrl(text.to_owned()))
+        let wanted = "http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]";
+        url.map(Self).ok_or_else(|| InvalidUrl { text: text.to_owned(), wanted })
     }
 }
 

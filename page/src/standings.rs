@@ -1,7 +1,7 @@
-//! Where the models of a run stand: means, intervals and what is missing, all of one moment. They are computed in the
-//! background, use at most a hundredth of the time, and may be older than the counts beside them.
+//! Where the models of a run stand: means, intervals and what is missing, all of one moment. Computing them
+//! takes at most a hundredth of the time, so they may be older than the counts beside them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coordinator::access::Access;
@@ -84,60 +84,37 @@ fn of_result(mean: Mean) -> Contender {
     Contender { value, covered, planned, bounds: None }
 }
 
-/// The standings of a run, as far as they are known.
-#[derive(Default)]
-pub(crate) struct RunStandings(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    known: Option<Arc<Standings>>,
-    /// Number of dialogues with a record at the last computation.
-    done: Option<u64>,
+/// The standings of a run as they were last computed.
+pub(crate) struct RunStandings {
+    pub known: Arc<Standings>,
+    /// Number of dialogues with a record at that time.
+    pub done: u64,
     /// No computation begins before this time.
-    rest_until: Option<Instant>,
-    under_way: bool,
+    rest_until: Instant,
 }
 
 impl RunStandings {
-    pub(crate) fn latest(&self) -> Option<Arc<Standings>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.clone()
-    }
-
-    /// Whether the latest standings include all of `done` records.
-    pub(crate) fn are_settled(&self, done: u64) -> bool {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !state.under_way && state.done == Some(done)
-    }
-
-    /// Starts a computation if there are new records, none is under way, and the pause is over.
-    pub(crate) fn keep_up(&self, access: &Arc<Access>, run: &RunId, done: u64) {
-        {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let rests = state.rest_until.is_some_and(|until| Instant::now() < until);
-            if state.under_way || rests || state.done == Some(done) {
-                return;
-            }
-            state.under_way = true;
+    /// The standings of all `done` records, unless they were computed a moment ago.
+    pub(crate) async fn kept_up(
+        latest: Option<Self>,
+        access: &Access,
+        run: &RunId,
+        done: u64,
+    ) -> Option<Self> {
+        if latest.as_ref().is_some_and(|known| known.done == done || Instant::now() < known.rest_until) {
+            return latest;
         }
-        let (state, access, run) = (Arc::clone(&self.0), Arc::clone(access), run.clone());
-        tokio::spawn(async move {
-            let scores = access.scores(&run).await;
-            let begun = Instant::now();
-            let computed = match scores {
-                Err(error) => {
-                    tracing::debug!(%run, %error, "no intervals");
-                    None
-                }
-                Ok(scores) => tokio::task::spawn_blocking(move || Standings::of_scores(scores)).await.ok(),
-            };
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.under_way = false;
-            state.rest_until = Some(Instant::now() + EVERY.max(begun.elapsed() * REST));
-            state.done = Some(done);
-            if let Some(computed) = computed {
-                state.known = Some(Arc::new(computed));
+        let scores = match access.scores(run).await {
+            Ok(scores) => scores,
+            Err(error) => {
+                tracing::debug!(%run, %error, "no intervals");
+                return latest;
             }
-        });
+        };
+        let begun = Instant::now();
+        let computed = tokio::task::spawn_blocking(move || Standings::of_scores(scores)).await.ok()?;
+        let rest_until = Instant::now() + EVERY.max(begun.elapsed() * REST);
+        Some(Self { known: Arc::new(computed), done, rest_until })
     }
 }
 

@@ -16,10 +16,10 @@ use futures::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
+use crate::admission::Visitor;
+use crate::cache::{PageState, Section};
 use crate::cache::{TICK, Topic};
-use crate::section::{PageState, Section};
 use crate::site::Site;
-use crate::visitor::Visitor;
 
 /// Sections longer than this, in bytes, are sent less often: the grid of the largest runs has 200 kB.
 const LARGE: usize = 32 << 10;

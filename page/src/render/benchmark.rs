@@ -14,14 +14,14 @@ use report::tables::fleet;
 use report::words::duration;
 
 use super::board::{board, finder};
-use super::curve::curve;
 use super::frame::{form_token, frame, section};
-use super::paths::{path_of, path_with};
-use super::shown::Shown;
-use super::speed::speed;
-use crate::links::Links;
-use crate::section::{PageState, Section};
-use crate::visitor::Visitor;
+use crate::admission::Visitor;
+use crate::cache::{PageState, Section};
+use crate::render::board::Shown;
+use crate::render::board::curve;
+use crate::render::board::speed;
+use crate::render::frame::{path_of, path_with};
+use crate::site::Links;
 
 /// Screen readers announce progress in steps of this many per cent.
 const SPOKEN_STEP: u64 = 10;

@@ -7,9 +7,9 @@ use report::html::tables::{LiveRow, live};
 use report::tables::fleet;
 
 use super::frame::{frame, section};
-use super::paths::path_of;
-use crate::section::{PageState, Section};
-use crate::visitor::Visitor;
+use crate::admission::Visitor;
+use crate::cache::{PageState, Section};
+use crate::render::frame::path_of;
 
 pub(crate) fn page(visitor: &Visitor, state: &PageState) -> Html<String> {
     let main = html! { h1 { "Benchmarks" } (section(state, "runs")) };

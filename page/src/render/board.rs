@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use domain::{Mean, ModelLabel};
 use domain::control::{BenchmarkView, MINUTES_MAX, ModelView};
 use domain::ranking::Contender;
+use domain::{Mean, ModelLabel};
 use maud::{Markup, html};
 use report::costs::{Money, Prices};
 use report::html::tables::{LiveRow, live};
 use report::table::{Cell, Table, printable};
 use report::tables::fleet;
-use report::words::{figure, self};
+use report::words::{self, figure};
 
 use crate::site::Links;
 use crate::standings::{ModelStanding, Standings};

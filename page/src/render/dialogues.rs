@@ -2,7 +2,7 @@
 
 use axum::response::Html;
 use coordinator::dialogues::{DialogueLine, RecordView};
-use domain::{DialogueKey, DialogueTime, ModelLabel, Outcome, RunId, TaskLabel};
+use domain::{DialogueKey, DialogueTime, Outcome, Record, RunId};
 use maud::{Markup, html};
 use report::details::DialogueDetail;
 use report::html::dialogue::dialogue;
@@ -11,49 +11,11 @@ use report::table::{Cell, Table, printable};
 use report::words::duration;
 
 use super::frame::frame;
-use super::paths::{path_of, path_with};
-use crate::visitor::Visitor;
-
-/// The facts above the text of a dialogue.
-pub(crate) struct DialogueFacts {
-    case: String,
-    outcome: String,
-    worker: String,
-    attempt: u32,
-    started: String,
-    took: String,
-    redacted: bool,
-}
-
-impl DialogueFacts {
-    pub(crate) fn of(view: &RecordView) -> Self {
-        let record = &view.record;
-        let outcome = match &record.outcome {
-            Outcome::Scored { .. } => "scored".to_owned(),
-            Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => format!("no score: {cause}"),
-        };
-        let answered = record.rounds.iter().map(|round| round.answered_at);
-        let time = DialogueTime::of(record.started_at, answered, record.ended_at);
-        Self {
-            case: record.provenance.task.case.clone(),
-            outcome,
-            worker: record.attempt.worker.to_string(),
-            attempt: record.attempt.number,
-            started: record.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-            took: duration(time.dialogue_s),
-            redacted: view.redacted,
-        }
-    }
-}
+use crate::admission::Visitor;
+use crate::render::frame::{path_of, path_with};
 
 /// The dialogues of a model on a task.
-pub(crate) fn list(
-    visitor: &Visitor,
-    run: &RunId,
-    model: &ModelLabel,
-    task: &TaskLabel,
-    lines: &[DialogueLine],
-) -> Html<String> {
+pub(crate) fn list(visitor: &Visitor, run: &RunId, of: &DialogueKey, lines: &[DialogueLine]) -> Html<String> {
     let mut table =
         Table::default().right(["dialogue"]).left(["case"]).right(["score"]).left([""]).titled("Dialogues");
     for line in lines {
@@ -72,9 +34,9 @@ pub(crate) fn list(
     }
     let leads = |row: usize, column: usize| {
         let line = lines.get(row).filter(|line| column == 0 && line.outcome.is_some())?;
-        Some(path_to(run, model, task, line.iteration))
+        Some(path_to(run, of, line.iteration))
     };
-    let title = format!("{model} on {task}");
+    let title = format!("{} on {}", of.model, of.task);
     let main = html! {
         (trail(run, None))
         h1 { (printable(&title)) }
@@ -83,47 +45,56 @@ pub(crate) fn list(
     frame(&title, Some(visitor), None, &main)
 }
 
-/// A dialogue.
+/// A dialogue, one of so many; without a record there is nothing to read yet.
 pub(crate) fn page(
     visitor: &Visitor,
+    run: &RunId,
     key: &DialogueKey,
-    way: &Markup,
-    facts: &DialogueFacts,
-    detail: &DialogueDetail,
+    count: usize,
+    record: Option<RecordView>,
 ) -> Html<String> {
     let main = html! {
-        (way)
+        (trail(run, Some((key, count))))
         h1 { (printable(&title(key))) }
-        dl.facts {
-            dt { "Case" } dd { (printable(&facts.case)) }
-            dt { "Outcome" } dd { (printable(&facts.outcome)) }
-            dt { "Worker" } dd { (printable(&facts.worker)) ", attempt " (facts.attempt) }
-            dt { "Started" } dd { (facts.started) ", took " (facts.took) }
+        @match record {
+            None => p { "There is no record of this dialogue yet." },
+            Some(RecordView { record, redacted }) => {
+                (facts(&record))
+                @if redacted {
+                    p.warning { "The exercises of this run are protected: texts are replaced by their lengths. Operators read them." }
+                }
+                article { (dialogue(&DialogueDetail::of_record(record))) }
+            }
         }
-        @if facts.redacted {
-            p.warning { "The exercises of this run are protected: texts are replaced by their lengths. Operators read them." }
-        }
-        article { (dialogue(detail)) }
     };
     frame(&title(key), Some(visitor), None, &main)
 }
 
-/// A dialogue without a record.
-pub(crate) fn missing(visitor: &Visitor, key: &DialogueKey, way: &Markup) -> Html<String> {
-    let main = html! {
-        (way)
-        h1 { (printable(&title(key))) }
-        p { "There is no record of this dialogue yet." }
+/// What stands above the text of a dialogue.
+fn facts(record: &Record) -> Markup {
+    let outcome = match &record.outcome {
+        Outcome::Scored { .. } => "scored".to_owned(),
+        Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => format!("no score: {cause}"),
     };
-    frame(&title(key), Some(visitor), None, &main)
+    let answered = record.rounds.iter().map(|round| round.answered_at);
+    let time = DialogueTime::of(record.started_at, answered, record.ended_at);
+    html! {
+        dl.facts {
+            dt { "Case" } dd { (printable(&record.provenance.task.case)) }
+            dt { "Outcome" } dd { (printable(&outcome)) }
+            dt { "Worker" } dd { (printable(record.attempt.worker.as_str())) ", attempt " (record.attempt.number) }
+            dt { "Started" } dd { (record.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")) ", took " (duration(time.dialogue_s)) }
+        }
+    }
 }
 
 fn title(key: &DialogueKey) -> String {
     format!("{} on {}, dialogue {}", key.model, key.task, key.iteration)
 }
 
-fn path_to(run: &RunId, model: &ModelLabel, task: &TaskLabel, iteration: u32) -> String {
-    let iteration = iteration.to_string();
+/// The address of a dialogue of the same model and task.
+fn path_to(run: &RunId, of: &DialogueKey, iteration: u32) -> String {
+    let (model, task, iteration) = (&of.model, &of.task, iteration.to_string());
     path_with(
         run,
         "dialogue",
@@ -132,7 +103,7 @@ fn path_to(run: &RunId, model: &ModelLabel, task: &TaskLabel, iteration: u32) ->
 }
 
 /// Links back to the run and, for a dialogue, to its neighbours.
-pub(crate) fn trail(run: &RunId, key: Option<(&DialogueKey, usize)>) -> Markup {
+fn trail(run: &RunId, key: Option<(&DialogueKey, usize)>) -> Markup {
     html! {
         nav.trail aria-label="Way back" {
             a href=(path_of(run)) { "Run " (printable(run.as_str())) }
@@ -141,10 +112,10 @@ pub(crate) fn trail(run: &RunId, key: Option<(&DialogueKey, usize)>) -> Markup {
                     (printable(key.model.as_str())) " on " (printable(key.task.as_str()))
                 }
                 @if let Some(before) = key.iteration.checked_sub(1) {
-                    " / " a href=(path_to(run, &key.model, &key.task, before)) { "previous" }
+                    " / " a href=(path_to(run, key, before)) { "previous" }
                 }
                 @if let Some(after) = key.iteration.checked_add(1).filter(|after| (*after as usize) < count) {
-                    " / " a href=(path_to(run, &key.model, &key.task, after)) { "next" }
+                    " / " a href=(path_to(run, key, after)) { "next" }
                 }
             }
         }

@@ -77,11 +77,6 @@ pub(crate) fn failure(visitor: &Visitor, error: &ServiceError) -> Html<String> {
     frame("Error", Some(visitor), None, &main)
 }
 
-/// The error page if the visitor is unknown.
-pub(crate) fn plain(error: &ServiceError) -> String {
-    format!("{}\n", printable(&error.message))
-}
-
 /// The path of a run's page.
 pub(crate) fn path_of(run: &RunId) -> String {
     format!("/runs/{}", byte_serialize(run.as_str().as_bytes()).collect::<String>().replace('+', "%20"))

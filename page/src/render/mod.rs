@@ -3,7 +3,7 @@
 
 pub(crate) mod benchmark;
 pub(crate) mod benchmarks;
-mod board;
+pub(crate) mod board;
 pub(crate) mod dialogues;
 pub(crate) mod frame;
 pub(crate) mod workers;

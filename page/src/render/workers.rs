@@ -9,8 +9,8 @@ use report::table::printable;
 use report::tables::fleet;
 
 use super::frame::{form_token, frame, section};
-use crate::section::{PageState, Section};
-use crate::visitor::Visitor;
+use crate::admission::Visitor;
+use crate::cache::{PageState, Section};
 
 pub(crate) fn page(visitor: &Visitor, state: &PageState, notice: Option<&str>) -> Html<String> {
     let main = html! {

@@ -5,17 +5,15 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use domain::{ErrorCode, RunId};
 
-use super::{Done, Failed, Visit, status};
+use super::{Done, Visit, answer, status};
 use crate::cache::Topic;
 use crate::render::{benchmark, benchmarks};
 use crate::stream;
 
 /// `GET /`.
 pub(super) async fn list((State(site), Extension(visitor)): Visit) -> Response {
-    match site.cache.latest(&Topic::Benchmarks(visitor.audience())).await {
-        Ok(state) => benchmarks::page(&visitor, &state).into_response(),
-        Err(error) => Failed(visitor, error).into_response(),
-    }
+    let state = site.cache.latest(&Topic::Benchmarks(visitor.audience())).await;
+    answer(&visitor, state.map(|state| benchmarks::page(&visitor, &state)))
 }
 
 /// `GET /live`.
@@ -31,16 +29,16 @@ pub(super) async fn benchmark(
     Query(done): Query<Done>,
 ) -> Response {
     let id = RunId::new(name);
-    if let Err(error) = site.access(&visitor).shows_to_caller(&id).await {
-        return Failed(visitor, error).into_response();
-    }
-    match site.cache.latest(&Topic::Benchmark(id.clone(), visitor.audience())).await {
-        Ok(state) => {
-            let notice = site.take_notice(&done.done);
-            benchmark::page(&visitor, &id, &state, &site.links, notice.as_deref()).into_response()
-        }
-        Err(error) => Failed(visitor, error).into_response(),
-    }
+    let topic = Topic::Benchmark(id.clone(), visitor.audience());
+    let state = match site.access(&visitor).shows_to_caller(&id).await {
+        Ok(()) => site.cache.latest(&topic).await,
+        Err(error) => Err(error),
+    };
+    let page = state.map(|state| {
+        let notice = site.take_notice(&done.done);
+        benchmark::page(&visitor, &id, &state, &site.links, notice.as_deref())
+    });
+    answer(&visitor, page)
 }
 
 /// `GET /runs/{run}/live`.

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Redirect, Response};
 use domain::control::{BenchmarkCommand, Control};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 
-use super::{Failed, Fields};
+use super::{Fields, answer};
+use crate::admission::{Audience, Visitor};
 use crate::cache::Topic;
-use crate::render::paths::path_of;
+use crate::render::frame::path_of;
 use crate::session::same;
 use crate::site::Site;
-use crate::visitor::{Audience, Visitor};
 
 /// The fields of a form, if its sender has the right and its token is valid.
 fn meant(site: &Site, visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
@@ -37,17 +37,14 @@ pub(super) async fn command(
     body: String,
 ) -> Response {
     let run = RunId::new(run);
-    match carry_out(&site, &visitor, &run, &body).await {
-        Err(error) => Failed(visitor, error).into_response(),
-        Ok(done) => {
-            for audience in Audience::ALL {
-                site.cache.forget(&Topic::Benchmark(run.clone(), audience));
-                site.cache.forget(&Topic::Benchmarks(audience));
-            }
-            let notice = site.leave_notice(done);
-            Redirect::to(&format!("{}?done={notice}", path_of(&run))).into_response()
+    let done = carry_out(&site, &visitor, &run, &body).await.map(|done| {
+        for audience in Audience::ALL {
+            site.cache.forget(&Topic::Benchmark(run.clone(), audience));
+            site.cache.forget(&Topic::Benchmarks(audience));
         }
-    }
+        Redirect::to(&format!("{}?done={}", path_of(&run), site.leave_notice(done)))
+    });
+    answer(&visitor, done)
 }
 
 /// Carries out the command of a form; returns the message for the visitor.
@@ -92,13 +89,10 @@ pub(super) async fn drain(
         Err(error) => Err(error),
         Ok(fields) => site.access(&visitor).drain_worker(&WorkerId::new(fields.get("worker"))).await,
     };
-    match drained {
-        Err(error) => Failed(visitor, error).into_response(),
-        Ok(()) => {
-            Audience::ALL.into_iter().for_each(|audience| site.cache.forget(&Topic::Workers(audience)));
-            let words = "The worker was asked to finish what it holds and end.";
-            let notice = site.leave_notice(words.to_owned());
-            Redirect::to(&format!("/workers?done={notice}")).into_response()
-        }
-    }
+    let done = drained.map(|()| {
+        Audience::ALL.into_iter().for_each(|audience| site.cache.forget(&Topic::Workers(audience)));
+        let words = "The worker was asked to finish what it holds and end.";
+        Redirect::to(&format!("/workers?done={}", site.leave_notice(words.to_owned())))
+    });
+    answer(&visitor, done)
 }

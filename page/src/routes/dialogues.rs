@@ -2,41 +2,38 @@
 
 use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use domain::{DialogueKey, ErrorCode, RunId, ServiceError};
-use report::details::DialogueDetail;
+use axum::response::Response;
+use domain::{DialogueKey, RunId};
 use serde::Deserialize;
 
-use super::{Failed, Visit};
-use crate::render::{dialogues, frame};
+use super::{Visit, answer, internal};
+use crate::render::dialogues;
 
-/// A model on a task.
+/// A model on a task, and one of its dialogues.
 #[derive(Deserialize)]
-pub(super) struct CellQuery {
+pub(super) struct DialogueQuery {
     model: String,
     task: String,
+    #[serde(default)]
+    iteration: u32,
+}
+
+impl DialogueQuery {
+    fn key(&self) -> DialogueKey {
+        let Self { model, task, iteration } = self;
+        DialogueKey { model: model.as_str().into(), task: task.as_str().into(), iteration: *iteration }
+    }
 }
 
 /// `GET /runs/{run}/dialogues`.
 pub(super) async fn list(
     (State(site), Extension(visitor)): Visit,
     Path(name): Path<String>,
-    Query(cell): Query<CellQuery>,
+    Query(query): Query<DialogueQuery>,
 ) -> Response {
-    let run = RunId::new(name);
-    let (model, task) = (cell.model.as_str().into(), cell.task.as_str().into());
-    match site.access(&visitor).dialogues(&run, &model, &task).await {
-        Ok(lines) => dialogues::list(&visitor, &run, &model, &task, &lines).into_response(),
-        Err(error) => Failed(visitor, error).into_response(),
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct DialogueQuery {
-    model: String,
-    task: String,
-    iteration: u32,
+    let (run, key) = (RunId::new(name), query.key());
+    let lines = site.access(&visitor).dialogues(&run, &key.model, &key.task).await;
+    answer(&visitor, lines.map(|lines| dialogues::list(&visitor, &run, &key, &lines)))
 }
 
 /// `GET /runs/{run}/dialogue`.
@@ -45,29 +42,14 @@ pub(super) async fn dialogue(
     Path(name): Path<String>,
     Query(query): Query<DialogueQuery>,
 ) -> Response {
-    let run = RunId::new(name);
-    let key = DialogueKey {
-        model: query.model.as_str().into(),
-        task: query.task.as_str().into(),
-        iteration: query.iteration,
-    };
-    let record = match site.access(&visitor).record(&run, &key).await {
+    let (run, key, access) = (RunId::new(name), query.key(), site.access(&visitor));
+    let record = match access.record(&run, &key).await {
         Ok(record) => record,
-        Err(error) => return Failed(visitor, error).into_response(),
+        Err(error) => return answer(&visitor, Err::<(), _>(error)),
     };
-    let count =
-        site.access(&visitor).dialogues(&run, &key.model, &key.task).await.map_or(0, |lines| lines.len());
-    let render = move || {
-        let way = dialogues::trail(&run, Some((&key, count)));
-        let Some(record) = record else { return dialogues::missing(&visitor, &key, &way) };
-        let facts = dialogues::DialogueFacts::of(&record);
-        dialogues::page(&visitor, &key, &way, &facts, &DialogueDetail::of_record(record.record))
-    };
-    match tokio::task::spawn_blocking(render).await {
-        Ok(page) => page.into_response(),
-        Err(error) => {
-            let error = ServiceError::new(ErrorCode::Internal, error.to_string());
-            (StatusCode::INTERNAL_SERVER_ERROR, frame::plain(&error)).into_response()
-        }
-    }
+    let lines = access.dialogues(&run, &key.model, &key.task).await;
+    let count = lines.map_or(0, |lines| lines.len());
+    let reader = visitor.clone();
+    let page = tokio::task::spawn_blocking(move || dialogues::page(&reader, &run, &key, count, record)).await;
+    answer(&visitor, page.map_err(internal))
 }

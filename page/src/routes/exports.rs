@@ -7,13 +7,13 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use domain::RunId;
 use domain::control::{Control, ExportItem};
-use domain::{ErrorCode, RunId, ServiceError};
 use futures::{StreamExt, stream};
 use report::views::Grid;
 use tokio::sync::mpsc;
 
-use super::{Failed, Visit};
+use super::{Visit, answer, internal};
 
 /// Records on their way to a visitor.
 const IN_FLIGHT_MAX: usize = 16;
@@ -23,18 +23,14 @@ pub(super) async fn scores((State(site), Extension(visitor)): Visit, Path(name):
     let run = RunId::new(name);
     let view = match site.access(&visitor).view(&run).await {
         Ok(view) => view,
-        Err(error) => return Failed(visitor, error).into_response(),
+        Err(error) => return answer(&visitor, Err::<(), _>(error)),
     };
     let written = tokio::task::spawn_blocking(move || {
         let mut csv = Vec::new();
         Grid::of_view(&view, |_| None).long().write_csv(&mut csv).map(|()| csv)
     });
-    let internal = |error: String| ServiceError::new(ErrorCode::Internal, error);
-    match written.await {
-        Ok(Ok(csv)) => (attached("text/csv; charset=utf-8", &run, "csv"), Body::from(csv)).into_response(),
-        Ok(Err(error)) => Failed(visitor, internal(error.to_string())).into_response(),
-        Err(error) => Failed(visitor, internal(error.to_string())).into_response(),
-    }
+    let csv = written.await.map_err(internal).and_then(|csv| csv.map_err(internal));
+    answer(&visitor, csv.map(|csv| (attached("text/csv; charset=utf-8", &run, "csv"), Body::from(csv))))
 }
 
 /// `GET /runs/{run}/records.jsonl`: every record that counts, as this visitor may read it. A slow reader slows down the reading.
@@ -48,7 +44,7 @@ pub(super) async fn records((State(site), Extension(visitor)): Visit, Path(name)
     let access = site.access(&visitor);
     // An unknown run is told as such, before anything is sent.
     if let Err(error) = access.view(&run).await {
-        return Failed(visitor, error).into_response();
+        return answer(&visitor, Err::<(), _>(error));
     }
     let (lines, sent) = mpsc::channel::<Result<String, std::io::Error>>(IN_FLIGHT_MAX);
     let named = run.clone();

@@ -11,10 +11,10 @@ use serde::Deserialize;
 
 use super::Fields;
 use crate::admission::cookie_name;
-use crate::render::login;
+use crate::admission::{Visitor, VisitorConnection};
+use crate::render::frame::login_page;
 use crate::session::{LIFE, random_token, same};
 use crate::site::Site;
-use crate::visitor::{Login, Visitor, VisitorConnection};
 
 #[derive(Deserialize)]
 pub(super) struct Wanted {
@@ -24,7 +24,7 @@ pub(super) struct Wanted {
 
 /// `GET /login`.
 pub(super) async fn form(Query(wanted): Query<Wanted>) -> Response {
-    login::page(local(&wanted.next), None).into_response()
+    login_page(local(&wanted.next), None).into_response()
 }
 
 /// `POST /login`: a token becomes a session.
@@ -35,11 +35,13 @@ pub(super) async fn login(
 ) -> Response {
     let fields = Fields::of(&body);
     let next = local(fields.get("next"));
-    let Login::Tokens(whose) = &site.login else { return Redirect::to(next).into_response() };
-    let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
+    if site.identities.is_anyone() {
+        return Redirect::to(next).into_response();
+    }
+    let refused = |status: StatusCode, why: &str| (status, login_page(next, Some(why))).into_response();
     let audit = site.coordinator.audit();
     let deed = |who: &str, act: &str| connection.deed(who, act, "the live page");
-    let Some(caller) = whose(fields.get("token").trim()) else {
+    let Ok(caller) = site.identities.of_token(fields.get("token").trim()) else {
         audit.refused(deed("", "refused"));
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
     };

@@ -17,9 +17,9 @@ use axum::{Extension, Router, middleware};
 use domain::{ErrorCode, ServiceError};
 use serde::Deserialize;
 
+use crate::admission::Visitor;
 use crate::render::frame;
 use crate::site::Site;
-use crate::visitor::Visitor;
 use crate::{admission, assets};
 
 /// Bytes of a form. The longest field is a token or a name.
@@ -76,14 +76,17 @@ struct Done {
     done: String,
 }
 
-/// An error, shown as a page.
-struct Failed(Visitor, ServiceError);
-
-impl IntoResponse for Failed {
-    fn into_response(self) -> Response {
-        let Self(visitor, error) = self;
-        (status(error.code), frame::failure(&visitor, &error)).into_response()
+/// A page, or the error in its place.
+fn answer(visitor: &Visitor, page: Result<impl IntoResponse, ServiceError>) -> Response {
+    match page {
+        Ok(page) => page.into_response(),
+        Err(error) => (status(error.code), frame::failure(visitor, &error)).into_response(),
     }
+}
+
+/// An error of this page itself.
+fn internal(error: impl ToString) -> ServiceError {
+    ServiceError::new(ErrorCode::Internal, error.to_string())
 }
 
 fn status(code: ErrorCode) -> StatusCode {

@@ -2,22 +2,21 @@
 
 use axum::Extension;
 use axum::extract::{Query, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
-use super::{Done, Failed, Visit};
+use super::{Done, Visit, answer};
 use crate::cache::Topic;
 use crate::render::workers;
 use crate::stream;
 
 /// `GET /workers`.
 pub(super) async fn list((State(site), Extension(visitor)): Visit, Query(done): Query<Done>) -> Response {
-    match site.cache.latest(&Topic::Workers(visitor.audience())).await {
-        Ok(state) => {
-            let notice = site.take_notice(&done.done);
-            workers::page(&visitor, &state, notice.as_deref()).into_response()
-        }
-        Err(error) => Failed(visitor, error).into_response(),
-    }
+    let state = site.cache.latest(&Topic::Workers(visitor.audience())).await;
+    let page = state.map(|state| {
+        let notice = site.take_notice(&done.done);
+        workers::page(&visitor, &state, notice.as_deref())
+    });
+    answer(&visitor, page)
 }
 
 /// `GET /workers/live`.

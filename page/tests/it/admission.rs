@@ -108,7 +108,8 @@ async fn other_machines_come_over_tls_and_their_cookie_goes_nowhere_else() {
     let bare = cookie.trim_start_matches("__Host-").to_owned();
     far().with("cookie", bare).get("/").await.expect(401);
     // Without identities, an address for other machines opens nothing.
-    let open = World::with(page::Login::Anyone, Some("https://fleet.example".parse().unwrap()));
+    let open =
+        World::with(proto::server::Identities::anyone(), Some("https://fleet.example".parse().unwrap()));
     open.visit().from("10.0.0.7:50000").host("fleet.example").get("/").await.expect(403);
 }
 

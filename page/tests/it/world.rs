@@ -9,14 +9,13 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use coordinator::access::Access;
 use coordinator::{Coordinator, CoordinatorOptions};
-use domain::caller::{Caller, CallerRole};
 use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, InstanceId, RunId};
 use harness::played_worker::{PlayedWorker, keys, record};
 use packs::{Group, Header, Parts, published_password};
-use page::{Links, Login, Page, PageOptions, PublicUrl};
-use proto::server::Peer;
+use page::{Links, Page, PageOptions, PublicUrl};
+use proto::server::{Identities, Peer, hash_of_token};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -153,24 +152,23 @@ fn config() -> CoordinatorOptions {
 impl World {
     /// Nobody logs in.
     pub fn open() -> Self {
-        Self::with(Login::Anyone, None)
+        Self::with(Identities::anyone(), None)
     }
 
     /// Three identities; other machines come over TLS.
     pub fn guarded() -> Self {
-        let known = [
-            ("alice", ALICE, CallerRole::Operator),
-            ("bob", BOB, CallerRole::Reader),
-            ("pool", POOL, CallerRole::Worker),
-        ]
-        .map(|(name, token, role)| (token, Caller::new(name, [role], None)));
-        let whose = move |token: &str| {
-            known.iter().find(|(known, _)| *known == token).map(|(_, caller)| caller.clone())
+        let known = [("alice", ALICE, "operator"), ("bob", BOB, "reader"), ("pool", POOL, "worker")];
+        let identity = |(name, token, role): (&str, &str, &str)| {
+            format!(
+                "[[identity]]\nname = '{name}'\nroles = ['{role}']\nsha256 = '{}'\n",
+                hash_of_token(token)
+            )
         };
-        Self::with(Login::Tokens(Arc::new(whose)), Some("https://fleet.example".parse().unwrap()))
+        let identities = Identities::parse(&known.map(identity).concat()).unwrap();
+        Self::with(identities, Some("https://fleet.example".parse().unwrap()))
     }
 
-    pub fn with(entrance: Login, public: Option<PublicUrl>) -> Self {
+    pub fn with(identities: Identities, public: Option<PublicUrl>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
         let sink = results::Sink::new(data.path().join("runs"));
@@ -180,7 +178,7 @@ impl World {
             prices: report::costs::Prices::shipped(),
             dashboards: Some("https://grafana.example".parse().unwrap()),
         };
-        let options = PageOptions { login: entrance, public, links };
+        let options = PageOptions { identities, public, links };
         let page = Page::new(Arc::clone(&coordinator), options).unwrap();
         let access = coordinator.unnamed();
         Self { router: page.router(), page, coordinator, access, data }

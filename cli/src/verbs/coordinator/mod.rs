@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use coordinator::audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
-use page::{DashboardUrl, Links, Login, Page, PageOptions, PublicUrl};
+use page::{DashboardUrl, Links, Page, PageOptions, PublicUrl};
 use proto::server::{BesideCalls, Security};
 use queue::QueueStore;
 use report::costs::Prices;
@@ -168,8 +168,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync> =
             Arc::new(move || ready.ready().map_err(|error| error.message));
         let links = Links { prices: Prices::clone(&prices), dashboards: arguments.dashboards.clone() };
-        let options =
-            PageOptions { login: entrance(&security), public: arguments.page_url.clone(), links };
+        let identities = security.identities.clone();
+        let options = PageOptions { identities, public: arguments.page_url.clone(), links };
         let page =
             Page::new(Arc::clone(&coordinator), options).context("the live page cannot be served")?;
         let beside = BesideCalls {
@@ -254,13 +254,4 @@ fn open_audit(arguments: &Arguments, bound: SocketAddr) -> anyhow::Result<AuditL
 /// The name of this machine, which is that of a pod.
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// How visitors log in to the live page.
-fn entrance(security: &Security) -> Login {
-    let identities = security.identities.clone();
-    if identities.is_anyone() {
-        return Login::Anyone;
-    }
-    Login::Tokens(Arc::new(move |token| identities.of_token(token).ok()))
 }
