@@ -113,7 +113,7 @@ impl Inputs {
             say("there are no dialogues in what was read");
         }
         for warning in &dialogues.warnings {
-            say(&format!("warning: {}", warning.0));
+            say(&format!("warning: {warning}"));
         }
         Ok(Read { dialogues, problems })
     }

@@ -155,7 +155,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let all = &read.dialogues;
     let mut shown = vec![wanted];
     if arguments.format == TableFormat::Xlsx {
-        let others = views::ALL.into_iter().filter(|view| view.is_summary && view.name != wanted.name);
+        let others = views::SUMMARIES.iter().filter(|view| view.name != wanted.name);
         shown.extend(others);
     }
     let mut tables = Vec::with_capacity(shown.len());

@@ -92,7 +92,10 @@ fn every_plot_is_told() {
     let drawn = figures::ALL.iter().flat_map(|plot| (plot.draw)(&none, &scheme, Breadth::Wide));
     let files: Vec<String> = drawn.map(|plot| format!("{}.svg", plot.file)).collect();
     // What would show nothing of no dialogues is left out.
-    are_told("analysis.md", files.iter().map(String::as_str).chain(["task_LABEL.svg", "compasses.svg", "sizes.svg"]));
+    are_told(
+        "analysis.md",
+        files.iter().map(String::as_str).chain(["task_LABEL.svg", "compasses.svg", "sizes.svg"]),
+    );
 }
 
 #[test]

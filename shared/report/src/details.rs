@@ -16,8 +16,8 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use results::llmkgbench::{ResultRecord, Speaker};
 use serde::Serialize;
-use serde_json::Value;
-use tasks::compared::LineSide;
+use serde_json::{Value, json};
+use tasks::compared::{LineDifference, LineSide};
 use tasks::{ComparedAnswer, ComparedPart};
 
 /// Bytes of JSON after which a block is closed. A longer dialogue has a block of its own.
@@ -43,68 +43,47 @@ pub struct DialogueDetail {
     pub(crate) message: Option<String>,
     /// What was expected and extracted, or why that is not known; `None` if nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    compared: Option<DetailComparison>,
-}
-
-/// What was expected and extracted, as the script of a report shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-enum DetailComparison {
-    Known {
-        place: String,
-        parts: Vec<DetailPart>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reference: Option<String>,
-    },
-    Unknown(String),
-}
-
-/// One part of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct DetailPart {
-    what: String,
-    expected: Option<String>,
-    extracted: Option<String>,
-    /// Whether both are the same.
-    met: bool,
-    /// The lines that differ, as in a unified difference.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<String>,
+    compared: Option<Value>,
 }
 
 /// Why texts are lengths.
 const PROTECTED: &str = "the exercises are protected; kgfleet report --plaintext shows them";
 
-impl DetailPart {
-    fn of(part: ComparedPart) -> Self {
-        let difference = part.difference().map(|difference| {
-            let sign = |side| match side {
-                LineSide::Both => ' ',
-                LineSide::Expected => '-',
-                LineSide::Extracted => '+',
-            };
-            let mut text: String =
-                difference.lines.iter().map(|(side, line)| format!("{}{line}\n", sign(*side))).collect();
-            if difference.left_out > 0 {
-                text.push_str(&format!("  and {} lines more\n", difference.left_out));
-            }
-            text
+/// What was expected and extracted, or why that is not known, as the script of a report shows it. Each part says whether both are
+/// the same and, as a unified difference does, which lines differ.
+fn shown(compared: Result<ComparedAnswer, String>) -> Value {
+    let ComparedAnswer { place, parts, reference } = match compared {
+        Ok(compared) => compared,
+        Err(why) => return why.into(),
+    };
+    let part = |part: ComparedPart| {
+        let mut shown = json!({
+            "what": part.what, "expected": part.expected, "extracted": part.extracted, "met": part.is_met(),
         });
-        let met = part.is_met();
-        let ComparedPart { what, expected, extracted, .. } = part;
-        Self { what: what.into_owned(), expected, extracted, met, difference }
+        if let Some(difference) = part.difference() {
+            shown["difference"] = unified(&difference).into();
+        }
+        shown
+    };
+    let mut shown = json!({ "place": place, "parts": parts.into_iter().map(part).collect::<Vec<_>>() });
+    if let Some(reference) = reference {
+        shown["reference"] = reference.into();
     }
+    shown
 }
 
-impl From<Result<ComparedAnswer, String>> for DetailComparison {
-    fn from(compared: Result<ComparedAnswer, String>) -> Self {
-        match compared {
-            Ok(ComparedAnswer { place, parts, reference }) => {
-                Self::Known { place, parts: parts.into_iter().map(DetailPart::of).collect(), reference }
-            }
-            Err(why) => Self::Unknown(why),
-        }
+fn unified(difference: &LineDifference<'_>) -> String {
+    let sign = |side| match side {
+        LineSide::Both => ' ',
+        LineSide::Expected => '-',
+        LineSide::Extracted => '+',
+    };
+    let mut text: String =
+        difference.lines.iter().map(|(side, line)| format!("{}{line}\n", sign(*side))).collect();
+    if difference.left_out > 0 {
+        text.push_str(&format!("  and {} lines more\n", difference.left_out));
     }
+    text
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -155,7 +134,7 @@ impl DialogueDetail {
     /// The same with what was expected and extracted, or why that is not known.
     #[must_use]
     pub fn compared(self, compared: Result<ComparedAnswer, String>) -> Self {
-        Self { compared: Some(compared.into()), ..self }
+        Self { compared: Some(shown(compared)), ..self }
     }
 
     /// The texts of a record of a result file.
@@ -188,7 +167,7 @@ impl DialogueDetail {
         }
         self.infos.values_mut().for_each(redact_value);
         self.message.iter_mut().for_each(redact_text);
-        self.compared = Some(DetailComparison::Unknown(PROTECTED.to_owned()));
+        self.compared = Some(PROTECTED.into());
     }
 }
 

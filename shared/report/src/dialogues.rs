@@ -93,10 +93,6 @@ impl ReportedDialogue {
     }
 }
 
-/// A note that a reader of the numbers must see.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning(pub String);
-
 /// What is known of a run or a set of files that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceInfo {
@@ -121,7 +117,8 @@ pub struct Dialogues {
     pub columns: Vec<Column>,
     pub tasks: Vec<ReportedTask>,
     pub sources: Vec<SourceInfo>,
-    pub warnings: Vec<Warning>,
+    /// Notes that a reader of the numbers must see.
+    pub warnings: Vec<String>,
     /// By which costs are computed; without them, nothing has a cost.
     pub prices: Arc<Prices>,
     list: Vec<ReportedDialogue>,

@@ -187,7 +187,7 @@ mod tests {
         all.columns[0].name = hostile.to_owned();
         all.columns[0].family = hostile.to_owned();
         all.tasks[0].label = hostile.to_owned();
-        all.warnings.push(crate::dialogues::Warning(hostile.to_owned()));
+        all.warnings.push(hostile.to_owned());
         let page = page(&all);
         assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
         assert!(!page.contains('\u{202e}'), "a mark of direction came through");

@@ -66,34 +66,27 @@ fn filters(all: &Dialogues) -> Markup {
     }
 }
 
-/// A section of a report.
-struct ReportSection {
-    /// Its address on the page.
-    pub id: &'static str,
-    pub title: &'static str,
-    /// What it shows; `None` if there is nothing.
-    pub show: fn(&ReportPage<'_>) -> Option<Markup>,
-}
+/// A section of a report: its address on the page, its title, and what it shows; `None` if there is nothing.
+type Section = (&'static str, &'static str, fn(&ReportPage<'_>) -> Option<Markup>);
 
 /// The sections that there are, with address, title and content: those of kinds first, then those of dialogues.
 fn shown(report: &ReportPage<'_>) -> Vec<(String, &'static str, Markup)> {
     let of_kinds = report.judged.iter().map(|page| (id(page), page.heading, judged(page)));
-    let shown =
-        |section: &ReportSection| Some((section.id.to_owned(), section.title, (section.show)(report)?));
+    let shown = |&(id, title, show): &Section| Some((id.to_owned(), title, show(report)?));
     of_kinds.chain(ALL.iter().filter_map(shown)).collect()
 }
 
 /// All sections, those first that answer most.
-const ALL: [ReportSection; 9] = [
-    ReportSection { id: "models", title: "Models", show: standing::show },
-    ReportSection { id: "scores", title: "Mean scores", show: grid::show },
-    ReportSection { id: "plots", title: "Plots", show: plots },
-    ReportSection { id: "tests", title: "Turtle or JSON-LD", show: tests_of_formats },
-    ReportSection { id: "cut", title: "Cut and empty answers", show: cut_answers },
-    ReportSection { id: "costs", title: "Cost", show: costs_of_models },
-    ReportSection { id: "configuration", title: "Configuration", show: configurations },
-    ReportSection { id: "dialogues", title: "Dialogues", show: dialogues::show },
-    ReportSection { id: "provenance", title: "Provenance", show: provenance::show },
+const ALL: [Section; 9] = [
+    ("models", "Models", standing::show),
+    ("scores", "Mean scores", grid::show),
+    ("plots", "Plots", plots),
+    ("tests", "Turtle or JSON-LD", tests_of_formats),
+    ("cut", "Cut and empty answers", cut_answers),
+    ("costs", "Cost", costs_of_models),
+    ("configuration", "Configuration", configurations),
+    ("dialogues", "Dialogues", dialogues::show),
+    ("provenance", "Provenance", provenance::show),
 ];
 
 fn tests_of_formats(report: &ReportPage<'_>) -> Option<Markup> {

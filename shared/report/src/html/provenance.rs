@@ -60,7 +60,7 @@ fn remarks(all: &Dialogues) -> Vec<String> {
     if again > 0 {
         remarks.push(format!("{again} dialogues were asked again after a worker was lost."));
     }
-    remarks.extend(all.warnings.iter().map(|warning| warning.0.clone()));
+    remarks.extend(all.warnings.iter().cloned());
     remarks
 }
 

@@ -12,7 +12,7 @@ use tasks::{ComparedAnswer, TaskClass, UnknownClass};
 
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
-    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId, Warning,
+    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId,
 };
 use crate::export::Source;
 
@@ -169,19 +169,18 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     }
     if dialogues < manifest.planned_dialogues {
         let planned = manifest.planned_dialogues;
-        all.warnings.push(Warning(format!("run {} has {dialogues} of {planned} dialogues", manifest.run)));
+        all.warnings.push(format!("run {} has {dialogues} of {planned} dialogues", manifest.run));
     }
     if let Some(first) = first_outside {
         let run = &manifest.run;
-        all.warnings.push(Warning(format!(
+        all.warnings.push(format!(
             "run {run} has {outside} dialogues with scores that cannot be; they count as not scored; the first is {first}"
-        )));
+        ));
     }
     if scorers.len() > 1 {
-        all.warnings
-            .push(Warning(format!("run {} was scored by several versions of the rules", manifest.run)));
+        all.warnings.push(format!("run {} was scored by several versions of the rules", manifest.run));
     }
-    all.warnings.extend(unknown.into_iter().map(Warning));
+    all.warnings.extend(unknown);
     all.sources.push(SourceInfo {
         name: format!("run {}", manifest.run),
         exercises: exercises.clone(),

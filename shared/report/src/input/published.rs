@@ -16,7 +16,7 @@ use tasks::ComparedAnswer;
 use super::{class_of, sorted, with};
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
-    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId, Warning,
+    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId,
 };
 use crate::dialogues::{SetupFact, published_name};
 
@@ -116,12 +116,11 @@ pub fn read_documents(
         let unused = reading.bad_records() - before;
         if unused > 0 {
             let file = document.file_name();
-            all.warnings.push(Warning(format!("{unused} records of {file} could not be used")));
+            all.warnings.push(format!("{unused} records of {file} could not be used"));
         }
         for (first, count) in repeated {
             let (again, first) = (document.name(), documents[first].name());
-            all.warnings
-                .push(Warning(format!("{count} dialogues of {again} are also in {first}; they count once")));
+            all.warnings.push(format!("{count} dialogues of {again} are also in {first}; they count once"));
         }
         reading.dialogues += added;
     }
@@ -248,7 +247,7 @@ mod tests {
             (ERRORS_TOLD_MAX, ERRORS_TOLD_MAX + 14)
         );
         for (warning, file) in all.warnings.iter().zip(["a", "b"]) {
-            assert!(warning.0.starts_with(&format!("1007 records of {file}_result.json")), "{warning:?}");
+            assert!(warning.starts_with(&format!("1007 records of {file}_result.json")), "{warning:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
@@ -19,7 +19,7 @@ pub const GROUP_ROWS: u64 = 32_768;
 /// Writes rows one by one; every column may be null. Times are microseconds, UTC.
 pub struct ParquetRows<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    columns: Vec<GroupColumn>,
+    columns: Vec<Box<dyn HeldColumn>>,
     /// Rows that are not written yet.
     held: u64,
 }
@@ -31,7 +31,7 @@ impl<W: Write + Send> ParquetRows<W> {
     /// It cannot be written.
     pub fn new(out: W, columns: &[RowColumn], schema: &str, made_by: &str) -> io::Result<Self> {
         let file = open(out, columns, schema, made_by).map_err(io::Error::other)?;
-        let columns = columns.iter().map(|column| GroupColumn::new(column.kind)).collect();
+        let columns = columns.iter().map(|column| column_of(column.kind)).collect();
         Ok(Self { file, columns, held: 0 })
     }
 
@@ -96,7 +96,7 @@ fn open<W: Write + Send>(
 
 fn write_group<W: Write + Send>(
     mut group: SerializedRowGroupWriter<'_, W>,
-    columns: &mut [GroupColumn],
+    columns: &mut [Box<dyn HeldColumn>],
 ) -> Result<(), ParquetError> {
     for column in columns {
         let Some(writer) = group.next_column()? else { break };
@@ -106,70 +106,63 @@ fn write_group<W: Write + Send>(
 }
 
 /// The cells of a column of the current row group.
-struct GroupColumn {
-    values: Values,
+trait HeldColumn: Send {
+    fn push(&mut self, cell: &RowCell<'_>);
+
+    /// Writes and forgets them.
+    fn write(&mut self, writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError>;
+}
+
+/// Cells of one type.
+struct Held<T: DataType> {
+    values: Vec<T::T>,
     /// Parquet's definition levels: 1 for a value, 0 for null.
     levels: Vec<i16>,
+    /// The value of a cell; of an empty one, or one of another kind than its column's, which no layout gives, `None`.
+    value: fn(&RowCell<'_>) -> Option<T::T>,
 }
 
-enum Values {
-    Text(Vec<ByteArray>),
-    /// Whole numbers, and times as microseconds since 1970.
-    Integer(Vec<i64>),
-    Number(Vec<f64>),
-    Flag(Vec<bool>),
-}
-
-impl GroupColumn {
-    fn new(kind: ColumnKind) -> Self {
-        let values = match kind {
-            ColumnKind::Text => Values::Text(Vec::new()),
-            ColumnKind::Integer | ColumnKind::Time => Values::Integer(Vec::new()),
-            ColumnKind::Number => Values::Number(Vec::new()),
-            ColumnKind::Flag => Values::Flag(Vec::new()),
-        };
-        Self { values, levels: Vec::new() }
-    }
-
+impl<T: DataType> HeldColumn for Held<T> {
     fn push(&mut self, cell: &RowCell<'_>) {
-        let mut level = 1;
-        match (&mut self.values, cell) {
-            (Values::Text(values), RowCell::Text(text)) => values.push(ByteArray::from(&**text)),
-            // Whole numbers that do not fit are none that a reader could use.
-            (Values::Integer(values), RowCell::Count(number)) => match i64::try_from(*number) {
-                Ok(number) => values.push(number),
-                Err(_) => level = 0,
-            },
-            (Values::Integer(values), RowCell::Time(time)) => values.push(time.as_microsecond()),
-            (Values::Number(values), RowCell::Number(number, _)) => values.push(*number),
-            (Values::Flag(values), RowCell::Flag(flag)) => values.push(*flag),
-            // An empty cell, or one of another kind than its column's, which no layout gives.
-            _ => level = 0,
-        }
-        self.levels.push(level);
+        let value = (self.value)(cell);
+        self.levels.push(i16::from(value.is_some()));
+        self.values.extend(value);
     }
 
     fn write(&mut self, mut writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-        let levels = Some(self.levels.as_slice());
-        match &mut self.values {
-            Values::Text(values) => {
-                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Integer(values) => {
-                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Number(values) => {
-                writer.typed::<DoubleType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Flag(values) => {
-                writer.typed::<BoolType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-        }
+        writer.typed::<T>().write_batch(&self.values, Some(&self.levels), None)?;
+        self.values.clear();
         self.levels.clear();
         writer.close()
+    }
+}
+
+fn held<T: DataType>(value: fn(&RowCell<'_>) -> Option<T::T>) -> Box<dyn HeldColumn> {
+    Box::new(Held::<T> { values: Vec::new(), levels: Vec::new(), value })
+}
+
+/// A column for cells of this kind. Whole numbers that do not fit are none that a reader could use.
+fn column_of(kind: ColumnKind) -> Box<dyn HeldColumn> {
+    match kind {
+        ColumnKind::Text => held::<ByteArrayType>(|cell| match cell {
+            RowCell::Text(text) => Some(ByteArray::from(&**text)),
+            _ => None,
+        }),
+        ColumnKind::Integer => held::<Int64Type>(|cell| match cell {
+            RowCell::Count(number) => i64::try_from(*number).ok(),
+            _ => None,
+        }),
+        ColumnKind::Time => held::<Int64Type>(|cell| match cell {
+            RowCell::Time(time) => Some(time.as_microsecond()),
+            _ => None,
+        }),
+        ColumnKind::Number => held::<DoubleType>(|cell| match cell {
+            RowCell::Number(number, _) => Some(*number),
+            _ => None,
+        }),
+        ColumnKind::Flag => held::<BoolType>(|cell| match cell {
+            RowCell::Flag(flag) => Some(*flag),
+            _ => None,
+        }),
     }
 }

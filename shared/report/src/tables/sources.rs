@@ -34,7 +34,7 @@ pub fn table(all: &Dialogues) -> Table {
     table.notes.extend(
         reasons.into_iter().map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")),
     );
-    table.notes.extend(all.warnings.iter().map(|warning| warning.0.clone()));
+    table.notes.extend(all.warnings.iter().cloned());
     table
 }
 
@@ -42,7 +42,6 @@ pub fn table(all: &Dialogues) -> Table {
 pub static VIEW: View = View {
     name: "configuration",
     about: "How each model was asked: sampling, server, and what else its records know of it",
-    is_summary: true,
     table: |all, options| options.order.of(configuration(all)),
 };
 
@@ -67,7 +66,7 @@ pub fn configuration(all: &Dialogues) -> Table {
 mod tests {
     use super::*;
     use crate::dialogues::testing::matrix;
-    use crate::dialogues::{Exercises, SourceInfo, Warning};
+    use crate::dialogues::{Exercises, SourceInfo};
 
     #[test]
     fn sources_and_warnings_are_told() {
@@ -82,7 +81,7 @@ mod tests {
             configuration: None,
             protected: true,
         });
-        all.warnings.push(Warning("run r has 2 of 3 dialogues".into()));
+        all.warnings.push("run r has 2 of 3 dialogues".into());
         let table = table(&all);
         assert_eq!(table.rows()[0][4].shown(), "2026-11-22 10:00:00");
         assert_eq!(table.rows()[0][7].shown(), "yes");

@@ -23,7 +23,6 @@ use crate::views::View;
 pub static VIEW: View = View {
     name: "combined",
     about: "Combined scores of a scheme, with the leading group",
-    is_summary: true,
     table: |all, options| options.order.of(table(all, options.scheme)),
 };
 

@@ -10,7 +10,6 @@ use crate::views::View;
 pub static VIEW: View = View {
     name: "costs",
     about: "What every model cost: tokens, prices with dates and sources, money",
-    is_summary: true,
     table: |all, options| options.order.of(table(all)),
 };
 

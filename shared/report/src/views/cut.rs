@@ -10,7 +10,6 @@ use crate::views::View;
 pub static VIEW: View = View {
     name: "cut",
     about: "Answers that were cut, are empty or were refused by a filter, and prompts that servers cut, by model and task",
-    is_summary: true,
     table: |all, options| options.order.of(table(all, options.is_for_programs)),
 };
 

@@ -10,7 +10,6 @@ use crate::views::View;
 pub static VIEW: View = View {
     name: "dialogues",
     about: "The wide form: one row per dialogue, one column per score",
-    is_summary: false,
     table: |all, options| options.order.of(wide(all)),
 };
 

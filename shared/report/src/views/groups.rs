@@ -15,7 +15,6 @@ const USUAL: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
 pub static VIEW: View = View {
     name: "groups",
     about: "Welch's tests between groups of tasks on one score, over all models together",
-    is_summary: true,
     table: |all, options| options.order.of(compared(all, options)?),
 };
 

@@ -18,7 +18,7 @@ use crate::views::groups::TaskGroup;
 
 pub use scores::{Grid, Sort};
 
-/// Every table.
+/// Every table. The size of the last one grows with the dialogues.
 pub static ALL: [&View; 11] = [
     &scores::VIEW,
     &statistics::BY_MODEL,
@@ -33,14 +33,15 @@ pub static ALL: [&View; 11] = [
     &dialogues::VIEW,
 ];
 
+/// Those that every workbook has.
+pub static SUMMARIES: &[&View] = ALL.split_at(ALL.len() - 1).0;
+
 /// A table of dialogues.
 pub struct View {
     /// How it is asked for.
     pub name: &'static str,
     /// What it shows, for people.
     pub about: &'static str,
-    /// Whether its size does not grow with the dialogues, so that a workbook of all tables has it.
-    pub is_summary: bool,
     pub table: fn(&Dialogues, &ViewOptions<'_>) -> Result<Table, ViewError>,
 }
 

@@ -10,7 +10,6 @@ use crate::views::View;
 pub static VIEW: View = View {
     name: "preferences",
     about: "Turtle or JSON-LD, in the layout of the published `modelPreferences.csv`",
-    is_summary: true,
     table: |all, options| options.order.of(published_layout(all)),
 };
 
@@ -18,7 +17,6 @@ pub static VIEW: View = View {
 pub static TESTS: View = View {
     name: "preference-tests",
     about: "The tests behind the preferences, with effect sizes",
-    is_summary: true,
     table: |all, options| options.order.of(tests(all)),
 };
 

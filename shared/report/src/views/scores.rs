@@ -24,7 +24,6 @@ const TITLE: &str = "Mean scores";
 pub static VIEW: View = View {
     name: "scores",
     about: "Mean headline score of every model on every task",
-    is_summary: true,
     table: |all, options| {
         let sort = match options.order.column {
             None => Sort::Given,

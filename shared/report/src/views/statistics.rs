@@ -14,7 +14,6 @@ use crate::views::costs::spending;
 pub static VIEW: View = View {
     name: "statistics",
     about: "Every model on every task: n, mean, deviation, median, interval, what is not scored, rounds, tokens, time",
-    is_summary: true,
     table: |all, options| options.order.of(by_task(all)),
 };
 
@@ -22,7 +21,6 @@ pub static VIEW: View = View {
 pub static BY_MODEL: View = View {
     name: "models",
     about: "Every model over all tasks: mean with interval, dialogues, rounds, tokens, money, time",
-    is_summary: true,
     table: |all, options| options.order.of(by_model(all)),
 };
 
