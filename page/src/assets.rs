@@ -15,52 +15,34 @@ const DIGITS: usize = 16;
 
 struct Asset {
     name: String,
+    end: &'static str,
     kind: &'static str,
     text: String,
 }
 
 /// Everything that pages load.
-pub(crate) struct Assets {
-    style: Asset,
-    script: Asset,
-    icon: Asset,
-}
-
-pub(crate) static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
-    let asset = |end: &str, kind, text: String| {
+static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+    let asset = |(end, kind, text): (&'static str, &'static str, String)| {
         let hash = hex(Sha256::digest(&text));
-        Asset { name: format!("{}.{end}", hash.get(..DIGITS).unwrap_or_default()), kind, text }
+        Asset { name: format!("{}.{end}", hash.get(..DIGITS).unwrap_or_default()), end, kind, text }
     };
-    Assets {
-        style: asset("css", "text/css; charset=utf-8", format!("{STYLE}{}", include_str!("assets/page.css"))),
-        script: asset(
-            "js",
-            "text/javascript; charset=utf-8",
-            format!("{SORT_SCRIPT}{}", include_str!("assets/page.js")),
-        ),
-        icon: asset("svg", "image/svg+xml", include_str!("assets/icon.svg").to_owned()),
-    }
+    [
+        ("css", "text/css; charset=utf-8", format!("{STYLE}{}", include_str!("assets/page.css"))),
+        ("js", "text/javascript; charset=utf-8", format!("{SORT_SCRIPT}{}", include_str!("assets/page.js"))),
+        ("svg", "image/svg+xml", include_str!("assets/icon.svg").to_owned()),
+    ]
+    .map(asset)
 });
 
-impl Assets {
-    pub(crate) fn style(&self) -> String {
-        format!("/assets/{}", self.style.name)
-    }
-
-    pub(crate) fn script(&self) -> String {
-        format!("/assets/{}", self.script.name)
-    }
-
-    pub(crate) fn icon(&self) -> String {
-        format!("/assets/{}", self.icon.name)
-    }
+/// The address of the one whose name ends so: `css`, `js` or `svg`.
+pub(crate) fn address(end: &str) -> String {
+    let name = ASSETS.iter().find(|asset| asset.end == end).map_or("", |asset| &asset.name);
+    format!("/assets/{name}")
 }
 
 /// `GET /assets/{name}`.
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
-    let assets = &*ASSETS;
-    let found = [&assets.style, &assets.script, &assets.icon].into_iter().find(|asset| asset.name == name);
-    match found {
+    match ASSETS.iter().find(|asset| asset.name == name) {
         None => StatusCode::NOT_FOUND.into_response(),
         Some(asset) => {
             let headers = [

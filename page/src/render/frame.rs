@@ -7,7 +7,7 @@ use report::table::printable;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::admission::Visitor;
-use crate::assets::ASSETS;
+use crate::assets::address;
 use crate::cache::{PageState, Section};
 
 /// The head of every page, and the frame around its content. `stream` is the address of its live updates.
@@ -24,9 +24,9 @@ pub(super) fn frame(
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (printable(title)) " · kgfleet" }
-                link rel="icon" type="image/svg+xml" href=(ASSETS.icon());
-                link rel="stylesheet" href=(ASSETS.style());
-                script src=(ASSETS.script()) defer {}
+                link rel="icon" type="image/svg+xml" href=(address("svg"));
+                link rel="stylesheet" href=(address("css"));
+                script src=(address("js")) defer {}
             }
             body data-stream=[stream] {
                 a.skip href="#main" { "To the content" }

@@ -51,10 +51,10 @@ pub(super) async fn command(
 async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> Result<String, ServiceError> {
     let fields = meant(site, visitor, body)?;
     let access = site.access(visitor);
-    let command = match fields.get("action") {
-        "pause" => BenchmarkCommand::Pause,
-        "resume" => BenchmarkCommand::Resume,
-        "cancel" => BenchmarkCommand::Cancel,
+    let (command, words) = match fields.get("action") {
+        "pause" => (BenchmarkCommand::Pause, "The run is paused: nothing more is handed out."),
+        "resume" => (BenchmarkCommand::Resume, "The run goes on."),
+        "cancel" => (BenchmarkCommand::Cancel, "The run is cancelled."),
         "retry" => {
             let causes = match fields.get("cause") {
                 "" => Vec::new(),
@@ -71,11 +71,6 @@ async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> R
         _ => return Err(ServiceError::new(ErrorCode::Invalid, "there is no such command")),
     };
     access.command(run, command).await?;
-    let words = match command {
-        BenchmarkCommand::Pause => "The run is paused: nothing more is handed out.",
-        BenchmarkCommand::Resume => "The run goes on.",
-        BenchmarkCommand::Cancel => "The run is cancelled.",
-    };
     Ok(words.to_owned())
 }
 

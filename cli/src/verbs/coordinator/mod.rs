@@ -12,7 +12,7 @@ use coordinator::audit::AuditLog;
 use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use door::{Door, ServedCoordinator};
 use page::{DashboardUrl, Links, Page, PageOptions, PublicUrl};
-use proto::server::{BesideCalls, Security};
+use proto::server::BesideCalls;
 use queue::QueueStore;
 use report::costs::Prices;
 use results::run_lock::{Holder, RunLock};

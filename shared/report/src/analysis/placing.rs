@@ -159,21 +159,6 @@ mod tests {
     use super::*;
     use crate::dialogues::testing::{entry, matrix};
 
-    #[test]
-    fn the_best_from_three_of_twenty_stands_below() {
-        let mut all =
-            matrix(&["good", "early"], &["s", "t"], 20, |model, _, _| if model == 1 { 1.0 } else { 0.6 });
-        assert_eq!(by_mean(&all).iter().map(|placed| placed.column).collect::<Vec<_>>(), [1, 0]);
-        for task in 0..2 {
-            all.plan(1, task, 140);
-        }
-        let found = by_mean(&all);
-        assert_eq!((found[0].column, found[0].rank, found[1].rank), (0, Some(1), None));
-        assert!(found[1].is_unranked() && !found[0].is_unranked());
-        let Bounds { low, high } = found[1].bounds.unwrap();
-        assert!((low - 20.0 / 140.0).abs() < 1e-12 && (high - 1.0).abs() < 1e-12, "{low} {high}");
-    }
-
     const TASKS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
     #[test]

@@ -34,6 +34,7 @@ use zip::{DateTime, ZipWriter};
 
 use super::table::score_at;
 use super::{ExportError, TableOptions};
+use crate::stats::SampleSummary;
 
 /// The name under which the headline stands among the scores of a sample.
 pub const SCORER: &str = "kgfleet";
@@ -410,29 +411,20 @@ fn messages(record: &Record) -> Vec<Value> {
 
 /// What else is known of a dialogue, and its scores if none of them is the headline.
 fn metadata(record: &Record, has_headline: bool) -> Value {
-    let state = match &record.outcome {
-        Outcome::Scored { .. } => "scored",
-        Outcome::Unscored { .. } => "unscored",
-        Outcome::Failed { .. } => "failed",
-    };
+    let mut outcome = json!(record.outcome);
     let mut metadata = json!({
         "iteration": record.key.iteration,
         "case": record.provenance.task.case,
-        "state": state,
-        "failure": record.outcome.failure(),
+        "state": outcome["state"].take(),
+        "failure": outcome["cause"].take(),
+        "infos": outcome["infos"].take(),
     });
-    match &record.outcome {
-        Outcome::Scored { scores, infos } => {
-            metadata["infos"] = json!(infos);
-            if !has_headline {
-                metadata["scores"] = json!(scores);
-            }
-        }
-        Outcome::Unscored { infos, message, .. } => {
-            metadata["infos"] = json!(infos);
-            metadata["message"] = json!(message);
-        }
-        Outcome::Failed { .. } => {}
+    // Of a failed dialogue the message is its error.
+    if matches!(record.outcome, Outcome::Unscored { .. }) {
+        metadata["message"] = outcome["message"].take();
+    }
+    if !has_headline {
+        metadata["scores"] = outcome["scores"].take();
     }
     metadata
 }
@@ -475,14 +467,11 @@ fn flat(scores: &Scores) -> Map<String, Value> {
 
 /// The mean and its standard error, every dialogue counting the same; nothing without a value.
 fn metrics(values: &[f64]) -> Value {
-    if values.is_empty() {
+    let Some(SampleSummary { n, mean, sd, .. }) = SampleSummary::of(values.iter().copied()) else {
         return json!({});
-    }
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    };
     // Of a single value Inspect says 0.
-    let stderr = if values.len() > 1 { (squares / (count - 1.0) / count).sqrt() } else { 0.0 };
+    let stderr = sd.map_or(0.0, |sd| sd / (n as f64).sqrt());
     json!({ "mean": { "name": "mean", "value": mean }, "stderr": { "name": "stderr", "value": stderr } })
 }
 

@@ -177,12 +177,4 @@ mod tests {
         assert!(of(0.0).contains("95 % interval 0.") && !of(0.0).contains("quartiles"));
         assert!(of(0.5).contains("quartiles") && !of(0.5).contains("interval"));
     }
-
-    #[test]
-    fn a_task_without_values_is_an_empty_plot() {
-        let mut all = matrix(&["a"], &["t"], 1, |_, _, _| 1.0);
-        let task = all.task("u", "RdfFriendCount", &["f1"]);
-        assert!(of_task(&all, task, Breadth::Narrow).document().contains("u · f1"));
-        assert_eq!([0.0, -0.0001, 0.5, 1.0, -666.0].map(short), ["0", "0", "0.5", "1", "-666"]);
-    }
 }

@@ -10,7 +10,7 @@ use crate::analysis::placing::{self, PlacedColumn, ranks};
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::html::ReportPage;
 use crate::html::tables::folded;
-use crate::stats::Interval;
+use crate::summaries::RankInterval;
 use crate::table::printable;
 use crate::views::{combined, statistics};
 use crate::words::bounds;
@@ -40,18 +40,21 @@ fn of_set(all: &Dialogues, placed: &[PlacedColumn]) -> Markup {
     let (headings, totals, ranks) = (all.headings(), totals(all), ranks(all));
     let dot = |place: &PlacedColumn| {
         let column = place.column;
-        let reach = match place.bounds.filter(|_| place.is_unranked()) {
-            Some(bounds) => Some(DotReach::Bounds(bounds)),
-            None => totals[column].interval().map(DotReach::Interval),
-        };
-        let rank = ranks[column].map(|rank| rank.to_string());
-        Some(Dot { name: &headings[column], rank, mean: totals[column].mean?, reach })
+        let bounds = place.bounds.filter(|_| place.is_unranked());
+        let interval = totals[column].interval();
+        Some(Dot {
+            name: &headings[column],
+            rank: ranks[column],
+            mean: totals[column].mean?,
+            ends: bounds.map(|of| (of.low, of.high)).or(interval.map(|of| (of.low, of.high))),
+            is_bounded: bounds.is_some(),
+        })
     };
     let found: Vec<Dot<'_>> = placed.iter().filter_map(dot).collect();
     if found.is_empty() {
         html! {}
     } else {
-        dots("Means and their intervals", "mean of tasks", &found)
+        dots(&found)
     }
 }
 
@@ -83,29 +86,14 @@ const STEPS: [f64; 3] = [0.05, 0.1, 0.2];
 const MARKS_MAX: f64 = 6.0;
 
 /// A model.
-pub struct Dot<'a> {
-    pub name: &'a str,
-    /// Its place, or the places that it may have.
-    pub rank: Option<String>,
-    pub mean: f64,
-    pub reach: Option<DotReach>,
-}
-
-/// What a bar shows.
-#[derive(Clone, Copy)]
-pub enum DotReach {
-    /// Of the mean.
-    Interval(Interval),
-    /// Of a model that is not ranked: what its mean may still become.
-    Bounds(Bounds),
-}
-
-impl DotReach {
-    fn ends(self) -> (f64, f64) {
-        match self {
-            Self::Interval(Interval { low, high }) | Self::Bounds(Bounds { low, high }) => (low, high),
-        }
-    }
+struct Dot<'a> {
+    name: &'a str,
+    rank: Option<RankInterval>,
+    mean: f64,
+    /// Of its interval.
+    ends: Option<(f64, f64)>,
+    /// Whether it is not ranked, so that its ends are those between which the mean will lie.
+    is_bounded: bool,
 }
 
 /// The part of the scale from 0 to 1 that is shown.
@@ -118,7 +106,7 @@ struct Axis {
 impl Axis {
     /// Round ends around all intervals.
     fn around(dots: &[Dot<'_>]) -> Self {
-        let ends = dots.iter().map(|dot| dot.reach.map_or((dot.mean, dot.mean), DotReach::ends));
+        let ends = dots.iter().map(|dot| dot.ends.unwrap_or((dot.mean, dot.mean)));
         let (low, high) = ends.fold((1.0_f64, 0.0_f64), |(low, high), end| (low.min(end.0), high.max(end.1)));
         let span = (high - low).max(0.0);
         let step = STEPS.into_iter().find(|step| span / step <= MARKS_MAX).unwrap_or(0.2);
@@ -138,15 +126,15 @@ impl Axis {
     }
 }
 
-/// The dots in the order given; `mean` is the heading of the numbers.
-pub fn dots(title: &str, mean: &str, models: &[Dot<'_>]) -> Markup {
+/// The dots in the order given.
+fn dots(models: &[Dot<'_>]) -> Markup {
     let axis = Axis::around(models);
     let marks = axis.marks();
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(printable(title)) { table.sortable.dots {
+        div.scroll tabindex="0" role="region" aria-label="Means and their intervals" { table.sortable.dots {
             thead { tr {
                 th scope="col" { button type="button" { "model" } }
-                th.number scope="col" { button type="button" { (mean) } }
+                th.number scope="col" { button type="button" { "mean of tasks" } }
                 th.number scope="col" { button type="button" title="the places that it may have" { "rank" } }
                 th scope="col" { span.unseen { "95 % interval" }
                     svg.kgf.axis width="100%" height="16" aria-hidden="true" {
@@ -158,7 +146,7 @@ pub fn dots(title: &str, mean: &str, models: &[Dot<'_>]) -> Markup {
             tbody { @for dot in models { tr {
                 th scope="row" { (printable(dot.name)) }
                 td.number data-v=(dot.mean) { (format!("{:.3}", dot.mean)) }
-                td.number data-v=[dot.rank.as_deref().and_then(first)] { (dot.rank.as_deref().unwrap_or("-")) }
+                td.number data-v=[dot.rank.map(|rank| rank.best)] { @match dot.rank { Some(rank) => (rank), None => "-" } }
                 td.bar { (bar(&axis, &marks, dot)) }
             } } }
         } }
@@ -174,27 +162,19 @@ fn anchor(number: usize, count: usize) -> &'static str {
     }
 }
 
-/// The best place, for sorting.
-fn first(rank: &str) -> Option<u64> {
-    rank.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-}
-
 fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
-    let told = match dot.reach {
+    let told = match dot.ends {
         None => "no interval: fewer than two answers".to_owned(),
-        Some(DotReach::Interval(Interval { low, high })) => format!("{low:.3} to {high:.3}"),
-        Some(DotReach::Bounds(found)) => format!("not ranked: {}", bounds(found)),
+        Some((low, high)) if dot.is_bounded => format!("not ranked: {}", bounds(Bounds { low, high })),
+        Some((low, high)) => format!("{low:.3} to {high:.3}"),
     };
     html! {
         svg.kgf width="100%" height="20" role="img" aria-label=(told) {
             title { (told) }
             @for mark in marks { line class="faint" x1=(axis.at(*mark)) x2=(axis.at(*mark)) y1="0" y2="20" {} }
-            @if let Some(reach) = dot.reach {
-                @let (low, high) = reach.ends();
-                @match reach {
-                    DotReach::Interval(_) => line class="accent" stroke-width="5" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
-                    DotReach::Bounds(_) => line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {},
-                }
+            @if let Some((low, high)) = dot.ends {
+                @if dot.is_bounded { line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {} }
+                @else { line class="accent" stroke-width="5" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {} }
             }
             circle class="dot" cx=(axis.at(dot.mean)) cy="10" r="3.5" {}
         }
@@ -243,24 +223,25 @@ mod tests {
 
     #[test]
     fn every_model_has_a_dot_and_the_axis_holds_all_intervals() {
-        let reach = Some(DotReach::Interval(Interval { low: 0.41, high: 0.58 }));
+        let dot = |name, mean, ends| Dot { name, rank: None, mean, ends, is_bounded: false };
         let models = [
-            Dot { name: "<a>", rank: Some("1–2".to_owned()), mean: 0.5, reach },
-            Dot { name: "b", rank: None, mean: 0.66, reach: None },
+            Dot { rank: Some(RankInterval { best: 1, worst: 2 }), ..dot("<a>", 0.5, Some((0.41, 0.58))) },
+            dot("b", 0.66, None),
         ];
         let axis = Axis::around(&models);
         assert!(axis.low <= 0.41 && axis.low > 0.3 && axis.high >= 0.66 && axis.high < 0.8);
-        let page = dots("Models", "mean of tasks", &models).into_string();
+        let page = dots(&models).into_string();
         assert_eq!(page.matches("<circle").count(), 2);
         assert!(
             page.contains("&lt;a&gt;") && page.contains("0.410 to 0.580") && page.contains("no interval")
         );
-        assert_eq!((first("12–14"), first("-")), (Some(12), None));
+        assert!(page.contains("data-v=\"1\">1–2<"), "{page}");
     }
 
     #[test]
     fn an_axis_of_nothing_or_of_one_value_has_a_length() {
-        for models in [vec![], vec![Dot { name: "a", rank: None, mean: 1.0, reach: None }]] {
+        for models in [vec![], vec![Dot { name: "a", rank: None, mean: 1.0, ends: None, is_bounded: false }]]
+        {
             let axis = Axis::around(&models);
             assert!(axis.high > axis.low && axis.marks().len() < 9, "{} {}", axis.low, axis.high);
         }

@@ -266,21 +266,4 @@ mod tests {
         assert_eq!(found.pairs[0].as_ref().unwrap().delta, Some(1.0));
         assert_eq!(found.all.as_ref().unwrap().n, (40, 40));
     }
-
-    #[test]
-    fn the_file_has_the_published_layout() {
-        let labels = ["RdfFriendCount-turtle-2", "RdfFriendCount-jsonld-2", "A-turtle", "A-jsonld"];
-        let all = matrix(
-            &["b", "a"],
-            &labels,
-            20,
-            |_, task, n| {
-                if task == 0 { 1.0 } else { f64::from(n % 2) / 2.0 }
-            },
-        );
-        let mut out = Vec::new();
-        published_layout(&all).write_csv(&mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), ",A,RdfFriendCount-2\na,-,**TTL**\nb,-,**TTL**\n");
-        assert_eq!(tests(&all).rows().len(), 6);
-    }
 }

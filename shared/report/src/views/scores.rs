@@ -132,42 +132,49 @@ impl Grid {
 
     /// The means of dialogues.
     pub fn of(all: &Dialogues) -> Self {
-        let by_cell = all.cells();
+        let (by_cell, headings, sets) = (all.cells(), all.headings(), all.exercise_sets());
+        let (tasks, columns) = (0..all.tasks.len(), 0..all.columns.len());
         let cell = |column: usize, task: usize| {
             let dialogues = by_cell.get(&(column, task)).map_or(&[][..], Vec::as_slice);
-            let planned = all.planned(column, task).max(dialogues.len() as u64);
-            let scored = dialogues.iter().filter(|dialogue| all.reason(dialogue).is_none()).count() as u64;
+            let scored = dialogues.iter().filter(|dialogue| dialogue.is_scored()).count() as u64;
             let mean = Mean::of(dialogues.iter().map(|dialogue| dialogue.headline));
             CellView {
                 task: all.tasks[task].label.as_str().into(),
-                model: all.columns[column].model.as_str().into(),
+                model: headings[column].as_str().into(),
                 scored,
                 failed: dialogues.len() as u64 - scored,
-                planned,
+                planned: all.planned(column, task).max(dialogues.len() as u64),
                 mean: mean.value,
                 missing: scored.saturating_sub(mean.covered),
-                odd: Vec::new(),
+                ..CellView::default()
             }
         };
-        let headings = all.headings();
-        let sets = all.exercise_sets();
-        let mut grid = Self { has_mean: true, ..Self::default() };
-        for (task, found) in all.tasks.iter().enumerate() {
-            let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
-            grid.tasks.push(TaskRow { label: found.label.clone(), score });
-            grid.cells.push((0..all.columns.len()).map(|column| Score::of(&cell(column, task))).collect());
-        }
-        for (column, name) in headings.into_iter().enumerate() {
+        let model = |column: usize| {
             // A task that a model was never to be asked is no gap.
-            let asked: Vec<usize> = (0..all.tasks.len())
-                .filter(|&task| all.planned(column, task) > 0 || by_cell.contains_key(&(column, task)))
-                .collect();
-            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].mean.value));
-            let sum =
-                |count: fn(&Score) -> u64| asked.iter().map(|&task| count(&grid.cells[task][column])).sum();
-            let shown = covered(mean, sum(|score| score.scored), sum(|score| score.planned));
-            let set = sets.iter().position(|(_, columns)| columns.contains(&column)).unwrap_or_default();
-            grid.models.push(ModelColumn { name, set, total: Cell::Told(shown, mean.value) });
+            let is_asked =
+                |task: &usize| all.planned(column, *task) > 0 || by_cell.contains_key(&(column, *task));
+            let asked: Vec<CellView> =
+                tasks.clone().filter(is_asked).map(|task| cell(column, task)).collect();
+            ModelView {
+                model: headings[column].as_str().into(),
+                scored: asked.iter().map(|cell| cell.scored).sum(),
+                planned: asked.iter().map(|cell| cell.planned).sum(),
+                mean: Mean::of(asked.iter().map(|cell| cell.mean)),
+                ..ModelView::default()
+            }
+        };
+        let of_task = |task: usize| columns.clone().map(move |column| (column, task));
+        let view = BenchmarkView {
+            models: columns.clone().map(model).collect(),
+            cells: tasks.clone().flat_map(of_task).map(|(column, task)| cell(column, task)).collect(),
+            ..BenchmarkView::default()
+        };
+        let mut grid = Self::of_view(&view, |label| {
+            let task = all.tasks.iter().find(|task| task.label == label.as_str())?;
+            Some(task.headline.clone()).filter(|score| !score.is_empty())
+        });
+        for (set, (_, columns)) in sets.iter().enumerate() {
+            columns.iter().for_each(|&column| grid.models[column].set = set);
         }
         if sets.len() > 1 {
             grid.notes.push("Columns on different exercises cannot be compared with each other.".to_owned());

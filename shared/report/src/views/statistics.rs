@@ -143,16 +143,6 @@ mod tests {
     use crate::dialogues::testing::matrix;
 
     #[test]
-    fn there_is_a_row_per_task_and_model() {
-        let all = matrix(&["a", "b"], &["s", "t"], 5, |model, _, n| (model as f64 + f64::from(n)) / 10.0);
-        let table = by_task(&all);
-        assert_eq!(table.rows().len(), 4);
-        assert_eq!(table.rows()[1][5].shown(), "0.300");
-        assert_eq!(by_model(&all).rows()[0][1].shown(), "0.300", "the best one first");
-        assert!(by_task(&Dialogues::default()).rows().is_empty());
-    }
-
-    #[test]
     fn the_best_from_a_part_of_its_plan_stands_below_without_a_rank() {
         let mut all = matrix(&["early", "a", "b"], &["t"], 3, |model, _, _| [1.0, 0.5, 0.4][model]);
         all.plan(0, 0, 20);
