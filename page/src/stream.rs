@@ -17,8 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use crate::admission::Visitor;
-use crate::cache::{PageState, Section};
-use crate::cache::{TICK, Topic};
+use crate::cache::{PageState, Section, TICK, Topic};
 use crate::site::Site;
 
 /// Sections longer than this, in bytes, are sent less often: the grid of the largest runs has 200 kB.

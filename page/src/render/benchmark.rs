@@ -17,9 +17,7 @@ use super::board::{board, finder};
 use super::frame::{form_token, frame, section};
 use crate::admission::Visitor;
 use crate::cache::{PageState, Section};
-use crate::render::board::Shown;
-use crate::render::board::curve;
-use crate::render::board::speed;
+use crate::render::board::{Shown, curve, speed};
 use crate::render::frame::{path_of, path_with};
 use crate::site::Links;
 

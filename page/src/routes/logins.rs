@@ -10,8 +10,7 @@ use domain::caller::CallerRole;
 use serde::Deserialize;
 
 use super::Fields;
-use crate::admission::cookie_name;
-use crate::admission::{Visitor, VisitorConnection};
+use crate::admission::{Visitor, VisitorConnection, cookie_name};
 use crate::render::frame::login_page;
 use crate::session::{LIFE, random_token, same};
 use crate::site::Site;

@@ -191,11 +191,6 @@ impl Dialogues {
             .unwrap_or_else(|| self.places_of(column, task).len() as u64)
     }
 
-    /// Notes how a model was asked.
-    pub fn note(&mut self, column: ColumnId, fact: SetupFact, value: &str) {
-        self.setup_of(column).note(fact, value);
-    }
-
     /// How a model was asked, to be completed.
     pub fn setup_of(&mut self, column: ColumnId) -> &mut ModelSetup {
         self.setups.entry(column).or_default()

@@ -55,8 +55,6 @@ pub struct ColumnStatistics {
     /// How sure the mean is, for these tasks with other exercises.
     pub estimate: Option<Estimate>,
     pub dialogues: u64,
-    pub planned: u64,
-    pub scored: u64,
     pub rounds: Option<f64>,
     /// Sums over its dialogues; `None` if one of them is unknown.
     pub prompt_tokens: Option<u64>,

@@ -20,7 +20,7 @@ pub fn widths(all: &Dialogues) -> Vec<Width> {
         Some(Width {
             model: headings[total.column].clone(),
             estimate: total.estimate?,
-            dialogues: total.scored,
+            dialogues: total.contender.covered,
         })
     };
     totals(all).iter().filter_map(width).collect()

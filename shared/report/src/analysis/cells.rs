@@ -90,8 +90,6 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> 
         contender,
         estimate,
         dialogues: dialogues.len() as u64,
-        planned: contender.planned,
-        scored: contender.covered,
         rounds: mean(&rounds),
         prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
         completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),
@@ -189,7 +187,7 @@ mod tests {
         let zero = serde_json::json!({ "f1": 0.0 });
         all.add(entry(0, task, 0), "c", Ok(zero.as_object().unwrap()));
         let total = &totals(&all)[0];
-        assert_eq!((total.mean, total.tasks, total.scored), (Some(0.5), 2, 5));
+        assert_eq!((total.mean, total.tasks, total.contender.covered), (Some(0.5), 2, 5));
         assert_eq!(totals(&Dialogues::default()), []);
         assert_eq!(statistics(&Dialogues::default()), []);
     }

@@ -60,11 +60,8 @@ pub fn compare(all: &Dialogues, a: ColumnId, b: ColumnId) -> Comparison {
         unpaired += single;
         every.push(pairs);
     }
-    let p = |pairs: &Pairs| pairs.estimate.map_or(f64::NAN, |estimate| estimate.p);
-    let ps: Vec<f64> = tasks.iter().map(|(_, pairs)| p(pairs)).collect();
-    for ((_, pairs), p) in tasks.iter_mut().zip(holm(&ps)) {
-        pairs.corrected = Some(p).filter(|p| !p.is_nan());
-    }
+    let corrected = holm(tasks.iter().map(|(_, pairs)| pairs.estimate.map(|estimate| estimate.p)));
+    tasks.iter_mut().zip(corrected).for_each(|((_, pairs), p)| pairs.corrected = p);
     Comparison { tasks, all: sum_up(&every, unpaired) }
 }
 

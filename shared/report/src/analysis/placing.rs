@@ -120,8 +120,7 @@ fn within(answers: &[&Answers], tasks: usize) -> Vec<RankInterval> {
     let pairs: Vec<(usize, usize)> = (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect();
     let differences: Vec<Option<Estimate>> =
         pairs.iter().map(|&(a, b)| difference(answers[a], answers[b], tasks)).collect();
-    let p = |found: &Option<Estimate>| found.map_or(f64::NAN, |found| found.p);
-    places(models, &pairs, &differences, &holm(&differences.iter().map(p).collect::<Vec<_>>()))
+    places(models, &pairs, &differences, &holm(differences.iter().map(|found| found.map(|found| found.p))))
 }
 
 /// Counts for each model how many are better and worse at 95 % confidence.
@@ -129,11 +128,11 @@ fn places(
     models: usize,
     pairs: &[(usize, usize)],
     differences: &[Option<Estimate>],
-    corrected: &[f64],
+    corrected: &[Option<f64>],
 ) -> Vec<RankInterval> {
     let mut ranks = vec![RankInterval { best: 1, worst: models }; models];
     for ((&(a, b), found), p) in pairs.iter().zip(differences).zip(corrected) {
-        let Some(found) = found.filter(|_| *p < ALPHA) else { continue };
+        let Some(found) = found.filter(|_| p.is_some_and(|p| p < ALPHA)) else { continue };
         let (better, worse) = if found.mean > 0.0 { (b, a) } else { (a, b) };
         ranks[better].worst -= 1;
         ranks[worse].best += 1;

@@ -145,29 +145,20 @@ impl<'a> Layout<'a> {
         let mut cells = self.common(record);
         let number = RowCell::Count(provenance as u64);
         let Some(places) = &self.places else {
-            let mut has_scores = false;
-            for (group, score, value) in leaves_of(&record.outcome) {
-                let is_headline = group.into_iter().chain([score]).eq(headline.iter().copied());
-                let group = group.map_or(RowCell::Empty, text);
+            let mut scores = leaves_of(&record.outcome).map(Some).peekable();
+            let none = scores.peek().is_none().then_some(None);
+            for leaf in scores.chain(none) {
                 cells.truncate(COMMON.len());
-                cells.extend([
-                    group,
-                    text(score),
-                    RowCell::Number(value, ALL_DIGITS),
-                    RowCell::Flag(is_headline),
-                    number.clone(),
-                ]);
-                each(&cells)?;
-                has_scores = true;
-            }
-            if !has_scores {
-                cells.extend([
-                    RowCell::Empty,
-                    RowCell::Empty,
-                    RowCell::Empty,
-                    RowCell::Empty,
-                    number.clone(),
-                ]);
+                cells.extend(match leaf {
+                    None => [RowCell::Empty, RowCell::Empty, RowCell::Empty, RowCell::Empty],
+                    Some((group, score, value)) => [
+                        group.map_or(RowCell::Empty, text),
+                        text(score),
+                        RowCell::Number(value, ALL_DIGITS),
+                        RowCell::Flag(group.into_iter().chain([score]).eq(headline.iter().copied())),
+                    ],
+                });
+                cells.push(number.clone());
                 each(&cells)?;
             }
             return Ok(());

@@ -5,8 +5,7 @@ use crate::analysis::cells::totals;
 use crate::dialogues::{Column, Dialogues};
 use crate::draw::scale::{Scale, decades, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
-use crate::draw::text::fitted;
-use crate::draw::text::{Label, placed};
+use crate::draw::text::{Label, fitted, placed};
 use crate::figures::{DrawnPlot, Plot};
 use crate::summaries::ColumnStatistics;
 

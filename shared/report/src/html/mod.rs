@@ -270,7 +270,7 @@ mod tests {
         let some = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
         assert_eq!(sections(&some), ["models", "scores", "plots", "dialogues", "provenance"]);
         let mut all = matrix(&["m"], &["t-turtle", "t-jsonld"], 1, |_, _, _| 0.5);
-        all.note(0, SetupFact::Sampling, "temperature 0");
+        all.setup_of(0).note(SetupFact::Sampling, "temperature 0");
         let expected = ["models", "scores", "plots", "tests", "configuration", "dialogues", "provenance"];
         assert_eq!(sections(&page(&all)), expected);
     }

@@ -4,7 +4,7 @@ mod published;
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::{DialogueKey, ModelLabel, ModelSpec, Record, Scores, TaskLabel};
+use domain::{DialogueKey, ModelLabel, ModelSpec, Record, TaskLabel};
 use results::log::LogError;
 use results::{RunManifest, Summary};
 use serde::Deserialize;
@@ -21,11 +21,6 @@ pub use published::{ERRORS_TOLD_MAX, FileReading, read_documents};
 /// The score that stands for a dialogue of a recorded class: its key, or its group and key; empty if the class is unknown.
 pub fn headline(name: &str, version: &str) -> &'static [&'static str] {
     class_of(name, version).map_or(&[], |class| class.headline)
-}
-
-/// That score of a dialogue of a recorded class; `None` if the class is unknown, or the dialogue has no such score.
-pub fn headline_score(name: &str, version: &str, scores: &Scores) -> Option<f64> {
-    class_of(name, version).ok()?.headline_of(scores)
 }
 
 /// The class behind a recorded name and version. A later or earlier version of a known class has the same headline.

@@ -16,9 +16,9 @@ use tasks::ComparedAnswer;
 use super::{class_of, sorted, with};
 use crate::details::{Details, DialogueDetail};
 use crate::dialogues::{
-    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SourceInfo, TaskId,
+    Column, ColumnId, Dialogues, Exercises, Origin, ReportedDialogue, SetupFact, SourceInfo, TaskId,
+    published_name,
 };
-use crate::dialogues::{SetupFact, published_name};
 
 /// The result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn read_documents(
     compare: &dyn Fn(&ResultRecord) -> Result<ComparedAnswer, String>,
 ) -> FileReading {
     let mut reading = FileReading::default();
-    let mut seen = Seen::default();
+    let mut seen = HashMap::new();
     for (place, document) in documents.iter().enumerate() {
         let mut file =
             File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
@@ -73,7 +73,7 @@ pub fn read_documents(
                     return ControlFlow::Continue(());
                 }
             };
-            if let Some(first) = seen.earlier(place, &record) {
+            if let Some(first) = earlier(&mut seen, place, &record) {
                 *repeated.entry(first).or_default() += 1;
                 return ControlFlow::Continue(());
             }
@@ -157,7 +157,7 @@ impl File<'_> {
             (SetupFact::Reported, model.reported),
             (SetupFact::Connector, model.connector),
         ] {
-            self.all.note(column, fact, value);
+            self.all.setup_of(column).note(fact, value);
         }
         let task = self.all.task(record.task_label(), record.task_id(), class.headline);
         let iteration = match self.next.get_mut(&(column, task)) {
@@ -187,24 +187,14 @@ impl File<'_> {
     }
 }
 
-/// The records of the documents read so far. The same results may lie in an archive and unpacked beside it.
-#[derive(Default)]
-struct Seen {
-    /// The document in which a record, known by its hash, was read first.
-    first: HashMap<u64, usize>,
-}
-
-impl Seen {
-    /// The earlier document that has this record of document `place`. Two records are the same if model, task, start,
-    /// duration and answers are.
-    fn earlier(&mut self, place: usize, record: &ResultRecord) -> Option<usize> {
-        let mut hasher = DefaultHasher::new();
-        (record.model().requested, record.task_label(), record.start_time(), record.duration())
-            .hash(&mut hasher);
-        record.answers().for_each(|answer| answer.hash(&mut hasher));
-        let first = *self.first.entry(hasher.finish()).or_insert(place);
-        (first != place).then_some(first)
-    }
+/// The earlier document that has this record of document `place`; `first` has the document in which each was read first. The same
+/// results may lie in an archive and unpacked beside it. Two records are the same if model, task, start, duration and answers are.
+fn earlier(first: &mut HashMap<u64, usize>, place: usize, record: &ResultRecord) -> Option<usize> {
+    let mut hasher = DefaultHasher::new();
+    (record.model().requested, record.task_label(), record.start_time(), record.duration()).hash(&mut hasher);
+    record.answers().for_each(|answer| answer.hash(&mut hasher));
+    let first = *first.entry(hasher.finish()).or_insert(place);
+    (first != place).then_some(first)
 }
 
 /// The identity of a record's case: its own identifier, or the hash of its data.

@@ -17,9 +17,6 @@ use std::collections::BTreeSet;
 
 use crate::stats::samples::{t_critical, t_p};
 
-/// Share of intervals that hold the truth.
-pub const CONFIDENCE: f64 = 0.95;
-
 /// The values of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskValues {
@@ -55,7 +52,7 @@ pub struct Interval {
 pub struct Estimate {
     /// The mean of the tasks' means by their weights, as it is shown.
     pub mean: f64,
-    /// At a confidence of [`CONFIDENCE`].
+    /// At a confidence of 95 %.
     pub interval: Interval,
     /// Two-sided p of the mean being zero: below 0.05 exactly where the interval leaves out zero.
     pub p: f64,

@@ -105,16 +105,17 @@ pub fn in_deviations(difference: f64, variance: f64) -> Option<f64> {
     (deviation > ROUNDING).then(|| difference / deviation)
 }
 
-/// P values corrected so that the probability of any false finding among them stays below the level, in their order.
-/// Values that are not numbers stay what they are and do not count.
-pub fn holm(ps: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..ps.len()).filter(|&at| !ps[at].is_nan()).collect();
-    order.sort_by(|&a, &b| ps[a].total_cmp(&ps[b]));
-    let mut corrected = ps.to_vec();
+/// P values corrected so that the probability of any false finding among them stays below the level, in their order. What
+/// has none does not count.
+pub fn holm(ps: impl IntoIterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let mut corrected: Vec<Option<f64>> = ps.into_iter().collect();
+    let mut order: Vec<(usize, f64)> =
+        corrected.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?))).collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut highest: f64 = 0.0;
-    for (rank, &at) in order.iter().enumerate() {
-        highest = highest.max((ps[at] * (order.len() - rank) as f64).min(1.0));
-        corrected[at] = highest;
+    for (rank, &(at, p)) in order.iter().enumerate() {
+        highest = highest.max((p * (order.len() - rank) as f64).min(1.0));
+        corrected[at] = Some(highest);
     }
     corrected
 }
@@ -258,7 +259,7 @@ mod tests {
     proptest! {
         #[test]
         fn corrected_values_are_higher_and_in_the_same_order(ps in prop::collection::vec(0.0..1.0_f64, 0..20)) {
-            let corrected = holm(&ps);
+            let corrected: Vec<f64> = holm(ps.iter().copied().map(Some)).into_iter().flatten().collect();
             for (a, p) in corrected.iter().zip(&ps) {
                 prop_assert!(a >= p && *a <= 1.0);
                 for (b, q) in corrected.iter().zip(&ps) {

@@ -80,7 +80,7 @@ pub fn stage_runs(view: &BenchmarkView) -> Table {
 /// One benchmark as a line.
 pub fn headline(view: &BenchmarkView) -> String {
     let line = format!("run {} {}: {}", view.run, view.state(), counts_and_pace(view));
-    [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    joined([Some(line), trouble(view)]).unwrap_or_default()
 }
 
 /// Whose it is, and its share beside others of the same submitter; `None` where nobody submits to anybody, and when it is over.
@@ -114,7 +114,7 @@ pub fn spent(view: &BenchmarkView, prices: &Prices) -> Option<String> {
 
 /// Progress of a run and what blocks it, as a line.
 pub fn progress(view: &BenchmarkView) -> String {
-    [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    joined([Some(counts_and_pace(view)), trouble(view)]).unwrap_or_default()
 }
 
 /// Progress, rate and time left of a run.
@@ -156,9 +156,7 @@ pub fn trouble(view: &BenchmarkView) -> Option<String> {
     let held_back =
         held_back.map(|records| format!("{records} records of the fleet are not acknowledged yet"));
     let trouble = view.trouble.as_deref().map(printable);
-    let told: Vec<String> =
-        [trouble, blocked(view), retries(view), held_back].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    joined([trouble, blocked(view), retries(view), held_back])
 }
 
 /// Which calls are made again, why, since when, and how often; `None` while all are answered, and when it is over.
@@ -167,8 +165,7 @@ pub fn retries(view: &BenchmarkView) -> Option<String> {
         let what = if calls == 1 { "1 call waits".to_owned() } else { format!("{calls} calls wait") };
         format!("{what}: {} since {} UTC, attempt {attempt}", printable(&why), since.strftime("%H:%M"))
     });
-    let told: Vec<String> = told.filter(|_| !view.phase.is_over()).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    joined(told.map(|told| Some(told).filter(|_| !view.phase.is_over())))
 }
 
 /// The calls of all its models.
@@ -176,6 +173,12 @@ fn all_calls(view: &BenchmarkView) -> Calls {
     let mut all = Calls::default();
     view.models.iter().for_each(|model| all.add(&model.calls));
     all
+}
+
+/// What there is to tell; `None` if there is nothing.
+fn joined(told: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// How much comes in a second; `-` where nothing has come in the last minute.
@@ -310,8 +313,7 @@ fn remark(worker: &WorkerView) -> String {
         format!("loading {what}for {}", duration(status.phase_s as f64))
     });
     let keys = (!status.lacks.is_empty()).then(|| format!("lacks keys: {}", status.lacks.join("; ")));
-    let told: Vec<String> = [draining, loading, status.trouble.clone(), keys].into_iter().flatten().collect();
-    printable(&told.join("; "))
+    printable(&joined([draining, loading, status.trouble.clone(), keys]).unwrap_or_default())
 }
 
 /// The first of many names, and how many more there are.

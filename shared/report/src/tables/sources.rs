@@ -1,7 +1,6 @@
 //! Where numbers come from: the runs and files that were read, and how each model was asked.
 
-use crate::dialogues::Dialogues;
-use crate::dialogues::SetupFact;
+use crate::dialogues::{Dialogues, SetupFact};
 use crate::table::{Cell, Table};
 use crate::views::View;
 
@@ -91,7 +90,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_empty() {
         let mut all = matrix(&["a", "b"], &["t"], 1, |_, _, _| 1.0);
-        all.note(1, SetupFact::Sampling, "temperature 0");
+        all.setup_of(1).note(SetupFact::Sampling, "temperature 0");
         let table = configuration(&all);
         assert_eq!(table.rows()[0][6], Cell::Empty);
         assert_eq!(table.rows()[1][6].shown(), "temperature 0");

@@ -281,11 +281,10 @@ pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<f64>) -> Vec<Ra
     let Some(&best) = order.first() else { return Vec::new() };
     let ps: Vec<Option<f64>> =
         order.iter().map(|&at| if at == best { None } else { test(best, at) }).collect();
-    let corrected = holm(&ps.iter().map(|p| p.unwrap_or(f64::NAN)).collect::<Vec<_>>());
+    let corrected = holm(ps.iter().copied());
     let mut leading = true;
     let ranked = order.iter().zip(ps).zip(corrected).map(|((&item, p), corrected)| {
         leading &= p.is_none_or(|p| p >= ALPHA);
-        let corrected = Some(corrected).filter(|p| !p.is_nan());
         Rank {
             item,
             mean: means[item],

@@ -44,8 +44,8 @@ pub fn table(all: &Dialogues, groups: &[TaskGroup], score: Option<&str>) -> Tabl
     let pairs: Vec<(&TaskGroup, &TaskGroup)> = pairs.collect();
     for (exercises, columns) in all.exercise_sets() {
         let found: Vec<_> = pairs.iter().map(|&pair| compare(all, &columns, pair, score)).collect();
-        let ps: Vec<f64> = found.iter().map(|found| found.test.map_or(f64::NAN, |test| test.p)).collect();
-        for (((a, b), found), corrected) in pairs.iter().zip(&found).zip(holm(&ps)) {
+        let ps = found.iter().map(|found| found.test.map(|test| test.p));
+        for (((a, b), found), corrected) in pairs.iter().zip(&found).zip(holm(ps)) {
             let test = found.test;
             let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
             table.row([
@@ -63,7 +63,7 @@ pub fn table(all: &Dialogues, groups: &[TaskGroup], score: Option<&str>) -> Tabl
                 Cell::number(finite(test.map(|test| test.t)), 2),
                 Cell::number(finite(test.map(|test| test.df)), 1),
                 Cell::small(test.map(|test| test.p), P_PLACES),
-                Cell::small(finite(Some(corrected)), P_PLACES),
+                Cell::small(corrected, P_PLACES),
                 Cell::number(found.g, 2),
             ]);
         }

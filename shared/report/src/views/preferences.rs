@@ -208,15 +208,10 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
             turtle.extend(a);
             jsonld.extend(b);
         }
-        let p = |found: &Option<FormatComparison>| {
-            found.as_ref().and_then(|found| found.test).map_or(f64::NAN, |test| test.p)
-        };
-        let corrected = holm(&comparisons.iter().map(p).collect::<Vec<_>>());
-        for (comparison, p) in comparisons.iter_mut().zip(corrected) {
-            if let Some(comparison) = comparison {
-                comparison.corrected = Some(p).filter(|p| !p.is_nan());
-            }
-        }
+        let p = |found: &Option<FormatComparison>| Some(found.as_ref()?.test?.p);
+        let corrected = holm(comparisons.iter().map(p));
+        let known = comparisons.iter_mut().zip(corrected).filter_map(|(found, p)| Some((found.as_mut()?, p)));
+        known.for_each(|(comparison, p)| comparison.corrected = p);
         ModelPreferences { column, pairs: comparisons, all: compare(&turtle, &jsonld) }
     };
     (0..all.columns.len()).map(of_column).collect()

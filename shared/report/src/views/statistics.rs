@@ -1,14 +1,12 @@
 //! The statistics of every model on every task, and of every model over all tasks.
 
 use crate::analysis::cells;
-use crate::analysis::placing::ranks;
-use crate::analysis::placing::{self, PlacedColumn};
+use crate::analysis::placing::{self, PlacedColumn, ranks};
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
 use crate::table::{Cell, Table};
-use crate::views::View;
-use crate::views::costs;
 use crate::views::costs::spending;
+use crate::views::{View, costs};
 
 /// See [`by_task`].
 pub static VIEW: View = View {
@@ -98,8 +96,8 @@ pub fn by_model(all: &Dialogues) -> Table {
             Cell::from(column.exercises.short()),
             Cell::Count(total.tasks as u64),
             Cell::Count(total.dialogues),
-            Cell::Count(total.planned),
-            Cell::Count(total.scored),
+            Cell::Count(total.contender.planned),
+            Cell::Count(total.contender.covered),
             Cell::number(total.gain.map(|(first, _)| first), 3),
             Cell::number(total.gain.map(|(_, best)| best), 3),
             Cell::number(total.rounds, 2),

@@ -37,7 +37,7 @@ fn report(folder: &tempfile::TempDir) -> String {
             origin: Origin::Published,
             exercises: Exercises::Published,
         });
-        all.note(column, SetupFact::Sampling, "temperature 0");
+        all.setup_of(column).note(SetupFact::Sampling, "temperature 0");
         for label in [
             "RdfFriendCount-turtle-1",
             "RdfFriendCount-jsonld-1",

@@ -43,7 +43,11 @@ fn statistics_equal_those_of_scipy() {
             near(test.p, numbers(&case["wilcoxon"])[1], "wilcoxon p", at);
         }
         near(samples::cliffs_delta(&a, &b).unwrap(), case["cliff"].as_f64().unwrap(), "cliff", at);
-        for (ours, theirs) in holm(&numbers(&case["holm"][0])).into_iter().zip(numbers(&case["holm"][1])) {
+        for (ours, theirs) in holm(numbers(&case["holm"][0]).into_iter().map(Some))
+            .into_iter()
+            .flatten()
+            .zip(numbers(&case["holm"][1]))
+        {
             near(ours, theirs, "holm", at);
         }
     }
