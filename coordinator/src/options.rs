@@ -85,7 +85,7 @@ impl Adopt {
     pub const NOTHING: Self = Self { store: false, queue: false };
 }
 
-/// Maximum number of dialogues of a run; each takes 37 bytes in the coordinator, some 16 more where a cap counts it, and about 30 in
+/// Maximum number of dialogues of a run; each takes 52 bytes in the coordinator, some 16 more where a cap counts it, and about 30 in
 /// the queue.
 pub const DIALOGUES_MAX: u64 = 5_000_000;
 
