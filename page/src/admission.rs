@@ -9,11 +9,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use coordinator::audit::Deed;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use coordinator::audit::Deed;
 use domain::caller::{Caller, CallerRole};
 use proto::server::Peer;
 use url::Url;

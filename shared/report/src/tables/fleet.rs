@@ -454,12 +454,8 @@ mod tests {
         assert_eq!(trouble(&view(RunPhase::Finished)), None);
         let line = counts_and_pace(&view(RunPhase::Active));
         assert_eq!(line, "0/0 dialogues, 0 failed, 2 in flight, 5 waiting, ETA -, -/s, - tokens/s");
-        let shown = |row: usize| models_of(&view(RunPhase::Active)).rows()[row][4].shown();
+        let shown = |row: usize| super::models(&view(RunPhase::Active)).rows()[row][4].shown();
         assert_eq!((shown(0).as_str(), shown(1).as_str()), ("2", "0"));
-    }
-
-    fn models_of(view: &BenchmarkView) -> Table {
-        models(view, false)
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl FleetInTurn {
             world,
             book: Arc::default(),
             queue: Arc::new(store),
-            sink: results::Sink::new(data),
+            sink: Sink::new(data),
             places: Mutex::default(),
             workers: Mutex::default(),
             started: Mutex::default(),

@@ -18,7 +18,7 @@ use domain::seed::SplitMix64;
 
 /// The mean of these values; `None` of none.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    report::stats::describe::mean(&values.into_iter().collect::<Vec<f64>>())
+    report::stats::samples::mean(&values.into_iter().collect::<Vec<f64>>())
 }
 
 /// A part of a whole; `None` of nothing.
