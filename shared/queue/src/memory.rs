@@ -100,9 +100,12 @@ impl MemoryQueue {
     }
 
     fn drop_expired_workers(&mut self, now_ms: u64) {
-        let expired = self.workers.extract_if(.., |_, entry| entry.expires_ms <= now_ms);
-        let expired: Vec<WorkerId> = expired.map(|(worker, _)| worker).collect();
-        expired.iter().for_each(|worker| self.touch_worker(worker));
+        let expired = self.workers.iter().filter(|(_, entry)| entry.expires_ms <= now_ms);
+        let expired: Vec<WorkerId> = expired.map(|(worker, _)| worker.clone()).collect();
+        for worker in &expired {
+            self.workers.remove(worker);
+            self.touch_worker(worker);
+        }
     }
 }
 

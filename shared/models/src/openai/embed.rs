@@ -104,7 +104,7 @@ impl WireReply {
     fn read(self) -> Result<EmbedReply, CallError> {
         let usage = self.usage.as_ref().map(convert::usage_of_inputs).unwrap_or_default();
         let numbers = only(self.data).map(|item| item.embedding);
-        let vector = |numbers| Embedding::new(numbers).map_err(|bad| unusable(bad));
+        let vector = |numbers| Embedding::new(numbers).map_err(unusable);
         let embedding = numbers.and_then(vector).map_err(|error| error.in_vain(usage))?;
         Ok(EmbedReply { embedding, usage, reported_model: self.model })
     }

@@ -258,8 +258,11 @@ fn check_value(
     }
 }
 
+/// Whether a value is one that a table takes.
+type IsTaken = fn(&DeValue<'_>) -> bool;
+
 /// What a table with free names holds if not tables, in words and as a test of a value.
-fn plain_values(schema: &Value) -> Option<(&'static str, fn(&DeValue<'_>) -> bool)> {
+fn plain_values(schema: &Value) -> Option<(&'static str, IsTaken)> {
     match &schema["type"] {
         Value::String(kind) if kind == "string" => {
             Some(("a table of texts", |value| matches!(value, DeValue::String(_))))

@@ -105,12 +105,10 @@ impl Sources {
                     }
                 }
             }
-            GraphPattern::Path { subject, path, object } => {
-                if may_be_empty(path) {
-                    self.paths += 1;
-                    self.between(subject, object);
-                    self.between(object, subject);
-                }
+            GraphPattern::Path { subject, path, object } if may_be_empty(path) => {
+                self.paths += 1;
+                self.between(subject, object);
+                self.between(object, subject);
             }
             GraphPattern::Values { variables, bindings } => {
                 for row in bindings {

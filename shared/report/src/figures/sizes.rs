@@ -15,7 +15,7 @@ pub static PLOT: Plot = Plot {
     is_open: false,
     draw: |all, _, breadth| {
         let is_stated = all.columns.iter().any(|column| column.size.is_some());
-        is_stated.then(|| DrawnPlot::one("sizes", sizes(all, breadth))).unwrap_or_default()
+        if is_stated { DrawnPlot::one("sizes", sizes(all, breadth)) } else { Vec::new() }
     },
 };
 

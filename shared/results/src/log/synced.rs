@@ -103,7 +103,7 @@ impl Drop for SyncedMark {
 impl Synced {
     /// Reads the file of a segment; `None` if there is none, or if a crash of the machine has damaged it.
     pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
-        let Some(mut file) = if_there(File::open(&path_of(segment, folder)))? else { return Ok(None) };
+        let Some(mut file) = if_there(File::open(path_of(segment, folder)))? else { return Ok(None) };
         let live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         for _ in 0..READS {
             let mut content = Vec::with_capacity(FILE_BYTES);
@@ -138,7 +138,7 @@ impl Synced {
 
     /// Stores durably that a segment of a dead writer is intact up to here.
     pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
-        File::open(&segment.path(folder))?.sync_data()?;
+        File::open(segment.path(folder))?.sync_data()?;
         drop(SyncedMark::begin(folder, segment, end)?);
         files::sync_folder(folder)
     }

@@ -86,8 +86,11 @@ pub(super) fn of_two_types(left: Expression, right: Expression) -> Expression {
     call(TWO_TYPES, vec![left, right])
 }
 
+/// Whether a comparison holds for an order.
+type Holds = fn(Ordering) -> bool;
+
 /// Comparisons other than for equality in rdflib's order of literals, see [`order`]: the name of each, and which orders hold.
-const COMPARISONS: [(&str, fn(Ordering) -> bool); 4] = [
+const COMPARISONS: [(&str, Holds); 4] = [
     (LESS, Ordering::is_lt),
     (LESS_OR_EQUAL, Ordering::is_le),
     (GREATER, Ordering::is_gt),
