@@ -6,9 +6,9 @@ use anyhow::bail;
 use domain::spelling;
 use report::Dialogues;
 use report::analysis::compare::compare;
+use report::analysis::compare::{self as comparison, Compared};
 use report::dialogues::ColumnId;
 use report::stats::Estimate;
-use report::analysis::compare::{self as comparison, Compared};
 use report::words;
 
 use crate::files::inputs::Inputs;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds};
 use conductor::pool::Limits;
+use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds};
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};

@@ -12,8 +12,8 @@ use report::details::Details;
 use report::dialogues::distinct;
 use report::draw::{Breadth, Svg};
 use report::figures;
-use report::html::{self, ReportPage};
 use report::html::KindPage;
+use report::html::{self, ReportPage};
 use report::tables::card;
 
 use crate::files::inputs::Inputs;

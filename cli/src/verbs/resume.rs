@@ -25,7 +25,12 @@ pub struct Arguments {
 /// `kgfleet resume`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
-        return steer::command(&Place::Fleet(remote), &arguments.run, BenchmarkCommand::Resume, arguments.common.json);
+        return steer::command(
+            &Place::Fleet(remote),
+            &arguments.run,
+            BenchmarkCommand::Resume,
+            arguments.common.json,
+        );
     }
     start::go_on(&arguments.run, arguments.common, None)
 }

@@ -8,11 +8,11 @@ use benchmarks::kinds;
 use benchmarks::showing::{Show, Showing};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use report::views::groups::TaskGroup;
 use report::analysis::scheme;
 use report::table::printable;
-use report::views::{RowOrder, View, ViewError, ViewOptions};
 use report::views;
+use report::views::groups::TaskGroup;
+use report::views::{RowOrder, View, ViewError, ViewOptions};
 
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use coordinator::audit::{AuditLog, Deed};
 use coordinator::Coordinator;
+use coordinator::audit::{AuditLog, Deed};
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;

@@ -133,7 +133,8 @@ impl Sorting<'_> {
         }
         fs::create_dir_all(scratch).with_context(|| scratch.display().to_string())?;
         let mut writer = SortedWriter::new(scratch);
-        let file = service_kit::named_files::open(self.path).with_context(|| self.path.display().to_string())?;
+        let file =
+            service_kit::named_files::open(self.path).with_context(|| self.path.display().to_string())?;
         let mut input = self.compression.open(file)?;
         read_triples(&mut input, self.format, &mut |subject, property, object| match subject {
             NamedOrBlankNode::NamedNode(subject) => writer.add(subject.as_str(), property.as_str(), object),

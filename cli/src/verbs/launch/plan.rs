@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use conductor::pool::Pool;
 use domain::ModelHome;
 use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
-use conductor::pool::Pool;
 use url::Url;
 
 use super::table::{Size, Sizes, WeightsPlace};

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use conductor::pool::Limits;
 use conductor::{ConductorSettings, Rounds};
 use domain::control::Control;
 use domain::pools::PoolState;
 use jiff::Timestamp;
-use conductor::pool::Limits;
 use report::costs::Prices;
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use packs::task_files::{CompiledFile, CompiledTask, Proof};
+use serde_json::json;
 
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::{explain, is_broken_pipe, printable, say};

@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use domain::Iteration;
-use serde_json::json;
 use packs::task_files::{CompiledFile, CompiledTask, presets};
+use serde_json::json;
 use tasks::families::declared::spec::JudgeSpec;
 use tasks::{Dialogue, Effort};
 
