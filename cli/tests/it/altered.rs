@@ -79,7 +79,8 @@ fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
     data.kgfleet(&["verify", name]).expect(0);
     std::fs::write(&path, sound.replacen("\"seed\": 1", "\"seed\": 2", 1)).unwrap();
     data.kgfleet(&["status"]).expect(0).says(&["was altered"]);
-    data.kgfleet(&["rm", name]).expect(0);
+    data.kgfleet(&["rm", name]).expect(USAGE).says(&["was altered", "--force"]);
+    data.kgfleet(&["rm", name, "--force"]).expect(0);
 }
 
 #[test]

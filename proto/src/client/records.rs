@@ -1,8 +1,8 @@
 //! Delivers records: all deliveries of a client share one stream of batches.
 //!
 //! The records of a call to [`RecordLane::deliver`] are a numbered batch. The outcome of a batch carries its number and
-//! completes the waiting call. If the stream breaks, all waiting calls fail with
-//! [`ErrorCode::Unavailable`], and the next call opens another stream. Nothing is retried here, because the caller
+//! completes the waiting call. If the stream breaks, or a batch is refused with [`ErrorCode::Unavailable`], all waiting
+//! calls fail with that code, and the next call opens another stream. Nothing is retried here, because the caller
 //! keeps its records until they are acknowledged.
 
 use std::collections::BTreeMap;
@@ -196,7 +196,15 @@ async fn read(mut outcomes: Streaming<wire::BatchOutcome>, waiting: Arc<Waiting>
                         format!("{} answered batch {}, which was not sent", line.peer, outcome.sequence);
                     break ServiceError::new(ErrorCode::Unavailable, message);
                 };
-                let _ = call.answer.send(receipts(outcome.outcome, call.records));
+                let receipts = receipts(outcome.outcome, call.records);
+                let refused = receipts.as_ref().err().filter(|error| error.code == ErrorCode::Unavailable);
+                let refused = refused.cloned();
+                let _ = call.answer.send(receipts);
+                // Who cannot serve, such as a coordinator that does not lead, would refuse the next batch, too. Another
+                // stream goes to the coordinator that other calls have found.
+                if let Some(error) = refused {
+                    break error;
+                }
             }
             Ok(None) => {
                 let message = format!("{} ended the stream of records", line.peer);

@@ -426,6 +426,32 @@ fn the_stream_of_records_survives_a_coordinator_that_dies_and_comes_back() {
 }
 
 #[test]
+fn records_go_to_the_coordinator_that_other_calls_have_found() {
+    test(|| async {
+        let fakes = [(); 2].map(|()| Arc::new(ScriptedCoordinator::default()));
+        let nodes = fakes.each_ref().map(ScriptedServer::start);
+        let mut config = ClientConfig::new(nodes[0].address());
+        config.addresses.push(nodes[1].address());
+        let client = Client::connect_lazy(&config).unwrap();
+
+        // A coordinator that does not lead refuses batch and call, and its stream of batches stays open.
+        let leads_not = ServiceError::new(ErrorCode::Unavailable, "another coordinator leads");
+        let refuse = || fakes.iter().for_each(|fake| fake.will_fail(&leads_not));
+        refuse();
+        assert_eq!(client.deliver(vec![delivery(0)]).await.unwrap_err(), leads_not);
+        refuse();
+        assert_eq!(client.exchange(report()).await.unwrap_err().code, ErrorCode::Unavailable);
+        let (left, found): (Vec<_>, Vec<_>) = fakes.iter().partition(|fake| !fake.heard().is_empty());
+        let mut answer = client.deliver(vec![delivery(0)]).await;
+        while answer.as_ref().is_err_and(|e| e.code.is_transient()) {
+            answer = client.deliver(vec![delivery(0)]).await;
+        }
+        assert_eq!(answer.unwrap(), [Receipt::Stored]);
+        assert_eq!((left[0].take_stored(), found[0].take_stored()), (Vec::new(), vec![delivery(0)]));
+    });
+}
+
+#[test]
 fn a_shutdown_finishes_batches_in_hand_and_turns_watchers_away() {
     test(|| async {
         let fake = Arc::new(ScriptedCoordinator::default());

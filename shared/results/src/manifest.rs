@@ -146,7 +146,7 @@ impl std::fmt::Display for Alteration {
         write!(
             f,
             "was altered after it was planned: {what}; put back the manifest from a backup or from where the run was copied. \
-             `kgfleet verify` checks the rest of the run, `kgfleet rm` removes it"
+             `kgfleet verify` checks the rest of the run, `kgfleet rm --force` removes it"
         )
     }
 }
