@@ -34,6 +34,10 @@ pub enum FileProblem {
     /// Encrypted with another password.
     #[error("cannot be decrypted: the password is wrong")]
     WrongPassword,
+    /// Encrypted, and the data does not match its authentication code: the two bytes by which a password is checked before fit one
+    /// wrong password of 65 536.
+    #[error("cannot be decrypted: the password is wrong, or the archive is damaged: {0}")]
+    Undecryptable(String),
     /// An archive or folder without a result file.
     #[error("contains no result file (*_result*.json)")]
     NoResultFile,

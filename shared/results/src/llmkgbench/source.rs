@@ -123,8 +123,10 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
         ))));
     };
     let mut reader = archive.member(member, password.map(Password::new).as_ref()).map_err(in_file)?;
-    let content = read(&mut reader).map_err(|error| in_file(member_problem(error)))?;
-    Ok((member.clone(), content))
+    let content = read(&mut reader);
+    drop(reader);
+    let encrypted = archive.is_encrypted(member).unwrap_or(false);
+    Ok((member.clone(), content.map_err(|error| in_file(member_problem(error, encrypted)))?))
 }
 
 impl Document {
@@ -174,7 +176,8 @@ impl Document {
             Some(member) => {
                 let mut archive = member.archive.clone();
                 let reader = archive.member(&member.name, self.password.as_ref()).map_err(in_file)?;
-                self.read_list(BufReader::with_capacity(READ_BUFFER_BYTES, reader), member_problem, &mut each)
+                let reader = BufReader::with_capacity(READ_BUFFER_BYTES, reader);
+                self.read_list(reader, |error| member_problem(error, self.is_protected()), &mut each)
             }
         }
     }
@@ -252,8 +255,11 @@ fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<FileRepair>), RecordProblem> 
 }
 
 /// The error of a file in an archive: data that cannot be decompressed means a damaged archive, not a damaged disk.
-fn member_problem(error: io::Error) -> FileProblem {
+fn member_problem(error: io::Error, encrypted: bool) -> FileProblem {
     match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if encrypted => {
+            FileProblem::Undecryptable(error.to_string())
+        }
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
             FileProblem::DamagedArchive(error.to_string())
         }
