@@ -65,9 +65,9 @@ impl MemoryStore {
     /// [`crate::Error::Unfit`]: the address is invalid.
     pub fn kept_in(options: &RedisOptions, name: &str, clock: Arc<dyn Clock>) -> Result<Self> {
         let keeper = Keeper::new(options, name)?;
-        let store = Self { address: Some(keeper.address().to_owned()), ..Self::with(clock, None) };
-        lock(&store.shared).rounds = Some(Rounds::default());
-        Ok(Self { keeper: Some(Arc::new(keeper)), ..store })
+        let store = Self::with(clock, None);
+        store.lock().rounds = Some(Rounds::default());
+        Ok(Self { address: Some(keeper.address().to_owned()), keeper: Some(Arc::new(keeper)), ..store })
     }
 
     /// The same, with every rule of [`crate::invariants`] checked after every operation.
@@ -354,11 +354,10 @@ impl QueueStore for MemoryStore {
     }
 
     fn leads(&self) -> Result<()> {
-        let shared = self.lock();
-        match shared.rounds.as_ref().map(Rounds::role) {
+        match self.lock().rounds.as_ref().map(Rounds::role) {
             // Trouble of a leader is told by whoever meets it, and who leads is found out by the first operation.
             None | Some(Role::Starting | Role::Leading { .. }) => Ok(()),
-            Some(_) => shared.rounds.as_ref().map_or(Ok(()), |rounds| rounds.may(false)),
+            Some(Role::Waiting(why) | Role::Followed(why)) => Err(why.clone()),
         }
     }
 

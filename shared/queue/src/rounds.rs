@@ -15,9 +15,10 @@ use crate::kept::Change;
 pub(crate) const CHANGES_PER_ROUND_MAX: usize = 2_000;
 
 /// Whether this process leads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Role {
     /// It has not looked yet.
+    #[default]
     Starting,
     /// It does not, or does not know.
     Waiting(Error),
@@ -29,10 +30,10 @@ pub(crate) enum Role {
 }
 
 /// The rounds of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Rounds {
     role: Role,
-    /// The number of the round that is under way, or comes next.
+    /// The number of the round that is under way, or comes next; 1 is a leader's first.
     number: u64,
     under_way: Vec<Change>,
     pending: VecDeque<Change>,
@@ -46,23 +47,6 @@ pub(crate) struct Rounds {
     /// The latest time that the queue was told, and how much of the clock's time did not pass for it.
     told_ms: u64,
     paused_ms: u64,
-}
-
-impl Default for Rounds {
-    fn default() -> Self {
-        Self {
-            role: Role::Starting,
-            number: 1,
-            under_way: Vec::new(),
-            pending: VecDeque::new(),
-            enqueued: 0,
-            applied: 0,
-            replaced: None,
-            trouble: None,
-            told_ms: 0,
-            paused_ms: 0,
-        }
-    }
 }
 
 impl Rounds {
