@@ -88,9 +88,13 @@ impl ArchiveReader {
             .collect()
     }
 
-    /// Opens one file of the archive for reading. Reading it to its end checks its checksum (and, if encrypted, its
-    /// authentication code).
-    pub fn member(&mut self, name: &str, password: Option<&Password>) -> Result<impl Read + '_, FileProblem> {
+    /// Opens one file of the archive for reading, and says whether it is encrypted. Reading it to its end checks its checksum
+    /// (and, if encrypted, its authentication code).
+    pub fn member(
+        &mut self,
+        name: &str,
+        password: Option<&Password>,
+    ) -> Result<(impl Read + '_, bool), FileProblem> {
         let options = ZipReadOptions::new();
         let encrypted = self.is_encrypted(name)?;
         let options = match password {
@@ -99,7 +103,7 @@ impl ArchiveReader {
             // A password that is not needed is not an error: folders contain both kinds.
             _ => options,
         };
-        self.0.by_name_with_options(name, options).map_err(problem)
+        Ok((self.0.by_name_with_options(name, options).map_err(problem)?, encrypted))
     }
 
     /// Whether reading a file of the archive needs a password.

@@ -122,11 +122,10 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
             members.len()
         ))));
     };
-    let mut reader = archive.member(member, password.map(Password::new).as_ref()).map_err(in_file)?;
-    let content = read(&mut reader);
-    drop(reader);
-    let encrypted = archive.is_encrypted(member).unwrap_or(false);
-    Ok((member.clone(), content.map_err(|error| in_file(member_problem(error, encrypted)))?))
+    let (mut reader, encrypted) =
+        archive.member(member, password.map(Password::new).as_ref()).map_err(in_file)?;
+    let content = read(&mut reader).map_err(|error| in_file(member_problem(error, encrypted)))?;
+    Ok((member.clone(), content))
 }
 
 impl Document {
@@ -175,9 +174,10 @@ impl Document {
             }
             Some(member) => {
                 let mut archive = member.archive.clone();
-                let reader = archive.member(&member.name, self.password.as_ref()).map_err(in_file)?;
+                let (reader, encrypted) =
+                    archive.member(&member.name, self.password.as_ref()).map_err(in_file)?;
                 let reader = BufReader::with_capacity(READ_BUFFER_BYTES, reader);
-                self.read_list(reader, |error| member_problem(error, self.is_protected()), &mut each)
+                self.read_list(reader, |error| member_problem(error, encrypted), &mut each)
             }
         }
     }
