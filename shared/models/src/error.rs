@@ -30,8 +30,9 @@ pub struct CallError {
 /// What was paid for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bought {
-    /// A number that stands for the answer: the next call that brings the same shows that a further one would, too.
-    pub digest: u64,
+    /// A number that stands for the answer: the next call that brings the same shows that a further one would, too. None
+    /// where the server itself ended the generation, which says nothing about the question.
+    pub digest: Option<u64>,
     /// Its tokens, as far as the server counted them.
     pub usage: Usage,
 }
@@ -60,10 +61,16 @@ impl CallError {
         self
     }
 
-    /// Adds what was paid for nothing.
+    /// Adds what was paid for nothing, unless the error says it already.
     pub(crate) fn for_nothing(mut self, answer: impl Hash, usage: Usage) -> Self {
-        self.bought = Some(Box::new(Bought { digest: digest(answer), usage }));
+        self.bought.get_or_insert_with(|| Box::new(Bought { digest: Some(digest(answer)), usage }));
         self
+    }
+
+    /// A generation that the server itself ended after so many tokens, as vLLM does when it is restarted.
+    pub(crate) fn aborted(message: impl AsRef<str>, usage: Usage) -> Self {
+        let bought = Some(Box::new(Bought { digest: None, usage }));
+        Self { bought, ..Self::new(FailureCause::Aborted, RetryAdvice::Transient, message) }
     }
 
     /// The same, after an answer that took these tokens.

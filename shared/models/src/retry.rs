@@ -130,7 +130,7 @@ pub async fn complete_with_retry(
         request.progress.failed(&error);
         failed.push(error.to_failed_call(now()));
         // Whoever sends the same twice sends it a third time, and has it paid.
-        let digest = error.bought.as_ref().map(|bought| bought.digest);
+        let digest = error.bought.as_ref().and_then(|bought| bought.digest);
         let is_shown = digest.is_some() && digest == bought;
         if is_shown && error.retry == RetryAdvice::Transient {
             return (Err(error), failed);

@@ -404,6 +404,19 @@ const ANSWERS: &[Quirk] = &[
         ..ROW
     },
     Quirk {
+        name: "a server that is restarted aborts several generations at the same place (vLLM)",
+        answers: || {
+            let half = json!({"role": "assistant", "content": "Par"});
+            let aborted = json!({"choices": [{"index": 0, "message": half, "finish_reason": "abort"}]});
+            let streamed =
+                || CannedAnswer::events(&[&delta("Par", &Value::Null), &delta("", &json!("abort"))]);
+            let whole = || CannedAnswer::json(200, &aborted.to_string());
+            vec![streamed(), streamed(), whole(), whole(), good()]
+        },
+        calls: 5,
+        ..ROW
+    },
+    Quirk {
         name: "a whole answer has no choice",
         answers: || vec![CannedAnswer::json(200, r#"{"id":"c","model":"tiny","choices":[]}"#), good()],
         calls: 2,

@@ -1,6 +1,6 @@
 //! Assembles an answer from one body or from the events of a stream.
 
-use domain::{Answer, FailureCause, FinishReason, Oddity, ReasoningMarks, RetryAdvice, Usage};
+use domain::{Answer, FinishReason, Oddity, ReasoningMarks, Usage};
 
 use super::convert;
 use super::joined::Joined;
@@ -83,7 +83,7 @@ impl AnswerBuilder {
         if let Some(word) = choice.finish_reason.filter(|word| !stops::is_no_reason(&word.0)) {
             self.finish_reason = Some(convert::finish_reason(&word.0).ok_or_else(|| {
                 let message = format!("the server ended the generation (finish_reason: {})", word.0);
-                CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
+                CallError::aborted(message, self.usage)
             })?);
         }
         let is_token = match (choice.delta, choice.message) {
@@ -218,6 +218,8 @@ fn keep_first(kept: &mut Option<String>, value: Option<Word<'_>>) {
 
 #[cfg(test)]
 mod tests {
+    use domain::{FailureCause, RetryAdvice};
+
     use super::*;
 
     fn whole(json: &str) -> ChatReply {
