@@ -37,3 +37,6 @@ pub use query::{
 pub use scan::{ScanFinding, ScanLimits};
 pub use syntax_error::SyntaxError;
 pub use tolerant::parse_turtle_tolerantly;
+
+#[cfg(test)]
+mod tests;

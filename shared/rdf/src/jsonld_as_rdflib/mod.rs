@@ -563,6 +563,3 @@ fn literal(value: &Value, language: Option<&str>, datatype: Option<&str>) -> Res
         (None, None, None) => Literal::new_simple_literal(text).into(),
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -413,6 +413,3 @@ impl<'a> Tokens<'a> {
         Ok(Some(Token::Term(written)))
     }
 }
-
-#[cfg(test)]
-mod tests;
