@@ -128,9 +128,11 @@ pub fn exercise(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde::Deserialize;
+    use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::exercise::{Effort, EvaluationLimits, ReadOnce, Verdict};
 
     #[test]
     fn aliases_share_a_class_and_unknown_versions_are_named() {
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_headline_is_found_where_the_class_has_it() {
-        let scores = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let scores = |value: Value| value.as_object().cloned().unwrap();
         let class = |name, version| TaskClass::resolve(name, version).unwrap();
         let (count, fix) = (class("RdfFriendCount", "4.4"), class("RdfSyntaxFixList", "0.3"));
         assert_eq!(count.headline_of(&scores(json!({"f1": 0.25}))), Some(0.25));
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_score_outside_its_range_is_named() {
-        let check = |name: &str, scores: serde_json::Value| {
+        let check = |name: &str, scores: Value| {
             let class = TaskClass::resolve(name, TaskClass::version_of(name).unwrap()).unwrap();
             class.check(scores.as_object().unwrap()).map_err(|error| error.to_string())
         };
@@ -182,5 +184,54 @@ mod tests {
                 names.push(name);
             }
         }
+    }
+
+    /// A case, to which the answers of the next lines belong.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct CaseRow {
+        class: String,
+        version: String,
+        parameters: Map<String, Value>,
+        data: Map<String, Value>,
+        /// `published`, with the defects of the published classes.
+        compat: Option<String>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(untagged, deny_unknown_fields)]
+    enum Row {
+        Case { case: CaseRow },
+        Answer { about: String, answer: String, verdict: Verdict },
+    }
+
+    fn open(case: &CaseRow) -> Box<dyn Exercise> {
+        let CaseRow { class, version, parameters, data, compat } = case;
+        let once = ReadOnce::default();
+        let input = CaseInput { class, version, parameters, data, first_prompt: None, once: &once };
+        let compat = compat.as_ref().map_or(Compat::default(), |_| Compat::PUBLISHED);
+        exercise(&input, &GraphLibrary::default(), compat).unwrap_or_else(|error| panic!("{class}: {error}"))
+    }
+
+    /// Cases with answers and the verdicts on them, a row each in `verdicts.jsonl`: every score, every explanation and the next
+    /// prompt, in their order.
+    #[test]
+    fn every_answer_has_the_verdict_that_its_row_says() {
+        let (mut opened, mut wrong) = (None, Vec::new());
+        let effort = Effort::full(EvaluationLimits::default());
+        for line in include_str!("verdicts.jsonl").lines() {
+            match serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")) {
+                Row::Case { case } => opened = Some(open(&case)),
+                Row::Answer { about, answer, verdict } => {
+                    let found =
+                        opened.as_ref().expect("a case stands before its answers").judge(&answer, &effort);
+                    let [found, verdict] =
+                        [found, verdict].map(|verdict| serde_json::to_string(&verdict).unwrap());
+                    wrong
+                        .extend((found != verdict).then(|| format!("{about}: {answer}\n{found}\n{verdict}")));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, ReadOnce};
+    use crate::exercise::ReadOnce;
 
     fn case(data: Value) -> Result<Box<dyn Exercise>, CaseError> {
         let Value::Object(data) = data else { panic!() };
@@ -62,14 +62,6 @@ mod tests {
             first_prompt: None,
             once: &ReadOnce::default(),
         })
-    }
-
-    #[test]
-    fn an_overview_is_measured_and_not_scored() {
-        let overview = case(json!({"name": "Balira", "facts": [{}]})).unwrap();
-        let verdict = overview.judge("Balira is a city.\nNö.", &Effort::full(EvaluationLimits::default()));
-        assert!(verdict.scores.is_empty() && verdict.follow_up.is_none() && verdict.unscored.is_none());
-        assert_eq!((&verdict.infos["words"], &verdict.infos["characters"]), (&json!(5), &json!(21)));
     }
 
     #[test]

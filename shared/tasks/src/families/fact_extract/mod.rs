@@ -173,27 +173,6 @@ mod tests {
     }
 
     #[test]
-    fn facts_count_whatever_they_are_attached_to() {
-        let answer = "@prefix p: <https://data.semper-ki.org/properties/> .\n\
-            @prefix m: <https://data.semper-ki.org/resources/materials/> .\n\
-            @prefix schema: <http://schema.org/> . @prefix qudt: <http://qudt.org/schema/qudt/> .\n\
-            @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix unit: <http://qudt.org/vocab/unit/> .\n\
-            <http://example.org/any> p:printMaterial m:ABS , m:PC-CF ; schema:weight [ qudt:hasUnit unit:KiloGM ] ;\n\
-              schema:width [ qudt:numericValue \"1200\"^^xsd:double ; qudt:hasUnit unit:MilliM ] ;\n\
-              schema:height [ qudt:numericValue 800 ] .";
-        let scores = judge(answer).scores;
-        let of = |name: &str| scores[name].as_f64().unwrap();
-        assert_eq!((of("printMat_precision"), of("printMat_recall")), (0.5, 1.0 / 13.0));
-        assert_eq!(
-            (of("supportMat_precision"), of("supportMat_recall")),
-            (1.0, 0.0),
-            "nothing said, nothing wrong"
-        );
-        assert_eq!((of("DimValues_precision"), of("DimValues_recall")), (0.5, 1.0 / 3.0), "800 is no double");
-        assert_eq!((of("DimUnit_precision"), of("DimUnit_recall")), (0.5, 1.0 / 3.0));
-    }
-
-    #[test]
     fn both_graphs_are_shown_as_triples() {
         let (case, effort) = (case(), Effort::full(EvaluationLimits::default()));
         let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
@@ -203,14 +182,5 @@ mod tests {
         let partly = shown("<http://a/s> <http://a/p> 1.5e1 .\n<http://a/s> oops\n").extracted.unwrap();
         assert_eq!(partly, "<http://a/s> <http://a/p> \"15.0\"^^<http://www.w3.org/2001/XMLSchema#double> .");
         assert_eq!(shown("I am sorry.").extracted, None);
-    }
-
-    #[test]
-    fn prose_has_no_facts() {
-        let verdict = judge("I am sorry, I cannot read this.");
-        assert_eq!(verdict.infos["parsableTriples"], "");
-        assert_eq!(verdict.scores["norm_precision"], json!(1.0));
-        assert_eq!(verdict.scores["norm_f-measure"], json!(0.0));
-        assert_eq!(verdict.scores["normDiffRatio"], json!(0.0));
     }
 }

@@ -131,24 +131,6 @@ mod tests {
     }
 
     #[test]
-    fn the_word_that_a_reply_begins_with_counts() {
-        for (reply, grade) in [
-            ("CORRECT", 1.0),
-            ("\n**Incorrect.** The width is missing.", 0.0),
-            ("\"not mentioned\", as CORRECT would need a width", 0.5),
-            ("- correct: both agree\nINCORRECT", 1.0),
-        ] {
-            assert_eq!(judge(reply).scores["grade"], json!(grade), "{reply}");
-        }
-        for reply in
-            ["", "...", "I think it is CORRECT", "not CORRECT", "correctly done", "not", "CORRECT-ish"]
-        {
-            let verdict = judge(reply);
-            assert!(verdict.unscored.is_some() && verdict.scores.is_empty(), "{reply}: {verdict:?}");
-        }
-    }
-
-    #[test]
     fn a_reply_that_fits_nothing_is_asked_again_once_and_then_has_no_score() {
         let mut dialogue = Dialogue::new(Shots::Last { answers_max: ANSWERS_MAX });
         dialogue.take(judge("well"));

@@ -212,67 +212,6 @@ mod tests {
     }
 
     #[test]
-    fn the_expected_document_is_perfect() {
-        let verdict = judge(&format!("```turtle\n{WHOLE}```"));
-        assert_eq!(
-            serde_json::to_string(&verdict.scores).unwrap(),
-            concat!(
-                r#"{"brevity":1.0,"strSimilarity":1.0,"parsableSyntax":1,"combined":1.0,"#,
-                r#""contentPrecision":1.0,"contentRecall":1.0,"contentF1":1.0}"#
-            )
-        );
-        assert_eq!(
-            verdict.infos.keys().collect::<Vec<_>>(),
-            [
-                "taskUid",
-                "codeBlockCount",
-                "rdfString",
-                "rdfStringLenDiff",
-                "rdfStringDiff",
-                "brevityLenDiff",
-                "diffRatioQuestion",
-                "diffRatioRaw",
-                "syntaxError"
-            ]
-        );
-        assert_eq!(verdict.infos["rdfStringLenDiff"], -1, "only the document is trimmed");
-        assert_eq!(verdict.infos["rdfStringDiff"], "");
-        assert_eq!(verdict.infos["syntaxError"], Value::Null);
-        assert_eq!(verdict.follow_up, None);
-    }
-
-    #[test]
-    fn the_question_repeated_scores_a_fifth_of_similarity_and_hears_the_parser() {
-        let verdict = judge(&format!("Done!\n```\n{BROKEN}```"));
-        assert_eq!(verdict.scores.len(), 4, "no content scores: {:?}", verdict.scores);
-        assert_eq!(verdict.scores["strSimilarity"], 0.2);
-        assert_eq!(verdict.scores["parsableSyntax"], 0);
-        assert_eq!(verdict.scores["combined"], 0.1 * 0.2);
-        let block = BROKEN.chars().count() + 7;
-        assert_eq!(verdict.scores["brevity"], block as f64 / (block + 6) as f64);
-        assert_eq!(verdict.infos["brevityLenDiff"], 6);
-        assert_eq!(kind(&verdict), Some(PromptKind::Syntax));
-        assert_eq!(json!(verdict.follow_up.unwrap().fields["message"]), verdict.infos["syntaxError"]);
-    }
-
-    #[test]
-    fn the_first_imperfection_gives_the_follow_up() {
-        let other = WHOLE.replace("c2", "c3");
-        let wrong = judge(&format!("```\n{other}```"));
-        // Two lines and the empty one, of which one differs.
-        assert_eq!(wrong.scores["contentF1"], json!(2.0 / 3.0));
-        assert_eq!(kind(&wrong), Some(PromptKind::Content));
-        let tight = WHOLE.replace(" .", ".");
-        let formatted = judge(&format!("```\n{tight}```"));
-        assert_eq!(formatted.scores["contentF1"], 1.0);
-        assert_eq!(kind(&formatted), Some(PromptKind::Formatting));
-        let twice = judge(&format!("```\n{WHOLE}```\n```\n{WHOLE}```"));
-        assert_eq!(twice.infos["codeBlockCount"], 2);
-        assert_eq!(twice.scores["contentF1"], 1.0, "the first block is the answer");
-        assert_eq!(kind(&twice), Some(PromptKind::Structure));
-    }
-
-    #[test]
     fn the_expected_document_is_shown_beside_the_first_block() {
         let (case, effort) = (exercise_of(&data()).unwrap(), Effort::full(EvaluationLimits::default()));
         let shown = |answer: &str| case.compared(answer, &Infos::new(), &effort).remove(0);
@@ -280,25 +219,6 @@ mod tests {
         assert_eq!(part.expected.as_deref(), Some(WHOLE.trim()));
         assert_eq!(part.extracted.as_deref(), Some(BROKEN.trim()));
         assert_eq!(shown(WHOLE).extracted, None, "a document outside a block is none");
-    }
-
-    #[test]
-    fn an_answer_without_a_block_scores_nothing() {
-        for answer in ["", "zoo:heron zoo:cage zoo:c1 ."] {
-            let verdict = judge(answer);
-            assert_eq!(
-                serde_json::to_string(&verdict.scores).unwrap(),
-                r#"{"brevity":0.0,"strSimilarity":0.0,"parsableSyntax":0,"combined":0.0}"#
-            );
-            assert_eq!(kind(&verdict), Some(PromptKind::Structure));
-        }
-    }
-
-    #[test]
-    fn an_empty_document_holds_the_empty_line() {
-        let verdict = judge("```\n# nothing\n```");
-        assert_eq!(verdict.scores["contentPrecision"], 1.0);
-        assert_eq!(verdict.scores["contentRecall"], json!(1.0 / 3.0));
     }
 
     #[test]

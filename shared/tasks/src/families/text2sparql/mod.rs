@@ -184,27 +184,6 @@ mod tests {
     }
 
     #[test]
-    fn a_right_query_scores_full_marks_with_undeclared_prefixes() {
-        let verdict = judge(&birds(), "SELECT ?b WHERE { ?b a zoo:Bird }");
-        assert_eq!(
-            serde_json::to_string(&verdict.scores).unwrap(),
-            r#"{"answerParse":1.0,"combined":1.0,"f1measure":1.0,"precision":1.0,"recall":1.0}"#
-        );
-        assert_eq!(
-            serde_json::to_string(&verdict.infos).unwrap(),
-            concat!(
-                r#"{"testUid":"aviary-1","sparql":"SELECT ?b WHERE { ?b a zoo:Bird }","diffSparql":"","#,
-                r#""parseError":"The SPARQL query syntax is correct.","parseErrorPrefix":"","#,
-                r#""parseErrorUnexpected":"","parseErrorEmpty":false,"parseErrorSPARQL":false,"#,
-                r#""sparqlIrisPrecision":1.0,"sparqlIrisRecall":1.0,"sparqlIrisF1measure":1.0,"#,
-                r#""sparqlIrisSuffixPrecision":1.0,"sparqlIrisSuffixRecall":1.0,"sparqlIrisSuffixF1measure":1.0,"#,
-                r#""answerResultLength":2,"answerSetSize":2,"answerSet":["zoo:heron","zoo:owl"]}"#
-            )
-        );
-        assert_eq!(verdict.follow_up, None);
-    }
-
-    #[test]
     fn queries_and_results_are_shown_beside_each_other() {
         let case = exercise_of("Text2SparqlList", &birds(), Compat::default()).unwrap();
         let effort = Effort::full(EvaluationLimits::default());
@@ -230,94 +209,6 @@ mod tests {
         let parts = case.compared("", &Infos::new(), &Effort::full(EvaluationLimits::default()));
         assert!(parts[0].by_line && !parts[1].by_line);
         assert!(parts[1].expected.as_deref().unwrap().ends_with("zoo:b14\n..."));
-    }
-
-    #[test]
-    fn all_columns_make_one_set() {
-        let case = data("SELECT ?c WHERE { zoo:heron zoo:cage ?c }", &json!(["zoo:c1"]));
-        let verdict = judge(&case, "SELECT ?c ?w WHERE { zoo:heron zoo:cage ?c ; zoo:weight ?w }");
-        assert_eq!(verdict.scores["precision"], 0.5);
-        assert_eq!(verdict.scores["f1measure"], 0.666_666_666_666_666_6);
-        assert_eq!(verdict.scores["combined"], 0.733_333_333_333_333_4);
-        assert_eq!(verdict.infos["answerSet"], json!(["2", "zoo:c1"]));
-        let pond = judge(&case, "SELECT ?c WHERE { zoo:newt zoo:cage ?c }");
-        assert_eq!(pond.infos["answerSet"], json!(["<http://elsewhere.example/pond>"]));
-        assert_eq!(kind(&pond), None, "a wrong result ends the dialogue");
-    }
-
-    #[test]
-    fn an_empty_result_is_precise_and_asked_about() {
-        for query in
-            ["SELECT ?b WHERE { ?b a zoo:Fish }", "SELECT ?b ?n WHERE { OPTIONAL { ?b a zoo:Fish } }"]
-        {
-            let verdict = judge(&birds(), query);
-            assert_eq!(
-                serde_json::to_string(&verdict.scores).unwrap(),
-                r#"{"answerParse":1.0,"combined":0.2,"f1measure":0.0,"precision":1.0,"recall":0.0}"#
-            );
-            assert_eq!(verdict.infos["answerResultLength"], 0, "{query}");
-            assert_eq!(kind(&verdict), Some(PromptKind::EmptyResult));
-            assert_eq!(verdict.follow_up.unwrap().fields["query"], query);
-        }
-    }
-
-    #[test]
-    fn a_count_of_nothing_is_a_result() {
-        let case = data("SELECT (COUNT(?b) AS ?n) WHERE { ?b a zoo:Bird }", &json!(["2"]));
-        let verdict = judge(&case, "SELECT (COUNT(?b) AS ?n) WHERE { ?b a zoo:Fish }");
-        assert_eq!((&verdict.scores["precision"], &verdict.scores["combined"]), (&json!(0.0), &json!(0.2)));
-        assert_eq!(kind(&verdict), None);
-    }
-
-    #[test]
-    fn what_does_not_parse_scores_nothing_and_hears_the_parser() {
-        let query = "SELECT ?b WHERE { ?b a zoo:Bird zoo:c1 }";
-        let verdict = judge(&birds(), query);
-        assert_eq!(serde_json::to_string(&verdict.scores).unwrap(), r#"{"answerParse":0.0,"combined":0.0}"#);
-        assert_eq!(verdict.infos.len(), 8, "nothing but the parse: {:?}", verdict.infos);
-        assert_eq!(verdict.infos["parseErrorEmpty"], false);
-        let fields = verdict.follow_up.unwrap().fields;
-        assert_eq!(fields["query"], query);
-        assert_eq!(json!(fields["message"]), verdict.infos["parseError"]);
-    }
-
-    #[test]
-    fn an_answer_without_a_query_is_a_parse_failure() {
-        let effort = Effort::full(EvaluationLimits::default());
-        let verdict = judge_with(&birds(), "I do not know.", &effort);
-        assert_eq!(verdict.scores["combined"], 0.0);
-        assert_eq!(verdict.infos["sparql"], Value::Null);
-        assert_eq!(verdict.infos["parseErrorEmpty"], true);
-        assert_eq!(
-            verdict.infos["diffSparql"],
-            "--- optimal\n\n+++ answer\n\n@@ -1 +0,0 @@\n\n-SELECT ?b WHERE { ?b a zoo:Bird }"
-        );
-        assert_eq!(verdict.follow_up.unwrap().fields["query"], "None");
-    }
-
-    #[test]
-    fn an_unknown_prefix_is_named() {
-        let verdict = judge(&birds(), "SELECT ?b WHERE { ?b a wings:Bird }");
-        assert_eq!(verdict.infos["parseErrorPrefix"], "wings");
-        assert_eq!(kind(&verdict), Some(PromptKind::Syntax));
-    }
-
-    #[test]
-    fn the_iris_of_a_query_are_compared() {
-        let case = data("SELECT ?c WHERE { ?b rdfs:label ?l ; zoo:cage ?c }", &json!(["zoo:c1"]));
-        let verdict = judge(
-            &case,
-            "SELECT ?c WHERE { ?b <http://example.org/zoo#label> ?l ; a <http://example.org/zoo#Bird> ; zoo:cage ?c }",
-        );
-        // {zoo:label, rdf:type, zoo:Bird, zoo:cage} against {rdfs:label, zoo:cage}
-        assert_eq!(
-            (&verdict.infos["sparqlIrisPrecision"], &verdict.infos["sparqlIrisRecall"]),
-            (&json!(0.25), &json!(0.5))
-        );
-        assert_eq!(
-            (&verdict.infos["sparqlIrisSuffixPrecision"], &verdict.infos["sparqlIrisSuffixRecall"]),
-            (&json!(0.5), &json!(1.0))
-        );
     }
 
     #[test]
@@ -360,14 +251,6 @@ mod tests {
             assert_eq!(combined(class, bare, Compat::default()), 1.0, "{class}");
         }
         assert_eq!(combined("Text2SparqlExecEvalListBeastiary", bare, Compat::PUBLISHED), 1.0);
-    }
-
-    #[test]
-    fn a_case_may_bind_prefixes_of_its_own() {
-        let mut case = data("SELECT ?b WHERE { ?b a z:Bird }", &json!(["z:heron", "z:owl"]));
-        case.insert("prefixes".into(), json!({ "z": "http://example.org/zoo#" }));
-        let verdict = judge(&case, "SELECT ?b WHERE { ?b a z:Bird }");
-        assert_eq!(verdict.scores["combined"], 1.0, "{:?}", verdict.infos["answerSet"]);
     }
 
     #[test]
