@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 /// One answer of the server.
 pub struct CannedAnswer {
     status: u16,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<(String, String)>,
     body: Body,
 }
 
@@ -25,7 +25,7 @@ impl CannedAnswer {
     pub fn json(status: u16, body: &str) -> Self {
         Self {
             status,
-            headers: vec![("content-type", "application/json".to_owned())],
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: Body::from(body.to_owned()),
         }
     }
@@ -34,7 +34,7 @@ impl CannedAnswer {
     pub fn typed(kind: &str, body: &[u8]) -> Self {
         Self {
             status: 200,
-            headers: vec![("content-type", kind.to_owned())],
+            headers: vec![("content-type".to_owned(), kind.to_owned())],
             body: Body::from(body.to_owned()),
         }
     }
@@ -63,7 +63,7 @@ impl CannedAnswer {
         };
         Self {
             status: 200,
-            headers: vec![("content-type", "text/event-stream; charset=utf-8".to_owned())],
+            headers: vec![("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned())],
             body,
         }
     }
@@ -74,9 +74,14 @@ impl CannedAnswer {
     }
 
     /// The same answer with one more header.
-    pub fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.to_owned()));
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// The same answer with this status.
+    pub fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
     }
 }
 

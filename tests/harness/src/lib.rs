@@ -14,7 +14,7 @@
 //! | [`browser`] | a headless Chromium that is told what to do, and the accessibility checker | `browser` |
 //! | [`redis`], [`sentinel`] | real servers, and stores of the queue on them | `redis` |
 //! | [`canned_server`] | a server that gives the answers set by the test, to the byte | `canned-server` |
-//! | [`quirks`] | what real servers answer against their documents, a row each | `canned-server` |
+//! | [`quirks`] | what real servers answer where their lists of models are asked for, a row each | `canned-server` |
 //! | [`listing_server`] | a server with one of the lists of models of that table | `canned-server` |
 //! | [`kubernetes_api`] | a stand-in for the API of Kubernetes, whose controllers the test plays | `kubernetes-api` |
 //! | [`sim_server`] | a simulated vLLM whose answers the test holds back | `sim-server` |
