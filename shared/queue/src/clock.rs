@@ -1,7 +1,6 @@
 //! The store's clock. Leases are measured by it alone, so skew between machines does not matter. Redis has its own
 //! (`TIME`); stores in this process use one of these.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch; never decreases.
@@ -28,30 +27,6 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
         self.began_ms + millis(self.began.elapsed())
-    }
-}
-
-/// A clock that moves only when told to, for tests.
-#[derive(Debug)]
-pub struct ManualClock {
-    now_ms: AtomicU64,
-}
-
-impl ManualClock {
-    /// A clock set to `now_ms`.
-    pub fn at(now_ms: u64) -> Self {
-        Self { now_ms: AtomicU64::new(now_ms) }
-    }
-
-    /// Moves it forward.
-    pub fn advance_ms(&self, by: u64) {
-        self.now_ms.fetch_add(by, Ordering::Relaxed);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.now_ms.load(Ordering::Relaxed)
     }
 }
 

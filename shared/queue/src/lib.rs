@@ -12,10 +12,9 @@
 
 mod address;
 mod calls;
-pub mod clock;
+mod clock;
 pub mod commit;
 pub mod error;
-pub mod invariants;
 mod kept;
 mod leader;
 pub mod limits;
@@ -34,7 +33,7 @@ mod winners;
 pub mod worker;
 
 pub use address::{open, open_as, with_password};
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, SystemClock};
 pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};
 pub use memory::MemoryQueue;
@@ -44,6 +43,8 @@ pub use redis::RedisOptions;
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunStatus};
 pub use run_state::RunState;
 pub use store::QueueStore;
+#[cfg(feature = "test-support")]
+pub use testing::ManualClock;
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };

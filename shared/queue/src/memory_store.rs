@@ -33,8 +33,8 @@ type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
-    clock: Arc<dyn Clock>,
-    address: Option<String>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) address: Option<String>,
     keeper: Option<Arc<Keeper>>,
 }
 
@@ -70,53 +70,12 @@ impl MemoryStore {
         Ok(Self { address: Some(keeper.address().to_owned()), keeper: Some(Arc::new(keeper)), ..store })
     }
 
-    /// The same, with every rule of [`crate::invariants`] checked after every operation.
-    ///
-    /// # Panics
-    /// Operations panic if a rule is violated.
-    #[cfg(feature = "test-support")]
-    pub fn checked(clock: Arc<dyn Clock>) -> Self {
-        let mut before = MemoryQueue::default();
-        Self::with(
-            clock,
-            Some(Box::new(move |now| {
-                let checked =
-                    crate::invariants::check(now).and_then(|()| crate::invariants::check_step(&before, now));
-                if let Err(broken) = checked {
-                    panic!("{broken}");
-                }
-                before = now.clone();
-            })),
-        )
-    }
-
-    /// The same with the address of a server.
-    #[cfg(feature = "test-support")]
-    pub fn at(self, address: &str) -> Self {
-        Self { address: Some(address.to_owned()), ..self }
-    }
-
-    /// What it holds now, to [go back to](Self::go_back_to).
-    #[cfg(feature = "test-support")]
-    pub fn copy(&self) -> Self {
-        let copy = Self::with(Arc::clone(&self.clock), None);
-        copy.lock().queue = self.lock().queue.clone();
-        copy
-    }
-
-    /// Takes on what another store holds, as a server does that is restored from an older copy of itself.
-    #[cfg(feature = "test-support")]
-    pub fn go_back_to(&self, then: &Self) {
-        let queue = then.lock().queue.clone();
-        self.lock().queue = queue;
-    }
-
-    fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
+    pub(crate) fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
         let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect, rounds: None };
         Self { shared: Arc::new(Mutex::new(shared)), clock, address: None, keeper: None }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
         lock(&self.shared)
     }
 

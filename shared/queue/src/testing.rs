@@ -1,18 +1,48 @@
-//! Support for tests of any store: a store whose time the test controls. Real Redis servers are started by `tests/harness`.
+//! Support for tests of any store: a store whose time the test controls, and whose invariants are checked after every operation.
+//! Real Redis servers are started by `tests/harness`.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, ready};
 
-use crate::clock::ManualClock;
+use crate::clock::Clock;
+use crate::limits::{RATE_BUCKETS_MAX, WORKERS_MAX};
+use crate::memory::{MemoryQueue, MemoryRun, UnitPlace};
 use crate::memory_store::MemoryStore;
 use crate::redis::RedisOptions;
 use crate::store::QueueStore;
+use crate::unit::{FREE_DEATHS, UnitId};
 
 /// The client of Redis, for tests that talk to a server themselves: no other crate names it.
 pub use ::redis;
+
+/// A clock that moves only when told to.
+#[derive(Debug)]
+pub struct ManualClock {
+    now_ms: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock set to `now_ms`.
+    pub fn at(now_ms: u64) -> Self {
+        Self { now_ms: AtomicU64::new(now_ms) }
+    }
+
+    /// Moves it forward.
+    pub fn advance_ms(&self, by: u64) {
+        self.now_ms.fetch_add(by, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+}
 
 /// Time controlled by a test.
 pub trait Time: Send + Sync {
@@ -42,9 +72,7 @@ impl Bench {
         let store = MemoryStore::checked(clock.clone());
         Self { store: Arc::new(store), time: clock, guard: Box::new(()) }
     }
-}
 
-impl Bench {
     /// A queue that this Redis keeps, for a process of this name.
     pub fn kept_in(url: &str, name: &str, guard: Box<dyn Any + Send>) -> Self {
         let clock = Arc::new(ManualClock::at(START_MS));
@@ -59,4 +87,199 @@ const START_MS: u64 = 1_780_000_000_000;
 /// Runs a test to its end on a runtime of its own.
 pub fn block_on<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test)
+}
+
+impl MemoryStore {
+    /// An empty store, with every rule of [`RULES`] checked after every operation.
+    ///
+    /// # Panics
+    /// Operations panic if a rule is violated.
+    pub fn checked(clock: Arc<dyn Clock>) -> Self {
+        let mut before = MemoryQueue::default();
+        Self::with(
+            clock,
+            Some(Box::new(move |now| {
+                let checked = check(now).and_then(|()| check_step(&before, now));
+                if let Err(broken) = checked {
+                    panic!("{broken}");
+                }
+                before = now.clone();
+            })),
+        )
+    }
+
+    /// The same with the address of a server.
+    pub fn at(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
+        self
+    }
+
+    /// What it holds now, to [go back to](Self::go_back_to).
+    pub fn copy(&self) -> Self {
+        let copy = Self::with(Arc::clone(&self.clock), None);
+        copy.lock().queue = self.lock().queue.clone();
+        copy
+    }
+
+    /// Takes on what another store holds, as a server does that is restored from an older copy of itself.
+    pub fn go_back_to(&self, then: &Self) {
+        let queue = then.lock().queue.clone();
+        self.lock().queue = queue;
+    }
+}
+
+/// A violated rule.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{id} ({rule}) does not hold: {found}")]
+struct Broken {
+    /// Id of the rule, `Q1`, `Q2`, …
+    id: &'static str,
+    /// The rule in one sentence.
+    rule: &'static str,
+    /// What was found.
+    found: String,
+}
+
+/// The invariants of a queue, checked on the memory model after every operation; the other stores are tested against the
+/// model. Id and sentence.
+const RULES: [(&str, &str); 8] = [
+    ("Q1", "every unit that was added and is not done is in exactly one place: pending, leased or dead"),
+    ("Q2", "added = pending + leased + dead + done for every model, and ids are dense"),
+    ("Q3", "a leased unit has been leased at least once, and more often than workers died with it"),
+    ("Q4", "a unit is dead if and only if it has two deaths more than the strikes that its run allows"),
+    ("Q5", "the counts of scored and failed dialogues are those of the records that count"),
+    (
+        "Q6",
+        "generations, tickets, attempts and unit ids never fall, and a record that counts never gets worse",
+    ),
+    ("Q7", "workers and rate buckets stay within their limits"),
+    ("Q8", "a worker that holds a suspect holds nothing else of the run"),
+];
+
+fn broken(index: usize, found: String) -> Broken {
+    let (id, rule) = RULES[index];
+    Broken { id, rule, found }
+}
+
+/// Checks the rules about a single state.
+///
+/// # Errors
+/// The first rule that does not hold.
+fn check(queue: &MemoryQueue) -> Result<(), Broken> {
+    for run in queue.runs.values() {
+        check_units(run)?;
+        check_records(run)?;
+    }
+    if queue.workers.len() > WORKERS_MAX || queue.rates.len() > RATE_BUCKETS_MAX {
+        return Err(broken(6, format!("{} workers, {} buckets", queue.workers.len(), queue.rates.len())));
+    }
+    Ok(())
+}
+
+fn check_units(run: &MemoryRun) -> Result<(), Broken> {
+    for (id, unit) in &run.units {
+        let model = run.models.get(&unit.content.model);
+        let sets = model.map(|model| {
+            let suspected = model.suspects.contains(&(unit.deaths.len(), *id));
+            [model.pending.contains(id), suspected, model.leased.contains(id), model.dead.contains(id)]
+        });
+        let expected = match unit.place {
+            UnitPlace::Pending => [!unit.is_suspect(), unit.is_suspect(), false, false],
+            UnitPlace::Leased { .. } => [false, false, true, false],
+            UnitPlace::Dead => [false, false, false, true],
+        };
+        if sets != Some(expected) {
+            return Err(broken(0, format!("unit {id} is {:?}, and in {sets:?}", unit.place)));
+        }
+        let deaths = unit.deaths.len();
+        if let UnitPlace::Leased { worker, .. } = &unit.place {
+            if deaths >= unit.attempt as usize {
+                return Err(broken(2, format!("unit {id}: attempt {}, {deaths} deaths", unit.attempt)));
+            }
+            let alone = run.alone.get(worker);
+            if alone.is_some_and(|alone| alone != id) || (unit.is_suspect() && alone.is_none()) {
+                return Err(broken(7, format!("{worker} holds unit {id}, and alone {alone:?}")));
+            }
+        }
+        if (unit.place == UnitPlace::Dead) != (deaths > FREE_DEATHS + run.status.max_strikes as usize) {
+            return Err(broken(3, format!("unit {id} is {:?} with {deaths} deaths", unit.place)));
+        }
+    }
+    let leased =
+        |id: &UnitId| run.units.get(id).is_some_and(|unit| matches!(unit.place, UnitPlace::Leased { .. }));
+    if let Some((worker, id)) = run.alone.iter().find(|(_, id)| !leased(id)) {
+        return Err(broken(7, format!("{worker} is kept for unit {id}, which it does not hold")));
+    }
+    let mut added = 0;
+    for (label, model) in &run.models {
+        let here =
+            (model.pending.len() + model.suspects.len() + model.leased.len() + model.dead.len()) as u64;
+        let known = run.units.values().filter(|unit| unit.content.model == *label).count() as u64;
+        if here != known || here > model.added {
+            return Err(broken(1, format!("{label}: {here} placed, {known} known, {} added", model.added)));
+        }
+        let open =
+            run.units.values().filter(|unit| unit.content.model == *label && unit.place != UnitPlace::Dead);
+        let backlog: u64 = open.map(|unit| u64::from(unit.content.dialogues)).sum();
+        if backlog != model.backlog_dialogues {
+            let kept = model.backlog_dialogues;
+            return Err(broken(1, format!("{label}: {backlog} dialogues wait or are held, {kept} are kept")));
+        }
+        added += model.added;
+    }
+    if added != run.status.next_unit.0 {
+        return Err(broken(1, format!("{added} added, next is {}", run.status.next_unit)));
+    }
+    Ok(())
+}
+
+fn check_records(run: &MemoryRun) -> Result<(), Broken> {
+    let mut counted: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    for (key, record) in run.committed.iter() {
+        let (scored, failed) = counted.entry(key.model).or_default();
+        *if record.scored { scored } else { failed } += 1;
+    }
+    for (label, model) in &run.models {
+        let expected = counted.remove(label).unwrap_or_default();
+        if (model.scored, model.failed) != expected {
+            let found =
+                format!("{label}: {} scored, {} failed, {expected:?} recorded", model.scored, model.failed);
+            return Err(broken(4, found));
+        }
+    }
+    if let Some((label, _)) = counted.first_key_value() {
+        return Err(broken(4, format!("records of `{label}`, which the run does not know")));
+    }
+    Ok(())
+}
+
+/// Checks the rules about two successive states.
+///
+/// # Errors
+/// The first rule that does not hold.
+fn check_step(before: &MemoryQueue, after: &MemoryQueue) -> Result<(), Broken> {
+    for (id, old) in &before.runs {
+        let Some(new) = after.runs.get(id) else { continue };
+        if new.status.at.generation != old.status.at.generation {
+            if new.status.at.generation < old.status.at.generation {
+                return Err(broken(5, format!("generation of `{id}` fell")));
+            }
+            continue;
+        }
+        if new.last_ticket < old.last_ticket || new.status.next_unit < old.status.next_unit {
+            return Err(broken(5, format!("tickets or ids of `{id}` fell")));
+        }
+        for (unit, was) in &old.units {
+            if new.units.get(unit).is_some_and(|is| is.attempt < was.attempt) {
+                return Err(broken(5, format!("attempts of unit {unit} fell")));
+            }
+        }
+        for (key, was) in old.committed.iter() {
+            match new.committed.get(&key) {
+                Some(is) if !was.beats(is) => {}
+                other => return Err(broken(5, format!("{key} counted {was:?}, now {other:?}"))),
+            }
+        }
+    }
+    Ok(())
 }
