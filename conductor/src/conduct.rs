@@ -6,13 +6,13 @@
 //! ends between two rounds and leaves the servers alone, so that the next conductor finds them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::control::{Control, WorkerView};
 use domain::exchange::Reply;
 use domain::pools::{PoolStates, ServerUsage};
 use jiff::Timestamp;
+use service_kit::Readiness;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -25,32 +25,6 @@ use crate::rounds::{ConductorSettings, RoundOutcome, Rounds, ServerOrder};
 /// Time between the creation of two Jobs if something else, such as Kueue, admits them in the order of their creation: Kubernetes
 /// states that time in whole seconds only.
 const APART: Duration = Duration::from_millis(1_100);
-
-/// Whether the last round was done, and if not, why.
-#[derive(Clone, Debug)]
-pub struct RoundReadiness(Arc<Mutex<Result<(), String>>>);
-
-impl Default for RoundReadiness {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Err("the first round is not over".to_owned()))))
-    }
-}
-
-impl RoundReadiness {
-    pub fn get(&self) -> Result<(), String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, to: Result<(), String>) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Said once, not every round.
-        if let (Err(problem), true) = (&to, *held != to) {
-            tracing::warn!(problem, "this round does less than it should");
-        }
-        metrics::ready(to.is_ok());
-        *held = to;
-    }
-}
 
 /// Notices that wait to be told, at most; further ones are only logged.
 pub const NOTICES_MAX: usize = 16;
@@ -79,7 +53,7 @@ pub async fn conduct(
     control: &dyn Control,
     mut rounds: Rounds,
     every: Duration,
-    readiness: RoundReadiness,
+    readiness: Readiness,
     mut desk: NewsDesk,
     stop: StopReceiver,
 ) {
@@ -91,7 +65,14 @@ pub async fn conduct(
             _ = looks.tick() => {}
             () = reached(stop.clone(), Stop::Drain) => return,
         }
-        readiness.set(round(cluster, control, &mut rounds, &mut desk, &mut memory).await);
+        let done = round(cluster, control, &mut rounds, &mut desk, &mut memory).await;
+        metrics::ready(done.is_ok());
+        // Said once, not every round.
+        if readiness.set(done.clone())
+            && let Err(problem) = done
+        {
+            tracing::warn!(problem, "this round does less than it should");
+        }
     }
 }
 

@@ -27,7 +27,7 @@ mod words;
 pub use account::{AccountError, ServiceAccount};
 pub use api::KubernetesApi;
 pub use cluster::{ClusterError, ClusterState, PoolCluster};
-pub use conduct::{NOTICES_MAX, NewsDesk, RoundReadiness, conduct};
+pub use conduct::{NOTICES_MAX, NewsDesk, conduct};
 pub use drain::DrainStep;
 pub use news::{PoolEvent, PoolNews, PoolNotice};
 pub use rounds::{ConductorSettings, Rounds, ServerOrder};

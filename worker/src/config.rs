@@ -8,11 +8,11 @@ use std::time::Duration;
 use domain::exchange::{WorkerPhase, WorkerStatus};
 use domain::{Connector, MadeAt, WorkerId};
 use models::{RetryPolicy, Secret};
+use service_kit::Readiness;
 
 use crate::connect::{Connect, Connectors};
 use crate::discovery::Endpoints;
 use crate::keys::Keyring;
-use crate::readiness::Readiness;
 use crate::runs::EvaluationMode;
 use crate::until_done::EndRules;
 
@@ -116,7 +116,7 @@ impl WorkerConfig {
             on_drain: |_| {},
             retry: RetryPolicy::default(),
             connect: Arc::new(Connectors::default()),
-            readiness: Readiness::default(),
+            readiness: Readiness::not_yet("it has not reached a coordinator yet"),
             until_done: None,
             made_at: None,
             pool: String::new(),

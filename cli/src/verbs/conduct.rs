@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conductor::pool::Limits;
-use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, RoundReadiness, Rounds};
+use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, Rounds};
+use service_kit::Readiness;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
@@ -92,7 +93,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let client = arguments.remote.client()?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |_, _| say("stopping: servers go on"))?;
-        let readiness = RoundReadiness::default();
+        let readiness = Readiness::not_yet("the first round is not over");
         if let Some(address) = &arguments.metrics {
             let (listener, bound) = bind(address).await?;
             eprintln!("health and metrics on http://{bound}");

@@ -1,6 +1,6 @@
 //! Rounds of the loop, with a played coordinator and a played cluster.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 
 use crate::pool::Limits;
 use async_trait::async_trait;

@@ -113,7 +113,7 @@ impl Work {
         }
         let offers = self.offers(now);
         let status = self.status(now);
-        self.config.readiness.set(status.trouble.as_deref());
+        self.config.readiness.set(status.trouble.clone().map_or(Ok(()), Err));
         metrics::trouble(status.trouble.is_some());
         let looks = self.until.is_some() && self.ledger.lock().slots.is_empty();
         let wait = if offers.iter().any(|offer| offer.room > 0) {
