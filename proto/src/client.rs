@@ -3,7 +3,7 @@
 mod api;
 mod choice;
 mod connect;
-mod credentials;
+mod coordinators;
 mod records;
 mod work;
 

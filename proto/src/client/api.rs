@@ -1,6 +1,6 @@
 //! A coordinator on the other side of a network, for people and tools: a [`Control`] over HTTP.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -14,16 +14,17 @@ use domain::text::{hex, with_causes};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 
 use super::connect::{ClientConfig, checked, invalid};
-use super::credentials::{Credentials, authorization};
+use super::coordinators::{Coordinators, InUse};
 use crate::api::problem::{self, Problem};
 use crate::api::{BASE, Count, ExportLine, RequeueBody, RetryBody, SubmissionBody};
 use crate::limits::{
@@ -41,14 +42,7 @@ pub struct ApiClient {
     peer: Arc<str>,
     /// Where they are.
     places: Arc<[Url]>,
-    current: Arc<Mutex<Current>>,
-}
-
-/// Which coordinator is asked, and by whom.
-struct Current {
-    http: reqwest::Client,
-    credentials: Credentials,
-    place: usize,
+    coordinators: Arc<Coordinators<reqwest::Client>>,
 }
 
 impl std::fmt::Debug for ApiClient {
@@ -105,9 +99,6 @@ impl ApiClient {
     /// # Errors
     /// [`ErrorCode::Invalid`]: an address, the token or the certificates are invalid.
     pub fn new(config: &ClientConfig) -> Result<Self, ServiceError> {
-        if config.addresses.is_empty() {
-            return Err(invalid("no address of a coordinator is given".to_owned()));
-        }
         let places = config.addresses.iter().map(|address| {
             checked(config, address)?;
             let url = Url::parse(address).ok().filter(Url::has_host);
@@ -115,14 +106,8 @@ impl ApiClient {
         });
         let places = places.collect::<Result<_, _>>()?;
         let peer = format!("the coordinator at {}", config.addresses.join(" or ")).into();
-        let http = http(config)?;
-        let credentials = Credentials::new(config.clone(), authorization(config)?);
-        let current = Current { http, credentials, place: 0 };
-        Ok(Self { peer, places, current: Arc::new(Mutex::new(current)) })
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        let coordinators = Arc::new(Coordinators::new(config, http)?);
+        Ok(Self { peer, places, coordinators })
     }
 
     /// A sealed pack by its hash.
@@ -138,18 +123,20 @@ impl ApiClient {
     async fn send(&self, call: Call) -> Result<Response, ServiceError> {
         let (mut unreached, mut is_renewed) = (0, false);
         loop {
-            let (request, used, place) = self.request(&call)?;
+            let InUse { lines, authorization, turn, credentials, has_certificates } =
+                self.coordinators.in_use();
+            let request = self.request(&call, &lines, authorization, turn)?;
             let sent = timeout(call.patience, request.send()).await;
             let answer = match sent {
                 Err(_) => {
-                    self.leave(place);
+                    self.coordinators.leave(turn);
                     return Err(self.silent(call.patience));
                 }
                 Ok(Err(error)) => {
-                    let is_new =
-                        self.certificates_may_be_why(&error) && !is_renewed && self.renew(used).await;
+                    let may_renew = error.is_connect() && has_certificates && !is_renewed;
+                    let is_new = may_renew && self.coordinators.renew(credentials).await;
                     is_renewed |= is_new;
-                    self.leave(place);
+                    self.coordinators.leave(turn);
                     unreached += 1;
                     // Nothing was sent, so it may be sent to another one.
                     if is_new || error.is_connect() && unreached < self.places.len() {
@@ -163,13 +150,14 @@ impl ApiClient {
             if status.is_success() {
                 return Ok(answer);
             }
-            if status == StatusCode::UNAUTHORIZED && !is_renewed && self.renew(used).await {
+            if status == StatusCode::UNAUTHORIZED && !is_renewed && self.coordinators.renew(credentials).await
+            {
                 is_renewed = true;
                 continue;
             }
             if status == StatusCode::SERVICE_UNAVAILABLE {
                 // One that waits for another coordinator has done nothing.
-                self.leave(place);
+                self.coordinators.leave(turn);
                 unreached += 1;
                 if unreached < self.places.len() {
                     continue;
@@ -180,13 +168,15 @@ impl ApiClient {
         }
     }
 
-    /// The request of a call to the coordinator in use; with the number of its credentials, and its place.
-    fn request(&self, call: &Call) -> Result<(RequestBuilder, u64, usize), ServiceError> {
-        let (http, authorization, number, place) = {
-            let Current { http, credentials, place } = &*self.current();
-            (http.clone(), credentials.authorization.clone(), credentials.number, *place)
-        };
-        let mut url = self.places[place % self.places.len()].clone();
+    /// The request of a call to the coordinator in use.
+    fn request(
+        &self,
+        call: &Call,
+        http: &reqwest::Client,
+        authorization: Option<HeaderValue>,
+        turn: usize,
+    ) -> Result<RequestBuilder, ServiceError> {
+        let mut url = self.places[turn % self.places.len()].clone();
         let base = BASE.trim_start_matches('/').split('/');
         url.path_segments_mut()
             .map_err(|()| invalid(format!("{} has no paths", self.peer)))?
@@ -201,45 +191,9 @@ impl ApiClient {
             request = request.header(AUTHORIZATION, authorization);
         }
         if let Some((kind, bytes)) = &call.body {
-            request = request.header(reqwest::header::CONTENT_TYPE, *kind).body(Body::from(bytes.clone()));
+            request = request.header(CONTENT_TYPE, *kind).body(Body::from(bytes.clone()));
         }
-        Ok((request, number, place))
-    }
-
-    /// Leaves the coordinator of a failed call, unless another call did so already.
-    fn leave(&self, place: usize) {
-        let mut current = self.current();
-        if current.place == place {
-            current.place = place.wrapping_add(1);
-        }
-    }
-
-    fn certificates_may_be_why(&self, error: &reqwest::Error) -> bool {
-        error.is_connect() && self.current().credentials.config.ca.is_some()
-    }
-
-    /// Reads the credentials again that a call has used; returns whether they are others now.
-    async fn renew(&self, used: u64) -> bool {
-        let reread = {
-            let mut current = self.current();
-            if current.credentials.number != used {
-                return true;
-            }
-            if !current.credentials.may_read(Instant::now()) {
-                return false;
-            }
-            current.credentials.config.reread.clone()
-        };
-        let Some(reread) = reread else { return false };
-        let Ok(Ok(read)) = tokio::task::spawn_blocking(move || reread()).await else { return false };
-        let mut current = self.current();
-        if current.credentials.number != used {
-            return true;
-        }
-        let Ok(Some(credentials)) = current.credentials.differing(read) else { return false };
-        let Ok(http) = http(&credentials.config) else { return false };
-        (current.http, current.credentials) = (http, credentials);
-        true
+        Ok(request)
     }
 
     async fn answer<T: DeserializeOwned>(&self, call: Call) -> Result<T, ServiceError> {

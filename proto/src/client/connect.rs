@@ -16,7 +16,7 @@ pub type Reread = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
 /// Addresses and connection options of one or more coordinators of the same queue.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// `http://HOST:PORT` or `https://HOST:PORT`; at least one. A host may be a name of several machines.
+    /// `http://HOST:PORT` or `https://HOST:PORT`; at least one.
     pub addresses: Vec<String>,
     /// Connect timeout. Default: 5 s.
     pub connect_timeout: Duration,
