@@ -47,8 +47,8 @@ pub trait WorkExchange: Send + Sync + 'static {
     async fn exchange(&self, report: Report) -> Reply<Orders>;
 
     /// Stores records. The answer comes when they are durable and committed to the queue, with one receipt per
-    /// record, in order. Callers send at most 1000 records and 1 MiB, or one longer record. Repetition: stored again at
-    /// most, and counted once.
+    /// record, in order. Callers send at most 1000 records and 1 MiB, or one longer record. A line to another machine answers in
+    /// bounded time, so callers need not give up. Repetition: stored again at most, and counted once.
     async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>>;
 
     /// What a worker needs to know of a run.

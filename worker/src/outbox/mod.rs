@@ -13,7 +13,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{ErrorCode, RunId, ServiceError};
@@ -37,9 +36,6 @@ use crate::slots::Tag;
 pub use outgoing::Outgoing;
 use queue::{Batch, Body, Queue, QueuedRecord};
 use spool::{Recovered, Spool, SpoolLocation};
-
-/// Timeout for the receipts of a batch; after it, the batch counts as failed and is sent again.
-const DELIVER_MAX: Duration = Duration::from_secs(60);
 
 /// Bytes of records kept only in memory at which no new dialogues start.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
@@ -401,21 +397,18 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
         return (batch, Ok(receipts));
     }
     let began = Instant::now();
-    let receipts = match tokio::time::timeout(DELIVER_MAX, exchange.deliver(deliveries)).await {
-        Ok(Ok(receipts)) if receipts.len() == sent => {
+    // Whoever gave up here would send again what may still be stored; a line to another machine has limits of its own.
+    let receipts = match exchange.deliver(deliveries).await {
+        Ok(receipts) if receipts.len() == sent => {
             #[cfg(debug_assertions)]
             noted::acknowledged(&sending, &receipts);
             Ok(receipts)
         }
-        Ok(Ok(receipts)) => {
+        Ok(receipts) => {
             let message = format!("{} receipts came for {sent} records", receipts.len());
             Err(ServiceError::new(ErrorCode::Internal, message))
         }
-        Ok(Err(error)) => Err(error),
-        Err(_) => {
-            let message = format!("no receipt came within {} s", DELIVER_MAX.as_secs());
-            Err(ServiceError::new(ErrorCode::Unavailable, message))
-        }
+        Err(error) => Err(error),
     };
     metrics::delivered(began.elapsed());
     let receipts = receipts.map(|receipts| {
@@ -448,5 +441,33 @@ async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::exchange::LeaseId;
+    use domain::{DialogueKey, ModelUsage};
+    use harness::failing_coordinator::FailingCoordinator;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_that_takes_long_to_store_is_sent_once() {
+        let coordinator = FailingCoordinator::new(Vec::new());
+        coordinator.change(|state| state.storing_takes = Duration::from_secs(120));
+        let (outbox, mut acknowledged) = Outbox::start(Arc::new(coordinator.clone()), None);
+        let (run, model) = (RunId::new("r"), "m".into());
+        let lease = LeaseId { run: run.clone(), generation: 1, model, unit: 0, attempt: 1 };
+        let key = DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
+        let delivery = Delivery { run, key, failure: None, json: "{}".into() };
+        let tag = Tag { lease: Arc::new(lease), iteration: 0 };
+        let used = ModelUsage::default();
+        outbox.submit(Outgoing { tag, delivery, spooled: false, failure: None, was_refused: false, used });
+        assert_eq!(acknowledged.recv().await.unwrap()[0].refused, None);
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert_eq!(coordinator.state().stored.len(), 1);
     }
 }
