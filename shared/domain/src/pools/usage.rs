@@ -165,12 +165,6 @@ impl ServerUsage {
         let (from, to) = self.took_gpus_at.zip(self.loaded_at)?;
         Some(to.duration_since(from).as_secs_f64().max(0.0))
     }
-
-    /// Seconds that it worked.
-    pub fn work_s(&self) -> f64 {
-        let Some(loaded_at) = self.loaded_at else { return 0.0 };
-        (self.ended_at.duration_since(loaded_at).as_secs_f64() - self.idle_s as f64).max(0.0)
-    }
 }
 
 #[cfg(test)]
