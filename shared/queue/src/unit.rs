@@ -124,7 +124,6 @@ impl Reap {
 }
 
 /// Deaths of workers that say nothing about a unit which they held: many workers may die at once, and not because of it.
-/// `lib.lua` has the same.
 pub(crate) const FREE_DEATHS: usize = 1;
 
 /// Result of `reap`.
