@@ -20,8 +20,6 @@ pub const ENTITIES: usize = 5_000;
 /// Where the graph keeps what, for `kgfleet halu generate --mapping`.
 pub const MAPPING: &str = include_str!("mapping.toml");
 
-const ENTITY: &str = "https://world.example/entity/";
-
 /// The graph of a seed, as a Turtle document of some 4 MB.
 pub fn turtle(seed: u64) -> String {
     let mut random = SplitMix64::new(seed);
@@ -170,11 +168,6 @@ fn object(relation: &GraphRelation, all: &[Member], random: &mut SplitMix64) -> 
             (number.to_string(), number.to_string())
         }
     }
-}
-
-/// IRI of an entity's number.
-pub fn entity_iri(number: usize) -> String {
-    format!("{ENTITY}Q{number}")
 }
 
 #[cfg(test)]

@@ -92,30 +92,52 @@ fn the_rounds_end_when_nothing_is_found_wrong_or_they_are_used_up() {
     assert_eq!(queries(ONE).shots(), Shots::Single);
 }
 
+/// A check with what it expects, an answer that is right by it and one that is wrong.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckRow {
+    #[serde(rename = "as")]
+    read_as: String,
+    rule: Value,
+    expected: Value,
+    right: String,
+    wrong: String,
+    /// Whether it is over a graph, shapes or a document.
+    #[serde(default)]
+    document: bool,
+}
+
+fn checks() -> impl Iterator<Item = CheckRow> {
+    include_str!("checks.jsonl").lines().map(|line| serde_json::from_str(line).expect(line))
+}
+
+fn checks_over_documents() -> impl Iterator<Item = CheckRow> {
+    checks().filter(|row| row.document)
+}
+
+impl CheckRow {
+    fn case(&self) -> Box<dyn Exercise> {
+        single(&self.read_as, self.rule.clone(), self.expected.clone())
+            .unwrap_or_else(|error| panic!("{}: {error}", self.rule))
+    }
+}
+
+/// The check whether shapes tell graphs apart.
+fn shapes() -> CheckRow {
+    checks().find(|row| row.rule["kind"] == "shapes").unwrap()
+}
+
 #[test]
 fn every_check_tells_right_answers_from_wrong_ones() {
-    let choices = json!({"kind": "choice", "choices": ["yes", "no"]});
-    let list = json!({"kind": "list", "items": "number", "ordered": false, "partial": true});
-    for (read_as, rule, expected, right, wrong) in [
-        ("text", json!({"kind": "exact"}), json!("Osk"), " Osk\n", "osk"),
-        ("text", json!({"kind": "text"}), json!("New Osk"), "**new osk**.", "Old Osk"),
-        ("text", json!({"kind": "pattern", "matches": "(?i)\\bosk\\b"}), json!(null), "to OSK!", "kiosks"),
-        ("text", choices, json!("no"), "**No**, because", "yes, no"),
-        (
-            "number",
-            json!({"kind": "number", "within": 0.0, "relative": 0.01}),
-            json!(200),
-            "about 201 km",
-            "203",
-        ),
-        ("list", list.clone(), json!([1, 2]), "- 2.0\n- 1", "3"),
-        ("json", list, json!([1, 2]), "[2, 1] as asked", "[3]"),
-    ] {
-        let case = single(read_as, rule.clone(), expected).unwrap();
-        assert_eq!(score(&*case, right), 1.0, "{rule}: {right}");
-        assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong}");
+    for row in checks() {
+        let CheckRow { rule, right, wrong, .. } = &row;
+        let case = row.case();
+        assert_eq!(score(&*case, right), 1.0, "{rule}: {right} {:?}", case.judge(right, &full()));
+        assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong} {:?}", case.judge(wrong, &full()));
+        let names = |answer: &str| case.judge(answer, &full()).scores.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(right), names("\0"), "an answer that cannot be read has the same scores");
         let hostile = ["", "...", "```", "[[[[", "{\"a\":", "\0", &"9".repeat(100_000), &"[".repeat(100_000)];
-        for answer in hostile {
+        for answer in hostile.into_iter().filter(|_| !row.document) {
             assert_eq!(score(&*case, answer), 0.0, "{rule}: {answer:.20}");
         }
     }
@@ -175,110 +197,10 @@ fn many_queries_of_one_judgement_share_one_budget() {
 
 #[test]
 fn packs_from_elsewhere_are_refused_where_they_cannot_be_used() {
-    for (rule, expected) in [
-        (json!({"kind": "exact"}), json!(null)),
-        (json!({"kind": "number", "within": 0, "relative": 0}), json!("one")),
-        (json!({"kind": "list", "items": "text", "ordered": false, "partial": true}), json!("a")),
-        (json!({"kind": "rows", "compare": "rows"}), json!([["a"]])),
-        (json!({"kind": "pattern", "matches": "(?=look)"}), json!(null)),
-        (json!({"kind": "pattern", "matches": "(a{1000}){1000}"}), json!(null)),
-        (json!({"kind": "nonsense"}), json!(null)),
-    ] {
-        assert!(single("text", rule.clone(), expected).is_err(), "{rule}");
-    }
-}
-
-const SHAPES: &str = "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> . \
-    :S sh:targetClass :Loan ; sh:property [ sh:path :item ; sh:minCount 1 ; sh:maxCount 1 ] .";
-
-/// The checks over graphs, shapes and documents, with what each expects, a right answer and a wrong one.
-fn checks_over_documents() -> Vec<(&'static str, Value, Value, &'static str, &'static str)> {
-    let telling = json!({
-        "accept": ["@prefix : <http://e/> . :l a :Loan ; :item :saw ."],
-        "reject": {"none": "@prefix : <http://e/> . :l a :Loan .", "two": "@prefix : <http://e/> . :l a :Loan ; :item :saw, :axe ."},
-        "focus": "http://e/l",
-    });
-    let ask = json!([
-        {"name": "item", "query": "ASK { ?l <http://e/item> ?i }"},
-        {"name": "nothing-else", "query": "ASK { FILTER NOT EXISTS { ?s ?p ?o FILTER (?p != <http://e/item>) } }"},
-    ]);
-    let graph = json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []});
-    vec![
-        (
-            "turtle",
-            graph.clone(),
-            json!("<http://e/l> <http://e/fee> [ <http://e/is> 2.5 ] ."),
-            "<http://e/l> <http://e/fee> _:x . _:x <http://e/is> 2.50 .",
-            "<http://e/l> <http://e/fee> 2.5 .",
-        ),
-        (
-            "nt",
-            graph.clone(),
-            json!("<http://e/l> <http://e/item> <http://e/saw> ."),
-            "<http://e/l> <http://e/item> <http://e/saw> .",
-            "<http://e/l> <http://e/item> <http://e/axe> .",
-        ),
-        (
-            "jsonld",
-            graph.clone(),
-            json!("<http://e/l> <http://e/item> 'saw' ."),
-            r#"{"@id": "http://e/l", "http://e/item": "saw"}"#,
-            r#"{"@id": "http://e/l"}"#,
-        ),
-        (
-            "xml",
-            graph,
-            json!("<http://e/l> <http://e/item> 'saw' ."),
-            r#"<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><r:Description r:about="http://e/l"><e:item>saw</e:item></r:Description></r:RDF>"#,
-            r#"<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>"#,
-        ),
-        (
-            "turtle",
-            json!({"kind": "assert", "ask": ask, "withGraph": false}),
-            json!(null),
-            "<http://e/l> <http://e/item> <http://e/saw> .",
-            "# nothing at all",
-        ),
-        (
-            "turtle",
-            json!({"kind": "conforms", "shapes": null, "by": "graph"}),
-            json!(SHAPES),
-            "<http://e/l> a <http://e/Loan> ; <http://e/item> <http://e/saw> .",
-            "<http://e/l> a <http://e/Loan> .",
-        ),
-        (
-            "turtle",
-            json!({"kind": "conforms", "shapes": SHAPES, "by": "node"}),
-            json!(null),
-            "<http://e/l> a <http://e/Loan> ; <http://e/item> <http://e/saw> .",
-            "<http://e/l> a <http://e/Loan> .",
-        ),
-        (
-            "shapes",
-            json!({"kind": "shapes"}),
-            telling,
-            SHAPES,
-            "[] a <http://www.w3.org/ns/shacl#NodeShape> .",
-        ),
-        (
-            "json",
-            json!({"kind": "schema", "schema": r#"{"type": "object", "required": ["item"]}"#}),
-            json!(null),
-            r#"{"item": 1}"#,
-            "{}",
-        ),
-        ("text", json!({"kind": "similar"}), json!("saw"), "saw", "1"),
-    ]
-}
-
-#[test]
-fn every_check_over_documents_tells_right_answers_from_wrong_ones() {
-    for (read_as, rule, expected, right, wrong) in checks_over_documents() {
-        let case = single(read_as, rule.clone(), expected).unwrap_or_else(|error| panic!("{rule}: {error}"));
-        assert_eq!(score(&*case, right), 1.0, "{rule}: {right} {:?}", case.judge(right, &full()));
-        assert_eq!(score(&*case, wrong), 0.0, "{rule}: {wrong} {:?}", case.judge(wrong, &full()));
-        let names = |answer: &str| case.judge(answer, &full()).scores.keys().cloned().collect::<Vec<_>>();
-        assert_eq!(names(right), names("\0"), "an answer that cannot be read has the same scores");
+    for line in include_str!("refused.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).expect(line);
+        let read_as = row["as"].as_str().unwrap();
+        assert!(single(read_as, row["rule"].clone(), row["expected"].clone()).is_err(), "{line}");
     }
 }
 
@@ -306,8 +228,8 @@ fn hostile_documents_score_nothing_and_end() {
         &"(".repeat(100_000),
         &"<a".repeat(50_000),
     ];
-    for (read_as, rule, expected, ..) in checks_over_documents() {
-        let case = single(read_as, rule.clone(), expected).unwrap();
+    for row in checks_over_documents() {
+        let (case, rule) = (row.case(), &row.rule);
         for answer in hostile {
             // Shapes of which nothing is a target hold, as SHACL says; who asks for them asks for a graph too.
             if rule["kind"] == "conforms" && [recursive, sparql].contains(&answer) {
@@ -319,8 +241,7 @@ fn hostile_documents_score_nothing_and_end() {
         }
     }
     let told = |answer: &str| {
-        let case = single("shapes", json!({"kind": "shapes"}), checks_over_documents().remove(7).2).unwrap();
-        case.judge(answer, &full()).infos["finding"].as_str().unwrap_or_default().to_owned()
+        shapes().case().judge(answer, &full()).infos["finding"].as_str().unwrap_or_default().to_owned()
     };
     assert!(told(recursive).contains("refers to itself"), "{}", told(recursive));
     assert!(told(sparql).contains("`sh:sparql` is not SHACL Core"), "{}", told(sparql));
@@ -330,9 +251,9 @@ fn hostile_documents_score_nothing_and_end() {
 fn limits_leave_nothing_of_what_they_stopped() {
     let stage = EvaluationStage::WithoutExecution(Limit::CpuTime);
     let effort = Effort { limits: EvaluationLimits::default(), stage };
-    for (read_as, rule, expected, right, _) in checks_over_documents() {
-        let case = single(read_as, rule.clone(), expected).unwrap();
-        let score = case.judge(right, &effort).scores["it"].as_f64().unwrap();
+    for row in checks_over_documents() {
+        let CheckRow { rule, right, .. } = &row;
+        let score = row.case().judge(right, &effort).scores["it"].as_f64().unwrap();
         let ground = rule["kind"] == "graph" && !right.contains("_:");
         let kept = ground || rule["kind"] == "schema" || rule["kind"] == "similar";
         assert_eq!(score, f64::from(u8::from(kept)), "{rule}: {right}");
@@ -354,7 +275,7 @@ fn limits_leave_nothing_of_what_they_stopped() {
 
 #[test]
 fn shapes_that_accept_or_reject_everything_are_worth_nothing() {
-    let case = single("shapes", json!({"kind": "shapes"}), checks_over_documents().remove(7).2).unwrap();
+    let case = shapes().case();
     let prefixes = "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> . ";
     let judged = |shapes: &str| case.judge(&format!("{prefixes}{shapes}"), &full());
     let all = judged(":S sh:targetClass :Loan ; sh:property [ sh:path :never ; sh:minCount 1 ] .");
@@ -457,29 +378,4 @@ fn where_nothing_is_expected_the_part_that_counts_is_shown() {
     let case = single("json", rule, json!(null)).unwrap();
     let part = ("answer".to_owned(), None, Some("[1]".to_owned()));
     assert_eq!(compared(&*case, "[1]"), [part]);
-}
-
-#[test]
-fn checks_over_documents_are_refused_where_they_cannot_be_used() {
-    for (rule, expected) in [
-        (json!({"kind": "graph", "literals": "value", "blank": "mapped", "ignore": []}), json!("oops")),
-        (
-            json!({"kind": "assert", "ask": [{"name": "a", "query": "SELECT * {}"}], "withGraph": false}),
-            json!(null),
-        ),
-        (
-            json!({"kind": "assert", "ask": [{"name": "a", "query": "ASK {"}], "withGraph": false}),
-            json!(null),
-        ),
-        (json!({"kind": "conforms", "shapes": "oops", "by": "graph"}), json!(null)),
-        (json!({"kind": "conforms", "shapes": null, "by": "graph"}), json!(null)),
-        (json!({"kind": "shapes"}), json!({"accept": [], "reject": {}})),
-        (
-            json!({"kind": "shapes"}),
-            json!({"accept": ["<http://e/a> a <http://e/b> ."], "reject": {"x": "oops"}}),
-        ),
-        (json!({"kind": "schema", "schema": "{\"$ref\": \"x\"}"}), json!(null)),
-    ] {
-        assert!(single("turtle", rule.clone(), expected).is_err(), "{rule}");
-    }
 }
