@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
 use super::limits::{
-    FAILED_CALLS_MAX, ID_BYTES_MAX, PROVENANCE_BYTES_MAX, ROUNDS_MAX, SCORE_BYTES_MAX, SCORES_MAX, json_bytes,
+    FAILED_CALLS_MAX, ID_BYTES_MAX, PROVENANCE_BYTES_MAX, ROUNDS_MAX, SCORE_ABS_MAX, SCORE_BYTES_MAX,
+    SCORES_MAX, json_bytes,
 };
 use crate::Scores;
 use crate::cut_text::NAME_BYTES_MAX;
@@ -134,6 +135,15 @@ impl Left {
         Ok(())
     }
 
+    fn take_number<E: Error>(&mut self, value: f64) -> Result<(), E> {
+        if value.abs() > SCORE_ABS_MAX {
+            return Err(E::custom(format_args!(
+                "a score of {value:e}; at most {SCORE_ABS_MAX:e} is accepted"
+            )));
+        }
+        self.take_value()
+    }
+
     fn take_text<E: Error>(&mut self, text: &str) -> Result<(), E> {
         let left = self.bytes.checked_sub(text.len());
         self.bytes = left.ok_or_else(|| excess("bytes in names and texts of scores", SCORE_BYTES_MAX))?;
@@ -170,15 +180,15 @@ impl<'de> Visitor<'de> for Within<'_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.left.take_value().map(|()| value.into())
+        self.left.take_number(value as f64).map(|()| value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.left.take_value().map(|()| value.into())
+        self.left.take_number(value as f64).map(|()| value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.left.take_value().map(|()| Number::from_f64(value).map_or(Value::Null, Value::Number))
+        self.left.take_number(value).map(|()| Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {

@@ -23,6 +23,10 @@ pub const SCORES_MAX: usize = 10_000;
 /// Maximum size of the names of these scores and of texts among them, of all together, in bytes.
 pub const SCORE_BYTES_MAX: usize = 1 << 20;
 
+/// Largest score that is accepted, by its absolute value. Scores are shares, or counts of what stands in one answer; far larger ones
+/// would have means that nobody can show.
+pub const SCORE_ABS_MAX: f64 = 1e12;
+
 /// Maximum size of a record's [`Provenance`](crate::Provenance) as JSON, in bytes.
 pub const PROVENANCE_BYTES_MAX: usize = 64 << 10;
 
@@ -124,9 +128,10 @@ mod tests {
         };
         let names = |count: usize| -> Value { (0..count).map(|n| (n.to_string(), json!(0))).collect() };
         let scored = |scores: Value| json!({"state": "scored", "scores": scores, "infos": {}});
+        let number = |score: Value| scored(json!({"mean": {"f1": score}}));
         let name = |bytes: usize| json!("n".repeat(bytes));
         let text = |bytes: usize| scored(json!({"x": "n".repeat(bytes)}));
-        let cases: [(&str, &str, Value, Value); 10] = [
+        let cases: [(&str, &str, Value, Value); 13] = [
             (
                 "rounds",
                 "/rounds",
@@ -160,6 +165,9 @@ mod tests {
                 scored(json!({"n".repeat(SCORE_BYTES_MAX): 0})),
                 scored(json!({"n".repeat(SCORE_BYTES_MAX + 1): 0})),
             ),
+            ("a score of", "/outcome", number(json!(1e12)), number(json!(1.7e308))),
+            ("a score of", "/outcome", number(json!(-1_000_000_000_000_i64)), number(json!(i64::MIN))),
+            ("a score of", "/outcome", number(json!(0)), number(json!(u64::MAX))),
             ("bytes of id", "/attempt/id", name(ID_BYTES_MAX), name(ID_BYTES_MAX + 1)),
             ("bytes in the name", "/attempt/worker", name(NAME_BYTES_MAX), name(NAME_BYTES_MAX + 1)),
             (
