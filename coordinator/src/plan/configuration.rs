@@ -27,6 +27,12 @@ pub use self::cap::Cap;
 /// Labels have [their own limit](domain::text::LABEL_BYTES_MAX).
 pub const NAME_CHARS_MAX: usize = 1_000;
 
+/// Longest configuration file, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Maximum number of entries of `tasks`, each of which is compared with every task of the pack.
+pub const TASK_CHOICES_MAX: usize = 1_000;
+
 /// Default iterations of a task, as in the published runs of proprietary models.
 pub const ITERATIONS_DEFAULT: u32 = 20;
 
@@ -199,7 +205,7 @@ impl Configuration {
                 format!("it is a pack, and no configuration; a configuration names it: `pack = \"{file}\"`");
             return Err(ConfigurationError::Syntax { file, message });
         }
-        let text = std::fs::read_to_string(path)
+        let text = service_kit::named_files::read_text(path, FILE_BYTES_MAX)
             .map_err(|source| ConfigurationError::Io { file: file.clone(), source })?;
         Self::parse(&text, &file)
     }
@@ -389,6 +395,10 @@ impl Configuration {
         if let Some(problem) = too_many(&self.task_iterations) {
             return wrong("task_iterations", problem);
         }
+        if self.tasks.len() > TASK_CHOICES_MAX {
+            let problem = format!("has {} entries; it may have {TASK_CHOICES_MAX}", self.tasks.len());
+            return wrong("tasks", problem);
+        }
         if self.models.is_empty() {
             return wrong("models", "is empty; name at least one model".into());
         }
@@ -457,6 +467,19 @@ mod tests {
             let refused = Configuration::parse(&text, "a.toml").unwrap_err().to_string();
             assert!(refused.contains("`models[0].label`"), "{refused}");
         }
+    }
+
+    #[test]
+    fn lists_of_tasks_have_an_end() {
+        let with = |choices: usize| {
+            let tasks = "'RdfFriendCount-*', ".repeat(choices);
+            let text =
+                format!("name = 'a'\ntasks = [{tasks}]\n[[models]]\nlabel = 'm'\nconnector = 'simulated'\n");
+            Configuration::parse(&text, "a.toml").map(|read| read.tasks.len())
+        };
+        assert_eq!(with(TASK_CHOICES_MAX).unwrap(), TASK_CHOICES_MAX);
+        let refused = with(TASK_CHOICES_MAX + 1).unwrap_err().to_string();
+        assert!(refused.contains("`tasks` has 1001 entries; it may have 1000"), "{refused}");
     }
 
     #[test]
