@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use report::costs::Prices;
 
-use crate::kit::exit_code::{Exit, usage};
+use crate::files::tables;
+use crate::kit::exit_code::Exit;
 
 /// Which prices count.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,8 +22,6 @@ impl PriceTable {
     /// The file cannot be read, or is no table of prices.
     pub fn read(&self) -> anyhow::Result<Prices> {
         let Some(path) = &self.file else { return Ok(Prices::shipped()) };
-        let name = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"));
-        Prices::parse(&text.map_err(Exit::usage)?).map_err(|error| usage!("{name}: {error}"))
+        tables::parsed(path, Prices::parse).map_err(Exit::usage)
     }
 }

@@ -14,6 +14,7 @@ use report::tables::sources;
 
 use crate::kit::exit_code::usage;
 use crate::kit::screen::Screen;
+use crate::kit::whole_file;
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,9 +41,11 @@ pub fn check(format: TableFormat, out: Option<&Path>) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It cannot be read (exit code 3), or is invalid (2).
-pub fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
+pub fn parsed<T, E: std::fmt::Display>(
+    path: &Path,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> anyhow::Result<T> {
+    parse(&whole_file::read_text(path)?).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
 /// The schemes that come with the program, and those in a file.

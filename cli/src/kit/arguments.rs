@@ -1,5 +1,6 @@
 //! Parses values that several commands take.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use worker::IdleAfter;
@@ -9,6 +10,14 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     let given: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     let time = Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
+}
+
+/// A file to read, by somebody who would wait for the writer of a pipe. It need not be there yet.
+pub fn file_to_read(text: &str) -> Result<PathBuf, String> {
+    match Path::new(text) {
+        path if path.exists() && !path.is_file() => Err("is not a regular file".to_owned()),
+        path => Ok(path.to_owned()),
+    }
 }
 
 /// Hours, above 0.

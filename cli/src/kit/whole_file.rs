@@ -1,15 +1,38 @@
-//! Replaces a small file as a whole: whoever reads it meanwhile gets the old one or the new one.
+//! Files that are read and written as a whole: those that somebody named, which must be regular files, and small ones that are
+//! replaced, so that whoever reads one meanwhile gets the old one or the new one.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+use service_kit::named_files;
+
+/// Longest file that is read, in bytes.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// Permissions of a file for its owner alone.
 pub const OWN: u32 = 0o600;
 
 /// Permissions of a file for all whom the umask lets.
 pub const FOR_ALL: u32 = 0o666;
+
+/// Reads a file that a command line names. A pipe without a writer would be waited for, so it is refused.
+///
+/// # Errors
+/// It cannot be read, or is no regular file.
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    named_files::read(path, BYTES_MAX).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The same for text.
+///
+/// # Errors
+/// As for [`read`], and if it is not UTF-8.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    named_files::read_text(path, BYTES_MAX).with_context(|| format!("cannot read {}", path.display()))
+}
 
 /// Writes `path` + `.part` and renames it. For one writer at a time; the file need not outlive a power cut. A new file has these
 /// permissions, but for those that the umask takes away.

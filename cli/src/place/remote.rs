@@ -11,6 +11,7 @@ use proto::client::{ApiClient, ClientConfig};
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
+use crate::kit::whole_file;
 use crate::place::login::FleetLogin;
 use crate::place::names;
 
@@ -213,10 +214,7 @@ impl ClientTls {
 
 fn client_config(fleet: &FleetLogin) -> anyhow::Result<ClientConfig> {
     let mut config = ClientConfig::of(fleet.fleet.clone());
-    let read = |path: &PathBuf| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
-    };
-    config.ca = fleet.ca.as_ref().map(read).transpose()?;
+    config.ca = fleet.ca.as_deref().map(whole_file::read).transpose().map_err(Exit::usage)?;
     config.token = token(fleet)?;
     config.insecure = fleet.insecure_token;
     Ok(config)

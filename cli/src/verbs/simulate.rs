@@ -15,6 +15,7 @@ use crate::engine::answer_key::PackKey;
 use crate::engine::connect;
 use crate::engine::judge_key::WithJudges;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
+use crate::kit::whole_file;
 use crate::place::{folders, packs as material};
 
 /// Number of iterations whose prompts the simulated models recognise exactly, at least. Beyond them they match the first
@@ -161,7 +162,7 @@ fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
         let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
         return Ok(SimConfig::new(models.collect()));
     };
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = whole_file::read_text(path)?;
     let parsed = if path.extension().is_some_and(|extension| extension == "toml") {
         toml::from_str(&text).map_err(|error| error.to_string())
     } else {

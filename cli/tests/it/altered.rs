@@ -1,6 +1,9 @@
 //! Manifests that were changed after the run was planned; and paths in manifests and configurations that are not files.
 
+use std::io::{Read, Seek};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use results::manifest::hash;
 use serde_json::Value;
@@ -127,8 +130,8 @@ fn a_run_whose_manifest_is_gone_or_damaged_stays_the_latest_and_every_verb_names
 }
 
 /// A pipe that nobody writes into: who opens it as a file waits for ever.
-fn pipe(folder: &Path) -> String {
-    let path = folder.join("pipe");
+fn pipe(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     path.to_str().unwrap().to_owned()
@@ -137,7 +140,7 @@ fn pipe(folder: &Path) -> String {
 #[test]
 fn what_is_named_as_a_file_and_is_none_is_refused_at_once() {
     let data = Data::new();
-    let pipe = pipe(data.path());
+    let pipe = pipe(data.path(), "pipe");
     let files = [pipe.as_str(), "/dev/zero"];
     data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
     let run = data.run();
@@ -169,5 +172,70 @@ fn what_is_named_as_a_file_and_is_none_is_refused_at_once() {
             assert!(matches!(refused.code(), Some(USAGE | INFRASTRUCTURE)), "{refused}");
             refused.says(&["is not a regular file"]);
         }
+    }
+}
+
+/// Calls that read the pipe `p`, by the name that each expects.
+const OF_A_PIPE: &[&str] = &[
+    "run p.toml",
+    "plan p.yaml",
+    "submit p.toml --dry-run",
+    "status --env-file p",
+    "verify p.tar.zst",
+    "table p.tar.zst",
+    "table ./p_result.json",
+    "table x --prices p",
+    "table x --schemes p",
+    "report x --schemes p",
+    "rejudge x --with p.toml",
+    "reevaluate ./p_result.json",
+    "reevaluate x --graph g=p.ttl",
+    "task check p.toml",
+    "pack list p.kgpack",
+    "pack import p_result.json --out x.kgpack",
+    "halu generate --kg p.ttl --mapping wikidata --out x.kgpack",
+    "halu generate --kg x.ttl --mapping p --out x.kgpack",
+    "halu generate --kg x.ttl --mapping wikidata --wording p --out x.kgpack",
+    "simulate --benchmark p.toml",
+    "launch p.toml",
+    "fleet token list --tokens p",
+    "fleet token new --name a --role reader --append p",
+    "status --fleet http://127.0.0.1:9 --token-file p",
+    "status --fleet https://127.0.0.1:9 --ca p",
+    "coordinator --queue memory --listen 127.0.0.1:0 --tokens p",
+    "coordinator --queue memory --listen 127.0.0.1:0 --tls-cert p --tls-key p",
+    "coordinator --queue rediss://127.0.0.1:9 --queue-ca p",
+    "worker --fleet http://127.0.0.1:9 --endpoints-file p",
+];
+
+/// More time than a refusal takes on a busy machine.
+const REFUSED_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a call says until it ends; `None` if it waits for something.
+fn said(mut command: Command) -> Option<String> {
+    let talk = tempfile::tempfile().unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(talk.try_clone().unwrap()).spawn().unwrap();
+    let until = Instant::now() + REFUSED_WITHIN;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().and_then(|()| child.wait()).unwrap();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (mut talk, mut text) = (talk, String::new());
+    talk.rewind().and_then(|()| talk.read_to_string(&mut text)).unwrap();
+    Some(text)
+}
+
+#[test]
+fn a_pipe_where_a_file_is_expected_is_refused_instead_of_waited_for() {
+    let data = Data::new();
+    for name in ["p", "p.toml", "p.yaml", "p.tar.zst", "p_result.json", "p.ttl", "p.kgpack"] {
+        pipe(data.path(), name);
+    }
+    for call in OF_A_PIPE {
+        let said = said(data.command(&call.split(' ').collect::<Vec<_>>()));
+        assert!(said.as_ref().is_some_and(|said| said.contains("is not a regular file")), "{call}: {said:?}");
     }
 }

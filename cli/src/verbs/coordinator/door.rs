@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use proto::server::{Identities, IdentityChange, RefusedCall, Security, Serve, ServerTls};
 
 use crate::kit::exit_code::{Exit, usage};
+use crate::kit::whole_file;
 
 /// How often the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -74,8 +75,7 @@ impl Door {
     fn identity_texts(&self) -> anyhow::Result<String> {
         let mut texts = String::new();
         for path in &self.tokens {
-            let text = std::fs::read_to_string(path);
-            texts += &text.with_context(|| format!("cannot read {}", path.display()))?;
+            texts += &whole_file::read_text(path)?;
             texts.push('\n');
         }
         Ok(texts)
@@ -198,7 +198,7 @@ fn stamps(files: &[&Path]) -> Vec<Option<(SystemTime, u64)>> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
+    whole_file::read(path).map_err(Exit::usage)
 }
 
 /// A coordinator as each authenticated caller may use it.

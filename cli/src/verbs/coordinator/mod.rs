@@ -22,7 +22,7 @@ use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 
 use crate::files::prices::PriceTable;
-use crate::kit::arguments::seconds;
+use crate::kit::arguments::{file_to_read, seconds};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
 use crate::kit::serving::bind;
@@ -70,13 +70,13 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=QUEUE_WAIT_SECONDS_MAX))]
     queue_wait: u64,
     /// Certificate of the authority that signed Redis's, in PEM.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_to_read)]
     queue_ca: Option<PathBuf>,
     /// Client certificate for Redis, in PEM.
-    #[arg(long, value_name = "FILE", requires = "queue_key")]
+    #[arg(long, value_name = "FILE", requires = "queue_key", value_parser = file_to_read)]
     queue_cert: Option<PathBuf>,
     /// The key of --queue-cert, in PEM.
-    #[arg(long, value_name = "FILE", requires = "queue_cert")]
+    #[arg(long, value_name = "FILE", requires = "queue_cert", value_parser = file_to_read)]
     queue_key: Option<PathBuf>,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]

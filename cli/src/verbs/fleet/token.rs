@@ -17,6 +17,7 @@ use super::identity::{self, NewIdentity};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::{Table, printable};
 use crate::kit::screen::Screen;
+use crate::kit::whole_file;
 use crate::place::audit_dir::AuditDirs;
 
 /// Create, list and revoke the tokens of a cluster.
@@ -181,9 +182,9 @@ fn new_file(path: &Path) -> anyhow::Result<(&Path, File)> {
 
 /// Appends an entry to a file of identities, unless the whole could not be used then.
 fn append(path: &Path, entry: &str) -> anyhow::Result<()> {
-    let before = match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        text => text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?,
+    let before = match path.exists() {
+        true => whole_file::read_text(path).map_err(Exit::usage)?,
+        false => String::new(),
     };
     Identities::parse(&format!("{before}\n{entry}"))
         .map_err(|error| usage!("with this identity {} could not be used: {error}", path.display()))?;
@@ -194,9 +195,7 @@ fn append(path: &Path, entry: &str) -> anyhow::Result<()> {
 
 impl IdentityFile {
     fn list(&self) -> anyhow::Result<Vec<ListedIdentity>> {
-        let text = std::fs::read_to_string(&self.tokens)
-            .with_context(|| format!("cannot read {}", self.tokens.display()))
-            .map_err(Exit::usage)?;
+        let text = whole_file::read_text(&self.tokens).map_err(Exit::usage)?;
         Identities::list(&text)
             .with_context(|| format!("the identities in {}", self.tokens.display()))
             .map_err(Exit::usage)

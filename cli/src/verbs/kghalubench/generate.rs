@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::assessment::{self, Assessment, Recipe, Unfillable};
 use benchmarks::kinds::kghalubench::draw::frequency::{Frequency, Groups};
 use benchmarks::kinds::kghalubench::draw::{Date, GraphError, Statistics, exercise, question};
@@ -16,6 +15,7 @@ use tasks::Wording;
 
 use super::client::{self, RequestPacing};
 use super::source::GraphInput;
+use crate::files::tables;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::Table;
 use crate::kit::screen::Screen;
@@ -148,8 +148,7 @@ fn as_exit_code(error: Unfillable) -> anyhow::Error {
 }
 
 fn read_wording(path: &Path) -> anyhow::Result<Wording> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let chosen: Wording = toml::from_str(&text).map_err(|error| usage!("{}: {error}", path.display()))?;
+    let chosen: Wording = tables::parsed(path, |text| toml::from_str(text))?;
     question::worded(&chosen).map_err(|error| usage!("{}: {error}", path.display()))
 }
 

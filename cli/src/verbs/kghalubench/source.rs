@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::{Endpoint, KnowledgeGraph, Mapping};
 
 use super::client::{PoliteClient, PoliteEndpoint, RequestPacing};
 use super::document;
 use crate::kit::exit_code::usage;
+use crate::kit::whole_file;
 
 /// A knowledge graph to draw questions from.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ fn read_mapping(path: &Path) -> anyhow::Result<Mapping> {
     let name = path.to_str().unwrap_or_default();
     let text = match (Mapping::named(name), path.exists()) {
         (Some(known), false) => known.to_owned(),
-        _ => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+        _ => whole_file::read_text(path)?,
     };
     Mapping::from_toml(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }

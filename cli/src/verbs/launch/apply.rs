@@ -17,6 +17,7 @@ use super::table::{Sizes, WeightsPlace};
 use super::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
 use crate::kit::exit_code::usage;
 use crate::kit::output::say;
+use crate::kit::whole_file;
 
 /// The chart's `run.extend` where a configuration is a run of its own.
 const EXTEND_NEVER: &str = "never";
@@ -257,7 +258,7 @@ impl Release {
 
 /// Whether values of the chart say that all servers share a volume with weights; `None` if they say nothing about it.
 fn has_shared_volume(file: &Path) -> anyhow::Result<Option<bool>> {
-    let text = std::fs::read_to_string(file)?;
+    let text = whole_file::read_text(file)?;
     let values: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{error}"))?;
     Ok(values["sharedPvcStorage"]["enabled"].as_bool())
 }

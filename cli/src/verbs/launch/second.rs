@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use domain::control::{BenchmarkView, Control};
 
 use super::apply::{InstalledRun, Release};
 use crate::kit::exit_code::{explained, usage};
 use crate::kit::output::printable;
 use crate::kit::runtime::block_on;
+use crate::kit::whole_file;
 use crate::place::remote::Remote;
 
 /// Runs that are named, at most.
@@ -28,8 +28,7 @@ pub fn refuse(
         return Ok(());
     }
     let Some(there) = release.installed()? else { return Ok(()) };
-    let text =
-        std::fs::read_to_string(config).with_context(|| format!("cannot read {}", config.display()))?;
+    let text = whole_file::read_text(config)?;
     // The chart submits a configuration once, however often it is installed.
     if there == (InstalledRun { config: text, extend: None }) {
         return Ok(());

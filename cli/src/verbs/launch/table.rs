@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
 use serde::Deserialize;
 
 use crate::kit::exit_code::{Exit, usage};
+use crate::kit::whole_file;
 
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
@@ -162,8 +162,7 @@ impl Sizes {
     /// The file cannot be read.
     pub fn text(file: Option<&Path>) -> anyhow::Result<String> {
         let Some(path) = file else { return Ok(SHIPPED.to_owned()) };
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
-        text.map_err(Exit::usage)
+        whole_file::read_text(path).map_err(Exit::usage)
     }
 
     /// Reads a table of this name.

@@ -25,7 +25,7 @@ use worker::{
 };
 
 use crate::engine::worker::tell_lack;
-use crate::kit::arguments::{Concurrency, concurrency, seconds};
+use crate::kit::arguments::{Concurrency, concurrency, file_to_read, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
 use crate::kit::serving::bind;
@@ -66,7 +66,7 @@ pub struct Arguments {
     )]
     endpoints: Vec<String>,
     /// File of such URLs, one per line or a JSON list; reloaded while the worker runs.
-    #[arg(long, value_name = "FILE", env = "KGFLEET_ENDPOINTS_FILE")]
+    #[arg(long, value_name = "FILE", env = "KGFLEET_ENDPOINTS_FILE", value_parser = file_to_read)]
     endpoints_file: Option<PathBuf>,
     /// Environment variable with the key of these servers.
     #[arg(long, value_name = "VAR")]
