@@ -4,7 +4,7 @@
 //! The verbs call `start`. `session` carries out a benchmark with the `worker` of this process, `wait` sees it to its
 //! end, and `ending` says how it ended; `preflight` finds problems that would fail a run, `connect` reaches models and
 //! the simulator. `submit` sends a configuration to a coordinator, `watch` follows a run, `notify` reports its
-//! events elsewhere.
+//! events elsewhere, `steer` sends the commands of several verbs.
 
 pub mod answer_key;
 pub mod connect;
@@ -16,6 +16,7 @@ pub mod progress;
 pub mod recordings;
 pub mod session;
 pub mod start;
+pub mod steer;
 pub mod submit;
 pub mod wait;
 pub mod watch;

@@ -3,17 +3,18 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use benchmarks::Kind;
 use benchmarks::kinds;
 use benchmarks::showing::{Extras, Showing, ShownBenchmark};
-use coordinator::configuration::Configuration;
-use domain::{FailureCause, RunId};
+use domain::FailureCause;
+use domain::control::BenchmarkCommand;
 
 use crate::engine::ending::LocalEnding;
 use crate::engine::notify::Notify;
 use crate::engine::session::{Session, WantedBenchmark};
+use crate::engine::steer;
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{self, FolderReader};
@@ -23,15 +24,14 @@ use crate::kit::output::note;
 use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::place::disclosure::{Disclosure, TextForm};
-use crate::place::remote::{MaybeRemote, Remote};
-use crate::place::{folders, names};
+use crate::place::remote::MaybeRemote;
+use crate::place::{DataDir, Place, completing, folders, names};
 
 /// Options of every command that holds dialogues.
 #[derive(Debug, clap::Args)]
 pub struct Common {
-    /// Folder of runs.
-    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
-    pub data_dir: PathBuf,
+    #[command(flatten)]
+    pub data: DataDir,
     /// Dialogues in flight per model: a number, or `auto` to adapt to the server.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
     concurrency: Concurrency,
@@ -63,23 +63,44 @@ pub struct Common {
     exports: Option<Vec<ExportFormat>>,
 }
 
-/// The coordinator, if one is named. `--trust-endpoints` is then refused, because in a fleet the workers decide what is
-/// contacted.
-pub fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Remote>> {
-    let named = remote.named()?;
-    if named.is_some() && common.trust_endpoints {
-        return Err(usage!(
-            "--trust-endpoints is for runs of this machine; in a fleet, `kgfleet worker --keys` and --allow-endpoint say \
-             what may be contacted"
-        ));
+impl Common {
+    /// Where a verb acts that goes on with runs here or in a fleet. `--trust-endpoints` is refused in a fleet, where the workers
+    /// decide what is contacted.
+    pub fn place(&self, remote: &MaybeRemote) -> anyhow::Result<Place> {
+        let place = Place::of(remote, &self.data)?;
+        if self.trust_endpoints && place.folder().is_none() {
+            return Err(usage!(
+                "--trust-endpoints is for runs of this machine; in a fleet, `kgfleet worker --keys` and --allow-endpoint say \
+                 what may be contacted"
+            ));
+        }
+        Ok(place)
     }
-    Ok(named)
 }
 
-/// Continues a benchmark of this machine.
-pub fn go_on(name: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
-    let name = names::of_folder(name, &common.data_dir)?;
-    hold(WantedBenchmark::Named(name), common, retry, true)
+/// A run that is to go on, on this machine or in a fleet.
+#[derive(Debug, clap::Args)]
+pub struct GoingOn {
+    #[arg(help = names::HELP, add = completing::runs())]
+    run: String,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl GoingOn {
+    /// Resumes it, or asks failed dialogues again: those with one of these causes, or all if there are none.
+    pub fn go_on(self, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+        let Self { run, remote, common } = self;
+        match (common.place(&remote)?, retry) {
+            (Place::Here(folder), retry) => {
+                hold(WantedBenchmark::Named(names::of_folder(&run, &folder)?), common, retry, true)
+            }
+            (fleet, None) => steer::command(&fleet, &run, BenchmarkCommand::Resume, common.json),
+            (fleet, Some(causes)) => steer::retry(&fleet, &run, &causes, common.json),
+        }
+    }
 }
 
 fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
@@ -108,7 +129,7 @@ pub fn hold(
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
-        let data_dir = common.data_dir.clone();
+        let data_dir = common.data.data_dir.clone();
         let session = Session::open(wanted, data_dir, options.trusts_endpoints).await?;
         // Fail now rather than after hours of work.
         if let Some(manifest) = session.manifest() {
@@ -119,10 +140,10 @@ pub fn hold(
         session.run(&options, waits).await
     })?;
     drop(runtime);
-    show(&ending, &common.data_dir, common.json)?;
+    show(&ending, &common.data.data_dir, common.json)?;
     tell(&ending);
     if ending.view.is_complete() {
-        write_exports(&ending, &common.data_dir, common.exports, &disclosure)?;
+        write_exports(&ending, &common.data.data_dir, common.exports, &disclosure)?;
     }
     Ok(ending.exit_code())
 }
@@ -131,7 +152,7 @@ pub fn hold(
 pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outline = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir.clone(), common.trust_endpoints).await?;
+        let session = Session::open(wanted, common.data.data_dir.clone(), common.trust_endpoints).await?;
         anyhow::Ok(session.outline())
     })?;
     writeln!(io::stdout().lock(), "{outline}")?;
@@ -150,7 +171,7 @@ fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()>
     let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(Kind::own_showing);
     if let Some((show, showing)) = own.and_then(|showing| Some((showing.shows.first()?, showing))) {
         let name = ending.view.run.to_string();
-        let reader = FolderReader::open(&name, data_dir)?;
+        let reader = FolderReader::open(&ending.view.run, data_dir)?;
         let mut reader =
             reader.ok_or_else(|| usage!("there is no benchmark {name} in {}", data_dir.display()))?;
         let numbers = (showing.numbers)(&mut reader, &Extras::default()).map_err(judged::of_showing)?;
@@ -203,22 +224,11 @@ fn write_exports(
             TextForm::Clear | TextForm::Encrypted(_) => vec![ExportFormat::ResultJson, ExportFormat::Csv],
         };
         let formats = formats.clone().unwrap_or_else(usual);
-        let source = ExportSource::open(dir.clone(), manifest.clone())?;
+        let source = ExportSource::open(&dir, &manifest)?;
         for format in formats {
             let path = dir.make_exports()?.join(format.file_name(ExportForm::Long, &manifest, disclosure));
             export::tell(&path, source.write(format, ExportForm::Long, &path, disclosure)?);
         }
     }
     Ok(())
-}
-
-/// The configuration for judging the same answers with other judges.
-///
-/// # Errors
-/// The configuration is not a judged benchmark.
-pub fn again(base: &RunId, configuration: Configuration) -> anyhow::Result<Configuration> {
-    if configuration.pipeline.is_none() {
-        return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
-    }
-    Ok(Configuration { reuse: Some(base.to_string()), ..configuration })
 }

@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use coordinator::configuration::Configuration;
-use domain::ErrorCode;
 use domain::control::{BenchmarkView, Control, Submission};
-use serde_json::Value;
+use domain::{ErrorCode, Priority};
+use proto::client::ApiClient;
 
-use crate::engine::notify::Notify;
-use crate::engine::watch;
 use crate::kit::exit_code::{Exit, ExitCode, explained};
 use crate::kit::output::note;
 use crate::kit::runtime::block_on;
@@ -39,9 +37,49 @@ fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
-/// The message to a coordinator for a configuration.
-pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
-    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: pack(configuration)? })
+/// Time between two looks for coordinators.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Submits a configuration: as a run of its own, or as what `extends` another one by. Coordinators that cannot be reached are waited
+/// for so long.
+///
+/// # Errors
+/// The pack cannot be read; the coordinator refuses the configuration, or does not answer.
+pub fn submit(
+    remote: &Remote,
+    configuration: &Configuration,
+    extends: Option<&str>,
+    wait: Duration,
+) -> anyhow::Result<BenchmarkView> {
+    let submission =
+        Submission { configuration: serde_json::to_value(configuration)?, pack: pack(configuration)? };
+    block_on(async {
+        let client = remote.client()?;
+        if !wait.is_zero() {
+            await_coordinators(remote, &client, wait).await?;
+        }
+        let Some(run) = extends else {
+            let queued = client.submit(submission).await.map_err(explained)?;
+            tell_priority(configuration.priority, &queued);
+            return Ok(queued);
+        };
+        let run = names::resolve(run, &client).await?;
+        let extended = client.extend(&run, submission).await.map_err(explained)?;
+        tell_changes(&extended);
+        Ok(extended)
+    })
+}
+
+/// Says what was submitted.
+pub fn tell(queued: &BenchmarkView, json: bool) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(queued)?)?;
+    } else {
+        writeln!(out, "{}", queued.run)?;
+        note!("{}; `kgfleet status {} --follow` follows it", view::headline(queued), queued.run);
+    }
+    Ok(ExitCode::Success)
 }
 
 /// Prints what an extension has changed.
@@ -50,8 +88,8 @@ pub fn tell_changes(extended: &BenchmarkView) {
 }
 
 /// Says that a benchmark that is under way keeps its priority.
-fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
-    if wanted.is_some_and(|wanted| wanted != u64::from(view.priority)) {
+fn tell_priority(wanted: Option<Priority>, view: &BenchmarkView) {
+    if wanted.is_some_and(|wanted| wanted.get() != view.priority) {
         note!(
             "{} is under way, and its priority stays {}; submit it with --extend {} to change that",
             view.run,
@@ -61,70 +99,20 @@ fn tell_priority(wanted: Option<u64>, view: &BenchmarkView) {
     }
 }
 
-/// Time between two looks for coordinators.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-
 /// Waits for so long until a coordinator answers, and says for what it waits.
-pub fn await_coordinators(remote: &Remote, wait: Duration) -> anyhow::Result<()> {
-    if wait.is_zero() {
-        return Ok(());
-    }
-    block_on(async {
-        let client = remote.client()?;
-        let (until, mut said) = (Instant::now() + wait, String::new());
-        loop {
-            match client.list().await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.code == ErrorCode::Unavailable && Instant::now() < until => {
-                    if said != error.message {
-                        note!("waiting for {}: {}", remote.address(), error.message);
-                        said = error.message;
-                    }
-                    tokio::time::sleep(LOOK_EVERY).await;
+async fn await_coordinators(remote: &Remote, client: &ApiClient, wait: Duration) -> anyhow::Result<()> {
+    let (until, mut said) = (Instant::now() + wait, String::new());
+    loop {
+        match client.list().await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.code == ErrorCode::Unavailable && Instant::now() < until => {
+                if said != error.message {
+                    note!("waiting for {}: {}", remote.address(), error.message);
+                    said = error.message;
                 }
-                Err(error) => return Err(explained(error)),
+                tokio::time::sleep(LOOK_EVERY).await;
             }
+            Err(error) => return Err(explained(error)),
         }
-    })
-}
-
-/// Submits a configuration.
-pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool) -> anyhow::Result<ExitCode> {
-    queue(remote, submission(configuration)?, None, None, json)
-}
-
-/// Submits a run, and follows it if the user wants that.
-pub fn queue(
-    remote: &Remote,
-    submission: Submission,
-    extends: Option<&str>,
-    follow: Option<Notify>,
-    json: bool,
-) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        let client = remote.client()?;
-        let queued = match extends {
-            None => {
-                let priority = submission.configuration.get("priority").and_then(Value::as_u64);
-                client.submit(submission).await.inspect(|view| tell_priority(priority, view))
-            }
-            Some(run) => {
-                let run = names::resolve(run, &client).await?;
-                client.extend(&run, submission).await.inspect(tell_changes)
-            }
-        };
-        let queued = queued.map_err(explained)?;
-        if let Some(notify) = follow {
-            note!("{}", view::headline(&queued));
-            return watch::follow(&client, &queued.run, json, notify).await;
-        }
-        let mut out = io::stdout().lock();
-        if json {
-            writeln!(out, "{}", serde_json::to_string(&queued)?)?;
-        } else {
-            writeln!(out, "{}", queued.run)?;
-            note!("{}; `kgfleet status {} --follow` follows it", view::headline(&queued), queued.run);
-        }
-        Ok(ExitCode::Success)
-    })
+    }
 }

@@ -106,15 +106,15 @@ pub struct ExportSource {
 
 impl ExportSource {
     /// Reads the index of winning records.
-    pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
+    pub fn open(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<Self> {
         let records = export::Source {
             run: manifest.run.clone(),
             log: dir.log(),
-            cipher: disclosure::cipher(&manifest)?,
-            index: folders::recorded(&dir, &manifest)?,
+            cipher: disclosure::cipher(manifest)?,
+            index: folders::recorded(dir, manifest)?,
         };
-        let planned = folders::plan_unless_altered(&dir, &manifest)?;
-        Ok(Self { records, manifest, planned })
+        let planned = folders::plan_unless_altered(dir, manifest)?;
+        Ok(Self { records, manifest: manifest.clone(), planned })
     }
 
     /// The dialogues in the order of the plan. Without the pack, those that have a record.

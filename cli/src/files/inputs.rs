@@ -13,13 +13,12 @@ use tasks::{Compat, GraphLibrary};
 use crate::files::compared::{compare_published, on_large_stack};
 use crate::files::exercises::BuiltExercises;
 use crate::files::export::ExportSource;
-use crate::files::judged::{self, FolderReader, KindBenchmarks, KindInputs};
+use crate::files::judged::{FolderReader, KindBenchmarks, KindInputs};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{explain, say};
 use crate::kit::runtime::block_on;
-use crate::place::data_dir::DataDir;
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, fetch, names};
+use crate::place::opened::{OpenedBenchmark, is_archive};
+use crate::place::{Place, PlaceOptions, completing, names};
 
 /// Maximum number of problems that are printed; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 10;
@@ -44,9 +43,14 @@ pub struct Sources {
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
     #[command(flatten)]
-    pub remote: MaybeRemote,
-    #[command(flatten)]
-    pub data: DataDir,
+    pub place: PlaceOptions,
+}
+
+/// What a name means.
+pub struct Input {
+    pub name: String,
+    /// `None`: result files of this path.
+    benchmark: Option<OpenedBenchmark>,
 }
 
 /// The dialogues that were read.
@@ -64,52 +68,41 @@ impl Read {
 }
 
 impl Inputs {
-    /// Reads the names that are judged benchmarks, by kind; returns the other names.
+    /// Opens what is named: judged benchmarks by kind, and the rest.
     ///
     /// # Errors
-    /// A benchmark cannot be read, or a file that its kind takes into account.
+    /// A benchmark cannot be opened, or a file that its kind takes into account.
     pub fn judged(
         &self,
         named: &[String],
         inputs: &KindInputs,
-    ) -> anyhow::Result<(Vec<KindBenchmarks>, Vec<String>)> {
+    ) -> anyhow::Result<(Vec<KindBenchmarks>, Vec<Input>)> {
         let (mut judged, mut others) = (Vec::new(), Vec::new());
-        let remote = self.sources.remote.named()?;
-        for name in named {
-            let is_file = self.sources.is_file(name)?;
-            if !is_file && !fetch::is_archive(name) && Path::new(name).exists() {
-                say(&format!(
-                    "{name} is a run, and a file or folder here: the run is read; ./{name} is the other one"
-                ));
-            }
-            // What was fetched or unpacked is read before it is removed.
-            let fetched = match &remote {
-                _ if fetch::is_archive(name) => Some(fetch::unpacked(name)?),
-                Some(remote) if !is_file => judged::fetched(remote, name)?,
-                _ => None,
-            };
-            let reader = match (&fetched, &remote) {
-                _ if is_file => None,
-                (Some(fetched), _) => FolderReader::open(fetched.name.as_str(), fetched.data_dir())?,
-                (None, Some(_)) => None,
-                (None, None) => FolderReader::open(name, self.sources.data.path())?,
-            };
-            match reader {
+        for input in self.sources.open(named)? {
+            match input.benchmark.as_ref().map(FolderReader::of).transpose()?.flatten() {
                 Some(mut reader) => KindBenchmarks::add(&mut judged, &mut reader, inputs)?,
-                None => others.push(name.clone()),
+                None => others.push(input),
             }
         }
         Ok((judged, others))
     }
 
-    /// Reads each name, and selects. Texts go to `details`, if given.
+    /// Reads what is named, and selects.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_named(&self, named: &[String]) -> anyhow::Result<Read> {
+        self.read(&self.sources.open(named)?, None)
+    }
+
+    /// Reads each input, and selects. Texts go to `details`, if given.
     ///
     /// # Errors
     /// A run cannot be read, or there are no dialogues.
-    pub fn read(&self, named: &[String], details: Option<&mut Details>) -> anyhow::Result<Read> {
-        let Read { dialogues, problems } = self.sources.read(named, details)?;
+    pub fn read(&self, inputs: &[Input], details: Option<&mut Details>) -> anyhow::Result<Read> {
+        let Read { dialogues, problems } = self.sources.read(inputs, details)?;
         let dialogues = self.select(dialogues)?;
-        if dialogues.is_empty() && !named.is_empty() {
+        if dialogues.is_empty() && !inputs.is_empty() {
             say("there are no dialogues in what was read");
         }
         for warning in &dialogues.warnings {
@@ -135,20 +128,40 @@ impl Inputs {
 }
 
 impl Sources {
-    /// Reads each name: the run of this name; otherwise an existing file, folder or archive. Texts go to `details`, if
-    /// given.
+    /// Opens each name: the run of this name; otherwise it is a file or a folder with result files.
+    ///
+    /// # Errors
+    /// A benchmark cannot be opened.
+    pub fn open(&self, named: &[String]) -> anyhow::Result<Vec<Input>> {
+        let place = self.place.place()?;
+        let open = |name: &String| {
+            if is_file(&place, name)? {
+                return Ok(Input { name: name.clone(), benchmark: None });
+            }
+            if !is_archive(name) && Path::new(name).exists() {
+                say(&format!(
+                    "{name} is a run, and a file or folder here: the run is read; ./{name} is the other one"
+                ));
+            }
+            Ok(Input { name: name.clone(), benchmark: Some(place.open(name)?) })
+        };
+        named.iter().map(open).collect()
+    }
+
+    /// Reads each input. Texts go to `details`, if given.
     ///
     /// # Errors
     /// A run cannot be read, or nothing could be.
-    pub fn read(&self, named: &[String], mut details: Option<&mut Details>) -> anyhow::Result<Read> {
+    pub fn read(&self, inputs: &[Input], mut details: Option<&mut Details>) -> anyhow::Result<Read> {
         let mut all = Dialogues::default();
         let (mut problems, mut paths) = (0, Vec::new());
-        for name in named {
-            if self.is_file(name)? {
+        for Input { name, benchmark } in inputs {
+            let Some(benchmark) = benchmark else {
                 paths.push(PathBuf::from(name));
-            } else {
-                self.read_named(name, &mut all, details.as_deref_mut())?;
-            }
+                continue;
+            };
+            let (dir, manifest) = benchmark.only()?;
+            ExportSource::open(dir, manifest)?.read_into(&mut all, details.as_deref_mut())?;
         }
         // Files last: a model under test stands before those that it is compared with.
         let mut documents = Vec::new();
@@ -187,34 +200,18 @@ impl Sources {
         }
         Ok(Read { dialogues: all, problems })
     }
+}
 
-    /// Whether a name means a file: it is written like a path, or something is there that has it and no run has it.
-    fn is_file(&self, name: &str) -> anyhow::Result<bool> {
-        if fetch::is_archive(name) {
-            return Ok(false);
-        }
-        if name.contains('/') || name.ends_with(".zip") || name.ends_with(".json") {
-            return Ok(true);
-        }
-        if !Path::new(name).exists() {
-            return Ok(false);
-        }
-        let place = Place::of(&self.remote, &self.data)?;
-        Ok(!block_on(async { names::is_known(name, &*place.control()?).await })?)
+/// Whether a name means a file: it is written like a path, or something is there that has it and no run has it.
+fn is_file(place: &Place, name: &str) -> anyhow::Result<bool> {
+    if is_archive(name) {
+        return Ok(false);
     }
-
-    fn read_named(
-        &self,
-        name: &str,
-        all: &mut Dialogues,
-        details: Option<&mut Details>,
-    ) -> anyhow::Result<()> {
-        // What was fetched or unpacked is read before it is removed.
-        let fetched = fetch::from_elsewhere(&self.remote, name)?;
-        let (dir, manifest) = match &fetched {
-            Some(fetched) => fetched.only().map(|(dir, manifest)| (dir.clone(), manifest.clone()))?,
-            None => self.data.open(name)?,
-        };
-        ExportSource::open(dir, manifest)?.read_into(all, details)
+    if name.contains('/') || name.ends_with(".zip") || name.ends_with(".json") {
+        return Ok(true);
     }
+    if !Path::new(name).exists() {
+        return Ok(false);
+    }
+    Ok(!block_on(async { names::is_known(name, &*place.control()?).await })?)
 }

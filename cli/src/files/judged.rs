@@ -3,21 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
 use benchmarks::kinds;
 use benchmarks::reading::{BenchmarkFacts, BenchmarkReader, ModelReading};
 use benchmarks::showing::{Extras, Input, Showing, ShowingError, ShownBenchmark};
 use clap::{Arg, ArgMatches, Command};
+use coordinator::BenchmarkReading;
 use coordinator::access::Access;
-use coordinator::{BenchmarkCopy, BenchmarkReading};
 use domain::{ModelLabel, RunId, ServiceError, TaskLabel};
 use tasks::TaskData;
 use tokio::runtime::Runtime;
 
 use crate::kit::exit_code::{explained, usage};
-use crate::place::fetch::{Fetched, fetch_if};
-use crate::place::remote::Remote;
-use crate::place::{local, names};
+use crate::kit::whole_file;
+use crate::place::local;
+use crate::place::opened::OpenedBenchmark;
 
 /// The files that kinds take into account beside records: an option for each.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +56,7 @@ impl KindInputs {
     fn extras(&self) -> anyhow::Result<Extras> {
         let mut extras = Extras::default();
         for (input, path) in &self.0 {
-            let text = std::fs::read_to_string(path);
-            extras.insert(input, text.with_context(|| format!("cannot read {}", path.display()))?);
+            extras.insert(input, whole_file::read_text(path)?);
         }
         Ok(extras)
     }
@@ -92,20 +90,30 @@ pub struct FolderReader {
 }
 
 impl FolderReader {
-    /// The judged benchmark of this name in a data folder; `None` if there is none. The name may be the beginning of one, or
-    /// `latest`.
+    /// The judged benchmark of this name in a data folder; `None` if there is none.
     ///
     /// # Errors
-    /// Several begin like this; its documents cannot be read.
-    pub fn open(name: &str, data_dir: &Path) -> anyhow::Result<Option<Self>> {
-        let name = names::of_folder(name, data_dir)?;
+    /// Its documents cannot be read.
+    pub fn open(name: &RunId, data_dir: &Path) -> anyhow::Result<Option<Self>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let opened = runtime.block_on(async {
             let access = local::beside(data_dir)?;
-            let reading = access.read_judged(&name).await.map_err(explained)?;
+            let reading = access.read_judged(name).await.map_err(explained)?;
             anyhow::Ok(reading.map(|reading| (access, reading)))
         })?;
         Ok(opened.map(|(access, reading)| Self { access, reading, runtime }))
+    }
+
+    /// The same of an opened benchmark.
+    ///
+    /// # Errors
+    /// Its documents cannot be read, or a coordinator replaced the texts that verdicts are about.
+    pub fn of(opened: &OpenedBenchmark) -> anyhow::Result<Option<Self>> {
+        if !opened.is_judged {
+            return Ok(None);
+        }
+        opened.refuse_redacted()?;
+        Self::open(&opened.name, opened.data_dir())
     }
 }
 
@@ -127,32 +135,17 @@ impl BenchmarkReader for FolderReader {
 ///
 /// # Errors
 /// It has no tables of its own.
-fn shown(name: &str, kind: Option<&str>) -> anyhow::Result<&'static Showing> {
-    let showing = kinds::find(kind).filter(|_| kind.is_some()).and_then(|kind| kind.showing);
+fn shown(name: &str, kind: &str) -> anyhow::Result<&'static Showing> {
+    let showing = kinds::find(Some(kind)).and_then(|kind| kind.showing);
     showing.ok_or_else(|| {
         let shown: Vec<&str> = kinds::shown().map(|kind| kind.name).collect();
         usage!(
             "pipeline {name} is of kind {}; only those of {} have tables and reports of their own. `kgfleet status` and the end \
              of `kgfleet run` show the numbers of any kind",
-            kind.unwrap_or("unknown"),
+            kind,
             shown.join(" and ")
         )
     })
-}
-
-/// A judged benchmark of a fleet in a folder of its own; `None` if the name is that of a run.
-///
-/// # Errors
-/// It cannot be fetched, its kind shows nothing of its own, or its texts may not be read.
-pub fn fetched(remote: &Remote, name: &str) -> anyhow::Result<Option<Fetched>> {
-    let wanted = |name: &RunId, documents: Option<&BenchmarkCopy>| match documents {
-        Some(copy) => shown(name.as_str(), copy.kind()).map(|_| true),
-        None => Ok(false),
-    };
-    let fetched = fetch_if(remote, name, wanted)?;
-    // Whoever may not read the answers cannot read what verdicts are about.
-    fetched.iter().try_for_each(Fetched::refuse_redacted)?;
-    Ok(fetched)
 }
 
 /// Some benchmarks of one kind, with their numbers.
@@ -174,7 +167,7 @@ impl KindBenchmarks {
         inputs: &KindInputs,
     ) -> anyhow::Result<()> {
         let BenchmarkFacts { name, kind, models, .. } = reader.facts().clone();
-        let showing = shown(&name, Some(&kind))?;
+        let showing = shown(&name, &kind)?;
         let numbers =
             (showing.numbers)(reader, &inputs.extras()?).map_err(|error| inputs.explained(error))?;
         let shown = ShownBenchmark { name, models: models.len(), numbers };

@@ -80,9 +80,7 @@ pub fn dialogues() -> ArgValueCompleter {
 
 /// Where a verb acts that acts on this machine or in a fleet.
 fn place() -> Option<Place> {
-    let line = CompletedLine::of_process()?;
-    let fleet = line.fleet_if_named().ok()?;
-    Some(fleet.map_or_else(|| Place::Here(line.data_dir().to_owned()), Place::Fleet))
+    CompletedLine::of_process()?.place().ok()
 }
 
 /// The benchmarks of a fleet, or the runs of a folder: the newest first, in a folder where names begin with their time.

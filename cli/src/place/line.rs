@@ -5,17 +5,15 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 
 use crate::kit::completion;
-use crate::place::data_dir::DataDir;
-use crate::place::remote::{MaybeRemote, Remote};
+use crate::place::remote::Remote;
+use crate::place::{Place, PlaceOptions};
 
-/// The options that say where runs are.
+/// The options that say where runs are, as a command line of their own.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
-struct PlaceOptions {
+struct PlaceLine {
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// A command line that is still typed.
@@ -34,7 +32,7 @@ impl CompletedLine {
 
     /// Reads the words after the program's name.
     pub fn read(line: Vec<String>) -> Option<Self> {
-        let known = PlaceOptions::command();
+        let known = PlaceLine::command();
         let takes_value = |name: &str| {
             let option = known.get_arguments().find(|option| option.get_long() == Some(name))?;
             Some(option.get_action().takes_values())
@@ -55,7 +53,7 @@ impl CompletedLine {
                 None => {}
             }
         }
-        Some(Self { place: PlaceOptions::try_parse_from(options).ok()?, words })
+        Some(Self { place: PlaceLine::try_parse_from(options).ok()?.place, words })
     }
 
     /// What may be the name of a benchmark: the words after the verb that are no options.
@@ -66,15 +64,15 @@ impl CompletedLine {
 
     /// The folder of runs.
     pub fn data_dir(&self) -> &Path {
-        self.place.data.path()
+        &self.place.data.data_dir
     }
 
-    /// The fleet in which a verb acts that acts on this machine too; `None` for this machine.
+    /// Where a verb acts that acts on this machine or in a fleet.
     ///
     /// # Errors
     /// What is kept of a login cannot be used.
-    pub fn fleet_if_named(&self) -> anyhow::Result<Option<Remote>> {
-        self.place.remote.named()
+    pub fn place(&self) -> anyhow::Result<Place> {
+        self.place.place()
     }
 
     /// The fleet in which a verb acts that acts nowhere else.
@@ -95,11 +93,12 @@ mod tests {
     fn a_line_says_where_runs_are_wherever_it_says_so() {
         let line = read("show --fleet here latest --data-dir /data --plaintext m/").unwrap();
         assert_eq!(line.data_dir(), Path::new("/data"));
-        assert!(line.fleet_if_named().unwrap().is_none());
+        assert!(line.place().unwrap().folder().is_some());
         assert_eq!(line.words().collect::<Vec<_>>(), ["latest", "m/"]);
         let line = read("table --data-dir=/data -v --task Rdf* --fleet http://a,http://b quick").unwrap();
         assert_eq!(line.data_dir(), Path::new("/data"));
-        assert_eq!(line.fleet_if_named().unwrap().unwrap().address(), "http://a or http://b");
+        let Place::Fleet(fleet) = line.place().unwrap() else { panic!("a fleet is named") };
+        assert_eq!(fleet.address(), "http://a or http://b");
         assert_eq!(line.words().collect::<Vec<_>>(), ["Rdf*", "quick"]);
     }
 

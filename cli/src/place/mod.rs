@@ -1,17 +1,15 @@
 //! Where runs are: in a folder of this machine, or in a fleet.
 //!
-//! [`Place`] is the one or the other, by the options `data_dir` and `remote` and by the `login` of the user; `here` shows a folder
-//! as a coordinator shows a fleet, and `names` resolves abbreviated names in both. `folders` reads runs in a folder, `local` asks a
-//! coordinator in this process about judged benchmarks, `disk` says what records take and whether there is room for more, `live` what
-//! is under way in the process that writes them, `steer` sends commands that several verbs share, `audit_dir` reads audit logs,
-//! `queue_login` is the password of Redis, `fetch` copies runs of a fleet. `packs` opens packs with their `passwords`, `task_files`
-//! compiles those of task files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts,
-//! `trust` checks that its user agreed to that. `kubernetes` is the namespace of a pod. `completing` offers names for the `line` that
-//! is typed.
+//! [`Place`] is the one or the other, by its [`PlaceOptions`] and by the `login` of the user: `here` shows a folder as a coordinator
+//! shows a fleet, and `names` resolves abbreviated names in both. What a verb reads is [`opened`] from either, or from an archive:
+//! `fetch` copies records of a fleet, and `folders` reads runs in a folder. `local` is a coordinator in this process, `disk` says
+//! what records take and whether there is room for more, `live` what is under way in the process that writes them, `audit_dir`
+//! reads audit logs, `queue_login` is the password of Redis. `packs` opens packs with their `passwords`, `task_files` compiles those
+//! of task files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts, `trust` checks
+//! that its user agreed to that. `kubernetes` is the namespace of a pod. `completing` offers names for the `line` that is typed.
 
 pub mod audit_dir;
 pub mod completing;
-pub mod data_dir;
 pub mod disclosure;
 pub mod disk;
 pub mod fetch;
@@ -23,11 +21,11 @@ pub mod live;
 pub mod local;
 pub mod login;
 pub mod names;
+pub mod opened;
 pub mod packs;
 pub mod passwords;
 pub mod queue_login;
 pub mod remote;
-pub mod steer;
 pub mod targets;
 pub mod task_files;
 pub mod trust;
@@ -39,9 +37,36 @@ use domain::RunId;
 use domain::control::Control;
 
 use crate::kit::runtime::block_on;
-use crate::place::data_dir::DataDir;
 use crate::place::here::Folder;
+use crate::place::opened::{OpenRun, OpenedBenchmark};
 use crate::place::remote::{MaybeRemote, Remote};
+
+/// The option for the folder of runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DataDir {
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    pub data_dir: PathBuf,
+}
+
+/// Options for verbs that act in a fleet or on the runs of this machine.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlaceOptions {
+    #[command(flatten)]
+    pub remote: MaybeRemote,
+    #[command(flatten)]
+    pub data: DataDir,
+}
+
+impl PlaceOptions {
+    /// The place that they name.
+    ///
+    /// # Errors
+    /// What is kept of a login cannot be used.
+    pub fn place(&self) -> anyhow::Result<Place> {
+        Place::of(&self.remote, &self.data)
+    }
+}
 
 /// Where a verb acts.
 pub enum Place {
@@ -56,7 +81,7 @@ impl Place {
     /// # Errors
     /// What is kept of a login cannot be used.
     pub fn of(remote: &MaybeRemote, data: &DataDir) -> anyhow::Result<Self> {
-        Ok(remote.named()?.map_or_else(|| Self::Here(data.path().to_owned()), Self::Fleet))
+        Ok(remote.named()?.map_or_else(|| Self::Here(data.data_dir.clone()), Self::Fleet))
     }
 
     /// Its folder, if it is one of this machine.
@@ -85,5 +110,26 @@ impl Place {
             let control = self.control()?;
             calls(&*control, &names::resolve(name, &*control).await?).await
         })
+    }
+
+    /// The files of a run or judged benchmark, whose name may be abbreviated, or of an archive.
+    ///
+    /// # Errors
+    /// There is none of this name; it cannot be fetched or unpacked; its manifest was altered.
+    pub fn open(&self, name: &str) -> anyhow::Result<OpenedBenchmark> {
+        self.open_by(name, folders::open)
+    }
+
+    /// As [`open`](Self::open), where manifests may have been altered: to say so.
+    pub fn open_altered(&self, name: &str) -> anyhow::Result<OpenedBenchmark> {
+        self.open_by(name, folders::open_altered)
+    }
+
+    fn open_by(&self, name: &str, open: OpenRun) -> anyhow::Result<OpenedBenchmark> {
+        match self {
+            _ if opened::is_archive(name) => OpenedBenchmark::unpacked(Path::new(name), open),
+            Self::Fleet(remote) => OpenedBenchmark::copied(open, |folder| fetch::fetch(remote, name, folder)),
+            Self::Here(folder) => OpenedBenchmark::in_folder(name, folder, open),
+        }
     }
 }

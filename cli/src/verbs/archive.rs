@@ -14,9 +14,8 @@ use results::{RunDir, RunManifest, archive};
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{explain, note, say};
 use crate::kit::runtime::block_on;
-use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, folders, local, names};
+use crate::place::opened::{self, OpenedBenchmark};
+use crate::place::{PlaceOptions, completing, folders, local, names};
 
 /// Write a run, or a judged benchmark with all its runs, as one file to keep and to cite.
 ///
@@ -37,35 +36,31 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE.tar.zst", value_parser = archive_path)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// Accepts only names by which verbs know an archive.
 fn archive_path(path: &str) -> Result<PathBuf, String> {
-    if !fetch::is_archive(path) {
-        return Err(format!("the name of an archive ends with {}", fetch::ARCHIVE_ENDING));
+    if !opened::is_archive(path) {
+        return Err(format!("the name of an archive ends with {}", opened::ARCHIVE_ENDING));
     }
     Ok(PathBuf::from(path))
 }
 
 /// `kgfleet archive`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // What was fetched is read before it is removed.
-    let (fetched, mut opened) = fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
-    fetched.iter().try_for_each(fetch::Fetched::refuse_redacted)?;
-    let data = fetched.as_ref().map_or(arguments.data.path(), |fetched| fetched.data_dir());
-    let documents = opened.documents(data)?;
-    let OpenedBenchmark { name, runs, is_judged } = opened;
-    if is_judged && documents.is_none() {
+    let mut opened = arguments.place.place()?.open(&arguments.run)?;
+    opened.refuse_redacted()?;
+    let documents = opened.documents()?;
+    let OpenedBenchmark { name, runs, .. } = &opened;
+    if opened.is_judged && documents.is_none() {
         return Err(usage!("the documents of benchmark {name} are not here; name one of its runs"));
     }
     // A log that grows while it is read would not be what its hash says.
     let _locks = runs.iter().map(|(dir, _)| dir.lock()).collect::<Result<Vec<_>, _>>()?;
     let made = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut names_of_keys = false;
-    for (dir, manifest) in &runs {
+    for (dir, manifest) in runs {
         names_of_keys |= link_run(dir, &made.path().join("runs").join(manifest.run.as_str()))?;
     }
     if let Some(mut documents) = documents {
@@ -73,14 +68,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let access = local::beside(made.path())?;
         block_on(async { access.take_copy(documents).await.map_err(explained) })?;
     }
-    write_packs(&runs, &made.path().join("packs"))?;
+    write_packs(runs, &made.path().join("packs"))?;
     if names_of_keys {
         say("the names of keys (key, key_env, key_file) stay here");
     }
     let mut files = Vec::new();
     files_below(made.path(), "", &mut files)?;
-    let out = arguments.out.unwrap_or_else(|| PathBuf::from(format!("{name}{}", fetch::ARCHIVE_ENDING)));
-    let head = archive::write(&out, &name, &files)?;
+    let out = arguments.out.unwrap_or_else(|| PathBuf::from(format!("{name}{}", opened::ARCHIVE_ENDING)));
+    let head = archive::write(&out, name, &files)?;
     note!("wrote {} ({} runs, {} files)", out.display(), runs.len(), head.files.len());
     writeln!(io::stdout().lock(), "{}  {}", archive::hashed(&out)?.1, out.display())?;
     Ok(ExitCode::Success)

@@ -2,8 +2,8 @@
 
 use domain::control::BenchmarkCommand;
 
+use crate::engine::steer::Steered;
 use crate::kit::exit_code::ExitCode;
-use crate::place::steer::Steered;
 
 /// Stop a run for good; workers of a fleet drop its dialogues.
 ///

@@ -61,7 +61,7 @@ fn margin(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     tables::check(arguments.format, arguments.out.as_deref())?;
-    let read = arguments.from.read(&arguments.inputs, None)?;
+    let read = arguments.from.read_named(&arguments.inputs)?;
     let all = &read.dialogues;
     let pairs = pairs(all, arguments.a.as_deref(), arguments.b.as_deref())?;
     let headings = all.headings();

@@ -1,7 +1,7 @@
 //! `kgfleet export`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use report::export::Written;
@@ -9,10 +9,8 @@ use serde_json::json;
 
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::place::data_dir::{DataDir, OpenedBenchmark};
 use crate::place::disclosure::Disclosure;
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, names};
+use crate::place::{PlaceOptions, completing, names};
 
 /// Write a run's records as a file: a run of this machine or of a fleet.
 ///
@@ -42,9 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// `kgfleet export`.
@@ -52,37 +48,31 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.form.is_some() && !matches!(arguments.format, ExportFormat::Csv | ExportFormat::Parquet) {
         bail!(usage!("--form is for csv and parquet"));
     }
-    let (fetched, OpenedBenchmark { name, runs, is_judged }) =
-        fetch::open(&arguments.remote, &arguments.data, &arguments.run)?;
+    let opened = arguments.place.place()?.open(&arguments.run)?;
     // No run has such a name, so the folder is not taken for one, nor one for it.
-    let usual = || PathBuf::from(format!("{name}+exports"));
-    let folder = is_judged.then(|| arguments.out.clone().unwrap_or_else(usual));
+    let usual = || PathBuf::from(format!("{}+exports", opened.name));
+    let folder = opened.is_judged.then(|| arguments.out.clone().unwrap_or_else(usual));
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder)
             .map_err(|error| anyhow!("cannot make the folder {}: {error}", folder.display()))?;
     }
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
     let form = arguments.form.unwrap_or_default();
-    for (dir, manifest) in runs {
-        let name = arguments.format.file_name(form, &manifest, &disclosure);
+    for (dir, manifest) in &opened.runs {
+        let name = arguments.format.file_name(form, manifest, &disclosure);
         let path = match (&folder, &arguments.out) {
             (Some(folder), _) => folder.join(name),
             (None, Some(path)) => path.clone(),
-            (None, None) if fetched.is_some() => PathBuf::from(name),
+            (None, None) if opened.is_copied() => PathBuf::from(name),
             (None, None) => dir.make_exports()?.join(name),
         };
         let written = ExportSource::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
-        tell(&path, written, arguments.json)?;
+        if arguments.json {
+            let Written { dialogues, left_out } = written;
+            let told = json!({ "file": path, "dialogues": dialogues, "left_out": left_out });
+            writeln!(io::stdout(), "{told}")?;
+        }
+        export::tell(&path, written);
     }
     Ok(ExitCode::Success)
-}
-
-/// Describes a written file.
-fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
-    if json {
-        let Written { dialogues, left_out } = written;
-        writeln!(io::stdout(), "{}", json!({ "file": path, "dialogues": dialogues, "left_out": left_out }))?;
-    }
-    export::tell(path, written);
-    Ok(())
 }

@@ -2,8 +2,8 @@
 
 use domain::control::BenchmarkCommand;
 
+use crate::engine::steer::Steered;
 use crate::kit::exit_code::ExitCode;
-use crate::place::steer::Steered;
 
 /// Stop handing out work of a run; leased work continues.
 ///

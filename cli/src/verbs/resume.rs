@@ -1,11 +1,7 @@
 //! `kgfleet resume`.
 
-use domain::control::BenchmarkCommand;
-
-use crate::engine::start::{self, Common};
+use crate::engine::start::GoingOn;
 use crate::kit::exit_code::ExitCode;
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, names, steer};
 
 /// Continue an interrupted run, on this machine or in a fleet.
 ///
@@ -14,23 +10,11 @@ use crate::place::{Place, completing, names, steer};
 /// continues.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs())]
-    run: String,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    common: Common,
+    of: GoingOn,
 }
 
 /// `kgfleet resume`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
-        return steer::command(
-            &Place::Fleet(remote),
-            &arguments.run,
-            BenchmarkCommand::Resume,
-            arguments.common.json,
-        );
-    }
-    start::go_on(&arguments.run, arguments.common, None)
+    arguments.of.go_on(None)
 }

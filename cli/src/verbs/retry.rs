@@ -2,10 +2,8 @@
 
 use domain::FailureCause;
 
-use crate::engine::start::{self, Common};
+use crate::engine::start::GoingOn;
 use crate::kit::exit_code::ExitCode;
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, names, steer};
 
 /// Ask failed dialogues of a run again, on this machine or in a fleet.
 ///
@@ -13,21 +11,14 @@ use crate::place::{Place, completing, names, steer};
 /// fleet 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[arg(help = names::HELP, add = completing::runs())]
-    run: String,
+    #[command(flatten)]
+    of: GoingOn,
     /// Only failures with this cause; repeatable. Default: all.
     #[arg(long = "cause", value_name = "CAUSE")]
     causes: Vec<FailureCause>,
-    #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// `kgfleet retry`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = start::named(&arguments.remote, &arguments.common)? {
-        return steer::retry(&Place::Fleet(remote), &arguments.run, &arguments.causes, arguments.common.json);
-    }
-    start::go_on(&arguments.run, arguments.common, Some(arguments.causes))
+    arguments.of.go_on(Some(arguments.causes))
 }

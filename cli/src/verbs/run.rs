@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     configuration.validate_local(&file).map_err(Exit::usage)?;
     let wanted = match arguments.resume {
         Some(name) => WantedBenchmark::Changed {
-            name: names::of_folder(&name, &arguments.common.data_dir)?,
+            name: names::of_folder(&name, &arguments.common.data.data_dir)?,
             configuration,
             extend: arguments.extend,
         },

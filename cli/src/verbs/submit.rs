@@ -8,8 +8,11 @@ use domain::Priority;
 
 use crate::configure::choose::{self, Selection};
 use crate::engine::notify::Notify;
-use crate::engine::submit;
+use crate::engine::{submit, watch};
 use crate::kit::exit_code::ExitCode;
+use crate::kit::output::note;
+use crate::kit::runtime::block_on;
+use crate::kit::view;
 use crate::place::remote::Remote;
 use crate::place::{completing, folders};
 
@@ -67,13 +70,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         writeln!(io::stdout().lock(), "kgfleet would submit `{}` to {place}: {size}", configuration.name)?;
         return Ok(ExitCode::Success);
     }
-    submit::await_coordinators(&arguments.remote, Duration::from_secs(arguments.wait))?;
-    let follow = arguments.follow.then_some(arguments.notify);
-    submit::queue(
-        &arguments.remote,
-        submit::submission(&configuration)?,
-        arguments.extend.as_deref(),
-        follow,
-        arguments.json,
-    )
+    let Arguments { remote, extend, wait, follow, notify, json, .. } = arguments;
+    let queued = submit::submit(&remote, &configuration, extend.as_deref(), Duration::from_secs(wait))?;
+    if !follow {
+        return submit::tell(&queued, json);
+    }
+    note!("{}", view::headline(&queued));
+    block_on(async { watch::follow(&remote.client()?, &queued.run, json, notify).await })
 }

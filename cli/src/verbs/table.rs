@@ -130,7 +130,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let [first, others @ ..] = judged.as_slice() {
         if let Some(run) = runs.first() {
             let title = first.showing.title;
-            return Err(usage!("{run} is no pipeline of {title}, and pipelines have tables of their own"));
+            return Err(usage!(
+                "{} is no pipeline of {title}, and pipelines have tables of their own",
+                run.name
+            ));
         }
         if let Some(other) = others.first() {
             return Err(usage!(
@@ -150,7 +153,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             return Err(usage!("--show {main} is for pipelines of {}; none is named", showing.title));
         }
     };
-    let mut read = arguments.from.read(&arguments.inputs, None)?;
+    let mut read = arguments.from.read(&runs, None)?;
     read.dialogues.prices = prices.into();
     let all = &read.dialogues;
     let mut shown = vec![wanted];

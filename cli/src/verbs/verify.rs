@@ -10,9 +10,7 @@ use serde_json::json;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::explain;
-use crate::place::data_dir::{DataDir, OpenedBenchmark};
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, disclosure, fetch, folders, names};
+use crate::place::{PlaceOptions, completing, disclosure, folders, names};
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
 /// it was written. Of a judged benchmark, those of all its runs. Of a fleet come the records that count.
@@ -26,25 +24,18 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// `kgfleet verify`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // What was unpacked or fetched is checked before it is removed.
-    let fetched = fetch::from_elsewhere(&arguments.remote, &arguments.run)?;
-    let OpenedBenchmark { runs, is_judged, .. } = match &fetched {
-        Some(fetched) => fetched.opened(),
-        None => arguments.data.open_all_altered(&arguments.run)?,
-    };
+    let opened = arguments.place.place()?.open_altered(&arguments.run)?;
     let mut code = ExitCode::Success;
-    for (dir, manifest) in runs {
-        if is_judged && !arguments.json {
+    for (dir, manifest) in &opened.runs {
+        if opened.is_judged && !arguments.json {
             writeln!(io::stdout(), "run {}", manifest.run)?;
         }
-        if !is_right(&arguments, &dir, &manifest)? {
+        if !is_right(&arguments, dir, manifest)? {
             code = ExitCode::Unsatisfied;
         }
     }

@@ -8,11 +8,11 @@ use benchmarks::kinds::kghalubench::numbers::calibration::{Observation, calibrat
 use report::table::{Cell, Table};
 use serde_json::json;
 
-use super::whose::Whose;
+use super::read;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{note, say};
 use crate::kit::screen::Screen;
-use crate::place::completing;
+use crate::place::{PlaceOptions, completing};
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -37,15 +37,16 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    whose: Whose,
+    place: PlaceOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (mut assessments, mut observations) = (Vec::new(), Vec::new());
     let mut models = std::collections::BTreeSet::new();
     let mut names = Vec::new();
+    let place = arguments.place.place()?;
     for name in &arguments.pipelines {
-        let found = arguments.whose.place(name)?.read(&mut |_, _, _, _| ())?.found;
+        let found = read(&place.open(name)?, &mut |_, _, _, _| ())?.found;
         names.push(found.pipeline);
         let before = assessments.len();
         for model in found.models {

@@ -1,22 +1,21 @@
 //! `kgfleet halu sample` and `kgfleet halu agreement`: compares verdicts of judges with those of people.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use benchmarks::Subject;
-use benchmarks::kinds::kghalubench;
 use benchmarks::kinds::kghalubench::draw::exercise;
 use benchmarks::kinds::kghalubench::show::agreement;
 use benchmarks::kinds::kghalubench::show::found::JudgedQuestion;
 use benchmarks::kinds::kghalubench::show::sheet::{self, Annotations, Item, SheetTexts};
+use benchmarks::kinds::{kghalubench, kghalubench_baseline};
 
-use super::whose::Whose;
+use super::{read, reader};
 use crate::files::tables::{self, TableFormat};
-use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{note, say};
-use crate::place::completing;
+use crate::place::{PlaceOptions, completing};
 
 /// Maximum number of unusable rows that are named; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 20;
@@ -47,13 +46,13 @@ pub(super) struct SampleArguments {
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
-    whose: Whose,
+    place: PlaceOptions,
 }
 
 pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.pipeline;
-    let place = arguments.whose.place(name)?;
-    let reading = place.read(&mut |_, _, _, _| ())?;
+    let opened = arguments.place.place()?.open(name)?;
+    let reading = read(&opened, &mut |_, _, _, _| ())?;
     if reading.protected && !arguments.plaintext {
         return Err(usage!(
             "pipeline {name} holds protected exercises, and a sheet consists of their texts; pass --plaintext to write them \
@@ -69,7 +68,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
         wanted.entry(place_of(item.model, &item.answer)).or_default().push(row);
     }
     let mut texts = vec![SheetTexts::default(); drawn.len()];
-    place.named(&reading).read(&mut |model, answer, subject, judgements| {
+    read(&opened, &mut |model, answer, subject, judgements| {
         let of_answer = wanted.get(&place_of(model, answer)).map_or(&[][..], Vec::as_slice);
         if of_answer.is_empty() {
             return;
@@ -128,14 +127,15 @@ pub(super) struct AgreementArguments {
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
     #[command(flatten)]
-    whose: Whose,
+    place: PlaceOptions,
 }
 
 pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCode> {
     if arguments.format == TableFormat::Xlsx {
         return Err(usage!("--format xlsx is not for this table"));
     }
-    let reading = arguments.whose.place(&arguments.pipeline)?.read(&mut |_, _, _, _| ())?;
+    let place = arguments.place.place()?;
+    let reading = read(&place.open(&arguments.pipeline)?, &mut |_, _, _, _| ())?;
     let items = sheet::items(&reading.found);
     let mut people = Vec::with_capacity(arguments.sheets.len());
     let mut is_sound = true;
@@ -147,7 +147,8 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
     let is_sound = if is_sound { ExitCode::Success } else { ExitCode::BadInput };
     let mut lines = agreement::compare(&items, &people.concat(), reading.threshold);
     if let Some(baseline) = &arguments.baseline {
-        let verdicts = arguments.whose.place(baseline)?.baseline()?;
+        let mut reader = reader(&place.open(baseline)?, &kghalubench_baseline::KIND)?;
+        let verdicts = agreement::BaselineVerdicts::read(&mut reader).map_err(explained)?;
         lines.extend(agreement::compare_baseline(&reading.found, &items, &people.concat(), &verdicts));
     }
     lines.extend(agreement::compare_people(&people));
@@ -157,7 +158,8 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
 
 /// The verdicts of one person. Rows that cannot be used are named.
 fn read_sheet(path: &Path, items: &[Item]) -> anyhow::Result<Annotations> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = service_kit::named_files::open(path);
+    let file = file.with_context(|| format!("cannot read {}", path.display()))?;
     let read = sheet::read(file, items.to_vec()).map_err(|error| match error {
         sheet::SheetError::Io(error) => {
             anyhow::Error::new(error).context(format!("cannot read {}", path.display()))

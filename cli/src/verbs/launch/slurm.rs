@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use coordinator::configuration::Configuration;
-use domain::control::Control;
 
 use super::plan::{LaunchPlan, ModelOnGpus};
 use super::table::{Size, Sizes};
 use crate::engine::submit;
-use crate::kit::exit_code::{explained, usage};
-use crate::kit::runtime::block_on;
+use crate::kit::exit_code::usage;
 use crate::place::remote::{FLEET_ENV, Remote};
 
 /// Maximum number of servers of a model.
@@ -90,9 +88,7 @@ impl SlurmOptions {
         // Nothing is submitted where no job can be started.
         let sbatch = Command::new("sbatch").arg("--version").output();
         sbatch.context("cannot start sbatch: run this where jobs are submitted, or add --dry-run")?;
-        let submission = submit::submission(configuration)?;
-        submit::await_coordinators(remote, COORDINATOR_WAIT)?;
-        let view = block_on(async { remote.client()?.submit(submission).await.map_err(explained) })?;
+        let view = submit::submit(remote, configuration, None, COORDINATOR_WAIT)?;
         writeln!(out, "{}", view.run)?;
         for line in lines {
             let output = line.command().output().with_context(|| format!("cannot start {line}"))?;

@@ -82,7 +82,7 @@ fn like(arguments: &Arguments, plan: &Plan) -> anyhow::Result<Option<Dialogues>>
     if arguments.like.is_empty() {
         return Ok(None);
     }
-    let read = arguments.sources.read(&arguments.like, None)?.dialogues;
+    let read = arguments.sources.read(&arguments.sources.open(&arguments.like)?, None)?.dialogues;
     let found =
         read.select(|_| true, |task| plan.tasks.iter().any(|known| known.label.as_str() == task.label));
     if found.is_empty() {
@@ -117,7 +117,7 @@ fn counts(model: &PlannedModel, tasks: usize) -> String {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.server.configuration(&arguments.selection, arguments.config.as_deref())?;
     let (pack, plan) = folders::plan(&configuration)?;
-    let remote = &arguments.sources.remote;
+    let remote = &arguments.sources.place.remote;
     let asks = arguments.server.is_given();
     if asks && remote.is_given() {
         return Err(usage!(
@@ -142,7 +142,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         pack: &pack,
         plan: &plan,
         remote: remote.as_ref(),
-        data_dir: arguments.sources.data.path(),
+        data_dir: &arguments.sources.place.data.data_dir,
         asks,
         queue: arguments.queue.as_deref(),
         login: &arguments.login,

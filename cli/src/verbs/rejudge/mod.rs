@@ -1,16 +1,18 @@
-//! `kgfleet rejudge`: by the `scorer`, or by other `judges`.
+//! `kgfleet rejudge`: by the `scorer`, or by other judges.
 
-mod judges;
 mod scorer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::configure::choose;
+use crate::configure::choose::{self, Selection};
+use crate::engine::session::WantedBenchmark;
 use crate::engine::start::{self, Common};
+use crate::engine::submit;
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::place::data_dir::DataDir;
+use crate::kit::runtime::block_on;
 use crate::place::remote::MaybeRemote;
-use crate::place::{completing, names};
+use crate::place::{Place, completing, names, trust};
 
 /// Judge recorded answers again, and keep what comes of it beside the old: a run with the current scorer, a judged benchmark with
 /// other judges.
@@ -47,16 +49,40 @@ pub struct Arguments {
 /// `kgfleet rejudge`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { run, pack, config, no_wait, remote, common } = arguments;
-    let remote = start::named(&remote, &common)?;
+    let place = common.place(&remote)?;
     if let Some(config) = config {
-        return judges::run(judges::JudgedAgain { name: run, config, waits: !no_wait, common }, remote);
+        return by_judges(&place, &run, &config, !no_wait, common);
     }
-    if remote.is_some() {
+    if place.folder().is_none() {
         return Err(usage!(
             "runs of a fleet are judged again once they are here: `kgfleet archive {run}`, then unpack the file into the data folder; \
              a judged benchmark is, with --with CONFIG"
         ));
     }
-    let data = DataDir::at(&common.data_dir);
-    scorer::run(&scorer::ScoredAgain { run: &run, pack: pack.as_deref(), data: &data, json: common.json })
+    scorer::run(&place.open(&run)?, pack.as_deref(), &common.data.data_dir, common.json)
+}
+
+/// Judges the answers of a judged benchmark again by the judges of a configuration, here or in the fleet where they are.
+fn by_judges(
+    place: &Place,
+    name: &str,
+    config: &Path,
+    waits: bool,
+    common: Common,
+) -> anyhow::Result<ExitCode> {
+    let mut configuration = Selection::default().configuration(Some(config))?;
+    let name = place.about(name, async |_, name| Ok(name.clone()))?;
+    if let Place::Here(folder) = place {
+        block_on(trust::expect_own_judged(&name, folder, common.trust_endpoints))?;
+    }
+    if configuration.pipeline.is_none() {
+        return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
+    }
+    configuration.reuse = Some(name.to_string());
+    match place {
+        Place::Fleet(remote) => {
+            submit::tell(&submit::submit(remote, &configuration, None, Duration::ZERO)?, common.json)
+        }
+        Place::Here(_) => start::hold(WantedBenchmark::Configured(configuration), common, None, waits),
+    }
 }

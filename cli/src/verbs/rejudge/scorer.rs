@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use coordinator::planned::new_name;
 use domain::seed::question_seed;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
-use packs::Pack;
 use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use tasks::{Dialogue, Effort, Evaluation, Task, TaskClass};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, note};
 use crate::kit::screen::Screen;
-use crate::place::data_dir::DataDir;
+use crate::place::opened::OpenedBenchmark;
 use crate::place::targets::Targets;
 use crate::place::{disclosure, folders, packs as material, trust};
 
@@ -53,36 +53,39 @@ impl TaskTally {
     }
 }
 
-/// What is judged again, and by what.
-pub(super) struct ScoredAgain<'a> {
-    pub run: &'a str,
-    pub pack: Option<&'a str>,
-    pub data: &'a DataDir,
-    pub json: bool,
-}
-
-pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = wanted.data.open(wanted.run)?;
+/// Judges a run again, by another pack if one is named. The new run goes into the data folder.
+pub(super) fn run(
+    opened: &OpenedBenchmark,
+    other_pack: Option<&str>,
+    data_dir: &Path,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = opened.only()?;
     // A run that is being written does not have all of its records yet.
     let _whole = dir.lock()?;
     let mut damages = 0_u64;
-    let index = folders::recorded_despite(&dir, &manifest, |damage| {
+    let index = folders::recorded_despite(dir, manifest, |damage| {
         damages += 1;
         eprintln!("the record log is damaged: {damage}; the dialogues in that place are not judged");
     })?;
-    let pack_name = match wanted.pack {
-        Some(name) => name,
-        None => manifest.configuration.get("pack").and_then(|name| name.as_str()).unwrap_or(material::CORE),
-    };
-    let pack = material::open_pack(pack_name)?;
-    check_pack(wanted, &manifest, &pack)?;
+    let own_pack = || manifest.configuration.get("pack").and_then(|name| name.as_str());
+    let pack = material::open_pack(other_pack.or_else(own_pack).unwrap_or(material::CORE))?;
+    let is_other = manifest.packs.iter().all(|used| used.hash != pack.hash().as_str());
+    if is_other && other_pack.is_none() {
+        // Scores on other exercises say nothing about the scorer.
+        bail!(usage!(
+            "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
+            manifest.run,
+            manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
+            pack.hash().short()
+        ));
+    }
     let labels: Vec<TaskLabel> = index.iter().map(|(key, _)| key.task).collect();
     let tasks = pack.build_selected(&pack.graphs()?.build(), |task| labels.contains(&task.label))?;
 
     let now = Timestamp::now();
     let mut other = manifest.other.clone();
     other.insert("rejudged_from".to_owned(), manifest.run.as_str().into());
-    let is_other = !is_of_run(&manifest, &pack);
     if is_other {
         let (name, hash) = (pack.header().name.as_str(), pack.hash().as_str());
         other.insert("rejudged_by".to_owned(), json!({ "pack": name, "hash": hash }));
@@ -96,10 +99,9 @@ pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
         other,
         ..manifest.clone()
     };
-    let cipher = disclosure::cipher(&manifest)?;
+    let cipher = disclosure::cipher(manifest)?;
     // It joins the other runs when it is whole: half of the records would look like an interrupted run, which
     // `kgfleet resume` continues with answers of today.
-    let data_dir = wanted.data.path();
     let apart = tempfile::tempdir_in(data_dir)
         .with_context(|| format!("cannot make a folder in {}", data_dir.display()))?;
     let new_dir = RunDir::create(apart.path(), &rejudged)?;
@@ -120,13 +122,13 @@ pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
     drop(writer);
     new_dir.move_to(data_dir)?;
     // `kgfleet retry` may ask its failed dialogues as those of the old one.
-    let targets = folders::configuration(&manifest).map(|configuration| Targets::of(&configuration)).ok();
+    let targets = folders::configuration(manifest).map(|configuration| Targets::of(&configuration)).ok();
     if let Some(targets) = targets.filter(|targets| trust::is_own(&manifest.run, targets)) {
         trust::note_own(&rejudged.run, &targets);
     }
 
     let mut out = io::stdout().lock();
-    if wanted.json {
+    if json {
         let told = json!({ "run": rejudged.run, "rejudged_from": manifest.run, "dialogues": index.len(), "changes": changes });
         writeln!(out, "{told}")?;
     } else {
@@ -134,24 +136,6 @@ pub(super) fn run(wanted: &ScoredAgain<'_>) -> anyhow::Result<ExitCode> {
     }
     note!("run {} has the records of run {}, judged again", rejudged.run, manifest.run);
     Ok(if damages > 0 { ExitCode::BadInput } else { ExitCode::Success })
-}
-
-/// Whether a run asked from this pack.
-fn is_of_run(manifest: &RunManifest, pack: &Pack) -> bool {
-    manifest.packs.iter().any(|used| used.hash == pack.hash().as_str())
-}
-
-/// Refuses another pack, unless the user named it: scores on other exercises say nothing about the scorer.
-fn check_pack(wanted: &ScoredAgain<'_>, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
-    if !is_of_run(manifest, pack) && wanted.pack.is_none() {
-        bail!(usage!(
-            "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
-            manifest.run,
-            manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
-            pack.hash().short()
-        ));
-    }
-    Ok(())
 }
 
 struct Judge {

@@ -8,9 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{explain, note, say};
-use crate::place::data_dir::DataDir;
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, names};
+use crate::place::{PlaceOptions, completing, names};
 
 /// Remove a run with all its records: a run of this machine or of a fleet.
 ///
@@ -28,9 +26,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DAYS", value_parser = days)]
     older_than: Option<Duration>,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// Parses days: `30d`.
@@ -42,8 +38,8 @@ fn days(text: &str) -> Result<Duration, String> {
 
 /// `kgfleet rm`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { run, force, older_than, remote, data } = arguments;
-    let place = Place::of(&remote, &data)?;
+    let Arguments { run, force, older_than, place } = arguments;
+    let place = place.place()?;
     let code = match (&run, place.folder()) {
         (Some(run), _) => place.about(run, async |control, run| {
             control.remove(run, force).await.map_err(explained)?;

@@ -15,20 +15,20 @@ use crate::files::compared::{ComparedTasks, on_large_stack};
 use crate::kit::exit_code::usage;
 use crate::kit::output::{explain, printable};
 use crate::kit::screen::{Screen, Tint};
-use crate::place::data_dir::OpenedBenchmark;
 use crate::place::disclosure::{self, Disclosure, TextForm};
 use crate::place::folders;
+use crate::place::opened::OpenedBenchmark;
 
 /// How far a score may lie from full marks by rounding.
 const SAME_WITHIN: f64 = 1e-9;
 
 /// Shows one dialogue of a benchmark.
-pub(super) fn show(opened: OpenedBenchmark, key: &DialogueKey, form: &DialogueForm) -> anyhow::Result<()> {
+pub(super) fn show(opened: &OpenedBenchmark, key: &DialogueKey, form: &DialogueForm) -> anyhow::Result<()> {
     let OpenedBenchmark { name, runs, .. } = opened;
     let mut found = Vec::new();
     for (dir, manifest) in runs {
-        let index = folders::recorded(&dir, &manifest)?;
-        let entry = index.read(&dir.log(), disclosure::cipher(&manifest)?.as_ref(), key)?;
+        let index = folders::recorded(dir, manifest)?;
+        let entry = index.read(&dir.log(), disclosure::cipher(manifest)?.as_ref(), key)?;
         found.extend(entry.map(|entry| (dir, manifest, entry.record)));
     }
     // Judges are asked about each model in a run of its own, whose dialogues are numbered alike.
@@ -40,8 +40,8 @@ pub(super) fn show(opened: OpenedBenchmark, key: &DialogueKey, form: &DialogueFo
         bail!(usage!("{name} has no record of dialogue {key}"));
     };
     let disclosure = Disclosure { plaintext: form.plaintext, password: None };
-    let is_clear = disclosure.form(&manifest) == TextForm::Clear;
-    let compared = (is_clear && !form.json).then(|| compare(&dir, &manifest, &record));
+    let is_clear = disclosure.form(manifest) == TextForm::Clear;
+    let compared = (is_clear && !form.json).then(|| compare(dir, manifest, &record));
     if !is_clear {
         redact(&mut record);
     }

@@ -15,7 +15,7 @@ use crate::files::export::ExportSource;
 use crate::files::tables;
 use crate::kit::exit_code::usage;
 use crate::kit::output::note;
-use crate::place::data_dir::OpenedBenchmark;
+use crate::place::opened::OpenedBenchmark;
 
 /// A dialogue of the list.
 struct Listed {
@@ -41,14 +41,12 @@ impl Listed {
 }
 
 /// Lists those dialogues of a benchmark that are wanted.
-pub(super) fn show(opened: OpenedBenchmark, wanted: &Listing) -> anyhow::Result<()> {
-    let OpenedBenchmark { name, runs, .. } = opened;
+pub(super) fn show(opened: &OpenedBenchmark, wanted: &Listing) -> anyhow::Result<()> {
     let mut listed = Vec::new();
     let (mut models, mut tasks) = (BTreeSet::new(), BTreeSet::new());
     let (model, task) = (wanted.model.as_deref().map(Glob::new), wanted.task.as_deref().map(Glob::new));
     let fits = |glob: &Option<Glob>, label: &str| glob.as_ref().is_none_or(|glob| glob.matches(label));
-    for (dir, manifest) in runs {
-        let run = manifest.run.clone();
+    for (dir, manifest) in &opened.runs {
         for read in ExportSource::open(dir, manifest)?.records() {
             let dialogue = Listed::of(&read?);
             let DialogueKey { model: of_model, task: of_task, .. } = &dialogue.summary.key;
@@ -61,7 +59,7 @@ pub(super) fn show(opened: OpenedBenchmark, wanted: &Listing) -> anyhow::Result<
             models.insert(of_model.clone());
             tasks.insert(of_task.clone());
             if is_wanted {
-                listed.push((run.clone(), dialogue));
+                listed.push((manifest.run.clone(), dialogue));
             }
         }
     }
@@ -73,7 +71,7 @@ pub(super) fn show(opened: OpenedBenchmark, wanted: &Listing) -> anyhow::Result<
         listed.truncate(worst);
     }
     if listed.is_empty() {
-        note!("no dialogue of {name} is like this");
+        note!("no dialogue of {} is like this", opened.name);
     }
     tables::print(None, &[table(&listed)], wanted.format, wanted.out.as_deref())
 }

@@ -9,9 +9,7 @@ use std::path::PathBuf;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::pager::Paging;
-use crate::place::data_dir::DataDir;
-use crate::place::remote::MaybeRemote;
-use crate::place::{completing, fetch, names};
+use crate::place::{PlaceOptions, completing, names};
 
 /// Show the dialogues of a run, or one of them; also of a judged benchmark.
 ///
@@ -27,9 +25,7 @@ pub struct Arguments {
     #[arg(add = completing::dialogues())]
     dialogue: Option<String>,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
     #[command(flatten)]
     listing: Listing,
     #[command(flatten)]
@@ -93,13 +89,13 @@ fn with_or_without_dialogue(option: clap::Arg) -> clap::Arg {
 
 /// `kgfleet show`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { run, dialogue, listing, form, remote, data } = arguments;
+    let Arguments { run, dialogue, listing, form, place } = arguments;
     let key = dialogue.as_deref().map(dialogue::key).transpose()?;
     tables::check(listing.format, listing.out.as_deref())?;
-    let (_fetched, opened) = fetch::open(&remote, &data, &run)?;
+    let opened = place.place()?.open(&run)?;
     match key {
-        Some(key) => dialogue::show(opened, &key, &form)?,
-        None => list::show(opened, &listing)?,
+        Some(key) => dialogue::show(&opened, &key, &form)?,
+        None => list::show(&opened, &listing)?,
     }
     Ok(ExitCode::Success)
 }

@@ -14,10 +14,9 @@ use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
 use crate::kit::screen::Screen;
 use crate::kit::view;
-use crate::place::data_dir::DataDir;
 use crate::place::disk::{self, DiskForecast};
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, fetch, names};
+use crate::place::opened::is_archive;
+use crate::place::{Place, PlaceOptions, completing, names};
 
 /// Show the runs of this machine or of a fleet, or one of them.
 ///
@@ -46,9 +45,7 @@ pub struct Arguments {
     #[command(flatten)]
     prices: PriceTable,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 /// Lets nobody be told of a run that is not followed.
@@ -61,14 +58,15 @@ fn with_follow(option: clap::Arg) -> clap::Arg {
 
 /// `kgfleet status`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { run, follow, notify, json, prices, remote, data } = arguments;
+    let Arguments { run, follow, notify, json, prices, place } = arguments;
     let prices = prices.read()?;
-    let archive = run.as_deref().filter(|run| fetch::is_archive(run));
+    let place = place.place()?;
+    let archive = run.as_deref().filter(|run| is_archive(run));
     // What was unpacked is read before it is removed.
-    let unpacked = archive.map(fetch::unpacked).transpose()?;
+    let unpacked = archive.map(|archive| place.open(archive)).transpose()?;
     let (place, run) = match &unpacked {
         Some(unpacked) => (Place::Here(unpacked.data_dir().to_owned()), Some(unpacked.name.to_string())),
-        None => (Place::of(&remote, &data)?, run),
+        None => (place, run),
     };
     if follow {
         let run = run.as_deref().unwrap_or(names::LATEST);

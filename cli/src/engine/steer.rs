@@ -8,9 +8,7 @@ use domain::control::BenchmarkCommand;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::output::note;
 use crate::kit::view;
-use crate::place::data_dir::DataDir;
-use crate::place::remote::MaybeRemote;
-use crate::place::{Place, completing, names};
+use crate::place::{Place, PlaceOptions, completing, names};
 
 /// A run that is to go on in another way.
 #[derive(Debug, clap::Args)]
@@ -21,9 +19,7 @@ pub struct Steered {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    remote: MaybeRemote,
-    #[command(flatten)]
-    data: DataDir,
+    place: PlaceOptions,
 }
 
 impl Steered {
@@ -32,8 +28,7 @@ impl Steered {
     /// # Errors
     /// A process of this machine works at it.
     pub fn command(self, command: BenchmarkCommand) -> anyhow::Result<ExitCode> {
-        let Self { run, json, remote, data } = self;
-        self::command(&Place::of(&remote, &data)?, &run, command, json)
+        self::command(&self.place.place()?, &self.run, command, self.json)
     }
 }
 
