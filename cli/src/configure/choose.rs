@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use clap_complete::engine::ArgValueCompleter;
-use coordinator::configuration::{Configuration, ModelSpec, TaskChoice};
+use coordinator::configuration::{Configuration, ConfigurationError, Connector, ModelSpec, TaskChoice};
 use packs::configurations::BUNDLED;
 
-use crate::configure::addresses;
 use crate::kit::completion::completer_or_file;
 use crate::kit::exit_code::{Exit, usage};
 use crate::place::{completing, task_files};
@@ -63,7 +62,7 @@ impl Selection {
 
     /// These overrides of a configuration; `file` names it in errors.
     pub fn apply(&self, mut configuration: Configuration, file: &str) -> anyhow::Result<Configuration> {
-        addresses::normalise(&mut configuration, file)?;
+        normalise(&mut configuration, file)?;
         if !self.tasks.is_empty() {
             configuration.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
         }
@@ -81,4 +80,28 @@ impl Selection {
         configuration.validate(COMMAND_LINE).map_err(Exit::usage)?;
         Ok(configuration)
     }
+}
+
+/// Normalises the addresses of a configuration, so that another spelling is not another configuration. `file` names it in errors.
+///
+/// # Errors
+/// An address cannot be that of an OpenAI-compatible API.
+fn normalise(configuration: &mut Configuration, file: &str) -> anyhow::Result<()> {
+    let models = configuration.models.iter_mut().enumerate();
+    let models = models.map(|(index, model)| (format!("models[{index}]"), model));
+    let judges = configuration.judges.iter_mut().map(|(role, judge)| (format!("judges.{role}"), judge));
+    for (place, model) in models.chain(judges) {
+        let Some(endpoint) = &mut model.endpoint else { continue };
+        if model.connector == Connector::OpenaiCompatible {
+            let base = models::http::api_base(endpoint).map_err(|error| {
+                Exit::usage(ConfigurationError::Value {
+                    file: file.to_owned(),
+                    field: format!("{place}.endpoint"),
+                    problem: format!("is not the address of an API: {error}"),
+                })
+            })?;
+            *endpoint = base.to_string();
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,4 @@
 //! Finds the configuration that a command line means. It contacts nothing.
 
-pub mod addresses;
 pub mod at_endpoint;
 pub mod choose;

@@ -6,19 +6,18 @@
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use coordinator::access::Access;
-use domain::control::{BenchmarkView, Control, RunPhase};
-use domain::{Backoff, RunId};
+use domain::Backoff;
+use domain::control::{BenchmarkView, RunPhase};
 use models::client::redirect_place;
 use models::{ClientOptions, HttpClient, SetupError};
 use reqwest::header::CONTENT_TYPE;
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use url::Url;
@@ -168,43 +167,48 @@ struct Blocked<'a> {
     models: Vec<&'a str>,
 }
 
-/// Between two looks at whether somebody is to be told something.
+/// Time between two looks at whether somebody is to be told something.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Tells whom it concerns what becomes of a benchmark on this machine, beside the work.
+/// Tells whom it concerns what becomes of a benchmark. Receivers do not hold up whoever follows it.
 pub struct Telling {
-    task: JoinHandle<()>,
-    notifier: Arc<tokio::sync::Mutex<Notifier>>,
+    views: watch::Sender<BenchmarkView>,
+    looked: Instant,
+    task: JoinHandle<Notifier>,
 }
 
 impl Telling {
-    /// Begins to look; `None` where nobody is to be told.
-    pub fn start(access: &Arc<Access>, name: &RunId, notify: &Notify) -> anyhow::Result<Option<Self>> {
+    /// Begins to tell; `None` where nobody is to be told.
+    pub fn start(notify: &Notify) -> Option<Self> {
         if notify.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
-        let (access, name, notifying) = (Arc::clone(access), name.clone(), Arc::clone(&notifier));
+        let (views, mut seen) = watch::channel(BenchmarkView::default());
+        let mut notifier = Notifier::new(notify.clone());
         let task = tokio::spawn(async move {
-            let mut looks = tokio::time::interval(LOOK_EVERY);
-            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                looks.tick().await;
-                if let Ok(view) = access.view(&name).await
-                    && !view.phase.is_over()
-                {
-                    notifying.lock().await.look(&view).await;
-                }
+            while seen.changed().await.is_ok() {
+                let view = seen.borrow_and_update().clone();
+                notifier.look(&view).await;
             }
+            notifier
         });
-        Ok(Some(Self { task, notifier }))
+        Some(Self { views, looked: Instant::now(), task })
+    }
+
+    /// Takes a view of a benchmark that goes on.
+    pub fn look(&mut self, view: &BenchmarkView) {
+        if view.goes_on() && self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            self.views.send_replace(view.clone());
+        }
     }
 
     /// Tells how it ended, after what is being told.
-    pub async fn finish(self, view: &BenchmarkView) {
-        let mut notifier = self.notifier.lock().await;
-        self.task.abort();
-        notifier.look_last(view).await;
+    pub async fn finish(self, last: &BenchmarkView) {
+        drop(self.views);
+        if let Ok(mut notifier) = self.task.await {
+            notifier.look_last(last).await;
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Progress of a run: on standard error a bar on a terminal, plain lines elsewhere; and a file for other processes.
+//! Progress of a run: on standard error a bar on a terminal, plain lines elsewhere; a file for other processes; and notices.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use domain::control::BenchmarkView;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::engine::notify::{Notify, Telling};
 use crate::kit::output::{is_quiet, note};
 use crate::kit::view;
 use crate::place::live::LiveTeller;
@@ -46,13 +47,14 @@ pub struct ProgressLine {
     plain: bool,
     lines: DueLines,
     live: LiveTeller,
+    telling: Option<Telling>,
     started: Instant,
     before: u64,
 }
 
 impl ProgressLine {
     /// `begun` is the run when this process begins.
-    pub fn new(begun: &BenchmarkView, data_dir: &Path) -> Self {
+    pub fn new(begun: &BenchmarkView, data_dir: &Path, notify: &Notify) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let target = if plain || is_quiet() {
             ProgressDrawTarget::hidden()
@@ -62,13 +64,17 @@ impl ProgressLine {
         let bar = ProgressBar::with_draw_target(Some(begun.planned), target).with_style(style(false));
         bar.set_position(begun.done());
         let now = Instant::now();
-        let live = LiveTeller::new(data_dir);
-        Self { bar, plain, lines: DueLines::after(Some(now)), live, started: now, before: begun.done() }
+        let (live, telling) = (LiveTeller::new(data_dir), Telling::start(notify));
+        let lines = DueLines::after(Some(now));
+        Self { bar, plain, lines, live, telling, started: now, before: begun.done() }
     }
 
     /// Shows the current state of the run.
     pub fn at(&mut self, view: &BenchmarkView) {
         self.live.tell(view);
+        if let Some(telling) = &mut self.telling {
+            telling.look(view);
+        }
         let trouble = view::trouble(view);
         self.bar.set_style(style(trouble.is_some()));
         self.bar.set_position(view.done());
@@ -81,6 +87,9 @@ impl ProgressLine {
 
     /// Ends the display; returns the time that this process took and the number of dialogues it added.
     pub async fn finish(self, view: &BenchmarkView) -> (Duration, u64) {
+        if let Some(telling) = self.telling {
+            telling.finish(view).await;
+        }
         self.bar.finish_and_clear();
         self.live.end().await;
         (self.started.elapsed(), view.done().saturating_sub(self.before))

@@ -12,7 +12,6 @@ use coordinator::{Coordinator, CoordinatorOptions, Proposal};
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::{ModelLabel, RunId};
 use models::install_crypto;
-use packs::Pack;
 use results::RunManifest;
 use vllm_sim::SimHandle;
 use worker::evaluate::sandbox::host::SandboxHost;
@@ -22,7 +21,6 @@ use crate::engine::answer_key::PackKey;
 use crate::engine::connect::{self, LocalConnect};
 use crate::engine::ending::LocalEnding;
 use crate::engine::judge_key::WithJudges;
-use crate::engine::notify::Telling;
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::engine::progress::ProgressLine;
 use crate::engine::submit;
@@ -79,26 +77,16 @@ impl Session {
     /// # Errors
     /// There is none of this name, it is foreign, or its configuration differs in what may not change.
     pub async fn open(wanted: WantedBenchmark, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
-        let found = match &wanted {
+        let judged = match &wanted {
             WantedBenchmark::Named(name) => local::find(name, &data_dir).await?,
             WantedBenchmark::Configured(configuration) | WantedBenchmark::Changed { configuration, .. } => {
                 Some(configuration.clone()).filter(|configuration| configuration.pipeline.is_some())
             }
         };
-        let options = CoordinatorOptions::local();
-        match found {
-            Some(configuration) => Self::open_judged(wanted, configuration, data_dir, trusts, options).await,
-            None => Self::open_run(wanted, data_dir, trusts, options).await,
+        if let Some(configuration) = judged {
+            return Self::open_judged(wanted, configuration, data_dir, trusts).await;
         }
-    }
-
-    async fn open_run(
-        wanted: WantedBenchmark,
-        data_dir: PathBuf,
-        trusts: bool,
-        options: CoordinatorOptions,
-    ) -> anyhow::Result<Self> {
-        let coordinator = local::coordinator(options, &data_dir)?;
+        let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
         let access = coordinator.unnamed();
         let (agreed, proposal) = match &wanted {
             WantedBenchmark::Configured(configuration) => {
@@ -129,7 +117,6 @@ impl Session {
         configuration: Configuration,
         data_dir: PathBuf,
         trusts: bool,
-        options: CoordinatorOptions,
     ) -> anyhow::Result<Self> {
         match &wanted {
             WantedBenchmark::Changed { extend: false, .. } => {
@@ -142,10 +129,10 @@ impl Session {
             }
             WantedBenchmark::Configured(_) => {}
         }
-        let (pack, plan): (Arc<Pack>, Plan) = folders::plan(&configuration)?;
+        let (pack, plan) = folders::plan(&configuration)?;
         let tasks = material::build(&pack, &plan)?;
         let agreed = Targets::of(&configuration);
-        let coordinator = local::coordinator(options, &data_dir)?;
+        let coordinator = local::coordinator(CoordinatorOptions::local(), &data_dir)?;
         let (access, begin) = (coordinator.unnamed(), Begin::Judged(Box::new(wanted)));
         Ok(Self { coordinator, access, configuration, plan, tasks, begin, data_dir, agreed, trusts })
     }
@@ -184,11 +171,17 @@ impl Session {
     /// A check before the beginning failed; it is written by another process; records cannot be stored.
     pub async fn run(mut self, options: &Options, waits: bool) -> anyhow::Result<LocalEnding> {
         install_crypto();
-        let begun = self.start(options).await?;
+        // From then on it is the user's own.
+        let begun = match &self.begin {
+            Begin::Run(proposal) => self.start_run(proposal, options).await?,
+            Begin::Judged(wanted) => {
+                let wanted = WantedBenchmark::clone(wanted);
+                self.start_judged(wanted, options).await?
+            }
+        };
         let name = begun.run.clone();
-        let mut progress = ProgressLine::new(&begun, &self.data_dir);
-        let telling = Telling::start(&self.access, &name, &options.notify)?;
-        let connect: Arc<dyn Connect> = Arc::new(self.local(options));
+        let mut progress = ProgressLine::new(&begun, &self.data_dir, &options.notify);
+        let connect = self.connect(options);
         let judges = Judges::of(&self.configuration, &connect);
         let mut blocked = Vec::new();
         if begun.phase != RunPhase::Finished {
@@ -205,25 +198,11 @@ impl Session {
         }
         let view = self.access.view(&name).await?;
         let is_capped = !blocked.is_empty() && self.access.capped(&view).is_some();
-        if let Some(telling) = telling {
-            telling.finish(&view).await;
-        }
         self.coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view).await;
         let Self { configuration, plan, tasks, .. } = self;
         let seconds = elapsed.as_secs_f64();
         Ok(LocalEnding { view, blocked, is_capped, seconds, added, configuration, plan, tasks })
-    }
-
-    /// Begins or continues it: from then on it is the user's own.
-    async fn start(&mut self, options: &Options) -> anyhow::Result<BenchmarkView> {
-        match &self.begin {
-            Begin::Run(proposal) => self.start_run(proposal, options).await,
-            Begin::Judged(wanted) => {
-                let wanted = WantedBenchmark::clone(wanted);
-                self.start_judged(wanted, options).await
-            }
-        }
     }
 
     async fn start_run(&self, proposal: &Proposal, options: &Options) -> anyhow::Result<BenchmarkView> {
@@ -292,11 +271,7 @@ impl Session {
     }
 
     fn connect(&self, options: &Options) -> Arc<dyn Connect> {
-        Arc::new(self.local(options))
-    }
-
-    fn local(&self, options: &Options) -> LocalConnect {
-        LocalConnect::new(options.password.clone(), self.agreed.clone())
+        Arc::new(LocalConnect::new(options.password.clone(), self.agreed.clone()))
     }
 
     /// Runs the checks of `kgfleet plan` before thousands of dialogues fail one by one: stops at problems that would fail all

@@ -2,7 +2,6 @@
 //! machine.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use benchmarks::Kind;
@@ -12,15 +11,13 @@ use domain::FailureCause;
 use domain::control::BenchmarkCommand;
 
 use crate::engine::ending::LocalEnding;
-use crate::engine::notify::Notify;
 use crate::engine::session::{Session, WantedBenchmark};
 use crate::engine::steer;
 use crate::engine::worker::Options;
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::files::judged::{self, FolderReader};
-use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::note;
+use crate::kit::output::{note, print_json};
 use crate::kit::screen::Screen;
 use crate::kit::view;
 use crate::place::disclosure::{Disclosure, TextForm};
@@ -32,31 +29,14 @@ use crate::place::{DataDir, Place, completing, folders, names};
 pub struct Common {
     #[command(flatten)]
     pub data: DataDir,
-    /// Dialogues in flight per model: a number, or `auto` to adapt to the server.
-    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
-    concurrency: Concurrency,
-    /// Number of evaluation processes. Default: one per CPU.
-    #[arg(long, value_name = "N")]
-    evaluators: Option<NonZeroUsize>,
-    /// Judge answers in this process: faster, but without protection from hostile answers.
-    #[arg(long)]
-    no_sandbox: bool,
-    /// Password of encrypted recordings, for replayed models, and of the result-json archive of a run on protected
-    /// exercises.
-    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
-    password: Option<String>,
+    #[command(flatten)]
+    pub options: Options,
     /// Write texts of protected exercises in plaintext into the files at the end.
     #[arg(long)]
     plaintext: bool,
-    /// Go on with a run from elsewhere: contact the addresses and read the keys that its manifest names. It is yours from then
-    /// on. Without this, they are only listed.
-    #[arg(long)]
-    pub trust_endpoints: bool,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    notify: Notify,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -68,7 +48,7 @@ impl Common {
     /// decide what is contacted.
     pub fn place(&self, remote: &MaybeRemote) -> anyhow::Result<Place> {
         let place = Place::of(remote, &self.data)?;
-        if self.trust_endpoints && place.folder().is_none() {
+        if self.options.trust_endpoints && place.folder().is_none() {
             return Err(usage!(
                 "--trust-endpoints is for runs of this machine; in a fleet, `kgfleet worker --keys` and --allow-endpoint say \
                  what may be contacted"
@@ -92,10 +72,11 @@ pub struct GoingOn {
 impl GoingOn {
     /// Resumes it, or asks failed dialogues again: those with one of these causes, or all if there are none.
     pub fn go_on(self, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
-        let Self { run, remote, common } = self;
+        let Self { run, remote, mut common } = self;
         match (common.place(&remote)?, retry) {
             (Place::Here(folder), retry) => {
-                hold(WantedBenchmark::Named(names::of_folder(&run, &folder)?), common, retry, true)
+                common.options.retry = retry;
+                hold(WantedBenchmark::Named(names::of_folder(&run, &folder)?), common, true)
             }
             (fleet, None) => steer::command(&fleet, &run, BenchmarkCommand::Resume, common.json),
             (fleet, Some(causes)) => steer::retry(&fleet, &run, &causes, common.json),
@@ -103,41 +84,21 @@ impl GoingOn {
     }
 }
 
-fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
-    Options {
-        concurrency: common.concurrency.0,
-        no_sandbox: common.no_sandbox,
-        evaluators: common
-            .evaluators
-            .or_else(|| std::thread::available_parallelism().ok())
-            .unwrap_or(NonZeroUsize::MIN),
-        retry,
-        password: common.password.clone(),
-        notify: common.notify.clone(),
-        trusts_endpoints: common.trust_endpoints,
-    }
-}
-
 /// Works a benchmark off, shows it, and writes its files. Where nothing can be asked, a judged one waits, if `waits` says so.
-pub fn hold(
-    wanted: WantedBenchmark,
-    common: Common,
-    retry: Option<Vec<FailureCause>>,
-    waits: bool,
-) -> anyhow::Result<ExitCode> {
-    let options = options(&common, retry);
-    let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
+pub fn hold(wanted: WantedBenchmark, common: Common, waits: bool) -> anyhow::Result<ExitCode> {
+    let options = &common.options;
+    let disclosure = Disclosure { plaintext: common.plaintext, password: options.password.clone() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
         let data_dir = common.data.data_dir.clone();
-        let session = Session::open(wanted, data_dir, options.trusts_endpoints).await?;
+        let session = Session::open(wanted, data_dir, options.trust_endpoints).await?;
         // Fail now rather than after hours of work.
         if let Some(manifest) = session.manifest() {
             for format in common.exports.iter().flatten() {
                 export::check(*format, manifest, &disclosure)?;
             }
         }
-        session.run(&options, waits).await
+        session.run(options, waits).await
     })?;
     drop(runtime);
     show(&ending, &common.data.data_dir, common.json)?;
@@ -152,7 +113,8 @@ pub fn hold(
 pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outline = runtime.block_on(async {
-        let session = Session::open(wanted, common.data.data_dir.clone(), common.trust_endpoints).await?;
+        let session =
+            Session::open(wanted, common.data.data_dir.clone(), common.options.trust_endpoints).await?;
         anyhow::Ok(session.outline())
     })?;
     writeln!(io::stdout().lock(), "{outline}")?;
@@ -161,12 +123,10 @@ pub fn outline(wanted: WantedBenchmark, common: &Common) -> anyhow::Result<ExitC
 
 /// Prints the results.
 fn show(ending: &LocalEnding, data_dir: &Path, json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
     if json {
-        writeln!(out, "{}", serde_json::to_string(&ending.view)?)?;
-        return Ok(());
+        return print_json(&ending.view);
     }
-    let screen = Screen::here();
+    let (screen, mut out) = (Screen::here(), io::stdout().lock());
     view::scores(&ending.view, |task| ending.score_of(task), screen, &mut out)?;
     let own = kinds::find(ending.configuration.pipeline.as_deref()).and_then(Kind::own_showing);
     if let Some((show, showing)) = own.and_then(|showing| Some((showing.shows.first()?, showing))) {

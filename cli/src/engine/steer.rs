@@ -1,12 +1,10 @@
 //! Commands about a run that several verbs share.
 
-use std::io::{self, Write};
-
 use domain::FailureCause;
 use domain::control::BenchmarkCommand;
 
 use crate::kit::exit_code::{ExitCode, explained};
-use crate::kit::output::note;
+use crate::kit::output::{note, print_json};
 use crate::kit::view;
 use crate::place::{Place, PlaceOptions, completing, names};
 
@@ -37,7 +35,7 @@ pub fn command(place: &Place, run: &str, command: BenchmarkCommand, json: bool) 
     place.about(run, async |control, run| {
         let view = control.command(run, command).await.map_err(explained)?;
         if json {
-            writeln!(io::stdout(), "{}", serde_json::to_string(&view)?)?;
+            print_json(&view)?;
         } else {
             note!("{}", view::headline(&view));
         }
@@ -50,7 +48,7 @@ pub fn retry(place: &Place, run: &str, causes: &[FailureCause], json: bool) -> a
     place.about(run, async |control, run| {
         let queued = control.retry(run, causes).await.map_err(explained)?;
         if json {
-            writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
+            print_json(&serde_json::json!({ "run": run, "queued": queued }))?;
         }
         note!("{queued} failed dialogues of run {run} queued again");
         Ok(ExitCode::Success)

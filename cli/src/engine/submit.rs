@@ -12,7 +12,7 @@ use domain::{ErrorCode, Priority};
 use proto::client::ApiClient;
 
 use crate::kit::exit_code::{Exit, ExitCode, explained};
-use crate::kit::output::note;
+use crate::kit::output::{note, print_json};
 use crate::kit::runtime::block_on;
 use crate::kit::view;
 use crate::place::names;
@@ -72,11 +72,10 @@ pub fn submit(
 
 /// Says what was submitted.
 pub fn tell(queued: &BenchmarkView, json: bool) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
     if json {
-        writeln!(out, "{}", serde_json::to_string(queued)?)?;
+        print_json(queued)?;
     } else {
-        writeln!(out, "{}", queued.run)?;
+        writeln!(io::stdout(), "{}", queued.run)?;
         note!("{}; `kgfleet status {} --follow` follows it", view::headline(queued), queued.run);
     }
     Ok(ExitCode::Success)

@@ -20,6 +20,7 @@ use worker::{
 };
 
 use crate::engine::notify::Notify;
+use crate::kit::arguments::{Concurrency, concurrency};
 use crate::kit::output::{note, say};
 
 /// Time for dialogues to finish when the worker stops by itself: the maximum duration of a dialogue.
@@ -28,23 +29,36 @@ const GRACE: Duration = Duration::from_secs(2 * 3600);
 /// The same after the first interrupt. A user who does not want to wait interrupts again.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(60);
 
-/// Options of a run besides its configuration.
-#[derive(Clone, Debug)]
+/// How a benchmark is worked off on this machine.
+#[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Dialogues in flight per model, instead of adapting.
-    pub concurrency: Option<u32>,
-    /// Judge in this process instead of sandboxed ones.
+    /// Dialogues in flight per model: a number, or `auto` to adapt to the server.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
+    concurrency: Concurrency,
+    /// Number of evaluation processes. Default: one per CPU.
+    #[arg(long, value_name = "N")]
+    evaluators: Option<NonZeroUsize>,
+    /// Judge answers in this process: faster, but without protection from hostile answers.
+    #[arg(long)]
     pub no_sandbox: bool,
-    /// Evaluation processes or threads.
-    pub evaluators: NonZeroUsize,
-    /// Retry failed dialogues with one of these causes, or all if the list is empty; `None`: no retry.
-    pub retry: Option<Vec<FailureCause>>,
-    /// Password of encrypted recordings of replayed models.
+    /// Password of encrypted recordings, for replayed models, and of the result-json archive of a run on protected
+    /// exercises.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     pub password: Option<String>,
-    /// Whom to tell what becomes of the run, and how soon.
+    /// Go on with a run from elsewhere: contact the addresses and read the keys that its manifest names. It is yours from then
+    /// on. Without this, they are only listed.
+    #[arg(long)]
+    pub trust_endpoints: bool,
+    #[command(flatten)]
     pub notify: Notify,
-    /// Whether a run from elsewhere may contact and read what its manifest names.
-    pub trusts_endpoints: bool,
+    /// Ask failed dialogues with one of these causes again, or all if the list is empty; `None`: none.
+    #[arg(skip)]
+    pub retry: Option<Vec<FailureCause>>,
+}
+
+/// So many threads, or one per CPU.
+pub fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
+    wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The configuration of the worker in this process.
@@ -66,8 +80,8 @@ pub fn local_worker(
         endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
         // Simulated models are served at the simulator's address, like those of any server.
         connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
-        concurrency: options.concurrency,
-        evaluators: options.evaluators,
+        concurrency: options.concurrency.0,
+        evaluators: threads(options.evaluators),
         pack_dir: Some(data_dir.join("packs")),
         grace: GRACE,
         on_drain: tell_draining,

@@ -5,6 +5,4 @@ pub mod exercises;
 pub mod export;
 pub mod inputs;
 pub mod judged;
-pub mod new_file;
-pub mod prices;
 pub mod tables;

@@ -1,18 +1,19 @@
 //! Writes tables in the formats of `--format`. A new format is a variant of [`TableFormat`] and its line in `write`;
-//! the writers themselves are in `report::table`.
+//! the writers themselves are in `report::table`. Also reads what tables take besides: schemes and prices.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
+use report::costs::Prices;
 use report::table::{Table, printable, write_workbook};
 use report::tables::sources;
 
-use crate::kit::exit_code::usage;
+use crate::kit::exit_code::{Exit, usage};
 use crate::kit::screen::Screen;
 use crate::kit::whole_file;
 
@@ -46,6 +47,25 @@ pub fn parsed<T, E: std::fmt::Display>(
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> anyhow::Result<T> {
     parse(&whole_file::read_text(path)?).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+/// Which prices count.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PriceTable {
+    /// Table of prices of tokens and GPU hours. Default: the one of this program, `deploy/costs/prices.toml` in its sources.
+    #[arg(long = "prices", value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl PriceTable {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no table of prices.
+    pub fn read(&self) -> anyhow::Result<Prices> {
+        let Some(path) = &self.file else { return Ok(Prices::shipped()) };
+        parsed(path, Prices::parse).map_err(Exit::usage)
+    }
 }
 
 /// The schemes that come with the program, and those in a file.

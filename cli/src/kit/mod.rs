@@ -9,7 +9,6 @@ pub mod output;
 pub mod pager;
 pub mod runtime;
 pub mod screen;
-pub mod serving;
 pub mod shells;
 pub mod view;
 pub mod whole_file;

@@ -6,6 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use domain::text::with_causes;
 pub use report::table::{Align, Table, printable, write_wrapped};
 pub use report::words::figure;
+use serde::Serialize;
+
+/// Prints a value as one line of JSON.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout().lock(), "{}", serde_json::to_string(value)?)?)
+}
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.
 pub fn percent(share: f64) -> String {

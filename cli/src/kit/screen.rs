@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 
-use crate::kit::output::{Table, write_wrapped};
+use crate::kit::output::{Table, print_json, write_wrapped};
 
 /// Columns and lines of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
@@ -91,6 +92,18 @@ impl Screen {
             None => writeln!(out, "{text}"),
         }
     }
+}
+
+/// Prints a line of JSON for each of these, or a table of them all.
+pub fn print_all<T: Serialize>(
+    all: &[T],
+    json: bool,
+    table: impl FnOnce(&[T]) -> Table,
+) -> anyhow::Result<()> {
+    if json {
+        return all.iter().try_for_each(print_json);
+    }
+    Ok(Screen::here().table(&table(all), &mut io::stdout().lock())?)
 }
 
 /// Whether a terminal of this kind gets colours, by the variable with which users decline them (no-color.org).

@@ -1,13 +1,15 @@
 //! Files that are read and written as a whole: those that somebody named, which must be regular files, and small ones that are
 //! replaced, so that whoever reads one meanwhile gets the old one or the new one.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use service_kit::named_files;
+
+use crate::kit::exit_code::usage;
 
 /// Longest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
@@ -32,6 +34,19 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// As for [`read`], and if it is not UTF-8.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
     named_files::read_text(path, BYTES_MAX).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Writes a file that must not be there, so that nothing of anybody is lost.
+///
+/// # Errors
+/// It is there already (exit code 2); it cannot be written.
+pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let shown = path.display();
+    let mut file = File::create_new(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => usage!("{shown} is there already; name another file"),
+        _ => anyhow::Error::from(error).context(format!("cannot write {shown}")),
+    })?;
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {shown}"))
 }
 
 /// Writes `path` + `.part` and renames it. For one writer at a time; the file need not outlive a power cut. A new file has these

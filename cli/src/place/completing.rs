@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use benchmarks::names::benchmark_of;
+use clap::{CommandFactory, Parser};
 use clap_complete::engine::ArgValueCompleter;
 use coordinator::configuration::Configuration;
 use domain::RunId;
@@ -17,8 +18,7 @@ use worker::material;
 
 use crate::kit::completion::{self, OFFERED_MAX};
 use crate::kit::exit_code::explained;
-use crate::place::line::CompletedLine;
-use crate::place::{Place, names};
+use crate::place::{Place, PlaceOptions, names};
 
 /// Longest time for which a coordinator is waited for.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
@@ -29,32 +29,84 @@ const RUNS_LISTED_MAX: usize = 10_000;
 /// Maximum number of runs in a folder whose manifests are read to know which one a word means.
 const RUNS_READ_MAX: usize = 500;
 
+/// The options that say where runs are, as a command line of their own.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct PlaceLine {
+    #[command(flatten)]
+    place: PlaceOptions,
+}
+
+/// A command line that is still typed, as far as it says where runs are.
+#[derive(Debug)]
+struct TypedLine {
+    place: PlaceOptions,
+    /// Its words without those options: the verb first.
+    words: Vec<String>,
+}
+
+impl TypedLine {
+    /// The one about which this process is asked; `None` if its options cannot be used.
+    fn of_process() -> Option<Self> {
+        Self::read(completion::words())
+    }
+
+    /// Reads the words after the program's name.
+    fn read(line: Vec<String>) -> Option<Self> {
+        let known = PlaceLine::command();
+        let takes_value = |name: &str| {
+            let option = known.get_arguments().find(|option| option.get_long() == Some(name))?;
+            Some(option.get_action().takes_values())
+        };
+        let (mut options, mut words, mut line) = (Vec::new(), Vec::new(), line.into_iter());
+        while let Some(word) = line.next() {
+            let Some(option) = word.strip_prefix("--") else {
+                words.push(word);
+                continue;
+            };
+            let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+            match takes_value(name) {
+                Some(true) if !has_value => {
+                    // Without a value it is the one that is typed.
+                    options.extend(line.next().map(|value| [word, value]).into_iter().flatten());
+                }
+                Some(_) => options.push(word),
+                None => {}
+            }
+        }
+        Some(Self { place: PlaceLine::try_parse_from(options).ok()?.place, words })
+    }
+
+    /// What may be the name of a benchmark: the words after the verb that are no options.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let words = self.words.iter().skip(1).map(String::as_str);
+        words.filter(|word| !word.is_empty() && !word.starts_with('-'))
+    }
+}
+
 /// Names of benchmarks, for a verb that acts on this machine or in a fleet.
 pub fn runs() -> ArgValueCompleter {
-    completion::completer(|typed| place().map_or_else(Vec::new, |place| meant(&runs_at(&place), typed)))
+    completion::completer(|typed| names_at(typed, |options| options.place().ok()))
 }
 
 /// The same where files may be named as well.
 pub fn runs_or_files() -> ArgValueCompleter {
-    completion::completer_or_file(|typed| {
-        place().map_or_else(Vec::new, |place| meant(&runs_at(&place), typed))
-    })
+    completion::completer_or_file(|typed| names_at(typed, |options| options.place().ok()))
 }
 
 /// Names of benchmarks of this machine.
 pub fn runs_here() -> ArgValueCompleter {
-    completion::completer(|typed| {
-        let line = CompletedLine::of_process();
-        line.map_or_else(Vec::new, |line| meant(&in_folder(line.data_dir()), typed))
-    })
+    completion::completer(|typed| names_at(typed, |options| Some(Place::Here(options.data.data_dir))))
 }
 
 /// Names of benchmarks, for a verb that acts in a fleet only.
 pub fn runs_of_fleet() -> ArgValueCompleter {
-    completion::completer(|typed| {
-        let line = CompletedLine::of_process();
-        line.map_or_else(Vec::new, |line| meant(&runs_at(&Place::Fleet(line.fleet())), typed))
-    })
+    completion::completer(|typed| names_at(typed, |options| Some(Place::Fleet(options.remote.fleet()))))
+}
+
+fn names_at(typed: &str, place: impl FnOnce(PlaceOptions) -> Option<Place>) -> Vec<String> {
+    let place = TypedLine::of_process().and_then(|line| place(line.place));
+    place.map_or_else(Vec::new, |place| meant(&runs_at(&place), typed))
 }
 
 /// Labels of models: of the benchmark that the line names, or of the bundled configurations.
@@ -78,11 +130,6 @@ pub fn dialogues() -> ArgValueCompleter {
     completion::completer(|typed| benchmark().map_or_else(Vec::new, |view| next_parts(typed, &view)))
 }
 
-/// Where a verb acts that acts on this machine or in a fleet.
-fn place() -> Option<Place> {
-    CompletedLine::of_process()?.place().ok()
-}
-
 /// The benchmarks of a fleet, or the runs of a folder: the newest first, in a folder where names begin with their time.
 fn runs_at(place: &Place) -> Vec<RunId> {
     if let Some(folder) = place.folder() {
@@ -94,14 +141,15 @@ fn runs_at(place: &Place) -> Vec<RunId> {
 
 /// The benchmark that a word of the line names.
 fn benchmark() -> Option<BenchmarkView> {
-    let (place, line) = (place()?, CompletedLine::of_process()?);
+    let line = TypedLine::of_process()?;
+    let place = line.place.place().ok()?;
     let runs = runs_at(&place);
     // Runs of a judged benchmark are not listed.
     let begins = |word: &str| word.split('.').next().unwrap_or_default().to_owned();
     let is_known = |word: &&str| {
         *word == names::LATEST || runs.iter().any(|run| run.as_str().starts_with(&begins(word)))
     };
-    let word = line.words().find(is_known)?;
+    let word = line.names().find(is_known)?;
     let is_whole = runs.iter().any(|run| run.as_str() == word);
     if place.folder().is_some() && !is_whole && runs.len() > RUNS_READ_MAX {
         return None;
@@ -233,5 +281,36 @@ mod tests {
         let tasks = bundled_tasks();
         assert!(tasks.contains(&"RdfFriendCount-nt-1".to_owned()) && tasks.len() > 26, "{tasks:?}");
         assert!(bundled_pack("/etc/passwd").is_none());
+    }
+
+    fn read(line: &str) -> Option<TypedLine> {
+        TypedLine::read(line.split(' ').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_line_says_where_runs_are_wherever_it_says_so() {
+        let line = read("show --fleet here latest --data-dir /data --plaintext m/").unwrap();
+        assert_eq!(line.place.data.data_dir, Path::new("/data"));
+        assert!(line.place.place().unwrap().folder().is_some());
+        assert_eq!(line.names().collect::<Vec<_>>(), ["latest", "m/"]);
+        let line = read("table --data-dir=/data -v --task Rdf* --fleet http://a,http://b quick").unwrap();
+        assert_eq!(line.place.data.data_dir, Path::new("/data"));
+        let Place::Fleet(fleet) = line.place.place().unwrap() else { panic!("a fleet is named") };
+        assert_eq!(fleet.address(), "http://a or http://b");
+        assert_eq!(line.names().collect::<Vec<_>>(), ["Rdf*", "quick"]);
+    }
+
+    #[test]
+    fn what_is_not_whole_yet_stops_nothing() {
+        let line = read("show latest --data-dir").unwrap();
+        assert_eq!(line.names().collect::<Vec<_>>(), ["latest"]);
+        assert!(read("show --data-dir /a --data-dir /b latest").is_none(), "which is meant?");
+        assert!(read("").unwrap().names().next().is_none());
+    }
+
+    #[test]
+    fn a_verb_of_fleets_has_one_by_default() {
+        let fleet = read("pause --fleet http://a x").unwrap().place.remote.fleet();
+        assert_eq!(fleet.address(), "http://a");
     }
 }

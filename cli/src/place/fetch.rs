@@ -14,8 +14,9 @@ use worker::material::PackFolder;
 
 use crate::kit::exit_code::explained;
 use crate::kit::output::{note, say};
+use crate::kit::runtime::block_on;
 use crate::place::remote::Remote;
-use crate::place::{disclosure, folders, local, packs};
+use crate::place::{disclosure, folders, local, names, packs};
 
 /// Records written at once.
 const GROUP_RECORDS: usize = 1024;
@@ -26,8 +27,10 @@ const GROUP_RECORDS: usize = 1024;
 /// # Errors
 /// The coordinator does not answer, or sends what cannot be used.
 pub fn fetch(remote: &Remote, name: &str, data_dir: &Path) -> anyhow::Result<RunId> {
-    remote.about(name, async |client, name| {
-        let mut items = client.records(name);
+    block_on(async {
+        let client = remote.client()?;
+        let name = names::resolve(name, &client).await?;
+        let mut items = client.records(&name);
         let (mut documents, mut runs, mut writer) = (None, 0_usize, None::<LogWriter>);
         while let Some(item) = items.next().await.transpose().map_err(explained)? {
             match (item, &mut writer) {
@@ -41,7 +44,7 @@ pub fn fetch(remote: &Remote, name: &str, data_dir: &Path) -> anyhow::Result<Run
                     let read = RunManifest::from_json(Path::new("manifest.json"), json.as_bytes());
                     let manifest = read.context("the coordinator sent a manifest that cannot be used")?;
                     let dir = RunDir::create(data_dir, &manifest)?;
-                    fetch_packs(client, &manifest, &folders::packs_beside(&dir)).await?;
+                    fetch_packs(&client, &manifest, &folders::packs_beside(&dir)).await?;
                     let cipher = disclosure::writing_cipher(&manifest)?;
                     let options = LogOptions { cipher, ..LogOptions::default() };
                     writer = Some(LogWriter::open(&dir.log(), options)?.0);

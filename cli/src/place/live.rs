@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use benchmarks::names::benchmark_of;
-use domain::control::{BenchmarkView, Pace};
-use domain::exchange::Calls;
-use domain::{ModelLabel, RunId, machine};
+use domain::control::BenchmarkView;
+use domain::{RunId, machine};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
@@ -24,58 +23,36 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// Age of a file in seconds from which its process stands still.
 const SILENT_FROM_S: i64 = 10;
 
-/// What no record says of a benchmark.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+/// What a process says of its benchmark, of which others take what no record says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveView {
-    /// The benchmark.
-    pub run: RunId,
     /// When this was written.
     pub at: Timestamp,
-    /// The pace of all models together.
-    pub pace: Pace,
-    pub models: Vec<LiveModel>,
-}
-
-/// The same of a model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LiveModel {
-    pub model: ModelLabel,
-    pub pace: Pace,
-    pub calls: Calls,
-    /// Dialogues in flight that are allowed now, and why no more.
-    pub limit: u64,
-    pub limit_reasons: Vec<String>,
+    pub view: BenchmarkView,
 }
 
 impl LiveView {
     fn of(view: &BenchmarkView) -> Self {
-        let models = view.models.iter().map(|model| LiveModel {
-            model: model.model.clone(),
-            pace: model.pace,
-            calls: model.calls.clone(),
-            limit: model.limit,
-            limit_reasons: model.limit_reasons.clone(),
-        });
-        let (rate, tokens_per_second, eta_s) = (view.rate, view.tokens_per_second, view.eta_s);
-        let pace = Pace { rate, tokens_per_second, eta_s };
-        Self { run: view.run.clone(), at: machine::now(), pace, models: models.collect() }
+        // What is counted, records say.
+        Self {
+            at: machine::now(),
+            view: BenchmarkView { cells: Vec::new(), rows: Vec::new(), ..view.clone() },
+        }
     }
 
     /// What the process that works at a benchmark has written last; `None` if that is nothing, or cannot be read.
     pub fn read(view: &BenchmarkView, data_dir: &Path) -> Option<Self> {
         let text = std::fs::read(path(view, data_dir)?).ok()?;
         let live: Self = serde_json::from_slice(&text).ok()?;
-        (live.run == view.run).then_some(live)
+        (live.view.run == view.run).then_some(live)
     }
 
     /// Adds it to what is known from the records, and whether the process stands still.
     pub fn add_to(&self, view: &mut BenchmarkView, now: Timestamp) {
-        let Pace { rate, tokens_per_second, eta_s } = self.pace;
-        (view.rate, view.tokens_per_second, view.eta_s) = (rate, tokens_per_second, eta_s);
+        let BenchmarkView { rate, tokens_per_second, eta_s, models, .. } = &self.view;
+        (view.rate, view.tokens_per_second, view.eta_s) = (*rate, *tokens_per_second, *eta_s);
         for model in &mut view.models {
-            let Some(live) = self.models.iter().find(|live| live.model == model.model) else { continue };
+            let Some(live) = models.iter().find(|live| live.model == model.model) else { continue };
             (model.pace, model.calls) = (live.pace, live.calls.clone());
             (model.limit, model.limit_reasons) = (live.limit, live.limit_reasons.clone());
         }
@@ -139,8 +116,8 @@ impl LiveTeller {
 
 #[cfg(test)]
 mod tests {
-    use domain::control::{ModelView, RunLine};
-    use domain::exchange::Retries;
+    use domain::control::{ModelView, Pace, RunLine};
+    use domain::exchange::{Calls, Retries};
 
     use super::*;
 

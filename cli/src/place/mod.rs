@@ -4,9 +4,9 @@
 //! shows a fleet, and `names` resolves abbreviated names in both. What a verb reads is [`opened`] from either, or from an archive:
 //! `fetch` copies records of a fleet, and `folders` reads runs in a folder. `local` is a coordinator in this process, `disk` says
 //! what records take and whether there is room for more, `live` what is under way in the process that writes them, `audit_dir`
-//! reads audit logs, `queue_login` is the password of Redis. `packs` opens packs with their `passwords`, `task_files` compiles those
+//! reads audit logs, `queue_login` is the password of Redis. `packs` opens packs with their passwords, `task_files` compiles those
 //! of task files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts, `trust` checks
-//! that its user agreed to that. `kubernetes` is the namespace of a pod. `completing` offers names for the `line` that is typed.
+//! that its user agreed to that. `kubernetes` is the namespace of a pod. `completing` offers names for the line that is typed.
 
 pub mod audit_dir;
 pub mod completing;
@@ -16,14 +16,12 @@ pub mod fetch;
 pub mod folders;
 pub mod here;
 pub mod kubernetes;
-pub mod line;
 pub mod live;
 pub mod local;
 pub mod login;
 pub mod names;
 pub mod opened;
 pub mod packs;
-pub mod passwords;
 pub mod queue_login;
 pub mod remote;
 pub mod targets;

@@ -1,10 +1,12 @@
 //! Loads the pack and the tasks of a run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use coordinator::plan::Plan;
-use packs::{Pack, PackError};
+use packs::{Pack, PackError, Parts, published_password};
+use results::password::Password;
 use worker::TaskList;
 use worker::material::MaterialError;
 pub use worker::material::{CORE, load};
@@ -24,7 +26,7 @@ pub fn open_pack(name: &str) -> anyhow::Result<Arc<Pack>> {
 }
 
 /// An error of a pack, with what the user can do about it.
-pub fn advised(error: PackError) -> anyhow::Error {
+fn advised(error: PackError) -> anyhow::Error {
     match error.advice() {
         Some(advice) => anyhow!("{error}; {advice}"),
         None => error.into(),
@@ -37,13 +39,47 @@ pub fn build(pack: &Pack, plan: &Plan) -> anyhow::Result<TaskList> {
     Ok(worker::material::build_to_ask(pack, labels)?)
 }
 
+/// The password that seals and opens packs.
+#[derive(Debug, clap::Args)]
+pub struct PackPassword {
+    /// Password that seals and opens the pack. Default: the published one, which keeps out crawlers only.
+    #[arg(long, value_name = "P", env = "KGFLEET_PACK_PASSWORD", hide_env_values = true)]
+    pack_password: Option<String>,
+}
+
+impl PackPassword {
+    /// Opens `core`, a sealed file, or the folder of an unsealed pack.
+    pub fn open(&self, pack: &Path) -> anyhow::Result<Arc<Pack>> {
+        let bundled = |name: &&str| *name == CORE || packs::bundled(name).is_some();
+        if let Some(name) = pack.to_str().filter(bundled) {
+            return open_pack(name);
+        }
+        let opened = if pack.is_dir() {
+            Parts::read_dir(pack).and_then(Pack::from_parts)
+        } else {
+            Pack::open(pack, &self.get())
+        };
+        Ok(Arc::new(opened.map_err(as_exit)?))
+    }
+
+    pub fn get(&self) -> Password {
+        self.pack_password.as_deref().map_or_else(published_password, Password::new)
+    }
+}
+
+/// An unreadable file is an infrastructure failure; a file that is not a usable pack is a usage error.
+pub fn as_exit(error: PackError) -> anyhow::Error {
+    match error {
+        PackError::Io { .. } => advised(error),
+        error => Exit::usage(advised(error)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use results::password::Password;
-
     use super::*;
 
-    fn refusal(pack: &std::path::Path) -> String {
+    fn refusal(pack: &Path) -> String {
         format!("{:#}", open_pack(pack.to_str().unwrap()).unwrap_err())
     }
 

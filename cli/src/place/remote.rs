@@ -4,16 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 use anyhow::Context;
-use domain::RunId;
 use models::Secret;
 use proto::client::{ApiClient, ClientConfig};
 
 use crate::kit::exit_code::{Exit, explained, usage};
 use crate::kit::output::note;
-use crate::kit::runtime::block_on;
 use crate::kit::whole_file;
 use crate::place::login::FleetLogin;
-use crate::place::names;
 
 /// The word that stands for this machine where a fleet is asked for.
 pub const HERE: &str = "here";
@@ -102,14 +99,6 @@ impl Remote {
         Ok(self.found()?.unwrap_or_else(|| self.tls.over(default())))
     }
 
-    /// Whether the options or a login name a fleet. Otherwise it is the one at the default address.
-    ///
-    /// # Errors
-    /// What is kept of the login cannot be used.
-    pub fn is_named(&self) -> anyhow::Result<bool> {
-        Ok(self.found()?.is_some())
-    }
-
     /// What a login to it keeps. Paths hold wherever it is used.
     ///
     /// # Errors
@@ -149,18 +138,6 @@ impl Remote {
         ApiClient::new(&self.config()?).map_err(explained)
     }
 
-    /// Makes calls about a run or judged benchmark, whose name may be abbreviated.
-    pub fn about<T>(
-        &self,
-        name: &str,
-        calls: impl AsyncFnOnce(&ApiClient, &RunId) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
-        block_on(async {
-            let client = self.client()?;
-            calls(&client, &names::resolve(name, &client).await?).await
-        })
-    }
-
     /// Addresses of the coordinators, for messages.
     pub fn address(&self) -> String {
         self.addresses().join(" or ")
@@ -185,7 +162,7 @@ impl MaybeRemote {
         if self.remote.fleet == [HERE] {
             return Ok(None);
         }
-        Ok(self.remote.is_named()?.then(|| self.remote.clone()))
+        Ok(self.remote.found()?.map(|_| self.remote.clone()))
     }
 
     /// Whether a fleet is named, and not only logged in to.

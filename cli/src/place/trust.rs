@@ -76,15 +76,10 @@ impl OwnRuns {
     /// The folder is missing, or others may write to it.
     pub fn hold(&self, name: &RunId, targets: &Targets) -> Result<bool, StateError> {
         let folder = self.notes()?;
-        for folder in [folder.parent().unwrap_or(&folder), &folder] {
-            match expect_private(folder) {
-                Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    return Ok(false);
-                }
-                private => private?,
-            }
+        match expect_private(&folder) {
+            Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+            private => private.map(|()| folder.join(note(name, targets)).is_file()),
         }
-        Ok(folder.join(note(name, targets)).is_file())
     }
 
     /// Notes that a run with these targets is the user's own.
@@ -95,9 +90,7 @@ impl OwnRuns {
         let folder = self.notes()?;
         let io = |source| StateError::Io { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io)?;
-        for folder in [folder.parent().unwrap_or(&folder), &folder] {
-            expect_private(folder)?;
-        }
+        expect_private(&folder)?;
         let path = folder.join(note(name, targets));
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -116,15 +109,17 @@ fn note(name: &RunId, targets: &Targets) -> String {
     hash(&serde_json::json!([name, targets]))
 }
 
-/// Refuses a folder that others may write, because anybody may have made its notes.
-fn expect_private(folder: &Path) -> Result<(), StateError> {
-    let metadata =
-        fs::metadata(folder).map_err(|source| StateError::Io { path: folder.to_owned(), source })?;
-    let own = metadata.uid() == rustix::process::geteuid().as_raw();
-    if own && metadata.mode() & OTHERS_WRITE == 0 {
-        return Ok(());
+/// Refuses a folder of notes that others may write, it or the one around it, because anybody may have made its notes.
+fn expect_private(notes: &Path) -> Result<(), StateError> {
+    for folder in [notes.parent().unwrap_or(notes), notes] {
+        let metadata =
+            fs::metadata(folder).map_err(|source| StateError::Io { path: folder.to_owned(), source })?;
+        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+        if !is_own || metadata.mode() & OTHERS_WRITE != 0 {
+            return Err(StateError::Shared(folder.to_owned()));
+        }
     }
-    Err(StateError::Shared(folder.to_owned()))
+    Ok(())
 }
 
 /// Removes the oldest files of a folder; keeps this many.

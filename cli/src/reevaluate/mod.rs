@@ -2,16 +2,15 @@
 //! must give the published scores.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use domain::Scores;
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
-use packs::Pack;
 use results::llmkgbench::{Document, discover, python_time, writer};
 use serde::Serialize;
 use tasks::{Compat, Effort, EvaluationLimits, GraphLibrary};
@@ -27,70 +26,102 @@ pub use graphs::GraphArgument;
 pub use graphs::documents as graph_documents;
 pub use tally::{AgreementCounts, Reevaluation, TaskCounts};
 
+use crate::engine::worker::threads;
 use crate::files::exercises::BuiltExercises;
+use crate::files::tables::create;
+use crate::kit::output::printable;
+use crate::place::packs::open_pack;
 use compare::{LeafVerdict, Side, compare};
 use differences::{DifferencePlace, Differences};
 use pipeline::ReplayEvent;
 use tally::AgreementTally;
 
 /// What to re-evaluate and what to write.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Result files, folders, archives.
-    pub paths: Vec<PathBuf>,
+    /// Result files, folders or zip archives.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
     /// Password of encrypted archives.
-    pub password: Option<String>,
-    /// Graphs that cases refer to.
-    pub graphs: Vec<GraphArgument>,
-    /// The pack of the records; published records need none.
-    pub pack: Option<Arc<Pack>>,
-    /// File for recorded and new scores of every record, as JSON lines.
-    pub verdicts: Option<PathBuf>,
-    /// File for differences, as JSON lines.
-    pub differences: Option<PathBuf>,
-    /// Folder for re-evaluated result files.
-    pub output: Option<PathBuf>,
-    /// Whether texts of protected files may be written in plaintext.
-    pub plaintext: bool,
-    /// Judging threads.
-    pub threads: NonZeroUsize,
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
+    #[arg(long = "graph", value_name = "NAME=FILE")]
+    graphs: Vec<GraphArgument>,
+    /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,
+    /// judged as in the published run.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
+    /// Write the recorded and the new scores of every record as JSON lines: file, record, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+    /// Write every difference as a JSON line: file, record, key, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    differences: Option<PathBuf>,
+    /// Write the re-evaluated result files into this folder; those of encrypted archives are encrypted again.
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write texts of encrypted archives in plaintext, in --differences and --output.
+    #[arg(long)]
+    plaintext: bool,
+    /// Number of judging threads. Default: one per CPU.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 }
 
-/// Receives progress.
-pub trait Observer {
-    /// A dialogue was judged.
-    fn dialogue(&mut self);
+/// Problems that are printed one by one; the rest is counted.
+const PROBLEMS_PRINTED_MAX: u64 = 20;
+
+/// Progress and problems on standard error.
+struct Talk {
+    progress: ProgressBar,
+    problems: u64,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let progress =
+            if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} dialogues, {per_sec}, {elapsed}") {
+            progress.set_style(style);
+        }
+        progress.enable_steady_tick(Duration::from_millis(100));
+        Self { progress, problems: 0 }
+    }
+
     /// A file or record could not be used.
-    fn problem(&mut self, message: &str);
+    fn problem(&mut self, message: &str) {
+        self.problems += 1;
+        if self.problems <= PROBLEMS_PRINTED_MAX {
+            let message = printable(message);
+            self.progress.suspend(|| eprintln!("{message}"));
+        }
+    }
+
+    fn finish(&self) {
+        self.progress.finish_and_clear();
+        if self.problems > PROBLEMS_PRINTED_MAX {
+            eprintln!("… and {} more problems like these", self.problems - PROBLEMS_PRINTED_MAX);
+        }
+    }
 }
 
 /// Re-evaluates.
 ///
 /// # Errors
-/// Nothing can be read or written. Errors of single files and records go to the observer and are counted.
-pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Reevaluation> {
+/// Nothing can be read or written. Errors of single files and records are told and counted.
+pub fn run(options: &Options) -> anyhow::Result<Reevaluation> {
     let started = Instant::now();
     let rules = Rules::of(options)?;
     let exercises = BuiltExercises::new(rules.graphs, rules.compat);
+    let differences = |file| Differences::new(file, options.plaintext);
     let mut session = Session {
         options,
-        observer,
+        talk: Talk::new(),
         effort: Effort::full(rules.limits),
         tally: AgreementTally::default(),
-        verdicts: match &options.verdicts {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-                Some(BufWriter::new(file))
-            }
-        },
-        differences: match &options.differences {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-                Some(Differences::new(BufWriter::new(file), options.plaintext))
-            }
-        },
+        verdicts: options.verdicts.as_deref().map(create).transpose()?,
+        differences: options.differences.as_deref().map(create).transpose()?.map(differences),
     };
     let mut documents = Vec::new();
     for found in discover(&options.paths, options.password.as_deref()) {
@@ -114,6 +145,7 @@ pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Ree
     if let Some(mut verdicts) = session.verdicts.take() {
         verdicts.flush().context("cannot write the verdicts")?;
     }
+    session.talk.finish();
     Ok(session.tally.finish(started.elapsed()))
 }
 
@@ -126,7 +158,8 @@ struct Rules {
 
 impl Rules {
     fn of(options: &Options) -> anyhow::Result<Self> {
-        let (of_pack, compat, limits) = match &options.pack {
+        let pack = options.pack.as_deref().map(open_pack).transpose()?;
+        let (of_pack, compat, limits) = match &pack {
             None => (GraphLibrary::builder(), Compat::PUBLISHED, EvaluationLimits::compat()),
             Some(pack) => (pack.graphs()?, pack.header().compat, pack.header().limits),
         };
@@ -146,7 +179,7 @@ struct VerdictLine<'a> {
 
 struct Session<'a> {
     options: &'a Options,
-    observer: &'a mut dyn Observer,
+    talk: Talk,
     effort: Effort,
     verdicts: Option<BufWriter<File>>,
     tally: AgreementTally,
@@ -165,7 +198,7 @@ impl Session<'_> {
         let protected: Vec<bool> = documents.iter().map(Document::is_protected).collect();
         let effort = self.effort;
         let keeps = self.options.output.is_some();
-        pipeline::run(documents, exercises, &effort, self.options.threads, |event| {
+        pipeline::run(documents, exercises, &effort, threads(self.options.threads), |event| {
             match event {
                 ReplayEvent::File(error) => self.file_problem(&error.to_string()),
                 ReplayEvent::Unreadable(error) => self.record_problem(&error.to_string()),
@@ -175,8 +208,7 @@ impl Session<'_> {
                 }
                 ReplayEvent::Judged { document, mut read, class, rejudged } => {
                     for repair in &read.repairs {
-                        self.observer
-                            .problem(&format!("{}: record {}: {repair}", names[document], read.index));
+                        self.talk.problem(&format!("{}: record {}: {repair}", names[document], read.index));
                     }
                     let place = DifferencePlace {
                         file: &names[document],
@@ -204,7 +236,7 @@ impl Session<'_> {
                             }
                         }
                     }
-                    self.observer.dialogue();
+                    self.talk.progress.inc(1);
                     if keeps {
                         let evaluation = rejudged.evaluation;
                         let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::UTC);
@@ -239,11 +271,11 @@ impl Session<'_> {
 
     fn file_problem(&mut self, message: &str) {
         self.tally.file_errors += 1;
-        self.observer.problem(message);
+        self.talk.problem(message);
     }
 
     fn record_problem(&mut self, message: &str) {
         self.tally.record_errors += 1;
-        self.observer.problem(message);
+        self.talk.problem(message);
     }
 }

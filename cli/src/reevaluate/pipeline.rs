@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use results::llmkgbench::{Document, FileError, ReadRecord, RecordError};
@@ -52,13 +52,13 @@ pub(super) fn run<E>(
     threads: NonZeroUsize,
     mut sink: impl FnMut(ReplayEvent) -> Result<(), E>,
 ) -> Result<(), E> {
-    let window = Window::default();
     let (to_judges, queue) = mpsc::sync_channel::<(u64, Read)>(threads.get());
     let queue = Mutex::new(queue);
-    let (to_sink, events) = mpsc::channel::<(u64, ReplayEvent)>(); // Bounded by the window.
+    let (to_sink, events) = mpsc::channel::<(u64, ReplayEvent)>(); // Bounded by the permits.
     thread::scope(|scope| {
-        let window = &window;
-        scope.spawn(move || read_all(documents, window, &to_judges));
+        let (permit, permits) = mpsc::channel::<()>();
+        (0..IN_FLIGHT_MAX).try_for_each(|_| permit.send(())).ok();
+        scope.spawn(move || read_all(documents, &permits, &to_judges));
         for _ in 0..threads.get() {
             let (queue, to_sink) = (&queue, to_sink.clone());
             let judge = move || {
@@ -85,21 +85,20 @@ pub(super) fn run<E>(
             waiting.insert(number, event);
             while let Some(event) = waiting.remove(&next) {
                 next += 1;
-                if let Err(error) = sink(event) {
-                    window.close();
-                    return Err(error);
-                }
-                window.advance(next);
+                // After an error there are no more permits, and the reader stops.
+                sink(event)?;
+                let _ = permit.send(());
             }
         }
         Ok(())
     })
 }
 
-fn read_all(documents: &[Document], window: &Window, to_judges: &mpsc::SyncSender<(u64, Read)>) {
+/// Reads all documents, each record by a permit.
+fn read_all(documents: &[Document], permits: &mpsc::Receiver<()>, to_judges: &mpsc::SyncSender<(u64, Read)>) {
     let mut number = 0;
     let mut send = |read: Read| {
-        let open = window.wait_for(number) && to_judges.send((number, read)).is_ok();
+        let open = permits.recv().is_ok() && to_judges.send((number, read)).is_ok();
         number += 1;
         if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -127,40 +126,5 @@ fn judge(document: usize, read: ReadRecord, exercises: &BuiltExercises, effort: 
             ReplayEvent::Judged { document, read, class: known.class, rejudged }
         }
         Err(error) => ReplayEvent::Unusable { document, read, error },
-    }
-}
-
-/// Keeps the reader at most [`IN_FLIGHT_MAX`] records ahead of the sink.
-#[derive(Default)]
-struct Window {
-    state: Mutex<WindowState>,
-    moved: Condvar,
-}
-
-#[derive(Default)]
-struct WindowState {
-    done: u64,
-    closed: bool,
-}
-
-impl Window {
-    /// Waits until record `number` may be read; false if reading should stop.
-    fn wait_for(&self, number: u64) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self
-            .moved
-            .wait_while(state, |state| !state.closed && number >= state.done + IN_FLIGHT_MAX)
-            .unwrap_or_else(PoisonError::into_inner);
-        !state.closed
-    }
-
-    fn advance(&self, done: u64) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).done = done;
-        self.moved.notify_one();
-    }
-
-    fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-        self.moved.notify_one();
     }
 }

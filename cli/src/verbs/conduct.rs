@@ -6,7 +6,7 @@ use std::time::Duration;
 use conductor::pool::Limits;
 use conductor::{ConductorSettings, NOTICES_MAX, NewsDesk, PoolNews, PoolNotice, Rounds};
 use service_kit::Readiness;
-use service_kit::http::{self, Probes};
+use service_kit::http::Probes;
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use crate::engine::notify::Webhook;
 use crate::kit::arguments::{hours, seconds};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::kit::serving::bind;
+use crate::kit::runtime::serve_probes;
 use crate::place::kubernetes::KubernetesPlace;
 use crate::place::remote::{self, Remote};
 
@@ -94,13 +94,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |_, _| say("stopping: servers go on"))?;
         let readiness = Readiness::not_yet("the first round is not over");
-        if let Some(address) = &arguments.metrics {
-            let (listener, bound) = bind(address).await?;
-            eprintln!("health and metrics on http://{bound}");
-            let ready = readiness.clone();
-            let probes = Probes { ready: Arc::new(move || ready.get()), metrics };
-            tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Drain)));
-        }
+        let ready = readiness.clone();
+        let probes = Probes { ready: Arc::new(move || ready.get()), metrics };
+        serve_probes(arguments.metrics.as_deref(), probes, reached(stop.clone(), Stop::Drain)).await?;
         eprintln!(
             "conducting the pools of {} on {} GPUs, for {}",
             arguments.release,

@@ -1,6 +1,5 @@
 //! `kgfleet export`.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
@@ -9,6 +8,7 @@ use serde_json::json;
 
 use crate::files::export::{self, ExportForm, ExportFormat, ExportSource};
 use crate::kit::exit_code::{ExitCode, usage};
+use crate::kit::output::print_json;
 use crate::place::disclosure::Disclosure;
 use crate::place::{PlaceOptions, completing, names};
 
@@ -69,8 +69,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let written = ExportSource::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
         if arguments.json {
             let Written { dialogues, left_out } = written;
-            let told = json!({ "file": path, "dialogues": dialogues, "left_out": left_out });
-            writeln!(io::stdout(), "{told}")?;
+            print_json(&json!({ "file": path, "dialogues": dialogues, "left_out": left_out }))?;
         }
         export::tell(&path, written);
     }

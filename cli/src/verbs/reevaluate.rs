@@ -1,21 +1,13 @@
-//! `kgfleet reevaluate`: its options, its progress and its table. [`crate::reevaluate`] does the work.
+//! `kgfleet reevaluate`: its options and its table. [`crate::reevaluate`] does the work.
 
-use std::io::{self, IsTerminal, Write};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{self, Write};
 
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::kit::exit_code::ExitCode;
-use crate::kit::output::{Table, percent, printable};
+use crate::kit::output::{Table, percent};
 use crate::kit::screen::Screen;
-use crate::place::packs::open_pack;
-use crate::reevaluate::{self, AgreementCounts, GraphArgument, Options, Reevaluation};
-
-/// Problems that are printed one by one; the rest is counted.
-const PROBLEMS_PRINTED_MAX: u64 = 20;
+use crate::reevaluate::{self, AgreementCounts, Options, Reevaluation};
 
 /// Judge recorded answers again and compare every value with the recorded one.
 ///
@@ -27,40 +19,14 @@ const PROBLEMS_PRINTED_MAX: u64 = 20;
 /// or records could not be used, the rest was evaluated.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Result files, folders or zip archives.
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Password of encrypted archives.
-    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
-    password: Option<String>,
-    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
-    #[arg(long = "graph", value_name = "NAME=FILE")]
-    graphs: Vec<GraphArgument>,
-    /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,
-    /// judged as in the published run.
-    #[arg(long, value_name = "PACK")]
-    pack: Option<String>,
+    #[command(flatten)]
+    options: Options,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Write the recorded and the new scores of every record as JSON lines: file, record, recorded, ours.
-    #[arg(long, value_name = "FILE")]
-    verdicts: Option<PathBuf>,
-    /// Write every difference as a JSON line: file, record, key, recorded, ours.
-    #[arg(long, value_name = "FILE")]
-    differences: Option<PathBuf>,
     /// Fail unless at least this share of the score values (0 to 1) is equal.
     #[arg(long, value_name = "X", value_parser = share)]
     require_agreement: Option<f64>,
-    /// Write the re-evaluated result files into this folder; those of encrypted archives are encrypted again.
-    #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Write texts of encrypted archives in plaintext, in --differences and --output.
-    #[arg(long)]
-    plaintext: bool,
-    /// Number of judging threads. Default: one per CPU.
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -72,21 +38,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
-    let options = Options {
-        paths: arguments.paths,
-        password: arguments.password,
-        graphs: arguments.graphs,
-        pack: arguments.pack.as_deref().map(open_pack).transpose()?,
-        verdicts: arguments.verdicts,
-        differences: arguments.differences,
-        output: arguments.output,
-        plaintext: arguments.plaintext,
-        threads: threads.unwrap_or(NonZeroUsize::MIN),
-    };
-    let mut talk = Talk::new();
-    let summary = reevaluate::run(&options, &mut talk)?;
-    talk.finish();
+    let summary = reevaluate::run(&arguments.options)?;
     let nothing = summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0;
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -115,45 +67,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::BadInput);
     }
     Ok(ExitCode::Success)
-}
-
-/// Progress and problems on standard error.
-struct Talk {
-    progress: ProgressBar,
-    problems: u64,
-}
-
-impl Talk {
-    fn new() -> Self {
-        let progress =
-            if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} dialogues, {per_sec}, {elapsed}") {
-            progress.set_style(style);
-        }
-        progress.enable_steady_tick(Duration::from_millis(100));
-        Self { progress, problems: 0 }
-    }
-
-    fn finish(&self) {
-        self.progress.finish_and_clear();
-        if self.problems > PROBLEMS_PRINTED_MAX {
-            eprintln!("… and {} more problems like these", self.problems - PROBLEMS_PRINTED_MAX);
-        }
-    }
-}
-
-impl reevaluate::Observer for Talk {
-    fn dialogue(&mut self) {
-        self.progress.inc(1);
-    }
-
-    fn problem(&mut self, message: &str) {
-        self.problems += 1;
-        if self.problems <= PROBLEMS_PRINTED_MAX {
-            let message = printable(message);
-            self.progress.suspend(|| eprintln!("{message}"));
-        }
-    }
 }
 
 fn print(summary: &Reevaluation, out: &mut dyn Write) -> io::Result<()> {

@@ -18,7 +18,7 @@ use report::tables::card;
 
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::files::tables::{create, schemes};
 use crate::kit::exit_code::{Exit, ExitCode};
 use crate::kit::output::note;

@@ -66,5 +66,5 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.dry_run {
         return start::outline(wanted, &arguments.common);
     }
-    start::hold(wanted, arguments.common, None, !arguments.no_wait)
+    start::hold(wanted, arguments.common, !arguments.no_wait)
 }

@@ -76,5 +76,5 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return submit::tell(&queued, json);
     }
     note!("{}", view::headline(&queued));
-    block_on(async { watch::follow(&remote.client()?, &queued.run, json, notify).await })
+    block_on(async { watch::follow(&remote.client()?, &queued.run, json, &notify).await })
 }

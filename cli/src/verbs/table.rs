@@ -1,22 +1,19 @@
 //! `kgfleet table`.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use benchmarks::kinds;
-use benchmarks::showing::{Show, Showing};
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use benchmarks::showing::Showing;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use report::analysis::scheme;
 use report::table::printable;
 use report::views;
 use report::views::groups::TaskGroup;
-use report::views::{RowOrder, View, ViewError, ViewOptions};
+use report::views::{RowOrder, ViewError, ViewOptions};
 
 use crate::files::inputs::Inputs;
 use crate::files::judged::{KindBenchmarks, KindInputs};
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::files::tables::{self, TableFormat};
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::place::completing;
@@ -36,8 +33,8 @@ pub struct Arguments {
     #[arg(required = true, value_name = "RUN|FILE", add = completing::runs_or_files())]
     inputs: Vec<String>,
     /// What to show.
-    #[arg(long, value_enum, default_value = DEFAULT)]
-    show: Wanted,
+    #[arg(long, value_parser = PossibleValuesParser::new(shown()), default_value = DEFAULT)]
+    show: String,
     /// Order. Of `scores`: `mean`, `name`, `given`, or the label of a task, the best model first. Of other tables the name
     /// of a column: numbers from the highest, texts from A.
     #[arg(long, value_name = "BY", default_value = GIVEN)]
@@ -72,46 +69,11 @@ pub struct Arguments {
     from: Inputs,
 }
 
-/// What can be shown: a table of dialogues, or one of a kind of judged benchmarks.
-#[derive(Clone, Copy)]
-enum Wanted {
-    View(&'static View),
-    Show(&'static Showing, &'static Show),
-}
-
-impl fmt::Debug for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Wanted {
-    fn name(self) -> &'static str {
-        match self {
-            Self::View(view) => view.name,
-            Self::Show(_, show) => show.name,
-        }
-    }
-}
-
-static WANTED: LazyLock<Vec<Wanted>> = LazyLock::new(wanted);
-
-fn wanted() -> Vec<Wanted> {
-    let of_kinds = kinds::shows().into_iter().map(|(showing, show)| Wanted::Show(showing, show));
-    views::ALL.into_iter().map(Wanted::View).chain(of_kinds).collect()
-}
-
-impl ValueEnum for Wanted {
-    fn value_variants<'a>() -> &'a [Self] {
-        &WANTED
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::View(view) => PossibleValue::new(view.name).help(view.about),
-            Self::Show(_, show) => PossibleValue::new(show.name).help(show.about),
-        })
-    }
+/// What can be shown: the tables of dialogues, and those of each kind of judged benchmarks.
+fn shown() -> Vec<PossibleValue> {
+    let views = views::ALL.into_iter().map(|view| PossibleValue::new(view.name).help(view.about));
+    let shows = kinds::shows().into_iter();
+    views.chain(shows.map(|(_, show)| PossibleValue::new(show.name).help(show.about))).collect()
 }
 
 /// The table that is shown if none is named; of judged benchmarks, the first of their kind.
@@ -146,12 +108,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         return of_kind(&arguments, first);
     }
-    let wanted = match arguments.show {
-        Wanted::View(view) => view,
-        Wanted::Show(showing, _) => {
-            let main = showing.shows[0].name;
-            return Err(usage!("--show {main} is for pipelines of {}; none is named", showing.title));
-        }
+    let Some(wanted) = views::ALL.into_iter().find(|view| view.name == arguments.show) else {
+        let shows = kinds::shows();
+        let of_kind = shows.iter().find(|(_, show)| show.name == arguments.show);
+        let (main, title) = of_kind.map_or(("", ""), |(of, _)| (of.shows[0].name, of.title));
+        return Err(usage!("--show {main} is for pipelines of {title}; none is named"));
     };
     let mut read = arguments.from.read(&runs, None)?;
     read.dialogues.prices = prices.into();
@@ -199,7 +160,7 @@ fn explained(error: ViewError) -> anyhow::Error {
 /// The tables of judged benchmarks of one kind.
 fn of_kind(arguments: &Arguments, benchmarks: &KindBenchmarks) -> anyhow::Result<ExitCode> {
     let shows = benchmarks.showing.shows;
-    let name = arguments.show.name();
+    let name = arguments.show.as_str();
     let wanted = match shows.iter().find(|show| show.name == name) {
         Some(show) => show,
         None if name == DEFAULT => &shows[0],
@@ -231,7 +192,7 @@ mod tests {
     #[test]
     fn a_kind_of_a_test_is_among_the_tables_by_its_line_in_the_list_of_kinds_alone() {
         kinds::add_for_test(&FIXTURE);
-        assert!(wanted().iter().any(|wanted| wanted.name() == "fixture-answers"));
+        assert!(shown().iter().any(|shown| shown.get_name() == "fixture-answers"));
         let mut all = Vec::new();
         let inputs = KindInputs::default();
         KindBenchmarks::add(&mut all, &mut EmptyReader::default(), &inputs).unwrap();
@@ -243,9 +204,9 @@ mod tests {
 
     #[test]
     fn no_two_tables_have_one_name() {
-        let names: Vec<&str> = wanted().into_iter().map(Wanted::name).collect();
-        let different: std::collections::BTreeSet<&&str> = names.iter().collect();
-        assert_eq!(different.len(), names.len(), "{names:?}");
-        assert!(names.contains(&DEFAULT));
+        let shown = shown();
+        let names: std::collections::BTreeSet<&str> = shown.iter().map(PossibleValue::get_name).collect();
+        assert_eq!(names.len(), shown.len(), "{names:?}");
+        assert!(names.contains(DEFAULT));
     }
 }

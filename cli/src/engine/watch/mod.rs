@@ -11,7 +11,7 @@ use domain::control::{BenchmarkView, Control};
 use follow::ViewFeed;
 
 use crate::engine::ending::exit_code;
-use crate::engine::notify::{Notifier, Notify};
+use crate::engine::notify::{Notify, Telling};
 use crate::engine::progress::DueLines;
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::screen::Screen;
@@ -20,47 +20,29 @@ use crate::kit::view;
 /// Silence of a coordinator that is told.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Shows a run until it ends, and sends notices about it to these targets.
+/// Shows a run until it ends, or nobody works at it any more, and tells whom it concerns.
 pub async fn follow(
     control: &dyn Control,
     run: &RunId,
     json: bool,
-    notify: Notify,
+    notify: &Notify,
 ) -> anyhow::Result<ExitCode> {
-    if notify.is_empty() {
-        return show(control, run, json).await;
-    }
-    let mut notifier = Notifier::new(notify);
-    let telling = async {
-        let mut views = ViewFeed::of(control, run);
-        while let Ok(view) = views.next().await {
-            // The end is told below, by nobody who may be stopped on the way.
-            if !view.goes_on() {
-                break;
-            }
-            notifier.look(&view).await;
-        }
-        std::future::pending::<std::convert::Infallible>().await
-    };
-    let code = tokio::select! {
-        code = show(control, run, json) => code?,
-        never = telling => match never {},
-    };
-    notifier.look_last(&control.view(run).await.map_err(explained)?).await;
-    Ok(code)
-}
-
-/// Shows a run until it ends, or nobody works at it any more.
-async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
-    let mut views = ViewFeed::of(control, run);
-    let mut printed = Printed::new(json);
+    let (mut views, mut printed) = (ViewFeed::of(control, run), Printed::new(json));
+    let mut telling = Telling::start(notify);
     loop {
         let Ok(view) = tokio::time::timeout(SILENCE, views.next()).await else {
             eprintln!("no answer from the coordinator for {} s", SILENCE.as_secs());
             continue;
         };
         let view = view.map_err(explained)?;
-        if let Some(code) = printed.next(&view)? {
+        let ended = printed.next(&view)?;
+        if let Some(telling) = &mut telling {
+            telling.look(&view);
+        }
+        if let Some(code) = ended {
+            if let Some(telling) = telling {
+                telling.finish(&view).await;
+            }
             return Ok(code);
         }
     }

@@ -21,11 +21,11 @@ use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::kit::arguments::{file_to_read, seconds};
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::kit::serving::bind;
+use crate::kit::runtime::bind;
 use crate::place::folders::AUDIT;
 use crate::place::queue_login::QueueLogin;
 

@@ -1,12 +1,11 @@
 //! `kgfleet fleet audit`: who did what at the coordinators whose audit logs are here.
 
-use std::io::{self, Write};
-
+use coordinator::audit::Deed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, printable};
-use crate::kit::screen::Screen;
+use crate::kit::screen::print_all;
 use crate::place::audit_dir::AuditDirs;
 
 /// Show who did what: logins, commands, reads of protected texts, changes of identities, refused attempts.
@@ -49,24 +48,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             && is_asked(&arguments.act, &entry.deed.act)
             && since.is_none_or(|since| entry.at >= since)
     });
-    let mut out = io::stdout().lock();
-    let mut table = Table::default().left(["at", "who", "from", "act", "about"]);
-    for entry in found {
-        if arguments.json {
-            writeln!(out, "{}", serde_json::to_string(entry)?)?;
-            continue;
+    print_all(&found.collect::<Vec<_>>(), arguments.json, |found| {
+        let mut table = Table::default().left(["at", "who", "from", "act", "about"]);
+        for entry in found {
+            let Deed { who, from, act, about } = &entry.deed;
+            let at = entry.at.strftime("%Y-%m-%d %H:%M:%S").to_string();
+            table.row([at].into_iter().chain([who, from, act, about].map(|text| printable(text))));
         }
-        table.row(vec![
-            entry.at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-            printable(&entry.deed.who),
-            printable(&entry.deed.from),
-            printable(&entry.deed.act),
-            printable(&entry.deed.about),
-        ]);
-    }
-    if !arguments.json {
-        Screen::here().table(&table, &mut out)?;
-    }
+        table
+    })?;
     if reading.broken > 0 {
         eprintln!(
             "warning: {} lines of the audit log cannot be read, such as the last one of a process that was killed",

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use domain::control::{Control, DeadLetterView};
+use domain::control::DeadLetterView;
 
 use crate::kit::exit_code::{ExitCode, explained, usage};
 use crate::kit::output::{Table, note, printable};
-use crate::kit::screen::Screen;
+use crate::kit::screen::print_all;
 use crate::place::remote::Remote;
-use crate::place::{completing, names};
+use crate::place::{Place, completing, names};
 
 /// List the dead letters of a run, then the suspects; show some of them, or requeue them with a clean slate.
 ///
@@ -34,24 +34,21 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { run, units, json, .. } = arguments;
-    arguments.remote.about(run, async |client, run| {
+    Place::Fleet(arguments.remote.clone()).about(run, async |control, run| {
         if arguments.requeue {
-            let count = client.requeue(run, units).await.map_err(explained)?;
+            let count = control.requeue(run, units).await.map_err(explained)?;
             note!("{count} units of run {run} are queued again");
             return Ok(ExitCode::Success);
         }
-        let mut letters = client.dead_letters(run, None).await.map_err(explained)?;
+        let mut letters = control.dead_letters(run, None).await.map_err(explained)?;
         letters.retain(|letter| units.is_empty() || units.contains(&letter.unit));
         if letters.is_empty() && !units.is_empty() {
             return Err(usage!("no worker died with these units of run {run}"));
         }
-        let mut out = io::stdout().lock();
-        if *json {
-            letters.iter().try_for_each(|letter| writeln!(out, "{}", serde_json::to_string(letter)?))?;
-        } else if units.is_empty() {
-            Screen::here().table(&table(&letters), &mut out)?;
+        if *json || units.is_empty() {
+            print_all(&letters, *json, table)?;
         } else {
-            letters.iter().try_for_each(|letter| write_letter(letter, &mut out))?;
+            letters.iter().try_for_each(|letter| write_letter(letter, &mut io::stdout().lock()))?;
         }
         Ok(ExitCode::Success)
     })

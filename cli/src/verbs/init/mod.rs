@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::files::new_file;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::note;
+use crate::kit::whole_file;
 
 /// The configuration, in which `ENDPOINT` and `MODEL` stand for what the user names.
 const SKELETON: &str = include_str!("benchmark.toml");
@@ -51,7 +51,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let text = SKELETON.replace("ENDPOINT", &arguments.endpoint).replace("MODEL", &arguments.model);
     let file = &arguments.file;
-    new_file::write(file, &text)?;
+    whole_file::write_new(file, &text)?;
     let file = file.display();
     note!(
         "wrote {file}; `kgfleet plan {file}` says what it would run and whether it can, `kgfleet run {file}` runs it"

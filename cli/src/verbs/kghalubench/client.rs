@@ -1,7 +1,7 @@
-//! Sends requests to public servers: one at a time, with retries, and none twice.
+//! Sends queries to public endpoints: one at a time, with retries, and none twice.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use benchmarks::kinds::kghalubench::draw::{GraphError, Select};
@@ -41,72 +41,60 @@ pub struct RequestPacing {
     pub answer: Duration,
     /// Attempts, at least 1.
     pub attempts: u32,
-    /// From one request to the next.
-    pub pause: Duration,
 }
 
-/// A client that stores answers in a folder, so that what was interrupted continues where it was.
-pub struct PoliteClient {
+/// A SPARQL endpoint whose answers are stored in a folder, so that what was interrupted continues where it was.
+pub struct PoliteEndpoint {
+    url: Url,
     runtime: Runtime,
     http: HttpClient,
     cache: PathBuf,
     patience: RequestPacing,
-    /// When the last request was sent.
-    last: Option<Instant>,
 }
 
-/// A query for an endpoint.
-#[derive(Clone, Copy)]
-struct PoliteRequest<'a> {
-    url: &'a Url,
-    query: &'a str,
-}
-
-impl PoliteClient {
-    /// A client that keeps answers in the folder `cache`.
-    pub fn new(cache: &Path, patience: RequestPacing) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime, http: HttpClient::new(), cache: cache.to_owned(), patience, last: None })
-    }
-
-    /// The answer to a request, from the folder or from the server.
-    fn answer(&mut self, request: PoliteRequest<'_>) -> Result<String, GraphError> {
-        let place = self.place(&request);
+impl Select for PoliteEndpoint {
+    /// The answer to a query, from the folder or from the server.
+    fn select(&mut self, query: &str) -> Result<String, GraphError> {
+        let place = self.place(query);
         if let Ok(known) = std::fs::read_to_string(&place) {
             return Ok(known);
         }
-        let http = self.http.for_url(request.url).map_err(|error| GraphError::Endpoint(error.to_string()))?;
-        if let Some(last) = self.last {
-            std::thread::sleep(self.patience.pause.saturating_sub(last.elapsed()));
-        }
-        let text = self.runtime.block_on(self.fetch(&http, &request));
-        self.last = Some(Instant::now());
-        let text = text?;
+        let text = self.runtime.block_on(self.fetch(query))?;
         // Replaced whole: half an answer is never taken for one.
         results::files::replace_shared(&place, text.as_bytes())
             .map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
         Ok(text)
     }
+}
 
-    /// The file of the answer to a request.
-    fn place(&self, request: &PoliteRequest<'_>) -> PathBuf {
+impl PoliteEndpoint {
+    /// The endpoint at `url`, with its answers in the folder `cache`.
+    pub fn new(url: &str, cache: &Path, patience: RequestPacing) -> anyhow::Result<Self> {
+        let url = models::http::parse_endpoint(url).map_err(Exit::usage)?;
+        std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { url, runtime, http: HttpClient::new(), cache: cache.to_owned(), patience })
+    }
+
+    /// The file of the answer to a query.
+    fn place(&self, query: &str) -> PathBuf {
         let mut hasher = Sha256::new();
-        hasher.update(request.url.as_str());
+        hasher.update(self.url.as_str());
         hasher.update([0]);
-        hasher.update(request.query);
+        hasher.update(query);
         self.cache.join(format!("{}.json", domain::text::hex(hasher.finalize())))
     }
 
-    async fn fetch(&self, http: &Client, request: &PoliteRequest<'_>) -> Result<String, GraphError> {
+    async fn fetch(&self, query: &str) -> Result<String, GraphError> {
+        let http = self.http.for_url(&self.url).map_err(|error| GraphError::Endpoint(error.to_string()))?;
         let longest = Duration::from_secs(WAIT_SECONDS_MAX);
         let mut backoff = Backoff::new(Duration::from_secs(1), longest).at_least_half();
         let mut last = String::new();
         let attempts = self.patience.attempts;
         for attempt in 1..=attempts {
-            let wait = match self.attempt(http, request).await {
+            let wait = match self.attempt(&http, query).await {
                 Ok(text) => return Ok(text),
-                Err(Refused { reason, again: Again::Never }) => return Err(self.failed(request, &reason)),
+                Err(Refused { reason, again: Again::Never }) => return Err(self.failed(&reason)),
                 Err(Refused { reason, again: Again::After(wait) }) => {
                     last = reason;
                     wait.map_or_else(|| backoff.next_delay(), |wait| wait.min(longest))
@@ -117,17 +105,17 @@ impl PoliteClient {
             }
         }
         let asked = if attempts == 1 { "asked once".to_owned() } else { format!("asked {attempts} times") };
-        Err(self.failed(request, &format!("{last} ({asked})")))
+        Err(self.failed(&format!("{last} ({asked})")))
     }
 
-    async fn attempt(&self, http: &Client, request: &PoliteRequest<'_>) -> Result<String, Refused> {
+    async fn attempt(&self, http: &Client, query: &str) -> Result<String, Refused> {
         let sent = http
-            .post(request.url.clone())
+            .post(self.url.clone())
             .header(ACCEPT, "application/sparql-results+json")
             .header(CONTENT_TYPE, "application/sparql-query")
             .header(USER_AGENT, AGENT)
             .timeout(self.patience.answer)
-            .body(request.query.to_owned())
+            .body(query.to_owned())
             .send()
             .await;
         let response =
@@ -157,10 +145,10 @@ impl PoliteClient {
         }
     }
 
-    fn failed(&self, request: &PoliteRequest<'_>, reason: &str) -> GraphError {
+    fn failed(&self, reason: &str) -> GraphError {
         GraphError::Endpoint(format!(
             "{}: {reason}. What was answered before is kept in {}",
-            request.url,
+            self.url,
             self.cache.display()
         ))
     }
@@ -203,25 +191,6 @@ async fn bounded(mut response: Response) -> Result<String, Refused> {
         .map_err(|_| Refused { reason: "its answer is not UTF-8".to_owned(), again: Again::Never })
 }
 
-/// Sends queries to a SPARQL endpoint.
-pub struct PoliteEndpoint {
-    client: PoliteClient,
-    url: Url,
-}
-
-impl PoliteEndpoint {
-    /// The endpoint at `url`.
-    pub fn new(url: &str, client: PoliteClient) -> anyhow::Result<Self> {
-        Ok(Self { client, url: models::http::parse_endpoint(url).map_err(Exit::usage)? })
-    }
-}
-
-impl Select for PoliteEndpoint {
-    fn select(&mut self, query: &str) -> Result<String, GraphError> {
-        self.client.answer(PoliteRequest { url: &self.url, query })
-    }
-}
-
 /// A complete answer. Servers that give up cut the answer off, or send HTML, and still report success.
 #[derive(serde::Deserialize)]
 struct Whole {
@@ -254,9 +223,8 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let folder = tempfile::tempdir().unwrap();
-        let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3, pause: Duration::ZERO };
-        let client = PoliteClient::new(folder.path(), patience).unwrap();
-        let mut client = PoliteEndpoint::new(&url, client).unwrap();
+        let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3 };
+        let mut client = PoliteEndpoint::new(&url, folder.path(), patience).unwrap();
         let error = client.select("ASK {}").unwrap_err().to_string();
         asked.join().unwrap();
         assert!(

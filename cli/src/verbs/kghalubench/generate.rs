@@ -19,7 +19,7 @@ use crate::files::tables;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::Table;
 use crate::kit::screen::Screen;
-use crate::place::passwords::{PackPassword, as_exit};
+use crate::place::packs::{PackPassword, as_exit};
 
 /// Maximum number of questions of an assessment, and of assessments of a pack, which is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;
@@ -102,8 +102,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let patience = RequestPacing {
         answer: Duration::from_secs(arguments.patience.into()),
         attempts: arguments.attempts,
-        // One query is long enough to be the pause for the next.
-        pause: Duration::ZERO,
     };
     let wording = arguments.wording.as_deref().map(read_wording).transpose()?;
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use benchmarks::kinds::kghalubench::draw::{Endpoint, KnowledgeGraph, Mapping};
 
-use super::client::{PoliteClient, PoliteEndpoint, RequestPacing};
+use super::client::{PoliteEndpoint, RequestPacing};
 use super::document;
 use crate::kit::exit_code::usage;
 use crate::kit::whole_file;
@@ -46,7 +46,7 @@ impl GraphInput {
                 self.describe()
             )),
             (Self::Endpoint(url), Some(mapping)) => {
-                let client = PoliteEndpoint::new(url, PoliteClient::new(cache, patience)?)?;
+                let client = PoliteEndpoint::new(url, cache, patience)?;
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
             }
             (Self::Document(path), Some(mapping)) => {

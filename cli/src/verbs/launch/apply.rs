@@ -112,14 +112,7 @@ impl Release {
             needs.push((WEIGHTS_SECRET, BTreeSet::from(["token".to_owned()])));
         }
         for (secret, keys) in needs.into_iter().filter(|(_, keys)| !keys.is_empty()) {
-            let found = self.call_kubectl(self.kubectl(&[
-                "get",
-                "secret",
-                secret,
-                "--ignore-not-found",
-                "-o",
-                "json",
-            ]))?;
+            let found = self.kubectl(&format!("get secret {secret} --ignore-not-found -o json"))?;
             let found: Value = serde_json::from_slice(&found.stdout).unwrap_or_default();
             let missing: Vec<String> =
                 keys.into_iter().filter(|key| found["data"].get(key).is_none()).collect();
@@ -165,7 +158,7 @@ impl Release {
     /// kubectl failed, or the namespace has nothing of such a release.
     pub fn pools(&self) -> anyhow::Result<ClusterState> {
         let kinds = "cronjobs.batch,jobs.batch,pods";
-        let state = self.listed(&["get", kinds, "--selector", &self.selector(), "-o", "json"])?;
+        let state = self.listed(&format!("get {kinds} --selector {} -o json", self.selector()))?;
         if state.is_empty() {
             bail!("there is no release `{}` in the namespace `{}`", self.release, self.namespace);
         }
@@ -175,15 +168,15 @@ impl Release {
     /// The same, with the warnings of the cluster about them, as far as they may be read.
     pub fn pools_with_warnings(&self) -> anyhow::Result<ClusterState> {
         let mut state = self.pools()?;
-        match self.listed(&["get", "events", "--field-selector", "type=Warning", "-o", "json"]) {
+        match self.listed("get events --field-selector type=Warning -o json") {
             Ok(listed) => state.events = listed.events,
             Err(error) => say(&format!("warning: the events of the cluster are left out: {error:#}")),
         }
         Ok(state)
     }
 
-    fn listed(&self, arguments: &[&str]) -> anyhow::Result<ClusterState> {
-        let output = self.call_kubectl(self.kubectl(arguments))?;
+    fn listed(&self, words: &str) -> anyhow::Result<ClusterState> {
+        let output = self.kubectl(words)?;
         let list = serde_json::from_slice(&output.stdout)?;
         ClusterState::of_list(list)
             .with_context(|| format!("{} answers what is not understood", self.kubectl.display()))
@@ -197,15 +190,8 @@ impl Release {
         if !known.contains(&pool) {
             return Err(usage!("{} has no pool `{pool}`; it has: {}", self.release, known.join(", ")));
         }
-        let now = format!("{RETRY}={}", Timestamp::now());
-        self.call_kubectl(self.kubectl(&[
-            "annotate",
-            "cronjobs.batch",
-            "--selector",
-            &selector,
-            "--overwrite",
-            &now,
-        ]))?;
+        let now = Timestamp::now();
+        self.kubectl(&format!("annotate cronjobs.batch --selector {selector} --overwrite {RETRY}={now}"))?;
         say(&format!(
             "what failed of {pool} before now does not count any more, and a server that has not started is made anew"
         ));
@@ -218,12 +204,6 @@ impl Release {
 
     fn helm(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.helm);
-        command.args(arguments).args(["--namespace", &self.namespace]);
-        command
-    }
-
-    fn kubectl(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.kubectl);
         command.args(arguments).args(["--namespace", &self.namespace]);
         command
     }
@@ -244,7 +224,10 @@ impl Release {
         Ok(())
     }
 
-    fn call_kubectl(&self, mut command: Command) -> anyhow::Result<Output> {
+    /// What kubectl answers to these words.
+    fn kubectl(&self, words: &str) -> anyhow::Result<Output> {
+        let mut command = Command::new(&self.kubectl);
+        command.args(words.split(' ')).args(["--namespace", &self.namespace]);
         let output = command.output().with_context(|| {
             format!("cannot start {}: install kubectl, or name it with --kubectl", self.kubectl.display())
         })?;

@@ -26,7 +26,7 @@ use self::slurm::SlurmOptions;
 use self::table::{Sizes, WeightsPlace};
 use self::values::{KEYS_SECRET, WEIGHTS_SECRET, provider_keys};
 use crate::configure::choose::{self, Selection};
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::kit::arguments::hours as gpu_hours;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, printable, say};

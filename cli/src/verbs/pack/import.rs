@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, printable};
 use crate::kit::screen::Screen;
-use crate::place::passwords::{PackPassword, as_exit};
+use crate::place::packs::{PackPassword, as_exit};
 use crate::reevaluate::{GraphArgument, graph_documents};
 
 /// Findings that are printed one by one; the rest is counted.

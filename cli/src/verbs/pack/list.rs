@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, printable};
 use crate::kit::screen::Screen;
-use crate::place::passwords::PackPassword;
+use crate::place::packs::PackPassword;
 
 /// List the tasks of a pack with their cases.
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,9 @@
-//! `kgfleet pack`: inspect, verify, seal, unseal and import packs. One file per command.
+//! `kgfleet pack`: inspect, verify, seal, unseal and import packs. One file per command, one for both directions of sealing.
 
 mod import;
 mod list;
 mod seal;
 mod show;
-mod unseal;
 mod verify;
 
 use clap::Subcommand;
@@ -23,8 +22,8 @@ enum Verb {
     Verify(verify::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
-    Seal(seal::Arguments),
-    Unseal(unseal::Arguments),
+    Seal(seal::SealArguments),
+    Unseal(seal::UnsealArguments),
     Import(import::Arguments),
 }
 
@@ -34,8 +33,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::List(arguments) => list::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
-        Verb::Seal(arguments) => seal::run(&arguments),
-        Verb::Unseal(arguments) => unseal::run(&arguments),
+        Verb::Seal(arguments) => seal::seal(&arguments),
+        Verb::Unseal(arguments) => seal::unseal(&arguments),
         Verb::Import(arguments) => import::run(arguments),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::passwords::{PackPassword, as_exit};
+use crate::place::packs::{PackPassword, as_exit};
 
 /// Show one case: its prompt, its evaluation data, and its answers of known score.
 ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::passwords::PackPassword;
+use crate::place::packs::PackPassword;
 
 /// Verify a pack: every entry against its hash, every case with answers of known score.
 ///

@@ -1,5 +1,6 @@
-//! Finds problems that would end a long run early, before it starts.
+//! Finds problems that would end a long run early, before it starts, and tells them.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,14 +12,14 @@ use domain::control::Control;
 use domain::exchange::WorkerStatus;
 use domain::{Ask, ModelHome};
 use packs::Pack;
+use serde::Serialize;
 use worker::Connect;
 
-use super::findings::PlanFindings;
 use super::question;
 use crate::engine::connect::{LocalConnect, asks};
 use crate::engine::preflight::{self, Level, LongestPrompt};
 use crate::kit::exit_code::explained;
-use crate::kit::output::explain;
+use crate::kit::output::{explain, printable};
 use crate::kit::runtime::block_on;
 use crate::place::queue_login::QueueLogin;
 use crate::place::remote::Remote;
@@ -178,6 +179,51 @@ fn served(workers: &[&WorkerStatus], model: &ModelSpec) -> (Level, String) {
     }
     let able = workers.iter().filter(|status| says_it_can(status, model) == Fit::Yes).count();
     (Level::Ok, format!("{able} workers serve `{requested}` and may ask it"))
+}
+
+/// Something that was found.
+#[derive(Debug, Serialize)]
+struct PlanFinding {
+    level: Level,
+    what: String,
+    message: String,
+}
+
+/// All of it, in the order of the checks.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub(super) struct PlanFindings(Vec<PlanFinding>);
+
+impl PlanFindings {
+    pub fn add(&mut self, level: Level, what: impl Into<String>, message: impl Into<String>) {
+        self.0.push(PlanFinding { level, what: what.into(), message: message.into() });
+    }
+
+    /// Adds what a check says, or why it failed.
+    pub fn of(&mut self, what: &str, result: anyhow::Result<(Level, String)>) {
+        match result {
+            Ok((level, message)) => self.add(level, what, message),
+            Err(error) => self.add(Level::Problem, what, explain(&error)),
+        }
+    }
+
+    /// Whether nothing would fail.
+    pub fn are_fit(&self) -> bool {
+        self.0.iter().all(|finding| finding.level != Level::Problem)
+    }
+
+    /// Prints them for people.
+    pub fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
+        for finding in &self.0 {
+            let mark = match finding.level {
+                Level::Ok => "ok      ",
+                Level::Warning => "warning ",
+                Level::Problem => "problem ",
+            };
+            writeln!(out, "{mark} {}: {}", printable(&finding.what), printable(&finding.message))?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! `kgfleet plan`. `checks` and their `findings` say whether it would run, by one `question` to each model of --endpoint; `expected` what it costs,
+//! `kgfleet plan`. `checks` say whether it would run, by one `question` to each model of --endpoint; `expected` what it costs,
 //! `widths` how many dialogues intervals take.
 
 mod checks;
 mod expected;
-mod findings;
 mod question;
 mod widths;
 
@@ -23,7 +22,7 @@ use self::widths::{Width, widths};
 use crate::configure::at_endpoint::AtEndpoint;
 use crate::configure::choose::{self, Selection};
 use crate::files::inputs::Sources;
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::{Table, figure};
 use crate::kit::screen::Screen;

@@ -9,7 +9,7 @@ use models::{CallError, ChatReply, ChatRequest, Progress};
 use tokio::time::Instant;
 use worker::Connect;
 
-use super::findings::PlanFindings;
+use super::checks::PlanFindings;
 use crate::engine::preflight::Level;
 use crate::kit::output::explain;
 

@@ -73,7 +73,7 @@ fn by_judges(
     let mut configuration = Selection::default().configuration(Some(config))?;
     let name = place.about(name, async |_, name| Ok(name.clone()))?;
     if let Place::Here(folder) = place {
-        block_on(trust::expect_own_judged(&name, folder, common.trust_endpoints))?;
+        block_on(trust::expect_own_judged(&name, folder, common.options.trust_endpoints))?;
     }
     if configuration.pipeline.is_none() {
         return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
@@ -83,6 +83,6 @@ fn by_judges(
         Place::Fleet(remote) => {
             submit::tell(&submit::submit(remote, &configuration, None, Duration::ZERO)?, common.json)
         }
-        Place::Here(_) => start::hold(WantedBenchmark::Configured(configuration), common, None, waits),
+        Place::Here(_) => start::hold(WantedBenchmark::Configured(configuration), common, waits),
     }
 }

@@ -55,7 +55,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn remove_old(data: &Path, least: Duration) -> anyhow::Result<ExitCode> {
     let mut kept = Vec::new();
-    let all = old::read(data, &mut kept)?;
+    let all = old::read(data)?;
     let unread = packs::needed(data)?.unread_judged;
     let going = old::going(&all, unread.first().map(String::as_str), SystemTime::now(), least, &mut kept);
     kept.iter().for_each(|why| say(why));

@@ -7,18 +7,15 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use benchmarks::names::benchmark_of;
 use domain::RunId;
-use domain::control::{Control, RunPhase};
-use results::run_dir::FoundRun;
+use domain::control::{Condition, Control, RunPhase};
+use results::RunDir;
 use results::run_lock::is_lock_file;
-use results::{RunDir, RunManifest, Sink};
-use serde::Deserialize;
 
 use super::packs::{PIPELINES, entries, is_aged, is_file};
 use crate::kit::exit_code::explained;
-use crate::kit::output::explain;
 use crate::kit::runtime::block_on;
 use crate::place::here::Folder;
-use crate::place::{folders, local};
+use crate::place::local;
 
 /// Seconds of a day.
 pub(super) const DAY_SECONDS: u64 = 24 * 60 * 60;
@@ -37,75 +34,49 @@ pub(super) struct StoredBenchmark {
     pub written: Option<SystemTime>,
 }
 
-/// The judged benchmarks, and the runs that are no part of one. Parts whose judged benchmark is gone are left alone.
-pub(super) fn read(data: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<StoredBenchmark>> {
-    let (found, store) = (RunDir::list(data)?, Sink::new(data));
+/// The judged benchmarks, and the runs that are no part of one. Parts whose judged benchmark is gone are left alone, and so is what
+/// cannot be read.
+pub(super) fn read(data: &Path) -> anyhow::Result<Vec<StoredBenchmark>> {
+    let found = runs_in(data)?;
     let mut all = Vec::new();
-    for view in block_on(async { local::beside(data)?.pipelines().await.map_err(explained) })? {
-        let own: Vec<&FoundRun> =
-            found.iter().filter(|run| local::is_run_of(&run.dir.run(), view.run.as_str())).collect();
-        let configuration = block_on(local::find(&view.run, data))?;
+    for view in block_on(async { Folder::at(data)?.list().await.map_err(explained) })? {
+        if view.condition == Some(Condition::Unreadable) || benchmark_of(&view.run) != view.run {
+            continue;
+        }
+        let own = own_runs(&view.run, &found);
+        let is_judged = own.iter().all(|dir| dir.run() != view.run);
+        let configuration = block_on(local::find(&view.run, data))?.filter(|_| is_judged);
         all.push(StoredBenchmark {
-            is_judged: true,
-            is_over: view.phase.is_over(),
-            is_busy: own.iter().any(|run| local::is_busy(&run.dir)),
+            is_judged,
+            // Who extends a finished run may be killed before it goes on.
+            is_over: view.phase == RunPhase::Cancelled || view.phase.is_over() && view.is_complete(),
+            is_busy: own.iter().any(|dir| local::is_busy(dir)),
             reuses: configuration.and_then(|configuration| configuration.reuse).map(RunId::new),
-            written: judged_written(data, &view.run, &found),
+            written: written(data, &view.run, &found),
             name: view.run,
-        });
-    }
-    for FoundRun { dir, manifest } in &found {
-        let name = dir.run();
-        let Some(manifest) = manifest.as_ref().ok().filter(|_| benchmark_of(&name) == name) else { continue };
-        let is_over = is_over(&store, dir, manifest).unwrap_or_else(|error| {
-            notes.push(format!("run {name} stays: {}", explain(&error)));
-            false
-        });
-        all.push(StoredBenchmark {
-            is_judged: false,
-            is_over,
-            is_busy: local::is_busy(dir),
-            reuses: None,
-            written: run_written(dir),
-            name,
         });
     }
     Ok(all)
 }
 
-/// What the state of a run says about its end.
-#[derive(Deserialize)]
-struct EndedState {
-    phase: RunPhase,
-    /// The revision of the manifest of which everything was asked when it was finished; 0 where that is not known.
-    #[serde(default)]
-    finished_revision: u32,
+fn runs_in(data: &Path) -> anyhow::Result<Vec<RunDir>> {
+    Ok(RunDir::list(data)?.into_iter().map(|found| found.dir).collect())
 }
 
-/// Whether a run is over: nobody goes on with it by himself.
-fn is_over(store: &Sink, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<bool> {
-    let document = store.state_of(&dir.run())?;
-    let state = block_on(async { Ok(store.newest_json::<EndedState>(&document, 0).await?) })?;
-    let Some((_, EndedState { phase, finished_revision })) = state else {
-        // What was judged again has no state.
-        return Ok(folders::recorded(dir, manifest)?.len() as u64 >= manifest.planned_dialogues);
-    };
-    // Who extends a finished run may be killed before it goes on.
-    let is_extended = phase == RunPhase::Finished && (1..manifest.revision).contains(&finished_revision);
-    Ok(phase.is_over() && !is_extended)
+/// The run of this name, or the runs of the judged benchmark of this name.
+fn own_runs<'a>(name: &RunId, found: &'a [RunDir]) -> Vec<&'a RunDir> {
+    let is_own = |run: RunId| run == *name || local::is_run_of(&run, name.as_str());
+    found.iter().filter(|dir| is_own(dir.run())).collect()
 }
 
-/// When the newest record, state or manifest of a run was written. Exports do not count: they are made of these at any time.
-fn run_written(dir: &RunDir) -> Option<SystemTime> {
-    newest_in(dir.path(), |name| !is_lock_file(name)).max(newest_in(&dir.log(), |_| true))
-}
-
-/// The same of a judged benchmark, with its own documents.
-fn judged_written(data: &Path, name: &RunId, found: &[FoundRun]) -> Option<SystemTime> {
-    let own = found.iter().filter(|run| local::is_run_of(&run.dir.run(), name.as_str()));
+/// When the newest record, state, manifest or document of a benchmark was written. Exports do not count: they are made of these at
+/// any time.
+fn written(data: &Path, name: &RunId, found: &[RunDir]) -> Option<SystemTime> {
+    let of_run =
+        |dir: &RunDir| newest_in(dir.path(), |name| !is_lock_file(name)).max(newest_in(&dir.log(), |_| true));
     let beginning = format!("{name}.");
     let documents = newest_in(&data.join(PIPELINES), |file| file.starts_with(&beginning));
-    own.filter_map(|run| run_written(&run.dir)).max().max(documents)
+    own_runs(name, found).into_iter().filter_map(of_run).max().max(documents)
 }
 
 /// The last change of the files in a folder whose names count.
@@ -172,12 +143,9 @@ fn base_of<'a>(benchmark: &StoredBenchmark, all: &'a [StoredBenchmark]) -> Optio
 
 /// Removes a benchmark as `kgfleet rm NAME` does, if nothing was written since it was decided that it goes.
 pub(super) fn remove(data: &Path, benchmark: &StoredBenchmark) -> anyhow::Result<()> {
-    let StoredBenchmark { name, written, .. } = benchmark;
-    let now = match benchmark.is_judged {
-        true => judged_written(data, name, &RunDir::list(data)?),
-        false => run_written(&folders::open_altered(name, data)?.0),
-    };
-    if now.is_none() || now > *written {
+    let name = &benchmark.name;
+    let now = written(data, name, &runs_in(data)?);
+    if now.is_none() || now > benchmark.written {
         bail!("it was written or removed meanwhile");
     }
     block_on(async { Folder::at(data)?.remove(name, false).await.map_err(explained) })
@@ -239,8 +207,7 @@ mod tests {
         for lock in ["lock", "lock.process", "lock.fleet-0123456789abcdef"] {
             write(lock, now() + Duration::from_secs(DAY_SECONDS));
         }
-        let found = RunDir::list(data.path()).unwrap();
-        assert_eq!(run_written(&found[0].dir), Some(now()));
+        assert_eq!(written(data.path(), &"r".into(), &runs_in(data.path()).unwrap()), Some(now()));
     }
 
     #[test]

@@ -2,17 +2,18 @@
 
 mod shown;
 
-use std::io::{self, Write};
+use std::io;
 
 use domain::control::{BenchmarkView, Control};
 use serde::Serialize;
 
 use crate::engine::notify::Notify;
 use crate::engine::watch;
-use crate::files::prices::PriceTable;
+use crate::files::tables::PriceTable;
 use crate::kit::exit_code::{ExitCode, explained};
+use crate::kit::output::print_json;
 use crate::kit::runtime::block_on;
-use crate::kit::screen::Screen;
+use crate::kit::screen::print_all;
 use crate::kit::view;
 use crate::place::disk::{self, DiskForecast};
 use crate::place::opened::is_archive;
@@ -70,14 +71,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     if follow {
         let run = run.as_deref().unwrap_or(names::LATEST);
-        return place.about(run, async |control, run| watch::follow(control, run, json, notify).await);
+        return place.about(run, async |control, run| watch::follow(control, run, json, &notify).await);
     }
     let Some(run) = run else { return block_on(async { list(&*place.control()?, json).await }) };
     let view = place.about(&run, async |control, run| control.view(run).await.map_err(explained))?;
     let disk = place.folder().map(|folder| disk::forecast(&view, folder)).transpose()?.flatten();
-    let mut out = io::stdout().lock();
     if json {
-        writeln!(out, "{}", serde_json::to_string(&StatedBenchmark::of(&view, disk))?)?;
+        print_json(&StatedBenchmark::of(&view, disk))?;
         return Ok(ExitCode::Success);
     }
     // What judges are to be asked follows from what was answered.
@@ -85,7 +85,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let records = disk.map(|forecast| format!("records: {forecast}{open_end}"));
     let sentences =
         [view::share(&view), view::limits(&view), records, view::spent(&view, &prices)].into_iter().flatten();
-    shown::show(&view, std::iter::once(view::headline(&view)).chain(sentences), &mut out)?;
+    let sentences = std::iter::once(view::headline(&view)).chain(sentences);
+    shown::show(&view, sentences, &mut io::stdout().lock())?;
     if let (Some(forecast), Some(folder)) = (disk.filter(|forecast| !forecast.fits()), place.folder()) {
         eprintln!("warning: the records to come do not fit on the disk of {}: {forecast}", folder.display());
     }
@@ -110,13 +111,7 @@ impl<'a> StatedBenchmark<'a> {
 
 async fn list(control: &dyn Control, json: bool) -> anyhow::Result<ExitCode> {
     let listed = control.list().await.map_err(explained)?;
-    let mut out = io::stdout().lock();
-    if !json {
-        Screen::here().table(&view::runs(&listed), &mut out)?;
-        return Ok(ExitCode::Success);
-    }
-    for view in &listed {
-        writeln!(out, "{}", serde_json::to_string(&StatedBenchmark::of(view, None))?)?;
-    }
+    let stated: Vec<_> = listed.iter().map(|view| StatedBenchmark::of(view, None)).collect();
+    print_all(&stated, json, |_| view::runs(&listed))?;
     Ok(ExitCode::Success)
 }

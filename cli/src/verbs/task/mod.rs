@@ -1,12 +1,13 @@
-//! `kgfleet task`: write, check and publish task files. One file per command.
+//! `kgfleet task`: write, check and publish task files. One file per command, but for `schema`.
 
 mod changes;
 mod check;
 mod list;
 mod new;
-mod schema;
 mod seal;
 mod show;
+
+use std::io::{self, Write};
 
 use clap::Subcommand;
 
@@ -26,8 +27,16 @@ enum Verb {
     List(list::Arguments),
     Show(show::Arguments),
     Seal(seal::Arguments),
-    Schema(schema::Arguments),
+    Schema(SchemaArguments),
 }
+
+/// Print the JSON Schema of task files, by which editors complete and check them.
+///
+/// A line `#:schema PATH` at the top of a task file names it for editors that use Taplo or Tombi.
+///
+/// Exit codes: 0 printed.
+#[derive(Debug, clap::Args)]
+struct SchemaArguments {}
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -37,6 +46,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Seal(arguments) => seal::run(&arguments),
-        Verb::Schema(arguments) => schema::run(&arguments),
+        Verb::Schema(SchemaArguments {}) => {
+            let schema = packs::task_files::schema::schema();
+            writeln!(io::stdout().lock(), "{}", serde_json::to_string_pretty(schema)?)?;
+            Ok(ExitCode::Success)
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use packs::task_files::skeleton;
 
-use crate::files::new_file;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::note;
+use crate::kit::whole_file;
 
 /// Longest graph that is read, in bytes.
 const GRAPH_BYTES_MAX: u64 = 64 << 20;
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     let text = text.map_err(|message| usage!("{message}"))?;
-    new_file::write(&out, &text)?;
+    whole_file::write_new(&out, &text)?;
     note!("{} is written; try: kgfleet task check {}", out.display(), out.display());
     Ok(ExitCode::Success)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use packs::seal_file;
 
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::place::passwords::{PackPassword, as_exit};
+use crate::place::packs::{PackPassword, as_exit};
 use crate::place::task_files;
 
 /// Seal a task file into a pack, with the plaintext manifest beside it, to publish instead of the file. Prints the pack's hash.

@@ -15,7 +15,7 @@ use domain::WorkerId;
 use domain::exchange::WorkExchange;
 use models::Secret;
 use proto::Client;
-use service_kit::http::{self, Probes};
+use service_kit::http::Probes;
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use worker::evaluate::sandbox::host::SandboxHost;
@@ -28,7 +28,7 @@ use crate::engine::worker::tell_lack;
 use crate::kit::arguments::{Concurrency, concurrency, file_to_read, seconds};
 use crate::kit::exit_code::{Exit, ExitCode, explained, usage};
 use crate::kit::output::say;
-use crate::kit::serving::bind;
+use crate::kit::runtime::serve_probes;
 use crate::place::remote::{self, Remote};
 use crate::verbs::worker::server::ServerOptions;
 use crate::verbs::worker::targets::ScrapeTarget;
@@ -213,14 +213,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 _ => say("dropping dialogues in flight"),
             }
         })?;
-        let (mut probing, mut probed_at) = (None, None);
-        if let Some(address) = &arguments.metrics {
-            let (listener, address) = bind(address).await?;
-            eprintln!("health and metrics on http://{address}");
-            let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };
-            probing = Some(tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort))));
-            probed_at = Some(address);
-        }
+        let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };
+        let probed_until = reached(stop.clone(), Stop::Abort);
+        let probed_at = serve_probes(arguments.metrics.as_deref(), probes, probed_until).await?;
         let own = own.map(OwnServer::start);
         if let Some(server) = &own {
             config.endpoints = Endpoints::Own(server.states());
@@ -246,9 +241,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             server.end().await;
         }
         let report = report?;
-        if let Some(probing) = probing {
-            probing.abort();
-        }
         eprintln!(
             "worker {name} ended: {} dialogues, {} undelivered records",
             report.dialogues, report.unacknowledged

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use service_kit::http::{self, Probes};
+use service_kit::http::Probes;
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use worker::{OwnServer, ServerCommand, ServerState};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::say;
-use crate::kit::serving::bind;
+use crate::kit::runtime::serve_probes;
 use crate::verbs::worker::until::Signalled;
 
 /// Runs the command of a part, if there is one, until the part is told to end. A part that ends by itself takes the server
@@ -28,12 +28,8 @@ pub fn run(
             noted.note(signal);
             say("ending this part of the server");
         })?;
-        if let Some(address) = address {
-            let (listener, address) = bind(address).await?;
-            eprintln!("health and metrics on http://{address}");
-            let probes = Probes { ready: Arc::new(|| Ok(())), metrics };
-            tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort)));
-        }
+        let probes = Probes { ready: Arc::new(|| Ok(())), metrics };
+        serve_probes(address, probes, reached(stop.clone(), Stop::Abort)).await?;
         eprintln!("a part of a server: waits for the end");
         let Some(command) = command else {
             reached(stop, Stop::Drain).await;

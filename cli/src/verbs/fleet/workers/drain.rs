@@ -1,6 +1,5 @@
 //! `kgfleet fleet workers drain`.
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use conductor::{ClusterError, DrainStep, KubernetesApi, drain};
@@ -9,7 +8,7 @@ use domain::control::Control;
 use jiff::Timestamp;
 
 use crate::kit::exit_code::{ExitCode, explained};
-use crate::kit::output::{note, say};
+use crate::kit::output::{note, print_json, say};
 use crate::kit::runtime::block_on;
 use crate::place::kubernetes::KubernetesPlace;
 use crate::place::remote::Remote;
@@ -56,7 +55,7 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let client = remote.client()?;
         client.drain_worker(&WorkerId::new(&*worker)).await.map_err(explained)?;
         if json {
-            writeln!(io::stdout(), "{}", serde_json::json!({ "worker": worker, "draining": true }))?;
+            print_json(&serde_json::json!({ "worker": worker, "draining": true }))?;
         }
         note!("worker {worker} was asked to drain; `kgfleet fleet workers` shows when it is gone");
         Ok(ExitCode::Success)

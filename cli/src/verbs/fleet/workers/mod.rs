@@ -3,14 +3,12 @@
 mod drain;
 mod spool;
 
-use std::io::{self, Write};
-
 use domain::control::Control;
 use report::tables::fleet;
 
 use crate::kit::exit_code::{ExitCode, explained};
 use crate::kit::runtime::block_on;
-use crate::kit::screen::Screen;
+use crate::kit::screen::print_all;
 use crate::place::remote::Remote;
 
 /// List the workers of a fleet, drain one or all, or look after the records that workers of this machine have not delivered.
@@ -44,13 +42,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = arguments.remote.client()?;
         let workers = client.workers().await.map_err(explained)?;
-        let mut out = io::stdout().lock();
-        for worker in workers.iter().filter(|_| arguments.json) {
-            writeln!(out, "{}", serde_json::to_string(worker)?)?;
-        }
-        if !arguments.json {
-            Screen::here().table(&fleet::workers(&workers), &mut out)?;
-        }
+        print_all(&workers, arguments.json, fleet::workers)?;
         Ok(ExitCode::Success)
     })
 }
