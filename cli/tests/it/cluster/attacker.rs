@@ -2,9 +2,8 @@
 //! gets more than it may.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::Write;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use domain::control::{BenchmarkView, Control, Submission};
@@ -17,7 +16,7 @@ use proto::{ApiClient, Client, ClientConfig};
 use rustix::process::Signal;
 
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, Finished, NT_TASK, Running, Server};
+use crate::harness::{Cluster, Finished, NT_TASK, Receiver, Running, Server};
 
 const USAGE: i32 = 2;
 const REFUSED: i32 = 3;
@@ -25,33 +24,29 @@ const REFUSED: i32 = 3;
 /// What the workers of these tests keep from everybody.
 const SECRET: &str = "sk-a-real-secret";
 
-/// A server of the attacker's, which tells what it was sent.
-struct Trap {
-    address: SocketAddr,
-    heard: Receiver<String>,
+/// A worker that may ask servers of this address, if there is one, and has a key of its own.
+fn keeper(
+    cluster: &Cluster,
+    coordinator: &Coordinator,
+    server: &Server,
+    name: &str,
+    may: Option<&str>,
+) -> Running {
+    let (fleet, endpoint, work_dir) = (coordinator.url(), server.url(), cluster.work_dir(name));
+    let mut arguments = vec!["worker", "--fleet", &fleet, "--name", name, "--evaluators", "1"];
+    arguments.extend(["--endpoint", &endpoint, "--work-dir", work_dir.to_str().unwrap()]);
+    arguments.extend(["--connector", "anthropic", "--connector", "openai-compatible"]);
+    arguments.extend(may.into_iter().flat_map(|url| ["--allow-endpoint", url]));
+    Running::start(cluster.data.command(&arguments).env("ANTHROPIC_API_KEY", SECRET))
 }
 
-impl Trap {
-    fn set() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (tell, heard) = channel();
-        // Ends with the test's process.
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut bytes = vec![0; 16 << 10];
-                let length = stream.read(&mut bytes).unwrap_or(0);
-                let _ = stream
-                    .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-                let _ = tell.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
-            }
-        });
-        Self { address, heard }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
+/// A run of which a worker has done what it may.
+fn until_first_model_is_done(cluster: &Cluster, coordinator: &Coordinator, run: &str) -> BenchmarkView {
+    loop {
+        let view = cluster.status(coordinator, run);
+        if view.models[0].scored == 1 {
+            return view;
+        }
     }
 }
 
@@ -232,7 +227,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
 #[test]
 fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     let Some(cluster) = Cluster::start() else { return };
-    let (trap, server, coordinator) = (Trap::set(), Server::start(), cluster.coordinator());
+    let (trap, server, coordinator) = (Receiver::start(0), Server::start(), cluster.coordinator());
     let models = |more: &str| {
         let text = format!(
             "name = 'a'\niterations = 1\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = 'sim'\n\
@@ -261,13 +256,7 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     ] {
         cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(USAGE).says(&[culprit]);
     }
-    let work_dir = cluster.work_dir("keeper");
-    let (coordinator_url, server_url) = (coordinator.url(), server.url());
-    let mut arguments = vec!["worker", "--fleet", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
-    arguments.extend(["--endpoint", &server_url, "--work-dir", work_dir.to_str().unwrap()]);
-    arguments.extend(["--connector", "anthropic", "--connector", "openai-compatible"]);
-    let mut command = cluster.data.command(&arguments);
-    let _worker = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
+    let _worker = keeper(&cluster, &coordinator, &server, "keeper", None);
     for line in [
         format!("connector = 'anthropic'\nendpoint = '{url}'"),
         format!("connector = 'anthropic'\nendpoint = '{url}'\nkey = 'anthropic'"),
@@ -275,36 +264,26 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     ] {
         let submitted = cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
         let run = submitted.stdout.trim().to_owned();
-        // The worker does what it may of this run; the rest waits for one that may ask there.
-        let view: BenchmarkView = loop {
-            let view = cluster.status(&coordinator, &run);
-            if view.models[0].scored == 1 {
-                break view;
-            }
-        };
+        // The rest waits for one that may ask there.
+        let view = until_first_model_is_done(&cluster, &coordinator, &run);
         assert_eq!((view.models[1].workers, view.models[1].units_pending), (0, 1), "{view:?}");
         cluster.kgfleet(&coordinator, &["cancel", &run]).expect(0);
     }
-    assert!(trap.heard.try_recv().is_err(), "the attacker's server was asked");
+    assert!(trap.until(|_| true).is_empty(), "the attacker's server was asked");
 
     // One that is allowed to ask there does so, without its key.
-    let mut allowed = arguments.clone();
-    let work_dir = cluster.work_dir("allowed");
-    allowed.extend(["--allow-endpoint", &url]);
-    *allowed.iter_mut().find(|argument| **argument == "keeper").unwrap() = "allowed";
-    *allowed.iter_mut().find(|argument| argument.ends_with("/keeper")).unwrap() = work_dir.to_str().unwrap();
-    let mut command = cluster.data.command(&allowed);
-    let _allowed = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
+    let _allowed = keeper(&cluster, &coordinator, &server, "allowed", Some(&url));
     let line = format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'");
     cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
-    let heard = trap.heard.recv().unwrap();
-    assert!(heard.contains("/v1/") && !heard.contains(SECRET), "{heard}");
+    let heard = trap.until(|taken| !taken.is_empty()).remove(0);
+    let text = format!("{}{}{}", heard.line, heard.headers, String::from_utf8_lossy(&heard.body));
+    assert!(heard.line.contains("/v1/") && !text.contains(SECRET), "{text}");
 }
 
 #[test]
 fn a_record_folder_from_elsewhere_gets_no_secret_of_a_worker() {
     let Some(cluster) = Cluster::start() else { return };
-    let (trap, server, coordinator) = (Trap::set(), Server::start(), cluster.coordinator());
+    let (trap, server, coordinator) = (Receiver::start(0), Server::start(), cluster.coordinator());
     let url = trap.url();
     let text = format!(
         "name = 'a'\niterations = 1\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = 'sim'\n\
@@ -329,38 +308,12 @@ fn a_record_folder_from_elsewhere_gets_no_secret_of_a_worker() {
     cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
     let trusting = ["resume", &run, "--trust-endpoints"];
     cluster.kgfleet(&coordinator, &trusting).expect(USAGE).says(&["--allow-endpoint"]);
-    let work_dir = cluster.work_dir("keeper");
-    let (coordinator_url, server_url) = (coordinator.url(), server.url());
-    let mut command = cluster.data.command(&[
-        "worker",
-        "--fleet",
-        &coordinator_url,
-        "--name",
-        "keeper",
-        "--evaluators",
-        "1",
-        "--endpoint",
-        &server_url,
-        "--work-dir",
-        work_dir.to_str().unwrap(),
-        "--connector",
-        "anthropic",
-        "--connector",
-        "openai-compatible",
-        "--allow-endpoint",
-        &url,
-    ]);
-    let _worker = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
-    let view: BenchmarkView = loop {
-        let view = cluster.status(&coordinator, &run);
-        if view.models[0].scored == 1 {
-            break view;
-        }
-    };
+    let _worker = keeper(&cluster, &coordinator, &server, "keeper", Some(&url));
+    let view = until_first_model_is_done(&cluster, &coordinator, &run);
     for model in &view.models[1..] {
         assert_eq!((model.workers, model.units_pending), (0, 1), "{view:?}");
     }
-    assert!(trap.heard.try_recv().is_err(), "the attacker's server was asked");
+    assert!(trap.until(|_| true).is_empty(), "the attacker's server was asked");
 }
 
 #[test]
