@@ -1,6 +1,7 @@
 //! Equal seeds give equal records, with a simulator that answers by seed, in whatever order dialogues run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use domain::{Attempt, DialogueKey, Record, RecordId, WorkerId};
 use jiff::Timestamp;
@@ -10,22 +11,27 @@ use crate::harness::Data;
 /// Three simulated models, 26 tasks, 2 iterations.
 const DIALOGUES: usize = 156;
 
-/// The records of a run, without what may differ: times, attempts and the simulator's port.
+/// The records of a run with this seed, without what may differ.
 fn records(seed: &str, how: &[&str]) -> BTreeMap<DialogueKey, Record> {
     let data = Data::new();
     let arguments = [&["run", "--iterations", "2", "--seed", seed, "--export", "jsonl"], how].concat();
     data.kgfleet(&arguments).expect(0).says(&[".jsonl (156 dialogues)"]);
     let run = data.run();
-    let lines = std::fs::read_to_string(run.dir.exports().join(format!("{}.jsonl", run.name()))).unwrap();
+    timeless(&run.dir.exports().join(format!("{}.jsonl", run.name())))
+}
+
+/// The records of an export, without what may differ in one process: times, attempts and the simulator's port.
+pub fn timeless(exported: &Path) -> BTreeMap<DialogueKey, Record> {
+    let lines = std::fs::read_to_string(exported).unwrap();
     let records = lines.lines().map(|line| {
         let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
-        let record = timeless(serde_json::from_value(line["record"].take()).unwrap());
+        let record = without_times(serde_json::from_value(line["record"].take()).unwrap());
         (record.key.clone(), record)
     });
     records.collect()
 }
 
-fn timeless(mut record: Record) -> Record {
+fn without_times(mut record: Record) -> Record {
     let worker = WorkerId::new("any");
     record.attempt = Attempt { id: RecordId::new("any"), generation: 0, number: 0, worker };
     let endpoint = record.provenance.model.endpoint.replace("any".to_owned());

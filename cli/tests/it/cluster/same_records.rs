@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{Attempt, DialogueKey, Record, RecordId, WorkerId};
-use jiff::Timestamp;
+use domain::{DialogueKey, Record};
 
+use crate::determinism::timeless;
 use crate::harness::{Cluster, Data, Running};
 
 const CONFIGURATION: &str = "name = 'same'\nseed = 11\niterations = 2\n\
@@ -13,23 +13,14 @@ const CONFIGURATION: &str = "name = 'same'\nseed = 11\niterations = 2\n\
     [[models]]\nlabel = 'sim-b'\nconnector = 'simulated'\nskill = 0.3\n";
 const DIALOGUES: usize = 104;
 
-/// The records of an export, without what may differ: times, attempts, the servers' addresses and where records were made.
+/// The records of an export, without what may differ: beside times and attempts, the servers' addresses and where records were made.
 fn records(file: &Path) -> BTreeMap<DialogueKey, Record> {
-    let text = std::fs::read_to_string(file).unwrap();
-    let records = text.lines().map(|line| {
-        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
-        let mut record: Record = serde_json::from_value(line["record"].take()).unwrap();
-        record.attempt =
-            Attempt { id: RecordId::new("any"), generation: 0, number: 0, worker: WorkerId::new("any") };
+    let mut records = timeless(file);
+    for record in records.values_mut() {
         record.provenance.model.endpoint = None;
         record.provenance.made_at = None;
-        (record.started_at, record.ended_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
-        for round in &mut record.rounds {
-            (round.prompted_at, round.answered_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
-        }
-        (record.key.clone(), record)
-    });
-    records.collect()
+    }
+    records
 }
 
 #[test]
