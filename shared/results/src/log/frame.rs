@@ -15,6 +15,7 @@
 //! its segment's number (32 bits), to its offset (64 bits) and, unless that is 0, to its writer's number (32 bits),
 //! in this order.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 
 use super::cipher::{FramePlace, LogCipher, OVERHEAD_BYTES};
@@ -188,12 +189,20 @@ pub fn decode(
     Ok(decompress(header, &payload)?)
 }
 
+thread_local! {
+    /// The memory of a decoder, which is larger than most frames.
+    static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
 /// Never returns more bytes than the header says.
 fn decompress(header: &FrameHeader, payload: &[u8]) -> io::Result<Vec<u8>> {
     let bytes = header.line_bytes as usize;
     // In one call, the decoder writes to the text itself; a stream needs a window beside it, and copies.
     let text = if bytes <= AT_ONCE_BYTES {
-        zstd::bulk::decompress(payload, bytes)?
+        CONTEXT.with_borrow_mut(|context| match context {
+            Some(known) => known.decompress(payload, bytes),
+            None => context.insert(zstd::bulk::Decompressor::new()?).decompress(payload, bytes),
+        })?
     } else {
         let mut text = Vec::with_capacity(AT_ONCE_BYTES);
         // One more byte is enough to detect a wrong length.
