@@ -13,7 +13,7 @@ use domain::{ErrorCode, RunId, ServiceError};
 
 use crate::admission::Audience;
 use crate::render::board::Shown;
-use crate::render::{benchmark, benchmarks, workers};
+use crate::render::{benchmark, lists};
 use crate::site::Links;
 use crate::standings::{RunStandings, Standings};
 
@@ -102,14 +102,15 @@ impl ViewCache {
         match topic {
             Topic::Benchmarks(audience) => {
                 let listed = self.access(*audience).list().await?;
-                let sections = rendered(move || benchmarks::sections(&listed)).await?;
+                let sections =
+                    rendered(move || vec![Section::new("runs", lists::of_benchmarks(&listed))]).await?;
                 Ok(PageState { title: "Benchmarks".to_owned(), sections, over: false })
             }
             Topic::Benchmark(id, audience) => self.make_benchmark(id, *audience, cached).await,
             Topic::Workers(audience) => {
                 let workers: Vec<WorkerView> = self.access(*audience).workers().await?;
                 let steers = *audience == Audience::Operators;
-                let sections = rendered(move || workers::sections(&workers, steers)).await?;
+                let sections = rendered(move || lists::sections_of_workers(&workers, steers)).await?;
                 Ok(PageState { title: "Workers".to_owned(), sections, over: false })
             }
         }

@@ -7,7 +7,7 @@ use axum::response::Html;
 use domain::RunId;
 use domain::control::{BenchmarkView, CellView, ModelView, RowKind, RowView, RunPhase};
 use maud::{Markup, html};
-use report::html::grid::{GridHead, GridLine, Square, grid};
+use report::html::grid::{GridLine, Square, grid};
 use report::html::tables::{LiveRow, live, table};
 use report::table::{Cell, Table, printable};
 use report::tables::fleet;
@@ -146,12 +146,11 @@ fn heat(shown: &Shown) -> Markup {
             squares: rows.iter().map(|row| square_of(model, row)).collect(),
         })
         .collect();
-    let heads: Vec<GridHead<'_>> =
-        rows.iter().map(|row| GridHead { label: row.name.as_str(), title: "" }).collect();
+    let names: Vec<(&str, &str)> = rows.iter().map(|row| (row.name.as_str(), "")).collect();
     let is_of_tasks = rows.iter().all(|row| row.kind == RowKind::Task);
     html! {
         h2 { @if is_of_tasks { "Tasks" } @else { "Stages and results" } }
-        (grid("Mean scores", &view.headline.words, &heads, &lines))
+        (grid(&view.headline.words, &names, &lines))
         p.note {
             @if is_of_tasks { "A number leads to its dialogues. " }
             "The bar below a number shows how much of its plan is done; *: some dialogues have no score."
@@ -165,9 +164,9 @@ fn runs(view: &BenchmarkView) -> Markup {
     html! {
         @if !view.runs.is_empty() {
             h2 { "Runs of the stages" }
-            (live(&table, |row, column| (column == 0).then(|| path_of(&view.runs[row].name)), |row| LiveRow {
-                key: view.runs[row].name.as_str(),
-                ..LiveRow::default()
+            (live(&table, &|row| {
+                let run = &view.runs[row].name;
+                LiveRow { key: run.as_str(), link: Some(path_of(run)), ..LiveRow::default() }
             }))
         }
     }
@@ -209,10 +208,9 @@ fn outcomes(view: &BenchmarkView) -> Markup {
 
 fn models(view: &BenchmarkView) -> Markup {
     let models = fleet::models(view).titled("Models and their units");
-    let row =
-        |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
+    let row = |at: usize| LiveRow::of_model(view.models[at].model.as_str());
     html! {
-        @if !view.models.is_empty() { details #units { summary { "Models and their units" } (live(&models, |_, _| None, row)) } }
+        @if !view.models.is_empty() { details #units { summary { "Models and their units" } (live(&models, &row)) } }
     }
 }
 

@@ -60,14 +60,13 @@ pub(super) fn board(shown: &Shown) -> Markup {
         ];
         board.row(head.into_iter().chain(ends).chain(rest));
     }
-    let row = |at: usize| LiveRow {
-        key: placed[at].0.model.as_str(),
-        is_model: true,
-        states: states(placed[at].0),
+    let row = |at: usize| {
+        let model = placed[at].0;
+        LiveRow { states: states(model), ..LiveRow::of_model(model.model.as_str()) }
     };
     html! {
         h2 { "Leader board so far" }
-        (live(&board, |_, _| None, row))
+        (live(&board, &row))
         @if !headline.intervals {
             p.note { "The first of the results below. Ranks are given to models whose results cover about as much of their plan as those of "
                 "the farthest one." }
@@ -158,12 +157,11 @@ pub(super) fn speed(view: &BenchmarkView, prices: &Prices) -> Markup {
         ]);
     }
     let total = Money::total(view.models.iter().map(spent));
-    let row =
-        |at: usize| LiveRow { key: view.models[at].model.as_str(), is_model: true, states: String::new() };
+    let row = |at: usize| LiveRow::of_model(view.models[at].model.as_str());
     let names = || view.models.iter().filter_map(|model| model.billed_as.as_deref());
     html! {
         h2 { "Speed and cost" }
-        (live(&table, |_, _| None, row))
+        (live(&table, &row))
         p.note {
             "Of the dialogues that count. Limit: dialogues in flight that workers allow now. "
             @match (total, prices.dates(names())) {

@@ -6,7 +6,7 @@ use domain::{DialogueKey, DialogueTime, Outcome, Record, RunId};
 use maud::{Markup, html};
 use report::details::DialogueDetail;
 use report::html::dialogue::dialogue;
-use report::html::tables::linked;
+use report::html::tables::{CellLook, ShownTable};
 use report::table::{Cell, Table, printable};
 use report::words::duration;
 
@@ -32,15 +32,15 @@ pub(crate) fn list(visitor: &Visitor, run: &RunId, of: &DialogueKey, lines: &[Di
             Cell::from(remark),
         ]);
     }
-    let leads = |row: usize, column: usize| {
-        let line = lines.get(row).filter(|line| column == 0 && line.outcome.is_some())?;
-        Some(path_to(run, of, line.iteration))
+    let look = |row: usize, column: usize| {
+        let line = lines.get(row).filter(|line| column == 0 && line.outcome.is_some());
+        CellLook { link: line.map(|line| path_to(run, of, line.iteration)), ..CellLook::default() }
     };
     let title = format!("{} on {}", of.model, of.task);
     let main = html! {
         (trail(run, None))
         h1 { (printable(&title)) }
-        (linked(&table, leads))
+        (ShownTable { look: &look, ..ShownTable::of(&table) }.markup())
     };
     frame(&title, Some(visitor), None, &main)
 }

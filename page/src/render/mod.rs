@@ -2,8 +2,7 @@
 //! visible.
 
 pub(crate) mod benchmark;
-pub(crate) mod benchmarks;
 pub(crate) mod board;
 pub(crate) mod dialogues;
 pub(crate) mod frame;
-pub(crate) mod workers;
+pub(crate) mod lists;

@@ -1,11 +1,9 @@
 //! The paths of the page and their handlers.
 
-mod benchmarks;
 mod commands;
-mod dialogues;
 mod exports;
 mod logins;
-mod workers;
+mod pages;
 
 use std::sync::Arc;
 
@@ -33,17 +31,17 @@ fn table() -> [Route; 15] {
     const GET: &[&str] = &["GET"];
     const POST: &[&str] = &["POST"];
     [
-        ("/", GET, get(benchmarks::list)),
-        ("/live", GET, get(benchmarks::list_live)),
-        ("/runs/{run}", GET, get(benchmarks::benchmark)),
-        ("/runs/{run}/live", GET, get(benchmarks::benchmark_live)),
+        ("/", GET, get(pages::list)),
+        ("/live", GET, get(pages::list_live)),
+        ("/runs/{run}", GET, get(pages::benchmark)),
+        ("/runs/{run}/live", GET, get(pages::benchmark_live)),
         ("/runs/{run}/scores.csv", GET, get(exports::scores)),
         ("/runs/{run}/records.jsonl", GET, get(exports::records)),
-        ("/runs/{run}/dialogues", GET, get(dialogues::list)),
-        ("/runs/{run}/dialogue", GET, get(dialogues::dialogue)),
+        ("/runs/{run}/dialogues", GET, get(pages::dialogues)),
+        ("/runs/{run}/dialogue", GET, get(pages::dialogue)),
         ("/runs/{run}/command", POST, post(commands::command)),
-        ("/workers", GET, get(workers::list)),
-        ("/workers/live", GET, get(workers::list_live)),
+        ("/workers", GET, get(pages::workers)),
+        ("/workers/live", GET, get(pages::workers_live)),
         ("/workers/drain", POST, post(commands::drain)),
         ("/login", &["GET", "POST"], get(logins::form).post(logins::login)),
         ("/logout", POST, post(logins::logout)),

@@ -1,7 +1,5 @@
 //! The page in a real browser.
 
-use std::path::PathBuf;
-
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 use harness::browser::{Browser, axe};
 use proto::server::{BesideCalls, Security, Services};
@@ -261,7 +259,6 @@ async fn a_command_under_the_fingers_is_not_exchanged_for_another() {
 async fn many_models_fit_every_screen() {
     let Some(axe) = axe() else { return };
     let Some(mut browser) = Browser::start() else { return };
-    let pictures = std::env::var_os("KGFLEET_PICTURES").map(PathBuf::from);
     for models in [3, 10, 41] {
         let world = World::open();
         let view = world.submit_many(models, 4).await;
@@ -284,10 +281,8 @@ async fn many_models_fit_every_screen() {
             browser.open(&format!("{base}{}", path(&run)));
             browser.until("document.querySelectorAll('#leaders tbody tr').length > 0");
             browser.until("document.getElementById('connection').textContent === 'live'");
-            if let Some(folder) = &pictures {
-                let name = format!("page-{models}-{width}-{}.png", if dark { "dark" } else { "light" });
-                std::fs::write(folder.join(name), browser.picture()).unwrap();
-            }
+            let look = if dark { "dark" } else { "light" };
+            browser.keep_picture(&format!("page-{models}-{width}-{look}"));
             let wide = browser.value("document.documentElement.scrollWidth");
             assert!(wide.as_u64().unwrap() <= u64::from(width), "{models} models: {wide} wide on {width}");
             // Name and mean stand side by side, without scrolling.
@@ -298,10 +293,7 @@ async fn many_models_fit_every_screen() {
                 end.as_f64().unwrap() <= f64::from(width),
                 "{models} models: the mean ends at {end} on {width}"
             );
-            browser.value(&format!("{axe}; true"));
-            let faults = browser.value(
-                "axe.run().then((found) => found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
-            );
+            let faults = browser.barriers(&axe);
             assert_eq!(faults, json!([]), "{models} models, {width} wide, dark: {dark}");
         }
     }

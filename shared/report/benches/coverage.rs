@@ -7,7 +7,7 @@
 
 use domain::seed::SplitMix64;
 use report::Dialogues;
-use report::analysis::placing::ranks;
+use report::analysis::placing::{RankInterval, ranks};
 use report::dialogues::{Column, Exercises, Origin, ReportedDialogue};
 use report::stats::{TaskValues, ValueRange, estimate};
 
@@ -256,7 +256,7 @@ fn ranks_held(random: &mut SplitMix64) -> (f64, f64) {
             }
         }
         let found = ranks(&all);
-        let is_held = |(model, rank): (usize, &Option<report::summaries::RankInterval>)| {
+        let is_held = |(model, rank): (usize, &Option<RankInterval>)| {
             let better = SKILLS.iter().filter(|skill| **skill > SKILLS[model]).count();
             let worse = SKILLS.iter().filter(|skill| **skill < SKILLS[model]).count();
             rank.is_some_and(|rank| rank.best <= better + 1 && rank.worst >= SKILLS.len() - worse)

@@ -1,15 +1,13 @@
 //! The texts of dialogues, compressed while they are read, so that a report holds tens of thousands of them.
 //!
 //! A block is JSON: its texts, each once, and its dialogues, which name them by number: prompts, what is expected, and infos repeat
-//! each other. It is compressed by zlib and written as base64, which a browser's `DecompressionStream` reads. A browser opens a
-//! block when somebody selects a dialogue in it.
+//! each other. It is compressed by zlib, which a browser's `DecompressionStream` reads, and stands on the page as base64. A browser
+//! opens a block when somebody selects a dialogue in it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::mem::take;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use domain::redaction::{redact_text, redact_value};
 use domain::{Infos, Outcome, Record, Scores};
 use flate2::Compression;
@@ -95,6 +93,12 @@ pub(crate) struct DetailRound {
     pub(crate) answer: String,
 }
 
+impl DetailRound {
+    fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        [Some(&mut self.prompt), self.reasoning.as_mut(), Some(&mut self.answer)].into_iter().flatten()
+    }
+}
+
 impl DialogueDetail {
     /// A dialogue of one round, for tests.
     #[cfg(test)]
@@ -157,16 +161,16 @@ impl DialogueDetail {
         Self { system: None, rounds, scores, infos, message: None, compared: None }
     }
 
+    /// What was asked and said, and why there is no score.
+    fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let rounds = self.rounds.iter_mut().flat_map(DetailRound::texts);
+        self.system.iter_mut().chain(rounds).chain(&mut self.message)
+    }
+
     /// Replaces every text by its length.
     pub fn redact(&mut self) {
-        self.system.iter_mut().for_each(redact_text);
-        for round in &mut self.rounds {
-            redact_text(&mut round.prompt);
-            redact_text(&mut round.answer);
-            round.reasoning.iter_mut().for_each(redact_text);
-        }
+        self.texts().for_each(redact_text);
         self.infos.values_mut().for_each(redact_value);
-        self.message.iter_mut().for_each(redact_text);
         self.compared = Some(PROTECTED.into());
     }
 }
@@ -176,7 +180,8 @@ impl DialogueDetail {
 pub struct Details {
     /// Whether texts of protected exercises are kept.
     plaintext: bool,
-    blocks: Vec<String>,
+    /// Compressed.
+    blocks: Vec<Vec<u8>>,
     /// Number of dialogues in each block.
     counts: Vec<u32>,
     open: OpenBlock,
@@ -194,39 +199,46 @@ struct OpenBlock {
 }
 
 impl OpenBlock {
-    fn push(&mut self, detail: &DialogueDetail) -> io::Result<()> {
-        let mut value = serde_json::to_value(detail)?;
-        self.share(&mut value)?;
+    fn push(&mut self, mut detail: DialogueDetail) -> io::Result<()> {
+        detail.texts().try_for_each(|text| self.share(text))?;
+        let DialogueDetail { scores, infos, compared, .. } = &mut detail;
+        let values = scores.values_mut().chain(infos.values_mut()).chain(compared);
+        values.into_iter().try_for_each(|value| self.share_all(value))?;
         if self.count > 0 {
             self.dialogues.push(b',');
         }
-        serde_json::to_writer(&mut self.dialogues, &value)?;
+        serde_json::to_writer(&mut self.dialogues, &detail)?;
         self.count += 1;
         Ok(())
     }
 
-    /// Replaces texts by their numbers.
-    fn share(&mut self, value: &mut Value) -> io::Result<()> {
-        match value {
-            Value::String(text) if text.len() >= SHARED_BYTES || text.starts_with(SHARED) => {
+    /// Replaces a text by its number, if it is long.
+    fn share(&mut self, text: &mut String) -> io::Result<()> {
+        if text.len() < SHARED_BYTES && !text.starts_with(SHARED) {
+            return Ok(());
+        }
+        let number = match self.known.get(text.as_str()) {
+            Some(number) => *number,
+            None => {
                 let next = self.known.len();
-                let number = match self.known.get(text) {
-                    Some(number) => *number,
-                    None => {
-                        if next > 0 {
-                            self.texts.push(b',');
-                        }
-                        serde_json::to_writer(&mut self.texts, text)?;
-                        self.known.insert(take(text), next);
-                        next
-                    }
-                };
-                *text = format!("{SHARED}{number}");
-                Ok(())
+                if next > 0 {
+                    self.texts.push(b',');
+                }
+                serde_json::to_writer(&mut self.texts, text)?;
+                self.known.insert(take(text), next);
+                next
             }
-            Value::Array(items) => items.iter_mut().try_for_each(|item| self.share(item)),
-            Value::Object(fields) => fields.values_mut().try_for_each(|field| self.share(field)),
-            _ => Ok(()),
+        };
+        *text = format!("{SHARED}{number}");
+        Ok(())
+    }
+
+    fn share_all(&mut self, value: &mut Value) -> io::Result<()> {
+        match value {
+            Value::String(text) => self.share(text),
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.share_all(item)),
+            Value::Object(fields) => fields.values_mut().try_for_each(|field| self.share_all(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
 
@@ -255,7 +267,7 @@ impl Details {
         if !self.is_clear(protected) {
             detail.redact();
         }
-        self.open.push(&detail)?;
+        self.open.push(detail)?;
         if self.open.bytes() >= BLOCK_BYTES {
             self.close()?;
         }
@@ -266,23 +278,27 @@ impl Details {
         let open = take(&mut self.open);
         if open.count > 0 {
             self.counts.push(open.count);
-            self.blocks.push(packed(&open.json())?);
+            self.blocks.push(compressed(|out| out.write_all(&open.json()))?);
         }
         Ok(())
     }
 
-    /// The blocks, and the number of dialogues in each.
-    pub fn finish(mut self) -> io::Result<(Vec<String>, Vec<u32>)> {
+    /// The blocks, compressed, and the number of dialogues in each.
+    pub fn finish(mut self) -> io::Result<(Vec<Vec<u8>>, Vec<u32>)> {
         self.close()?;
         Ok((self.blocks, self.counts))
     }
 }
 
-/// Bytes as the script of a page unpacks them: compressed, in base64, which needs no escape.
-pub(crate) fn packed(bytes: &[u8]) -> io::Result<String> {
+/// What `write` writes as the script of a page unpacks it.
+pub(crate) fn compressed(
+    write: impl FnOnce(&mut ZlibEncoder<Vec<u8>>) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes)?;
-    Ok(STANDARD.encode(encoder.finish()?))
+    write(&mut encoder)?;
+    let mut bytes = encoder.finish()?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -298,10 +314,9 @@ mod tests {
         DialogueDetail::of_texts("Who?", answer, json!({ "quoted": [answer] }).as_object().cloned().unwrap())
     }
 
-    fn opened(block: &str) -> Value {
+    fn opened(block: &[u8]) -> Value {
         let mut text = String::new();
-        let bytes = STANDARD.decode(block).unwrap();
-        ZlibDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+        ZlibDecoder::new(block).read_to_string(&mut text).unwrap();
         let block: Value = serde_json::from_str(&text).unwrap();
         restored(&block["dialogues"], &block["texts"])
     }

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use results::names::Names;
 use tasks::{Marks, ScoreOutOfRange, TaskClass};
 
+use crate::analysis::cells::{CellStatistics, ColumnStatistics};
+use crate::analysis::placing::RankInterval;
 use crate::costs::Prices;
-use crate::summaries::{CellStatistics, ColumnStatistics, RankInterval};
-pub use crate::summaries::{ColumnId, TaskId};
 
 mod column;
 pub(crate) mod shapes;
@@ -23,7 +23,13 @@ pub(crate) mod shapes;
 use self::column::ModelSetup;
 pub(crate) use self::column::published_name;
 pub use self::column::{Column, Exercises, Origin, SetupFact};
-use self::shapes::Shapes;
+use self::shapes::{ScorePlace, Shapes};
+
+/// Index of a column in [`Dialogues::columns`].
+pub type ColumnId = usize;
+
+/// Index of a task in [`Dialogues::tasks`].
+pub type TaskId = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedTask {
@@ -78,8 +84,7 @@ pub struct ReportedDialogue {
     pub place: u32,
     /// Why it has no scores; see [`Dialogues::reason`].
     pub(crate) reason: Option<u32>,
-    pub(crate) shape: u32,
-    pub(crate) values: Box<[f64]>,
+    pub(crate) scores: ScorePlace,
 }
 
 impl ReportedDialogue {
@@ -201,6 +206,11 @@ impl Dialogues {
         self.setups.get(&column)
     }
 
+    /// Makes room for so many more dialogues.
+    pub(crate) fn reserve(&mut self, dialogues: usize) {
+        self.list.reserve(dialogues);
+    }
+
     /// Adds a dialogue about this case, with its scores or why there are none. If the headline of its class must be between 0
     /// and 1 and is not, the dialogue counts as unscored, because one such number would distort a mean.
     pub fn add(&mut self, mut dialogue: ReportedDialogue, case: &str, outcome: Result<&Scores, String>) {
@@ -215,13 +225,10 @@ impl Dialogues {
         });
         match checked {
             Ok(scores) => {
-                (dialogue.shape, dialogue.values) = self.shapes.take(scores);
-                dialogue.headline = self.shapes.find(&dialogue, &task.headline);
+                dialogue.scores = self.shapes.take(scores);
+                dialogue.headline = self.shapes.find(dialogue.scores, &task.headline);
             }
-            Err(reason) => {
-                dialogue.reason = Some(self.reasons.number(&reason));
-                dialogue.shape = Shapes::NONE;
-            }
+            Err(reason) => dialogue.reason = Some(self.reasons.number(&reason)),
         }
         self.places.entry((dialogue.column, dialogue.task)).or_default().push(dialogue.place);
         self.list.push(dialogue);
@@ -258,13 +265,12 @@ impl Dialogues {
 
     /// A score by its name, such as `f1` or `max.combined`.
     pub fn score(&self, dialogue: &ReportedDialogue, name: &str) -> Option<f64> {
-        self.shapes.find(dialogue, name)
+        self.shapes.find(dialogue.scores, name)
     }
 
     /// The names of a dialogue's scores with their values.
-    pub fn scores<'d>(&'d self, dialogue: &'d ReportedDialogue) -> impl Iterator<Item = (&'d str, f64)> {
-        let names = self.shapes.names(dialogue.shape);
-        names.iter().map(String::as_str).zip(dialogue.values.iter().copied())
+    pub fn scores(&self, dialogue: &ReportedDialogue) -> impl Iterator<Item = (&str, f64)> {
+        self.shapes.of(dialogue.scores)
     }
 
     /// Why a dialogue has no scores.

@@ -19,7 +19,6 @@ pub mod figures;
 pub mod html;
 pub mod input;
 pub mod stats;
-pub mod summaries;
 pub mod table;
 pub mod tables;
 pub mod views;

@@ -200,21 +200,23 @@ impl Browser {
         }
     }
 
-    /// What the accessibility checker [`axe`] finds serious on the page that is open.
+    /// What the accessibility checker [`axe`] finds on the page that is open.
     #[track_caller]
     pub fn barriers(&mut self, axe: &str) -> Value {
         self.value(&format!("{axe}; true"));
         self.value(
-            "axe.run().then((found) => found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
-             .map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
+            "axe.run().then((found) => found.violations.map((one) => \
+             one.id + ': ' + one.nodes.map((node) => node.html).join(' | ')))",
         )
     }
 
-    /// A picture of the whole page, as PNG.
-    pub fn picture(&mut self) -> Vec<u8> {
+    /// Writes a picture of the whole page, as PNG, into the folder that `KGFLEET_PICTURES` names, if it names one.
+    pub fn keep_picture(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("KGFLEET_PICTURES").map(PathBuf::from) else { return };
         let wanted = json!({"format": "png", "captureBeyondViewport": true});
         let taken = self.call("Page.captureScreenshot", wanted);
-        base64::engine::general_purpose::STANDARD.decode(taken["data"].as_str().unwrap()).unwrap()
+        let picture = base64::engine::general_purpose::STANDARD.decode(taken["data"].as_str().unwrap());
+        std::fs::write(folder.join(format!("{name}.png")), picture.unwrap()).unwrap();
     }
 
     /// What the browser complained about, and windows that a page opened.

@@ -16,7 +16,7 @@ pub struct Width {
 /// Every model that has a mean.
 pub fn widths(all: &Dialogues) -> Vec<Width> {
     let headings = all.headings();
-    let width = |total: &report::summaries::ColumnStatistics| {
+    let width = |total: &report::analysis::cells::ColumnStatistics| {
         Some(Width {
             model: headings[total.column].clone(),
             estimate: total.estimate?,

@@ -9,6 +9,8 @@
 //! those that are better at 95 % confidence and above those that are worse at 95 % confidence; which of the places between is its own is not
 //! known (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks", 2024).
 
+use std::fmt;
+
 use domain::control::Better;
 use domain::ranking::{Bounds, Contender, ranked};
 
@@ -16,8 +18,7 @@ use crate::analysis::ALPHA;
 use crate::analysis::cells::totals;
 use crate::analysis::compare::Answers;
 use crate::dialogues::{ColumnId, Dialogues};
-use crate::stats::{Estimate, TaskValues, ValueRange, estimate, holm};
-use crate::summaries::RankInterval;
+use crate::stats::{TaskValues, ValueRange, holm, mean_and_p};
 use crate::words::bounds;
 
 /// Where a column stands among those on the same exercises.
@@ -92,6 +93,23 @@ pub fn unranked(placed: &[PlacedColumn], headings: &[String]) -> Option<String> 
         .then(|| format!("Not ranked, because they have less of their plan than others: {names}."))
 }
 
+/// The best and the worst place that a model may have, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankInterval {
+    pub best: usize,
+    pub worst: usize,
+}
+
+/// For people: `2`, or `2–4`.
+impl fmt::Display for RankInterval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.best == self.worst {
+            true => write!(f, "{}", self.best),
+            false => write!(f, "{}\u{2013}{}", self.best, self.worst),
+        }
+    }
+}
+
 /// The places of every column among those on the same exercises that can be ranked; `None` of the others, and of one without
 /// others.
 pub fn ranks(all: &Dialogues) -> &[Option<RankInterval>] {
@@ -118,31 +136,23 @@ pub fn ranks(all: &Dialogues) -> &[Option<RankInterval>] {
 fn within(answers: &[&Answers], tasks: usize) -> Vec<RankInterval> {
     let models = answers.len();
     let pairs: Vec<(usize, usize)> = (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect();
-    let differences: Vec<Option<Estimate>> =
+    let differences: Vec<Option<(f64, f64)>> =
         pairs.iter().map(|&(a, b)| difference(answers[a], answers[b], tasks)).collect();
-    places(models, &pairs, &differences, &holm(differences.iter().map(|found| found.map(|found| found.p))))
-}
-
-/// Counts for each model how many are better and worse at 95 % confidence.
-fn places(
-    models: usize,
-    pairs: &[(usize, usize)],
-    differences: &[Option<Estimate>],
-    corrected: &[Option<f64>],
-) -> Vec<RankInterval> {
+    let corrected = holm(differences.iter().map(|found| found.map(|(_, p)| p)));
+    // Counts for each model how many are better and worse at 95 % confidence.
     let mut ranks = vec![RankInterval { best: 1, worst: models }; models];
-    for ((&(a, b), found), p) in pairs.iter().zip(differences).zip(corrected) {
-        let Some(found) = found.filter(|_| p.is_some_and(|p| p < ALPHA)) else { continue };
-        let (better, worse) = if found.mean > 0.0 { (b, a) } else { (a, b) };
+    for ((&(a, b), found), p) in pairs.iter().zip(&differences).zip(&corrected) {
+        let Some((mean, _)) = found.filter(|_| p.is_some_and(|p| p < ALPHA)) else { continue };
+        let (better, worse) = if mean > 0.0 { (b, a) } else { (a, b) };
         ranks[better].worst -= 1;
         ranks[worse].best += 1;
     }
     ranks
 }
 
-/// The second's mean of tasks less the first's. Models that were asked different tasks have means of different things, so they
+/// The second's mean of tasks less the first's, and its p. Models that were asked different tasks have means of different things, so they
 /// have no difference.
-fn difference(a: &Answers, b: &Answers, tasks: usize) -> Option<Estimate> {
+fn difference(a: &Answers, b: &Answers, tasks: usize) -> Option<(f64, f64)> {
     if (0..tasks).any(|task| (a.number(task) == 0) != (b.number(task) == 0)) {
         return None;
     }
@@ -150,7 +160,7 @@ fn difference(a: &Answers, b: &Answers, tasks: usize) -> Option<Estimate> {
         weight: 1.0,
         values: a.paired(b, task).map(|(question, a, b)| (question.case, b - a)).collect(),
     };
-    estimate(&(0..tasks).map(of_task).collect::<Vec<_>>(), ValueRange::DIFFERENCE)
+    mean_and_p(&(0..tasks).map(of_task).collect::<Vec<_>>(), ValueRange::DIFFERENCE)
 }
 
 #[cfg(test)]

@@ -5,36 +5,44 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use domain::Scores;
 
-use super::ReportedDialogue;
-
-/// The names of scores. Dialogues of a task have one of few sets of names, so each dialogue stores only its values.
+/// The scores of all dialogues. Those of a task have one of few sets of names, so only the values are stored for each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
     /// By the hash of the names, so that the names are not joined for every dialogue.
     numbers: HashMap<u64, Vec<u32>>,
     shapes: Vec<Vec<String>>,
+    values: Vec<f64>,
+}
+
+/// Where the scores of a dialogue are: the number of its names, and the place of its first value. The default has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScorePlace {
+    shape: u32,
+    first: u32,
+}
+
+impl Default for ScorePlace {
+    fn default() -> Self {
+        Self { shape: u32::MAX, first: 0 }
+    }
 }
 
 impl Shapes {
-    pub(super) const NONE: u32 = u32::MAX;
-
-    pub(super) fn take(&mut self, scores: &Scores) -> (u32, Box<[f64]>) {
+    pub(super) fn take(&mut self, scores: &Scores) -> ScorePlace {
         let mut hasher = DefaultHasher::new();
-        let mut values = Vec::new();
+        let first = self.values.len();
         for (group, name, value) in leaves(scores) {
             (group, name).hash(&mut hasher);
-            values.push(value);
+            self.values.push(value);
         }
+        let count = self.values.len() - first;
         let alike = self.numbers.entry(hasher.finish()).or_default();
         let same = |shape: &&u32| {
             let names = self.shapes.get(**shape as usize).map_or(&[][..], Vec::as_slice);
-            names.len() == values.len()
-                && names
-                    .iter()
-                    .zip(leaves(scores))
-                    .all(|(known, (group, name, _))| is_name(known, group, name))
+            let mut pairs = names.iter().zip(leaves(scores));
+            names.len() == count && pairs.all(|(known, (group, name, _))| is_name(known, group, name))
         };
-        let number = alike.iter().find(same).copied().unwrap_or_else(|| {
+        let shape = alike.iter().find(same).copied().unwrap_or_else(|| {
             let number = self.shapes.len() as u32;
             alike.push(number);
             let name = |(group, name, _): (Option<&str>, &str, f64)| match group {
@@ -44,16 +52,22 @@ impl Shapes {
             self.shapes.push(leaves(scores).map(name).collect());
             number
         });
-        (number, values.into_boxed_slice())
+        ScorePlace { shape, first: first as u32 }
     }
 
-    pub(super) fn names(&self, shape: u32) -> &[String] {
-        self.shapes.get(shape as usize).map_or(&[], Vec::as_slice)
+    fn names(&self, place: ScorePlace) -> &[String] {
+        self.shapes.get(place.shape as usize).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn find(&self, dialogue: &ReportedDialogue, name: &str) -> Option<f64> {
-        let place = self.names(dialogue.shape).iter().position(|known| known == name)?;
-        dialogue.values.get(place).copied()
+    /// Names and values.
+    pub(super) fn of(&self, place: ScorePlace) -> impl Iterator<Item = (&str, f64)> {
+        let values = self.values.iter().skip(place.first as usize).copied();
+        self.names(place).iter().map(String::as_str).zip(values)
+    }
+
+    pub(super) fn find(&self, place: ScorePlace, name: &str) -> Option<f64> {
+        let at = self.names(place).iter().position(|known| known == name)?;
+        self.values.get(place.first as usize + at).copied()
     }
 }
 
@@ -94,13 +108,19 @@ mod tests {
     #[test]
     fn equal_names_are_one_shape_and_other_names_another() {
         let mut shapes = Shapes::default();
-        let first = shapes.take(&scores(json!({ "f1": 1, "max": { "f1": 0.5 }, "said": "text" })));
-        assert_eq!(&*first.1, [1.0, 0.5]);
-        assert_eq!(shapes.names(first.0), ["f1", "max.f1"]);
-        let again = shapes.take(&scores(json!({ "f1": 0, "max": { "f1": 0 }, "said": 7 })));
+        let mut take = |scores_given| {
+            let place = shapes.take(&scores(scores_given));
+            (place.shape, shapes.of(place).map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>())
+        };
+        let first = take(json!({ "f1": 1, "max": { "f1": 0.5 }, "said": "text" }));
+        assert_eq!(first.1, [("f1".to_owned(), 1.0), ("max.f1".to_owned(), 0.5)]);
+        let again = take(json!({ "f1": 0, "max": { "f1": 0 }, "said": 7 }));
         assert_ne!(again.0, first.0, "a number where there was a text");
-        assert_eq!(shapes.take(&scores(json!({ "f1": 0, "max": { "f1": 0 } }))).0, first.0);
-        assert_ne!(shapes.take(&scores(json!({ "f1": 0, "max.f1": 0 }))).0, u32::MAX);
-        assert!(shapes.names(Shapes::NONE).is_empty());
+        assert_eq!(take(json!({ "f1": 0, "max": { "f1": 0 } })).0, first.0);
+        assert_eq!(
+            take(json!({ "f1": 0, "max.f1": 1 })).1,
+            [("f1".to_owned(), 0.0), ("max.f1".to_owned(), 1.0)]
+        );
+        assert_eq!(shapes.of(ScorePlace::default()).count(), 0);
     }
 }

@@ -26,6 +26,7 @@ use jiff::tz::TimeZone;
 use results::llmkgbench::{Archive, TaskMeta, WriteError, from_record, writer};
 use results::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
 use results::{RunManifest, Summary};
+use serde_json::value::RawValue;
 
 use crate::export::inspect::CaseCounts;
 use crate::export::rows::Provenances;
@@ -138,7 +139,11 @@ impl Source {
         &self,
         keys: impl Iterator<Item = DialogueKey>,
     ) -> impl Iterator<Item = Result<(u64, Record), LogError>> {
-        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, RECORDS_AT_ONCE)
+        // Those that wait for their turn are held as text, which takes half the room of what it is parsed to.
+        let read = Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, RECORDS_AT_ONCE);
+        let record =
+            |(ticket, json): (u64, Box<RawValue>)| Some((ticket, serde_json::from_str(json.get()).ok()?));
+        read.filter_map(move |read| read.map(record).transpose())
     }
 
     /// The same without their texts: more of them are held at once.

@@ -8,6 +8,7 @@ use domain::ranking::Contender;
 use domain::seed::SplitMix64;
 
 use super::{colours, mixed};
+use crate::analysis::cells::CellStatistics;
 use crate::analysis::cells::statistics;
 use crate::analysis::placing::placed;
 use crate::dialogues::{ColumnId, Dialogues, ReportedTask, TaskId};
@@ -16,7 +17,6 @@ use crate::draw::scale::{Scale, around, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::figures::{DrawnPlot, Plot};
 use crate::stats::{Interval, SampleSummary};
-use crate::summaries::CellStatistics;
 
 /// See [`of_task`].
 pub static PLOT: Plot = Plot {

@@ -1,13 +1,13 @@
 //! Score against size.
 
 use super::{colours, mixed};
+use crate::analysis::cells::ColumnStatistics;
 use crate::analysis::cells::totals;
 use crate::dialogues::{Column, Dialogues};
 use crate::draw::scale::{Scale, decades, short, ticks};
 use crate::draw::svg::{Anchor, Breadth, Svg};
 use crate::draw::text::{Label, fitted, placed};
 use crate::figures::{DrawnPlot, Plot};
-use crate::summaries::ColumnStatistics;
 
 /// See [`sizes`].
 pub static PLOT: Plot = Plot {

@@ -201,7 +201,11 @@
     around.setAttribute("aria-label", label);
     if (head) {
       const row = element("tr", undefined, element("thead", undefined, made));
-      head.forEach((name, at) => { const cell = element("th", name, row); cell.scope = "col"; if (at) cell.className = "number"; });
+      // A corner without a name is no heading.
+      for (const name of head) {
+        const cell = element(name ? "th" : "td", name, row);
+        if (name) { cell.scope = "col"; cell.className = "number"; }
+      }
     }
     const inside = element("tbody", undefined, made);
     for (const [name, ...cells] of rows) {

@@ -10,13 +10,13 @@ const fitsModel = (name) =>
 // A row about both formats of a task names neither, and fits any.
 const fitsTask = (label) => label.toLowerCase().includes(wanted.task) &&
   (!wanted.format || !tasks.has(label) || formatOf(label) === wanted.format);
-const fitsHeading = (heading) =>
-  heading.dataset.task !== undefined ? fitsTask(heading.dataset.task)
-    : tasks.has(heading.textContent) ? fitsTask(heading.textContent) : true;
+// The name of a column; a heading may say more behind it.
+const columnOf = (heading) => (heading.querySelector("button")?.firstChild ?? heading).textContent.trim();
+const fitsHeading = (heading) => !tasks.has(columnOf(heading)) || fitsTask(columnOf(heading));
 
 const filterTable = (table) => {
   const headings = [...table.tHead.rows[0].cells];
-  const place = (name) => headings.findIndex((heading) => heading.textContent === name);
+  const place = (name) => headings.findIndex((heading) => columnOf(heading) === name);
   const model = place("model"), task = place("task");
   const columns = headings.map(fitsHeading);
   headings.forEach((heading, at) => { heading.hidden = !columns[at]; });
@@ -37,7 +37,6 @@ const filter = () => {
   wanted.model = wanted.model.toLowerCase();
   for (const table of document.querySelectorAll("table.sortable")) filterTable(table);
   for (const mark of document.querySelectorAll("svg [data-model]")) hide(mark, !fitsModel(mark.dataset.model));
-  for (const mark of document.querySelectorAll("svg [data-task]")) hide(mark, !fitsTask(mark.dataset.task));
   for (const plot of document.querySelectorAll("details.task")) plot.hidden = !fitsTask(plot.dataset.task);
   const models = [...families.keys()].filter(fitsModel).length, shown = [...tasks].filter(fitsTask).length;
   const some = Object.values(wanted).some(Boolean);

@@ -2,28 +2,18 @@
 
 use maud::{Markup, html};
 
+use crate::analysis::cells::CellStatistics;
 use crate::analysis::{cells, placing};
 use crate::dialogues::Dialogues;
 use crate::html::ReportPage;
-use crate::html::tables::folded;
-use crate::summaries::CellStatistics;
-use crate::table::printable;
+use crate::html::tables::{CellLook, ShownTable, folded};
+use crate::table::{Cell, Table, printable};
 use crate::views::statistics;
-
-/// Formats of graphs that labels of tasks name.
-pub(in crate::html) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
 
 /// Number of colour steps, and of steps in which a square is filled. Each step is a CSS class, because the content
 /// security policy forbids styles on elements.
 const COLOURS: f64 = 20.0;
 const FILLS: f64 = 10.0;
-
-/// A task.
-pub struct GridHead<'a> {
-    pub label: &'a str,
-    /// The name of its score; empty if it has none.
-    pub title: &'a str,
-}
 
 /// A model.
 pub struct GridLine<'a> {
@@ -51,58 +41,44 @@ pub struct Square {
     pub link: Option<String>,
 }
 
-/// The grid, in the order given; `mean` is the heading of the models' own numbers.
-pub fn grid(title: &str, mean: &str, tasks: &[GridHead<'_>], models: &[GridLine<'_>]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(printable(title)) { table.sortable.grid {
-            thead { tr {
-                th scope="col" { button type="button" { "model" } }
-                th.number scope="col" { button type="button" { (mean) } }
-                @for task in tasks {
-                    th.number scope="col" data-task=(printable(task.label)) data-format=[format_of(task.label)] {
-                        button type="button" { (printable(task.label))
-                            @if !task.title.is_empty() { " " span.score { (printable(task.title)) } } }
-                    }
-                }
-            } }
-            tbody { @for model in models {
-                tr {
-                    th scope="row" { (printable(model.name)) }
-                    td.number data-v=[model.mean] { (shown(model.mean)) }
-                    @for square in &model.squares { (place(square.as_ref())) }
-                }
-            } }
-        } }
-    }
-}
-
-fn place(square: Option<&Square>) -> Markup {
-    let Some(square) = square else { return html! { td.number { "" } } };
-    let mut class = "number".to_owned();
-    if let Some(mean) = square.mean.filter(|_| !square.plain) {
-        class.push_str(&format!(" h{}", (mean.clamp(0.0, 1.0) * COLOURS).round()));
-    }
-    if let Some(filled) = square.filled.filter(|filled| *filled < 1.0) {
-        class.push_str(&format!(" f{}", (filled.clamp(0.0, 1.0) * FILLS).floor()));
-    }
-    let text = match (&square.instead, square.mean) {
-        (Some(words), None) => printable(words),
-        _ => shown(square.mean),
-    };
-    html! {
-        td class=(class) data-v=[square.mean] title=[&square.tip] {
-            @match &square.link { Some(link) => a href=(link) { (text) }, None => (text) }
-            @if square.gap { span.gap title="some dialogues have no score" { "*" } }
+impl Square {
+    fn cell(&self) -> Cell {
+        let gap = if self.gap { "*" } else { "" };
+        match (self.mean, &self.instead) {
+            (Some(mean), _) => Cell::Told(format!("{mean:.3}{gap}"), Some(mean)),
+            (None, Some(words)) => Cell::from(words.as_str()),
+            (None, None) => Cell::Empty,
         }
     }
+
+    fn look(&self) -> CellLook {
+        let colour = self.mean.filter(|_| !self.plain).map(|mean| ('h', mean.clamp(0.0, 1.0) * COLOURS));
+        let filled = self.filled.filter(|filled| *filled < 1.0);
+        let filled = filled.map(|filled| ('f', (filled.clamp(0.0, 1.0) * FILLS).floor()));
+        let steps = [colour, filled].into_iter().flatten().map(|(of, step)| format!("{of}{}", step.round()));
+        let class = steps.collect::<Vec<_>>().join(" ");
+        CellLook { link: self.link.clone(), tip: self.tip.clone(), class, content: None }
+    }
 }
 
-fn shown(mean: Option<f64>) -> String {
-    mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"))
-}
-
-pub(in crate::html) fn format_of(label: &str) -> Option<&'static str> {
-    FORMATS.into_iter().find(|format| label.split('-').any(|word| word == *format))
+/// The grid, in the order given, of tasks with the names of their scores; `mean` is the heading of the models' own numbers.
+pub fn grid(mean: &str, tasks: &[(&str, &str)], models: &[GridLine<'_>]) -> Markup {
+    let labels = tasks.iter().map(|(label, _)| *label);
+    let mut table = Table::default().left(["model"]).right([mean]).right(labels).titled("Mean scores");
+    for GridLine { name, mean, squares } in models {
+        let squares = squares.iter().map(|square| square.as_ref().map_or(Cell::from(""), Square::cell));
+        table.row([Cell::from(*name), Cell::number(*mean, 3)].into_iter().chain(squares));
+    }
+    let of_task = |column: usize| column.checked_sub(2);
+    let score = |column| of_task(column).map(|task| tasks[task].1).filter(|score| !score.is_empty());
+    let square = |row: usize, column| of_task(column).and_then(|task| models[row].squares[task].as_ref());
+    ShownTable {
+        class: "grid",
+        aside: &|column| html! { @if let Some(score) = score(column) { " " span.score { (printable(score)) } } },
+        look: &|row, column| square(row, column).map(Square::look).unwrap_or_default(),
+        ..ShownTable::of(&table)
+    }
+    .markup()
 }
 
 pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
@@ -118,37 +94,25 @@ pub(super) fn show(report: &ReportPage<'_>) -> Option<Markup> {
 
 /// The best model first; every number is a link.
 fn squares(all: &Dialogues) -> Markup {
-    let headings = all.headings();
-    let cells = cells::statistics(all);
-    let totals = cells::totals(all);
+    let (headings, totals) = (all.headings(), cells::totals(all));
     let mut by_place = vec![None; all.tasks.len() * all.columns.len()];
-    for cell in cells {
+    for cell in cells::statistics(all) {
         by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
     }
-    let line = |column: usize| GridLine {
-        name: &headings[column],
-        mean: totals[column].mean,
-        squares: by_place[column * all.tasks.len()..]
-            .iter()
-            .take(all.tasks.len())
-            .map(|cell| cell.map(square))
-            .collect(),
+    let line = |column: usize| {
+        let of_model = &by_place[column * all.tasks.len()..][..all.tasks.len()];
+        let squares = of_model.iter().map(|cell| cell.map(square)).collect();
+        GridLine { name: &headings[column], mean: totals[column].mean, squares }
     };
     let lines: Vec<GridLine<'_>> = placing::by_mean(all).iter().map(|place| line(place.column)).collect();
-    let heads: Vec<GridHead<'_>> =
-        all.tasks.iter().map(|task| GridHead { label: &task.label, title: &task.headline }).collect();
-    grid("Mean scores", "mean of tasks", &heads, &lines)
+    let tasks: Vec<(&str, &str)> = all.tasks.iter().map(|task| (&*task.label, &*task.headline)).collect();
+    grid("mean of tasks", &tasks, &lines)
 }
 
 fn square(cell: &CellStatistics) -> Square {
     let tip = cell.interval.map(|interval| {
-        format!(
-            "{:.3} to {:.3}, n {} of {}",
-            interval.low,
-            interval.high,
-            cell.summary.map_or(0, |s| s.n),
-            cell.planned
-        )
+        let n = cell.summary.map_or(0, |summary| summary.n);
+        format!("{:.3} to {:.3}, n {n} of {}", interval.low, interval.high, cell.planned)
     });
     Square {
         mean: cell.summary.map(|summary| summary.mean),
@@ -167,27 +131,23 @@ mod tests {
     fn a_square_shows_its_mean_and_how_full_it_is() {
         let half = Square { mean: Some(0.5), filled: Some(0.35), gap: true, ..Square::default() };
         let none = Square { instead: Some("0/20".to_owned()), filled: Some(0.0), ..Square::default() };
-        let whole = Square {
-            mean: Some(2.0),
-            filled: Some(1.0),
-            link: Some("x?a=1&b=2".to_owned()),
-            ..Square::default()
-        };
-        let line =
-            GridLine { name: "<m>", mean: None, squares: vec![Some(half), Some(none), Some(whole), None] };
-        let heads = [GridHead { label: "RdfFriendCount-nt-1", title: "f1" }];
-        let page = grid("Means", "mean", &heads, &[line]).into_string();
+        let link = Some("x?a=1&b=2".to_owned());
+        let whole = Square { mean: Some(2.0), filled: Some(1.0), link, ..Square::default() };
+        let squares = vec![Some(half), Some(none), Some(whole), None];
+        let page = grid(
+            "mean",
+            &[("a", "f1"), ("b", ""), ("c", ""), ("d", "")],
+            &[GridLine { name: "<m>", mean: None, squares }],
+        );
+        let page = page.into_string();
         for part in [
-            "class=\"number h10 f3\"",
-            "class=\"number f0\" ",
-            ">0/20<",
-            "class=\"number h20\"",
-            "href=\"x?a=1&amp;b=2\"",
+            "class=\"number h10 f3\" data-v=\"0.5\">0.500*<",
+            "class=\"number f0\">0/20<",
+            "class=\"number h20\" data-v=\"2\"><a href=\"x?a=1&amp;b=2\">2.000<",
             "&lt;m&gt;",
-            "data-format=\"nt\"",
-            "<span class=\"score\">f1</span>",
+            ">a <span class=\"score\">f1</span>",
         ] {
-            assert!(page.contains(part) || page.contains(part.trim_end()), "{part} in {page}");
+            assert!(page.contains(part), "{part} in {page}");
         }
     }
 }

@@ -8,15 +8,14 @@
 //! [`dialogue()`](dialogue::dialogue) are also parts of the live page of a coordinator.
 
 pub mod dialogue;
-mod dialogues;
 pub mod grid;
 mod page;
-mod provenance;
 mod standing;
 pub mod tables;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::iter;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +24,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::analysis::scheme::Scheme;
-use crate::details::{Details, packed};
+use crate::details::{Details, compressed};
 use crate::dialogues::Dialogues;
 use crate::draw;
 
@@ -131,12 +130,13 @@ pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> 
         hash(&style)
     );
     out.write_all(page::head(report.title, &policy, &style).into_string().as_bytes())?;
-    out.write_all(page::body(report).into_string().as_bytes())?;
+    page::write_body(report, &mut out)?;
     write!(out, "<script type=\"application/json\" id=\"index\">{}</script>", json(&index)?)?;
-    let lines = packed(&serde_json::to_vec(&Lines::of(all))?)?;
-    write!(out, "<script type=\"text/plain\" id=\"lines\">{lines}</script>")?;
-    for (number, block) in blocks.iter().enumerate() {
-        write!(out, "<script type=\"text/plain\" id=\"block-{number}\">{block}</script>")?;
+    let lines = compressed(|encoder| Ok(serde_json::to_writer(encoder, &Lines::of(all))?))?;
+    let blocks = blocks.into_iter().enumerate().map(|(number, block)| (format!("block-{number}"), block));
+    for (id, packed) in iter::once(("lines".to_owned(), lines)).chain(blocks) {
+        // Base64 needs no escape.
+        write!(out, "<script type=\"text/plain\" id=\"{id}\">{}</script>", STANDARD.encode(packed))?;
     }
     write!(out, "<script>{SCRIPT}</script></body></html>")?;
     out.flush()

@@ -6,12 +6,12 @@ use domain::ranking::Bounds;
 use maud::{Markup, html};
 
 use crate::analysis::cells::totals;
+use crate::analysis::placing::RankInterval;
 use crate::analysis::placing::{self, PlacedColumn, ranks};
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::html::ReportPage;
-use crate::html::tables::folded;
-use crate::summaries::RankInterval;
-use crate::table::printable;
+use crate::html::tables::{CellLook, ShownTable, folded};
+use crate::table::{Cell, Table, printable};
 use crate::views::{combined, statistics};
 use crate::words::bounds;
 
@@ -51,11 +51,7 @@ fn of_set(all: &Dialogues, placed: &[PlacedColumn]) -> Markup {
         })
     };
     let found: Vec<Dot<'_>> = placed.iter().filter_map(dot).collect();
-    if found.is_empty() {
-        html! {}
-    } else {
-        dots(&found)
-    }
+    html! { @if !found.is_empty() { (dots(&found)) } }
 }
 
 /// Who leads, as far as 95 % intervals tell it; `None` where there is nobody to compare with.
@@ -96,6 +92,17 @@ struct Dot<'a> {
     is_bounded: bool,
 }
 
+impl Dot<'_> {
+    /// Its ends in words.
+    fn told(&self) -> String {
+        match self.ends {
+            None => "no interval: fewer than two answers".to_owned(),
+            Some((low, high)) if self.is_bounded => format!("not ranked: {}", bounds(Bounds { low, high })),
+            Some((low, high)) => format!("{low:.3} to {high:.3}"),
+        }
+    }
+}
+
 /// The part of the scale from 0 to 1 that is shown.
 struct Axis {
     low: f64,
@@ -124,53 +131,64 @@ impl Axis {
         let count = ((self.high - self.low) / self.step).round() as u32;
         (0..=count).map(|number| self.low + f64::from(number) * self.step).collect()
     }
+
+    /// Its marks, those at the ends inside of it.
+    fn drawing(&self, marks: &[f64]) -> Markup {
+        let anchor = |number: usize| match number {
+            0 => "start",
+            last if last + 1 == marks.len() => "end",
+            _ => "middle",
+        };
+        html! {
+            svg.kgf.axis width="100%" height="16" aria-hidden="true" {
+                @for (number, mark) in marks.iter().enumerate() {
+                    text x=(self.at(*mark)) y="12" font-size="11" text-anchor=(anchor(number)) class="soft" { (format!("{mark:.2}")) }
+                }
+            }
+        }
+    }
 }
 
 /// The dots in the order given.
 fn dots(models: &[Dot<'_>]) -> Markup {
     let axis = Axis::around(models);
     let marks = axis.marks();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Means and their intervals" { table.sortable.dots {
-            thead { tr {
-                th scope="col" { button type="button" { "model" } }
-                th.number scope="col" { button type="button" { "mean of tasks" } }
-                th.number scope="col" { button type="button" title="the places that it may have" { "rank" } }
-                th scope="col" { span.unseen { "95 % interval" }
-                    svg.kgf.axis width="100%" height="16" aria-hidden="true" {
-                        @for (number, mark) in marks.iter().enumerate() {
-                            text x=(axis.at(*mark)) y="12" font-size="11" text-anchor=(anchor(number, marks.len())) class="soft" { (format!("{mark:.2}")) }
-                        }
-                    } }
-            } }
-            tbody { @for dot in models { tr {
-                th scope="row" { (printable(dot.name)) }
-                td.number data-v=(dot.mean) { (format!("{:.3}", dot.mean)) }
-                td.number data-v=[dot.rank.map(|rank| rank.best)] { @match dot.rank { Some(rank) => (rank), None => "-" } }
-                td.bar { (bar(&axis, &marks, dot)) }
-            } } }
-        } }
+    let columns = Table::default().left(["model"]).right(["mean of tasks", "rank", INTERVAL]);
+    let mut table = columns.titled("Means and their intervals");
+    for dot in models {
+        table.row([
+            Cell::from(dot.name),
+            Cell::Number(dot.mean, 3),
+            dot.rank.map_or(Cell::Empty, |rank| Cell::Told(rank.to_string(), Some(rank.best as f64))),
+            Cell::Told(dot.told(), dot.ends.map(|(low, _)| low)),
+        ]);
     }
+    let is_drawn = |column: usize| table.headings()[column].name == INTERVAL;
+    ShownTable {
+        class: "dots",
+        aside: &|column| {
+            if is_drawn(column) {
+                axis.drawing(&marks)
+            } else {
+                html! {}
+            }
+        },
+        look: &|row, column| CellLook {
+            content: is_drawn(column).then(|| bar(&axis, &marks, &models[row])),
+            ..CellLook::default()
+        },
+        ..ShownTable::of(&table)
+    }
+    .markup()
 }
 
-/// Marks at the ends stand inside.
-fn anchor(number: usize, count: usize) -> &'static str {
-    match number {
-        0 => "start",
-        last if last + 1 == count => "end",
-        _ => "middle",
-    }
-}
+/// The column that is drawn.
+const INTERVAL: &str = "95 % interval";
 
 fn bar(axis: &Axis, marks: &[f64], dot: &Dot<'_>) -> Markup {
-    let told = match dot.ends {
-        None => "no interval: fewer than two answers".to_owned(),
-        Some((low, high)) if dot.is_bounded => format!("not ranked: {}", bounds(Bounds { low, high })),
-        Some((low, high)) => format!("{low:.3} to {high:.3}"),
-    };
     html! {
-        svg.kgf width="100%" height="20" role="img" aria-label=(told) {
-            title { (told) }
+        svg.kgf width="100%" height="20" role="img" aria-label=(dot.told()) {
+            title { (dot.told()) }
             @for mark in marks { line class="faint" x1=(axis.at(*mark)) x2=(axis.at(*mark)) y1="0" y2="20" {} }
             @if let Some((low, high)) = dot.ends {
                 @if dot.is_bounded { line class="line" stroke-width="1.5" stroke-dasharray="4 3" x1=(axis.at(low)) x2=(axis.at(high)) y1="10" y2="10" {} }

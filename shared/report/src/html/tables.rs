@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::{Align, Cell, Table, TopPlace, printable};
+use crate::table::{Align, Cell, Heading, Table, TopPlace, printable};
 
 /// A table whose columns that say the same in every row are a sentence below it.
 pub fn folded(whole: Table) -> Markup {
@@ -11,7 +11,24 @@ pub fn folded(whole: Table) -> Markup {
 
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
-    linked(table, |_, _| None)
+    ShownTable::of(table).markup()
+}
+
+/// A table that changes while it is shown.
+pub fn live<'a>(table: &Table, row: &dyn Fn(usize) -> LiveRow<'a>) -> Markup {
+    ShownTable { live: Some(row), ..ShownTable::of(table) }.markup()
+}
+
+/// How a cell looks, beside its text.
+#[derive(Default)]
+pub struct CellLook {
+    /// Where it leads.
+    pub link: Option<String>,
+    pub tip: Option<String>,
+    /// Further CSS classes.
+    pub class: String,
+    /// Stands in place of its text.
+    pub content: Option<Markup>,
 }
 
 /// What a script needs to know of a row whose table changes while it is shown.
@@ -23,73 +40,98 @@ pub struct LiveRow<'a> {
     pub is_model: bool,
     /// Words by which filters find it.
     pub states: String,
+    /// Where its first cell leads.
+    pub link: Option<String>,
 }
 
-/// As [`table`], with links in cells: `link` gets the row and the column of each.
-pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> Markup {
-    rows(table, link, None::<fn(usize) -> LiveRow<'static>>)
-}
-
-/// As [`linked`], for tables that change while they are shown.
-pub fn live<'a>(
-    table: &Table,
-    link: impl Fn(usize, usize) -> Option<String>,
-    row: impl Fn(usize) -> LiveRow<'a>,
-) -> Markup {
-    rows(table, link, Some(row))
-}
-
-fn rows<'a>(
-    table: &Table,
-    link: impl Fn(usize, usize) -> Option<String>,
-    row_of: Option<impl Fn(usize) -> LiveRow<'a>>,
-) -> Markup {
-    let is_live = row_of.is_some();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
-            table.sortable {
-                thead { tr {
-                    @for heading in table.headings() {
-                        // A column without a name holds marks or names: nobody sorts by it.
-                        @if heading.name.is_empty() && is_live { td {} } @else {
-                            th scope="col" .number[heading.align == Align::Right] {
-                                @if !heading.name.is_empty() { button type="button" { (printable(&heading.name)) } }
-                            }
-                        }
-                    }
-                } }
-                tbody {
-                    @for (number, row) in table.rows().iter().enumerate() {
-                        @let known = row_of.as_ref().map(|row_of| row_of(number));
-                        @let key = known.as_ref().map(|row| printable(row.key));
-                        @let model = key.as_ref().filter(|_| known.as_ref().is_some_and(|row| row.is_model));
-                        @let states = known.as_ref().map(|row| &row.states).filter(|states| !states.is_empty());
-                        @let place = known.as_ref().map(|_| number);
-                        tr data-key=[key.as_ref()] data-place=[place] data-model=[model] data-states=[states] { @for (column, (cell, heading)) in row.iter().zip(table.headings()).enumerate() {
-                            @let names_row = column == 0 && heading.align == Align::Left && !heading.name.is_empty();
-                            (td(cell, heading.align, names_row, link(number, column)))
-                        } }
-                    }
-                }
-            }
-        }
-        @for note in &table.notes { p.note { (printable(note)) } }
+impl<'a> LiveRow<'a> {
+    /// The row of a model.
+    pub fn of_model(name: &'a str) -> Self {
+        Self { key: name, is_model: true, ..Self::default() }
     }
 }
 
-/// A cell; the first one of a row, where it is its name, stays in sight.
-fn td(cell: &Cell, align: Align, names_row: bool, link: Option<String>) -> Markup {
-    let text = printable(&cell.shown());
-    let content = html! {
-        @match (link, cell.place()) {
-            (Some(link), _) => a href=(link) { (text) },
-            (None, Some(TopPlace::First)) => b { (text) },
-            (None, Some(TopPlace::Second)) => u { (text) },
-            (None, None) => (text),
+/// A table, and all that a page shows of it beside its texts.
+#[derive(Clone, Copy)]
+pub struct ShownTable<'a, 'b> {
+    pub table: &'a Table,
+    /// A further CSS class.
+    pub class: &'a str,
+    /// What follows the name of a column in its heading.
+    pub aside: &'a dyn Fn(usize) -> Markup,
+    /// The look of the cell in a row and a column.
+    pub look: &'a dyn Fn(usize, usize) -> CellLook,
+    /// Of tables that change while they are shown.
+    pub live: Option<&'a dyn Fn(usize) -> LiveRow<'b>>,
+}
+
+impl<'a, 'b> ShownTable<'a, 'b> {
+    /// A table without more than its texts.
+    pub fn of(table: &'a Table) -> Self {
+        Self { table, class: "", aside: &|_| html! {}, look: &|_, _| CellLook::default(), live: None }
+    }
+
+    /// As HTML, with the notes below.
+    pub fn markup(self) -> Markup {
+        let table = self.table;
+        html! {
+            div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
+                table class=(format!("sortable {}", self.class).trim_end()) {
+                    thead { tr { @for (column, heading) in table.headings().iter().enumerate() { (self.head(column, heading)) } } }
+                    tbody { @for (number, row) in table.rows().iter().enumerate() { (self.row(number, row)) } }
+                }
+            }
+            @for note in &table.notes { p.note { (printable(note)) } }
         }
-    };
-    html! {
-        @if names_row { th scope="row" { (content) } }
-        @else { td .number[align == Align::Right] data-v=[cell.value()] { (content) } }
+    }
+
+    /// A column without a name holds marks or remarks: nobody sorts by it, and its heading says nothing.
+    fn head(self, column: usize, heading: &Heading) -> Markup {
+        html! {
+            @if heading.name.is_empty() { td {} } @else {
+                th scope="col" .number[heading.align == Align::Right] {
+                    button type="button" { (printable(&heading.name)) ((self.aside)(column)) }
+                }
+            }
+        }
+    }
+
+    fn row(self, number: usize, cells: &[Cell]) -> Markup {
+        let live = self.live.map(|of| of(number));
+        let key = live.as_ref().map(|live| printable(live.key));
+        let model = key.as_ref().filter(|_| live.as_ref().is_some_and(|live| live.is_model));
+        let states = live.as_ref().map(|live| &live.states).filter(|states| !states.is_empty());
+        let place = live.as_ref().map(|_| number);
+        html! {
+            tr data-key=[key.as_ref()] data-place=[place] data-model=[model] data-states=[states] {
+                @for (column, cell) in cells.iter().enumerate() {
+                    @let look = (self.look)(number, column);
+                    @let link = live.as_ref().and_then(|live| live.link.clone()).filter(|_| column == 0);
+                    (self.cell(cell, column, CellLook { link: look.link.or(link), ..look }))
+                }
+            }
+        }
+    }
+
+    /// A cell; the first one of a row, where it is its name, stays in sight.
+    fn cell(self, cell: &Cell, column: usize, look: CellLook) -> Markup {
+        let CellLook { link, tip, class, content } = look;
+        let heading = &self.table.headings()[column];
+        let is_number = heading.align == Align::Right;
+        let class = [if is_number { "number" } else { "" }, &class].join(" ");
+        let class = Some(class.trim()).filter(|class| !class.is_empty());
+        let content = content.unwrap_or_else(|| {
+            let text = printable(&cell.shown());
+            match cell.place() {
+                Some(TopPlace::First) => html! { b { (text) } },
+                Some(TopPlace::Second) => html! { u { (text) } },
+                None => html! { (text) },
+            }
+        });
+        let content = link.map_or(content.clone(), |link| html! { a href=(link) { (content) } });
+        html! {
+            @if column == 0 && !is_number && !heading.name.is_empty() { th scope="row" { (content) } }
+            @else { td class=[class] data-v=[cell.value()] title=[tip] { (content) } }
+        }
     }
 }

@@ -101,6 +101,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         columns.insert(model.clone(), column);
         column
     };
+    all.reserve(records.index.len());
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
     let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
@@ -115,8 +116,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         let (part, record): (Summary, Option<Record>) = read.map_err(ReadError::Log)?;
         if let Some((details, record)) = details.as_deref_mut().zip(record) {
             let compared = details.is_clear(manifest.protected).then(|| compare(&record));
-            let detail = DialogueDetail::of_record(record);
-            details.push(with(detail, compared), manifest.protected)?;
+            details.push(with(DialogueDetail::of_record(record), compared), manifest.protected)?;
         }
         let (key, provenance, task) = (&part.key, &part.provenance, &part.provenance.task);
         let id = *tasks.entry(key.task.clone()).or_insert_with(|| {

@@ -6,5 +6,5 @@
 pub mod interval;
 pub mod samples;
 
-pub use interval::{Estimate, Interval, Need, TaskValues, ValueRange, estimate};
-pub use samples::{SampleSummary, TTest, Wilcoxon, holm, welch, wilcoxon};
+pub use interval::{Estimate, Interval, Need, TaskValues, ValueRange, estimate, mean_and_p};
+pub use samples::{SampleSummary, TTest, TwoSamples, Wilcoxon, holm, welch, wilcoxon};

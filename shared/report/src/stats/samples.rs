@@ -133,6 +133,32 @@ pub struct TTest {
     pub interval: (f64, f64),
 }
 
+/// Two independent samples, and how they differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoSamples {
+    /// Values on both sides.
+    pub n: (usize, usize),
+    pub means: (Option<f64>, Option<f64>),
+    /// `None` where there is nothing to test: too few values, or equal constants.
+    pub test: Option<TTest>,
+    /// Hedges' g, positive where the first has the higher mean.
+    pub g: Option<f64>,
+    /// Cliff's delta, positive where the first exceeds the second more often.
+    pub delta: Option<f64>,
+}
+
+impl TwoSamples {
+    pub fn of(a: &[f64], b: &[f64]) -> Self {
+        Self {
+            n: (a.len(), b.len()),
+            means: (mean(a), mean(b)),
+            test: welch(a, b),
+            g: hedges_g(a, b),
+            delta: cliffs_delta(a, b),
+        }
+    }
+}
+
 /// Welch's test of two independent samples, which does not take their variances to be equal. `None` where it does not
 /// exist: fewer than two values on a side, or two equal constants.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<TTest> {

@@ -29,12 +29,28 @@ pub fn table(all: &Dialogues) -> Table {
         all.columns.len(),
         all.tasks.len()
     ));
-    let reasons = all.unscored();
-    table.notes.extend(
-        reasons.into_iter().map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")),
-    );
-    table.notes.extend(all.warnings.iter().cloned());
+    table.notes.extend(remarks(all));
     table
+}
+
+/// What has to be known about the numbers.
+pub fn remarks(all: &Dialogues) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if all.exercise_sets().len() > 1 {
+        remarks.push("Several sets of exercises: compare models only within one of them.".to_owned());
+    }
+    let share = |count: u64| 100.0 * count as f64 / all.len().max(1) as f64;
+    remarks.extend(
+        all.unscored().into_iter().map(|(reason, count)| {
+            format!("{count} dialogues have no score ({:.1} %): {reason}", share(count))
+        }),
+    );
+    let again = all.iter().filter(|dialogue| dialogue.attempt > 1).count();
+    if again > 0 {
+        remarks.push(format!("{again} dialogues were asked again after a worker was lost."));
+    }
+    remarks.extend(all.warnings.iter().cloned());
+    remarks
 }
 
 /// See [`configuration`].

@@ -269,8 +269,6 @@ pub struct Rank {
     pub corrected: Option<f64>,
     /// Whether it is in the leading group.
     pub leads: bool,
-    /// Whether it cannot be told from the best after the correction, wherever it stands.
-    pub leads_corrected: bool,
 }
 
 /// Ranks items by their means; `test` is the p of the best and another one being equal. Items whose mean is not finite are left out; equal
@@ -285,14 +283,7 @@ pub fn rank(means: &[f64], test: impl Fn(usize, usize) -> Option<f64>) -> Vec<Ra
     let mut leading = true;
     let ranked = order.iter().zip(ps).zip(corrected).map(|((&item, p), corrected)| {
         leading &= p.is_none_or(|p| p >= ALPHA);
-        Rank {
-            item,
-            mean: means[item],
-            p,
-            corrected,
-            leads: leading,
-            leads_corrected: corrected.is_none_or(|p| p >= ALPHA),
-        }
+        Rank { item, mean: means[item], p, corrected, leads: leading }
     });
     ranked.collect()
 }
@@ -414,7 +405,7 @@ mod tests {
         let ranked = rank_all(&samples);
         let order: Vec<(usize, bool)> = ranked.iter().map(|rank| (rank.item, rank.leads)).collect();
         assert_eq!(order, [(1, true), (3, true), (2, false), (4, false), (0, false)]);
-        assert!(ranked[3].leads_corrected && !ranked[2].leads_corrected);
+        assert!(ranked[3].corrected.unwrap() >= ALPHA && ranked[2].corrected.unwrap() < ALPHA);
         assert_eq!(rank_all(&[]), []);
         assert_eq!(
             rank_all(&[(1.0, &[1.0, 1.0]), (1.0, &[1.0])]).iter().filter(|rank| rank.leads).count(),

@@ -4,7 +4,7 @@
 use domain::glob::Glob;
 
 use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
-use crate::stats::{TTest, holm, welch};
+use crate::stats::{TwoSamples, holm};
 use crate::table::{Cell, Table};
 use crate::views::{View, ViewError, ViewOptions};
 
@@ -87,16 +87,6 @@ pub struct TaskGroup {
     globs: Vec<Glob>,
 }
 
-/// What came out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GroupComparison {
-    pub n: (usize, usize),
-    pub means: (Option<f64>, Option<f64>),
-    pub test: Option<TTest>,
-    /// Hedges' g, positive for the first group.
-    pub g: Option<f64>,
-}
-
 impl TaskGroup {
     /// Reads `NAME=GLOB,GLOB`; a task whose label matches one of the globs is in the group.
     ///
@@ -135,7 +125,7 @@ pub fn compare(
     columns: &[ColumnId],
     groups: (&TaskGroup, &TaskGroup),
     score: Option<&str>,
-) -> GroupComparison {
+) -> TwoSamples {
     let value = |dialogue: &ReportedDialogue| match score {
         Some(score) => all.score(dialogue, score),
         None => dialogue.headline,
@@ -147,14 +137,7 @@ pub fn compare(
             .filter_map(value)
             .collect()
     };
-    let (a, b) = (values(groups.0), values(groups.1));
-    let mean = crate::stats::samples::mean;
-    GroupComparison {
-        n: (a.len(), b.len()),
-        means: (mean(&a), mean(&b)),
-        test: welch(&a, &b),
-        g: crate::stats::samples::hedges_g(&a, &b),
-    }
+    TwoSamples::of(&values(groups.0), &values(groups.1))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::analysis::{ALPHA, ALPHA_STRONG};
 use crate::dialogues::{ColumnId, Dialogues, TaskId};
-use crate::stats::{TTest, holm, welch};
+use crate::stats::{TTest, TwoSamples, holm};
 use crate::table::{Cell, Table};
 use crate::views::View;
 
@@ -76,8 +76,8 @@ fn word(comparison: Option<&FormatComparison>) -> &'static str {
 }
 
 fn test_row(model: &str, task: &str, score: &str, comparison: Option<&FormatComparison>) -> [Cell; 14] {
-    let test = comparison.and_then(|found| found.test);
-    let n = comparison.map(|found| found.n);
+    let samples = comparison.map(|found| found.samples);
+    let (test, n) = (samples.and_then(|found| found.test), samples.map(|found| found.n));
     let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
     [
         Cell::from(model),
@@ -92,8 +92,8 @@ fn test_row(model: &str, task: &str, score: &str, comparison: Option<&FormatComp
         Cell::number(finite(test.map(|test| test.t)), 2),
         Cell::p(test.map(|test| test.p)),
         Cell::p(comparison.and_then(|found| found.corrected)),
-        Cell::number(comparison.and_then(|found| found.g), 2),
-        Cell::number(comparison.and_then(|found| found.delta), 2),
+        Cell::number(samples.and_then(|found| found.g), 2),
+        Cell::number(samples.and_then(|found| found.delta), 2),
     ]
 }
 
@@ -135,18 +135,11 @@ impl Preference {
     }
 }
 
-/// One comparison.
-#[derive(Clone, Debug, PartialEq)]
+/// One comparison: Turtle first.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormatComparison {
-    /// Values on both sides.
-    pub n: (usize, usize),
-    /// `None` where there is nothing to test: too few values, or equal constants.
-    pub test: Option<TTest>,
+    pub samples: TwoSamples,
     pub preference: Preference,
-    /// Hedges' g, positive for Turtle.
-    pub g: Option<f64>,
-    /// Cliff's delta, positive for Turtle.
-    pub delta: Option<f64>,
     /// P corrected by Holm for all comparisons of the same model.
     pub corrected: Option<f64>,
 }
@@ -208,7 +201,7 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
             turtle.extend(a);
             jsonld.extend(b);
         }
-        let p = |found: &Option<FormatComparison>| Some(found.as_ref()?.test?.p);
+        let p = |found: &Option<FormatComparison>| Some(found.as_ref()?.samples.test?.p);
         let corrected = holm(comparisons.iter().map(p));
         let known = comparisons.iter_mut().zip(corrected).filter_map(|(found, p)| Some((found.as_mut()?, p)));
         known.for_each(|(comparison, p)| comparison.corrected = p);
@@ -218,18 +211,10 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
 }
 
 fn compare(turtle: &[f64], jsonld: &[f64]) -> Option<FormatComparison> {
-    if turtle.is_empty() || jsonld.is_empty() {
-        return None;
-    }
-    let test = welch(turtle, jsonld);
-    Some(FormatComparison {
-        n: (turtle.len(), jsonld.len()),
-        test,
-        preference: Preference::of(test),
-        g: crate::stats::samples::hedges_g(turtle, jsonld),
-        delta: crate::stats::samples::cliffs_delta(turtle, jsonld),
-        corrected: None,
-    })
+    let samples = TwoSamples::of(turtle, jsonld);
+    let preference = Preference::of(samples.test);
+    let is_there = samples.n.0 > 0 && samples.n.1 > 0;
+    is_there.then_some(FormatComparison { samples, preference, corrected: None })
 }
 
 #[cfg(test)]
@@ -258,7 +243,7 @@ mod tests {
         let cells: Vec<&str> =
             found.pairs.iter().map(|pair| pair.as_ref().unwrap().preference.as_str()).collect();
         assert_eq!(cells, ["**TTL**", "-"]);
-        assert_eq!(found.pairs[0].as_ref().unwrap().delta, Some(1.0));
-        assert_eq!(found.all.as_ref().unwrap().n, (40, 40));
+        assert_eq!(found.pairs[0].as_ref().unwrap().samples.delta, Some(1.0));
+        assert_eq!(found.all.as_ref().unwrap().samples.n, (40, 40));
     }
 }

@@ -108,12 +108,18 @@ fn a_report_can_be_used_by_everybody_and_a_phone_shows_names_beside_means() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = report(&folder);
-    for (width, dark) in [(1440, false), (1440, true), (768, true), (390, false), (390, true)] {
+    for (width, dark) in [1440, 768, 390].into_iter().flat_map(|width| [(width, false), (width, true)]) {
         browser.set_appearance(width, dark);
         browser.open(&page);
+        browser.keep_picture(&format!("report-{width}-{}", if dark { "dark" } else { "light" }));
         let wide = browser.value("document.documentElement.scrollWidth");
         assert!(wide.as_u64().unwrap() <= u64::from(width), "{wide} wide on {width}");
         assert_eq!(browser.barriers(&axe), json!([]), "{width} wide, dark: {dark}");
+        // The marks of the axis stand above those of the bars.
+        let sides = "[...document.querySelectorAll('.dots svg')].slice(0, 2).map((drawing) => \
+                     [drawing.getBoundingClientRect().left, drawing.getBoundingClientRect().right])";
+        let sides = browser.value(sides);
+        assert_eq!(sides[0], sides[1], "{width}");
         for table in ["#models .dots", "#models table:not(.dots)", "#scores .grid"] {
             let ends = browser.value(&format!(
                 "[...document.querySelector('{table}').tBodies[0].rows[0].cells].slice(0, 2)\
@@ -161,7 +167,7 @@ fn filters_act_on_all_that_is_below_and_say_how_much_fits() {
     assert!(fits.as_str().unwrap().starts_with("1 of 10 models and 4 of 4 tasks fit."), "{fits}");
     browser.until("document.getElementById('found').textContent.startsWith('80 of 800')");
     enter(&mut browser, "format", "jsonld");
-    assert_eq!(seen(&mut browser, "#scores thead th[data-task]"), 2);
+    assert_eq!(seen(&mut browser, "#scores thead .score"), 2);
     browser.until("document.getElementById('found').textContent.startsWith('40 of 800')");
     enter(&mut browser, "model", "nobody");
     assert!(rows(&mut browser).iter().all(|rows| *rows == 0));
@@ -406,6 +412,7 @@ fn paper_cuts_no_column_and_is_white() {
     reads(&mut browser, "225 of 800");
     browser.set_print(PAPER);
     browser.value("dispatchEvent(new Event('beforeprint'))");
+    browser.keep_picture("report-print");
     let cut = browser.value(
         "[...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > document.documentElement.clientWidth)\
          .map((box) => box.getAttribute('aria-label'))",

@@ -60,7 +60,8 @@ fn format_preferences_equal_the_published_table() {
     ] {
         let found = ours.iter().find(|found| all.columns[found.column].name == name).unwrap();
         let all = found.all.as_ref().unwrap();
-        assert_eq!((all.preference.as_str().trim_matches('*'), all.n), (over_all, (120, 120)), "{name}");
+        let found = (all.preference.as_str().trim_matches('*'), all.samples.n);
+        assert_eq!(found, (over_all, (120, 120)), "{name}");
     }
 }
 

@@ -13,9 +13,9 @@ use super::places::PlaceReader;
 use super::winner::WinnerIndex;
 
 /// Whole records held at once. The log is in the order of commits, so records are read in groups, each in the order of the
-/// log, so that each frame is decoded once per group: a frame of a run of many models has records of many groups. A group
-/// takes about 30 MB at the published mean length of a dialogue.
-pub const RECORDS_AT_ONCE: usize = 2048;
+/// log, so that each frame is decoded once per group: a frame of a run of many models has records of many groups. As text, a
+/// group takes about 30 MB at the published mean length of a dialogue.
+pub const RECORDS_AT_ONCE: usize = 4096;
 
 /// Parts of records held at once, without the texts: a few kB each.
 pub const PARTS_AT_ONCE: usize = 8192;

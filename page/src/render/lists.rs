@@ -1,7 +1,7 @@
-//! The workers.
+//! The list of benchmarks, and the list of workers.
 
 use axum::response::Html;
-use domain::control::WorkerView;
+use domain::control::{BenchmarkView, WorkerView};
 use domain::exchange::WorkerStatus;
 use maud::{Markup, html};
 use report::html::tables::{LiveRow, live};
@@ -11,8 +11,30 @@ use report::tables::fleet;
 use super::frame::{form_token, frame, section};
 use crate::admission::Visitor;
 use crate::cache::{PageState, Section};
+use crate::render::frame::path_of;
 
-pub(crate) fn page(visitor: &Visitor, state: &PageState, notice: Option<&str>) -> Html<String> {
+/// The page of benchmarks.
+pub(crate) fn benchmarks(visitor: &Visitor, state: &PageState) -> Html<String> {
+    let main = html! { h1 { "Benchmarks" } (section(state, "runs")) };
+    frame("Benchmarks", Some(visitor), Some("/live"), &main)
+}
+
+/// The newest first, each of which leads to its page.
+pub(crate) fn of_benchmarks(benchmarks: &[BenchmarkView]) -> Markup {
+    if benchmarks.is_empty() {
+        return html! { p { "There are no benchmarks. " code { "kgfleet submit" } " starts one." } };
+    }
+    let mut newest = benchmarks.to_vec();
+    newest.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.run.cmp(&a.run)));
+    let table = fleet::runs(&newest).titled("Benchmarks");
+    live(&table, &|row| {
+        let run = &newest[row].run;
+        LiveRow { key: run.as_str(), link: Some(path_of(run)), ..LiveRow::default() }
+    })
+}
+
+/// The page of workers.
+pub(crate) fn workers(visitor: &Visitor, state: &PageState, notice: Option<&str>) -> Html<String> {
     let main = html! {
         h1 { "Workers" }
         @if let Some(words) = notice { p.done role="status" { (words) } }
@@ -25,15 +47,15 @@ pub(crate) fn page(visitor: &Visitor, state: &PageState, notice: Option<&str>) -
     frame("Workers", Some(visitor), Some("/workers/live"), &main)
 }
 
-pub(crate) fn sections(workers: &[WorkerView], steers: bool) -> Vec<Section> {
-    let mut sections = vec![Section::new("workers", list(workers))];
+pub(crate) fn sections_of_workers(workers: &[WorkerView], steers: bool) -> Vec<Section> {
+    let mut sections = vec![Section::new("workers", of_workers(workers))];
     if steers {
         sections.push(Section::new("drain", choice(workers)));
     }
     sections
 }
 
-fn list(workers: &[WorkerView]) -> Markup {
+fn of_workers(workers: &[WorkerView]) -> Markup {
     let there = workers.iter().filter(|worker| !is_lost(worker)).count();
     html! {
         @if workers.is_empty() {
@@ -42,7 +64,7 @@ fn list(workers: &[WorkerView]) -> Markup {
             p.note { (there) @if there == 1 { " worker, " } @else { " workers, " }
                 (sum(workers, |status| status.in_flight.into())) " dialogues in flight, "
                 (sum(workers, |status| status.unacknowledged)) " records not acknowledged." }
-            (live(&fleet::workers(workers).titled("Workers"), |_, _| None, |at| LiveRow {
+            (live(&fleet::workers(workers).titled("Workers"), &|at| LiveRow {
                 key: workers[at].worker.as_str(),
                 ..LiveRow::default()
             }))
@@ -91,7 +113,7 @@ mod tests {
         let why = format!("{} it went away without a word", coordinator::LOST);
         let workers =
             [worker("well", None), worker("ill", Some("its disk is full".into())), worker("dead", Some(why))];
-        let shown = list(&workers).into_string();
+        let shown = of_workers(&workers).into_string();
         for part in ["2 workers, ", ">dead<", "it went away without a word"] {
             assert!(shown.contains(part), "`{part}` is not in {shown}");
         }
