@@ -3,16 +3,14 @@
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
 //! DATA/runs/RUN/manifest-N.json  what is planned since the run was extended, from 2; the newest counts
-//! DATA/runs/RUN/state.json       the state of the run when it began
-//! DATA/runs/RUN/state-N.json     the same after the N-th change, from 2; the newest counts
+//! DATA/runs/RUN/state.json       the state of the run that its log says, once more for lists
 //! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that creates the run, or that writes its log without a
 //!                                cluster; shared by the coordinators of a cluster. Where the file system has no
 //!                                locks, `lock.*` with a heartbeat
 //! DATA/runs/RUN/live.json        what is under way in that process, while it works
-//! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file for each retry
 //! DATA/runs/RUN/generations/*.json  the generations of its queue, one empty file each
-//! DATA/runs/RUN/log/*.kglog      the record log
+//! DATA/runs/RUN/log/*.kglog      the record log; beside it `*.synced`, `*.claim` and `*.ends`
 //! DATA/runs/RUN/exports/         exports for which no path was given
 //! DATA/removed/RUN               marks a run that was removed on purpose, so that late records are refused; with the
 //!                                generation after which a run of the same name goes on counting
@@ -59,8 +57,8 @@ pub(crate) fn highest_generation(names: &[String]) -> Option<u64> {
 /// The document with the manifest of a run, see [`revision_name`].
 pub(crate) const MANIFEST: &str = "manifest";
 
-/// The document with the state of a run.
-pub(crate) const STATE: &str = "state";
+/// The file with the state of a run.
+pub(crate) const STATE: &str = "state.json";
 
 /// Revisions of a manifest. A run that is extended more often is a mistake of a program.
 const REVISIONS_MAX: u32 = 1_000;
@@ -260,11 +258,6 @@ impl RunDir {
         let folder = self.exports();
         fs::create_dir_all(&folder).doing("create", &folder)?;
         Ok(folder)
-    }
-
-    /// The folder of retries.
-    pub fn retries(&self) -> PathBuf {
-        self.path.join("retries")
     }
 
     /// The first manifest's file: a folder without one is no run.

@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_unscored_record_is_neither_scored_nor_failed() {
-        let mut record = testing::entry(3, "m", 1, true).record;
+        let mut record = testing::record("m", 1, true);
         let cause = FailureCause::JudgeUnparseable;
         record.outcome = Outcome::Unscored { cause, infos: domain::Infos::new(), message: "rubbish".into() };
         let json = serde_json::to_string(&record).unwrap();
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_summary_is_read_from_json_as_from_the_record() {
         for scored in [true, false] {
-            let record = testing::entry(3, "m", 1, scored).record;
+            let record = testing::record("m", 1, scored);
             let json = serde_json::to_string(&record).unwrap();
             let head = Summary::parse(&json).unwrap();
             assert_eq!(head, Summary::of(&record));
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn what_no_dialogue_has_is_not_read() {
         let json = |change: &dyn Fn(&mut serde_json::Value)| {
-            let mut json = serde_json::to_value(testing::entry(3, "m", 1, true).record).unwrap();
+            let mut json = serde_json::to_value(testing::record("m", 1, true)).unwrap();
             change(&mut json);
             json.to_string()
         };

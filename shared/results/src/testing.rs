@@ -1,19 +1,27 @@
 //! Invented records for tests.
 
-use std::sync::Arc;
-
 use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
 use serde_json::{Map, Value, json};
 
-use crate::log::LogEntry;
+use crate::log::LogLine;
 use crate::manifest::{MANIFEST_VERSION, PackUse, RunManifest, hash};
 
 pub fn key(model: &str, iteration: u32) -> DialogueKey {
     DialogueKey { model: model.into(), task: "RdfFriendCount-turtle-1".into(), iteration }
 }
 
-/// An entry whose texts depend on all its arguments.
-pub fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry {
+/// A record whose texts depend on all its arguments, with the number of its iteration.
+pub fn record(model: &str, iteration: u32, scored: bool) -> Record {
+    numbered(iteration.into(), model, iteration, scored)
+}
+
+/// The [number](numbered) of a record.
+pub fn number(record: &Record) -> u64 {
+    record.provenance.seed
+}
+
+/// A record with a number of its own, so that several of one dialogue can be told apart.
+pub fn numbered(number: u64, model: &str, iteration: u32, scored: bool) -> Record {
     let outcome = if scored {
         let scores = json!({"f1": f64::from(iteration) / 7.0, "mean": {"recall": 1}});
         let infos = json!({"answerPersonCount": 1, "said": "=so"});
@@ -22,9 +30,9 @@ pub fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry
     } else {
         Outcome::Failed { cause: FailureCause::Timeout, message: "no answer within 60 s".into() }
     };
-    let record: Record = serde_json::from_value(json!({
+    serde_json::from_value(json!({
         "key": key(model, iteration),
-        "attempt": {"id": format!("00000000-0000-7000-8000-{ticket:012}"), "generation": 1, "number": 1, "worker": "w-1"},
+        "attempt": {"id": format!("00000000-0000-7000-8000-{number:012}"), "generation": 1, "number": 1, "worker": "w-1"},
         "started_at": "2025-01-01T00:00:00.000001Z",
         "ended_at": "2025-01-01T00:00:02.5Z",
         "rounds": [{
@@ -39,16 +47,15 @@ pub fn entry(ticket: u64, model: &str, iteration: u32, scored: bool) -> LogEntry
             "task": {"class": "RdfFriendCount", "version": "4.4", "case": "c", "pack": "own", "pack_hash": "ab", "scorer": "1"},
             "model": {"connector": "scripted", "requested": model},
             "sampling": {},
-            "seed": ticket
+            "seed": number
         }
     }))
-    .expect("a record");
-    LogEntry { ticket, record }
+    .expect("a record")
 }
 
-/// An entry as writers are given it: its ticket, and its record as JSON.
-pub fn line(entry: &LogEntry) -> (u64, Arc<str>) {
-    (entry.ticket, serde_json::to_string(&entry.record).expect("a record").into())
+/// A record as it is appended.
+pub fn line(record: &Record) -> LogLine {
+    LogLine::Record(serde_json::to_string(record).expect("a record").into())
 }
 
 pub fn manifest(run: &str) -> RunManifest {

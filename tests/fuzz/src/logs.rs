@@ -1,8 +1,9 @@
 //! The record log: frames, lines, and whole segments.
 
+use domain::Record;
 use results::log::cipher::FramePlace;
 use results::log::frame::{self, FrameHeader, HEADER_BYTES, MAGIC};
-use results::log::{LogError, LogItem, LogReader, SegmentId, WriterId, envelope};
+use results::log::{LogError, LogItem, LogLine, LogReader, Parsed, SegmentId, envelope};
 
 /// Maximum length that a header made by these targets may claim. Longer ones are tested elsewhere, because they take
 /// memory that the input does not explain.
@@ -24,11 +25,19 @@ fn framed(claims: &[u8; 8], payload: &[u8]) -> Vec<u8> {
 
 /// Reads a line; a line that was read must read the same after it was written.
 fn line(bytes: &[u8]) {
-    let Ok(entry) = envelope::decode(bytes) else { return };
+    let Ok(parsed) = envelope::parse::<Record>(bytes) else { return };
+    let again = match &parsed {
+        Parsed::Record { record, .. } => {
+            LogLine::Record(serde_json::to_string(record).expect("a record that was read is JSON"))
+        }
+        Parsed::Event(json) => LogLine::Event(json.to_string()),
+    };
     let mut written = Vec::new();
-    let record = serde_json::to_string(&entry.record).expect("a record that was read is JSON");
-    envelope::encode(entry.ticket, &record, &mut written);
-    assert_eq!(envelope::decode(&written).expect("what was written is read"), entry);
+    envelope::encode(&again, &mut written);
+    match (envelope::parse::<Record>(&written).expect("what was written is read"), parsed) {
+        (Parsed::Record { record, .. }, Parsed::Record { record: before, .. }) => assert_eq!(record, before),
+        (event, before) => assert_eq!(event, before),
+    }
 }
 
 /// A payload behind a header: its lines are as long as the header says.
@@ -37,7 +46,7 @@ fn payload(claims: &[u8; 8], bytes: &[u8]) {
     let (head, payload) = frame.split_first_chunk::<HEADER_BYTES>().expect("a frame has a header");
     let header = FrameHeader::decode(head).expect("the checksums are right");
     assert!(header.matches(payload));
-    let place = FramePlace { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0 };
+    let place = FramePlace { segment: SegmentId::first(1), offset: 0 };
     if let Ok(text) = frame::decode(&header, payload, None, place) {
         assert_eq!(text.len(), header.line_bytes as usize);
         text.split_inclusive(|&byte| byte == b'\n').for_each(line);
@@ -47,12 +56,13 @@ fn payload(claims: &[u8; 8], bytes: &[u8]) {
 /// A whole segment on a disk, read twice.
 fn segment(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let id = SegmentId::first(WriterId::LOCK_HOLDER);
+    let id = SegmentId::first(1);
     std::fs::write(id.path(folder.path()), bytes).expect("a temporary file");
     let read = || {
         let reader = LogReader::open(folder.path(), None).expect("the folder is there");
         let told = |item: Result<LogItem, LogError>| match item {
-            Ok(LogItem::Entry { entry, .. }) => format!("entry {}", entry.ticket),
+            Ok(LogItem::Record { record, .. }) => format!("record {}", record.attempt.id),
+            Ok(LogItem::Event { json, .. }) => format!("event {json}"),
             Ok(LogItem::Damage(damage)) => damage.to_string(),
             Err(error) => error.to_string(),
         };

@@ -12,20 +12,20 @@ use domain::machine;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::envelope;
+use super::envelope::{self, LogLine};
 use super::error::LogError;
-use super::synced::Position;
+use super::lines::EntryLocation;
 use super::writer::{LogWriter, SegmentFile};
 
 /// Maximum number of batches waiting for the writer; further callers wait. Callers bound the bytes.
 pub const QUEUE_BATCHES: usize = 1024;
 
-/// Minimum time from the end of one sync to the next group. Without it, groups on a fast disk would have one or two entries, and
-/// the syncs, each with a system call and a frame of its own, would cost more than everything else. The first entry after a
+/// Minimum time from the end of one sync to the next group. Without it, groups on a fast disk would have one or two lines, and
+/// the syncs, each with a system call and a frame of its own, would cost more than everything else. The first line after a
 /// pause does not wait.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Why an entry is not durable. Every caller of a group gets the same error, hence the [`Arc`].
+/// Why a line is not durable. Every caller of a group gets the same error, hence the [`Arc`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CommitError {
     /// The log failed; see [`LogError`] for what may be retried.
@@ -37,23 +37,28 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Whether the disk was full. The same entry may be committed later, to the same log; after any other error it may not.
+    /// Whether somebody else writes the log since.
+    pub fn is_followed(&self) -> bool {
+        matches!(self, Self::Log(error) if matches!(**error, LogError::Followed { .. }))
+    }
+
+    /// Whether the disk was full. The same line may be committed later, to the same log; after any other error it may not.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. }))
     }
 }
 
-/// The records of one caller as JSON, each with its ticket.
-struct QueuedEntries {
-    records: Vec<(u64, Arc<str>)>,
-    ack: oneshot::Sender<Result<Position, CommitError>>,
+/// The lines of one caller.
+struct QueuedLines {
+    lines: Vec<LogLine>,
+    ack: oneshot::Sender<Result<Vec<EntryLocation>, CommitError>>,
 }
 
 /// A handle to the writer's thread; clones share it. The thread ends when the last handle is dropped and all
-/// waiting entries are written.
+/// waiting lines are written.
 #[derive(Clone, Debug)]
 pub struct CommitQueue {
-    waiting: mpsc::Sender<QueuedEntries>,
+    waiting: mpsc::Sender<QueuedLines>,
 }
 
 /// Waits for the writer's thread to end. In a simulation there is none.
@@ -85,26 +90,25 @@ impl CommitQueue {
         Ok((Self { waiting: sender }, CommitThread(thread)))
     }
 
-    /// Returns when all these records, each with its ticket, are durable, with an end position that covers them. They
-    /// must be JSON as written by `serde_json`, and the caller must know that they are records:
-    /// [`Summary::parse`](crate::Summary::parse). If the future is dropped before, they may or may not become
-    /// durable.
+    /// Returns when all these lines are durable, and where they are. They must be JSON as written by `serde_json`, and the caller
+    /// must know that records are records: [`Summary::parse`](crate::Summary::parse). If the future is dropped before, they may or
+    /// may not become durable.
     ///
     /// # Errors
-    /// If one record is invalid for the log, the whole batch is refused before any of it is written. After any other
-    /// error some records of the batch may be in the log.
-    pub async fn commit_batch(&self, records: Vec<(u64, Arc<str>)>) -> Result<Position, CommitError> {
-        for (_, record) in &records {
-            envelope::check_raw(record).map_err(Arc::new)?;
+    /// If one line is invalid for the log, the whole batch is refused before any of it is written. After any other
+    /// error some lines of the batch may be in the log.
+    pub async fn commit_batch(&self, lines: Vec<LogLine>) -> Result<Vec<EntryLocation>, CommitError> {
+        for LogLine::Record(json) | LogLine::Event(json) in &lines {
+            envelope::check_raw(json).map_err(Arc::new)?;
         }
         let (ack, acknowledged) = oneshot::channel();
-        let waiting = QueuedEntries { records, ack };
+        let waiting = QueuedLines { lines, ack };
         self.waiting.send(waiting).await.map_err(|_| CommitError::Closed)?;
         acknowledged.await.map_err(|_| CommitError::Closed)?
     }
 }
 
-fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedEntries>) {
+fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedLines>) {
     let mut synced: Option<Instant> = None;
     while let Some(first) = waiting.blocking_recv() {
         if let Some(pause) = synced.and_then(|synced| PAUSE.checked_sub(synced.elapsed())) {
@@ -116,7 +120,7 @@ fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<Q
 }
 
 /// The same as a task of a simulation.
-async fn write_in_turn<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedEntries>) {
+async fn write_in_turn<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<QueuedLines>) {
     let mut next = Instant::now();
     while let Some(first) = waiting.recv().await {
         tokio::time::sleep_until(next).await;
@@ -128,27 +132,32 @@ async fn write_in_turn<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mp
 /// Commits what waits as one group, and tells the callers.
 fn commit_waiting<F: SegmentFile>(
     writer: &mut LogWriter<F>,
-    first: QueuedEntries,
-    waiting: &mut mpsc::Receiver<QueuedEntries>,
+    first: QueuedLines,
+    waiting: &mut mpsc::Receiver<QueuedLines>,
 ) {
     let mut group = vec![first];
     while let Ok(caller) = waiting.try_recv() {
         group.push(caller);
     }
-    let result = write_group(writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
+    let written = write_group(writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
+    let mut places = written.map(Vec::into_iter);
     for caller in group {
+        let of_caller = match &mut places {
+            Ok(places) => Ok(places.by_ref().take(caller.lines.len()).collect()),
+            Err(error) => Err(error.clone()),
+        };
         // A caller that no longer listens has nothing to be told.
-        let _ = caller.ack.send(result.clone());
+        let _ = caller.ack.send(of_caller);
     }
 }
 
 /// Appends and commits. After an error the group is gone from the log: the rest of it must not start another one.
 fn write_group<F: SegmentFile>(
     writer: &mut LogWriter<F>,
-    group: &[QueuedEntries],
-) -> Result<Position, LogError> {
-    for (ticket, record) in group.iter().flat_map(|caller| &caller.records) {
-        writer.append_checked(*ticket, record)?;
+    group: &[QueuedLines],
+) -> Result<Vec<EntryLocation>, LogError> {
+    for line in group.iter().flat_map(|caller| &caller.lines) {
+        writer.append_checked(line)?;
     }
-    writer.commit().map(|_| writer.position())
+    writer.commit()
 }

@@ -15,8 +15,8 @@ pub struct Damage {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// A segment ends as after a crash, within a frame or in zeros, behind everything known to be synced. Nothing
-    /// acknowledged is lost.
+    /// A segment ends as after a crash, within a frame or in zeros, behind everything known to be synced; or it goes on behind the
+    /// end that a later epoch fixed. Nothing acknowledged is lost.
     TornTail {
         /// Length of the torn part.
         bytes: u64,
@@ -46,9 +46,9 @@ pub enum DamageKind {
     },
     /// The intact frame that ends or continues here is not the one that was acknowledged at this position.
     Altered,
-    /// A damaged seal: fixed winners may change.
-    BadSeal,
-    /// Segments of a writer are missing: this one and perhaps its successors.
+    /// The ends of earlier epochs cannot be read: what was never acknowledged may count.
+    BadEnds,
+    /// Segments of an epoch are missing: this one and perhaps its successors.
     MissingSegments {
         /// How many.
         count: u32,
@@ -91,7 +91,7 @@ impl fmt::Display for Damage {
                     "{path}: the frame that ends at byte {offset} is not the one that was acknowledged there"
                 )
             }
-            DamageKind::BadSeal => write!(f, "{path}: the seal cannot be read"),
+            DamageKind::BadEnds => write!(f, "{path}: the ends of earlier epochs cannot be read"),
             DamageKind::MissingSegments { count: 1 } => write!(f, "{path}: the segment is missing"),
             DamageKind::MissingSegments { count } => {
                 write!(f, "{path}: {count} segments are missing from this one on")

@@ -41,10 +41,10 @@ pub enum LogError {
         /// The dialogue.
         key: String,
     },
-    /// Another writer has segments with this writer's number: draw another one.
-    #[error("{}: the segment exists already", path.display())]
-    Taken {
-        /// The segment.
+    /// Another writer has claimed a later epoch of the log, or the log was removed: nothing more may be acknowledged here.
+    #[error("{}: somebody else writes this log since, or it was removed", path.display())]
+    Followed {
+        /// The claim.
         path: PathBuf,
     },
     /// A record that cannot be serialised.

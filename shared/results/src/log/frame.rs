@@ -19,7 +19,6 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 
 use super::cipher::{FramePlace, LogCipher, OVERHEAD_BYTES};
-use super::segment_id::WriterId;
 
 /// First bytes of every frame. As in PNG, they reveal transfers that changed line ends or lost the high bit.
 pub const MAGIC: [u8; 8] = *b"\x89KGF\r\n\x1a\n";
@@ -107,12 +106,9 @@ impl FrameHeader {
     fn associated(&self, place: FramePlace) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(AUTHENTICATED_BYTES + 16);
         bytes.extend_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
+        bytes.extend_from_slice(&place.segment.epoch.to_le_bytes());
         bytes.extend_from_slice(&place.segment.number.to_le_bytes());
         bytes.extend_from_slice(&place.offset.to_le_bytes());
-        // Logs with a single writer have nothing here.
-        if place.segment.writer != WriterId::LOCK_HOLDER {
-            bytes.extend_from_slice(&place.segment.writer.number().to_le_bytes());
-        }
         bytes
     }
 
@@ -227,8 +223,8 @@ mod tests {
     use super::*;
     use crate::log::SegmentId;
 
-    fn segment(writer: u32, number: u32) -> SegmentId {
-        SegmentId { writer: WriterId::from_number(writer), number }
+    fn segment(epoch: u32, number: u32) -> SegmentId {
+        SegmentId { epoch, number }
     }
 
     fn split(frame: &[u8]) -> (&[u8; HEADER_BYTES], &[u8]) {
@@ -243,11 +239,10 @@ mod tests {
             flip in any::<prop::sample::Index>(),
             bit in 0..8_u8,
             encrypted in any::<bool>(),
-            writer in 0..2_u32,
         ) {
             let cipher = LogCipher::generate();
             let cipher = encrypted.then_some(&cipher);
-            let place = FramePlace { segment: segment(writer, 3), offset: 1 << 40 };
+            let place = FramePlace { segment: segment(2, 3), offset: 1 << 40 };
             let mut frame =
                 Encoder::new().unwrap().encode(&text, 2, cipher.map(|cipher| (cipher, place))).unwrap();
             let (header, payload) = split(&frame);
@@ -266,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_wrong_length_is_found_also_where_the_text_is_longer_than_one_call_decodes() {
-        let place = FramePlace { segment: segment(0, 1), offset: 0 };
+        let place = FramePlace { segment: segment(1, 1), offset: 0 };
         for bytes in [3000, AT_ONCE_BYTES, AT_ONCE_BYTES + 1] {
             let text = vec![b'x'; bytes];
             let frame = Encoder::new().unwrap().encode(&text, 1, None).unwrap();
@@ -283,7 +278,7 @@ mod tests {
     #[test]
     fn an_encrypted_frame_opens_in_its_own_place_with_its_own_key_only() {
         let cipher = LogCipher::generate();
-        let place = FramePlace { segment: segment(0, 1), offset: 0 };
+        let place = FramePlace { segment: segment(1, 1), offset: 0 };
         let frame = Encoder::new().unwrap().encode(b"{}\n", 1, Some((&cipher, place))).unwrap();
         let (header, payload) = split(&frame);
         let header = FrameHeader::decode(header).unwrap();
@@ -292,7 +287,7 @@ mod tests {
             matches!(decode(header, payload, Some(cipher), place), Err(FrameError::Foreign))
         };
         assert!(foreign(&header, &LogCipher::generate(), place));
-        assert!(foreign(&header, &cipher, FramePlace { segment: segment(0, 2), ..place }));
+        assert!(foreign(&header, &cipher, FramePlace { segment: segment(1, 2), ..place }));
         assert!(foreign(&header, &cipher, FramePlace { segment: segment(7, 1), ..place }));
         assert!(foreign(&header, &cipher, FramePlace { offset: 1, ..place }));
         assert!(foreign(&FrameHeader { lines: 2, ..header }, &cipher, place));

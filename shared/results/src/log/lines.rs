@@ -10,9 +10,8 @@ use super::envelope::{self, EnvelopeError, FORMAT_VERSION, Parsed};
 use super::error::LogError;
 use super::frame::{self, FrameError, FrameHeader};
 use super::segment_id::SegmentId;
-use super::synced::{Position, SegmentEnd};
 
-/// The position of an entry. Positions are ordered as readers read.
+/// The position of a line. Positions are ordered as the log was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryLocation {
     pub segment: SegmentId,
@@ -27,7 +26,6 @@ pub struct EntryLocation {
 pub struct FrameLines {
     segment: SegmentId,
     offset: u64,
-    end: SegmentEnd,
     text: Vec<u8>,
     /// Start of the next line.
     position: usize,
@@ -57,26 +55,17 @@ impl FrameLines {
         payload: &[u8],
         cipher: Option<&LogCipher>,
     ) -> Result<Self, Unreadable> {
-        let bytes = header.frame_bytes();
         match frame::decode(header, payload, cipher, place) {
-            Ok(text) => Ok(Self {
-                segment: place.segment,
-                offset: place.offset,
-                end: SegmentEnd { bytes: place.offset + bytes, crc: header.crc() },
-                text,
-                position: 0,
-                line: 0,
-            }),
+            Ok(text) => Ok(Self { segment: place.segment, offset: place.offset, text, position: 0, line: 0 }),
             Err(FrameError::KeyNeeded) => Err(Unreadable::KeyNeeded),
-            Err(FrameError::Foreign) => Err(Unreadable::Damaged(DamageKind::Foreign { bytes })),
+            Err(FrameError::Foreign) => {
+                Err(Unreadable::Damaged(DamageKind::Foreign { bytes: header.frame_bytes() }))
+            }
             // With intact checksums, only a faulty writer can be the cause.
-            Err(FrameError::Malformed(_)) => Err(Unreadable::Damaged(DamageKind::Corrupt { bytes })),
+            Err(FrameError::Malformed(_)) => {
+                Err(Unreadable::Damaged(DamageKind::Corrupt { bytes: header.frame_bytes() }))
+            }
         }
-    }
-
-    /// The segment, and where the frame ends in it.
-    pub fn end(&self) -> Position {
-        Position { segment: self.segment, end: self.end }
     }
 
     /// The line of this number, from 0; `None` if there is none. Cheapest for rising numbers.
@@ -119,10 +108,10 @@ impl<'a> Line<'a> {
         self.location
     }
 
-    /// Parses it: the whole record, or [a part of it](crate::Summary), and the record's JSON.
+    /// Parses it: the whole record, or [a part of it](crate::Summary), and the record's JSON; or an event.
     ///
     /// # Errors
-    /// It is not an entry, or one of a later version.
+    /// It is neither, or one of a later version.
     pub fn parse<R: DeserializeOwned>(&self) -> Result<Parsed<'a, R>, EnvelopeError> {
         envelope::parse(self.bytes)
     }

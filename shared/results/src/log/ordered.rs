@@ -20,14 +20,14 @@ pub const RECORDS_AT_ONCE: usize = 4096;
 /// Parts of records held at once, without the texts: a few kB each.
 pub const PARTS_AT_ONCE: usize = 8192;
 
-/// Streams winning records, or the part of them that `R` is, with their tickets in a chosen order. Memory does not grow with
+/// Streams winning records, or the part of them that `R` is, in a chosen order. Memory does not grow with
 /// the run.
 pub struct Ordered<'a, K, R> {
     index: &'a WinnerIndex,
     places: PlaceReader,
     keys: K,
     at_once: usize,
-    group: vec::IntoIter<(u64, R)>,
+    group: vec::IntoIter<R>,
 }
 
 impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R> {
@@ -46,22 +46,21 @@ impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R>
     }
 
     /// Reads the next group; empty at the end.
-    fn read_group(&mut self) -> Result<Vec<(u64, R)>, LogError> {
+    fn read_group(&mut self) -> Result<Vec<R>, LogError> {
         let recorded = self.keys.by_ref().filter_map(|key| self.index.get(&key));
         let mut wanted: Vec<_> = recorded.take(self.at_once).map(|rank| rank.location()).zip(0..).collect();
         wanted.sort_unstable();
-        let mut group: Vec<Option<(u64, R)>> = Vec::new();
+        let mut group: Vec<Option<R>> = Vec::new();
         group.resize_with(wanted.len(), || None);
         for (location, place) in wanted {
-            let read = self.places.read(location)?;
-            group[place] = read.map(|parsed| (parsed.ticket, parsed.record));
+            group[place] = self.places.read(location)?.map(|(record, _)| record);
         }
         Ok(group.into_iter().flatten().collect())
     }
 }
 
 impl<K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Iterator for Ordered<'_, K, R> {
-    type Item = Result<(u64, R), LogError>;
+    type Item = Result<R, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(record) = self.group.next() {
@@ -93,11 +92,11 @@ mod tests {
         ) {
             let folder = tempfile::tempdir().unwrap();
             let options = LogOptions { segment_bytes: 1500, ..LogOptions::default() };
-            let (mut writer, _) = LogWriter::open(folder.path(), options).unwrap();
+            let mut writer = LogWriter::open(folder.path(), options).unwrap();
             let mut written = 0;
             for group in groups {
                 for _ in 0..group {
-                    writer.append(&testing::entry(written.into(), "m", written, true)).unwrap();
+                    writer.append(&testing::record("m", written, true)).unwrap();
                     written += 1;
                 }
                 writer.commit().unwrap();
@@ -105,7 +104,7 @@ mod tests {
             let index = WinnerIndex::build(folder.path(), None, 12, |_| {}).unwrap();
             let keys = asked.iter().map(|&iteration| testing::key("m", iteration));
             let read = Ordered::<_, Record>::new(&index, folder.path(), None, keys, at_once);
-            let read: Vec<u64> = read.map(|read| read.unwrap().0).collect();
+            let read: Vec<u64> = read.map(|read| testing::number(&read.unwrap())).collect();
             let recorded = asked.into_iter().filter(|&iteration| iteration < written).map(u64::from);
             prop_assert_eq!(read, recorded.collect::<Vec<_>>());
         }

@@ -1,5 +1,6 @@
 //! Reads entries by position, in any order.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use super::cipher::{FramePlace, LogCipher};
 use super::envelope::Parsed;
 use super::error::LogError;
 use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
-use super::segment::{Part, Segment};
+use super::segment::{Extent, Part, Segment};
 use super::segment_id::SegmentId;
 use crate::files::Doing;
 
@@ -55,11 +56,11 @@ impl PlaceReader {
         Self { bytes_max: 0, ..Self::new(folder, cipher) }
     }
 
-    /// The record at a position, or [a part of it](crate::Summary), and its JSON; `None` if there is no entry.
+    /// The record at a position, or [a part of it](crate::Summary), and its JSON; `None` if there is no record.
     pub fn read<R: DeserializeOwned>(
         &mut self,
         place: EntryLocation,
-    ) -> Result<Option<Parsed<'_, R>>, LogError> {
+    ) -> Result<Option<(R, Cow<'_, str>)>, LogError> {
         let at = self
             .frames
             .iter()
@@ -88,7 +89,7 @@ impl PlaceReader {
         let kept = self.open.take_if(|(id, segment)| *id == place.segment && place.offset < segment.length());
         let mut segment = match kept {
             Some((_, segment)) => segment,
-            None => Segment::open(&self.folder, place.segment, None)?,
+            None => Segment::open(&self.folder, place.segment, Extent::Open)?,
         };
         segment.seek(place.offset);
         let part = segment.next_part().doing("read", &path)?;
@@ -116,9 +117,10 @@ impl PlaceReader {
 fn parsed<'a, R: DeserializeOwned>(
     folder: &Path,
     line: &Line<'a>,
-) -> Result<Option<Parsed<'a, R>>, LogError> {
+) -> Result<Option<(R, Cow<'a, str>)>, LogError> {
     match line.parse() {
-        Ok(parsed) => Ok(Some(parsed)),
+        Ok(Parsed::Record { record, json }) => Ok(Some((record, json))),
+        Ok(Parsed::Event(_)) => Ok(None),
         Err(error) => line.damage(folder, error).map(|_| None),
     }
 }

@@ -1,6 +1,7 @@
-//! Reads a log from its first entry to its last, past any damage: all of one writer, then all of the next.
+//! Reads a log from its first line to its last, past any damage, in the order in which it was written.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::iter::Peekable;
 use std::marker::PhantomData;
@@ -12,39 +13,54 @@ use serde::de::DeserializeOwned;
 
 use super::cipher::{FramePlace, LogCipher};
 use super::damage::{Damage, DamageKind};
-use super::envelope::{LogEntry, Parsed};
+use super::envelope::Parsed;
+use super::epochs::Ends;
 use super::error::LogError;
 use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
-use super::seal::Seals;
-use super::segment::{Part, Segment};
-use super::segment_id::{SegmentId, WriterId};
-use super::synced::{Position, Synced};
-use crate::files::{Doing, IoError};
+use super::segment::{Extent, Part, Segment};
+use super::segment_id::SegmentId;
+use super::synced::Synced;
+use crate::files::{Doing, IoError, if_there};
 
 /// An item of a reader.
 #[derive(Debug)]
 pub enum LogItem<R = Record> {
-    Entry {
+    Record {
         /// Its position.
         location: EntryLocation,
-        /// Whether it arrived after its run had finished.
-        late: bool,
-        /// The entry, boxed because it is much larger than a damage.
-        entry: Box<LogEntry<R>>,
+        /// The record, boxed because it is much larger than a damage.
+        record: Box<R>,
+    },
+    /// What happened to the run. Its writer defines the content.
+    Event {
+        /// Its position.
+        location: EntryLocation,
+        /// The event.
+        json: String,
     },
     /// A damaged place. The reader continues behind it.
     Damage(Damage),
 }
 
+/// Up to where a log was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadPosition {
+    segment: SegmentId,
+    /// In bytes.
+    offset: u64,
+}
+
 /// Streams a log as whole records, or as [summaries](crate::Summary). Memory is bounded by the largest frame.
 pub struct LogReader<R = Record> {
     folder: PathBuf,
-    seals: Seals,
-    bad_seals: vec::IntoIter<Damage>,
+    ends: Ends,
+    bad_ends: vec::IntoIter<Damage>,
     /// Existing segments, and those known to have existed.
     segments: Peekable<vec::IntoIter<SegmentId>>,
-    /// The next expected segment of this writer.
+    /// The next expected segment of this epoch.
     expected: SegmentId,
+    /// Where the next part is read.
+    position: ReadPosition,
     current: Option<Current>,
     frame: Option<FrameLines>,
     cipher: Option<LogCipher>,
@@ -58,8 +74,8 @@ pub struct LogReader<R = Record> {
 /// The current segment.
 struct Current {
     id: SegmentId,
-    /// Whether it is its writer's last.
-    last: bool,
+    /// Whether it may end in a torn frame.
+    may_be_torn: bool,
     segment: Segment,
 }
 
@@ -80,16 +96,31 @@ impl<R: DeserializeOwned> LogReader<R> {
     /// # Errors
     /// The folder cannot be read.
     pub fn of(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
-        let (seals, bad_seals) = Seals::read(folder)?;
+        Self::from(folder, cipher, None)
+    }
+
+    /// The same from a [position](Self::position) of an earlier reading on.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn from(
+        folder: &Path,
+        cipher: Option<&LogCipher>,
+        position: Option<ReadPosition>,
+    ) -> Result<Self, LogError> {
+        let (ends, bad_ends) = Ends::read(folder)?;
         let mut segments: BTreeSet<SegmentId> = SegmentId::list(folder)?.into_iter().collect();
         segments.extend(Synced::list(folder).doing("list", folder)?);
-        segments.extend(seals.segments());
+        segments.extend(ends.segments());
+        let position = position.unwrap_or(ReadPosition { segment: SegmentId::first(1), offset: 0 });
+        segments.retain(|segment| *segment >= position.segment);
         Ok(Self {
             folder: folder.to_owned(),
-            seals,
-            bad_seals: bad_seals.into_iter(),
+            ends,
+            bad_ends: bad_ends.into_iter(),
             segments: segments.into_iter().collect::<Vec<_>>().into_iter().peekable(),
-            expected: SegmentId::first(WriterId::LOCK_HOLDER),
+            expected: position.segment,
+            position,
             current: None,
             frame: None,
             cipher: cipher.cloned(),
@@ -97,6 +128,11 @@ impl<R: DeserializeOwned> LogReader<R> {
             finished: false,
             reads: PhantomData,
         })
+    }
+
+    /// Up to where it has read: behind the last item, once there is none left.
+    pub fn position(&self) -> ReadPosition {
+        self.position
     }
 
     /// Skips encrypted frames if there is no cipher: their checksums are checked, their lines counted.
@@ -111,15 +147,12 @@ impl<R: DeserializeOwned> LogReader<R> {
     }
 
     fn next_item(&mut self) -> Result<Option<LogItem<R>>, LogError> {
-        if let Some(damage) = self.bad_seals.next() {
+        if let Some(damage) = self.bad_ends.next() {
             return Ok(Some(LogItem::Damage(damage)));
         }
         loop {
-            if let Some(frame) = &mut self.frame {
-                let end = frame.end();
-                if let Some(line) = frame.next() {
-                    return item(&self.folder, &self.seals, end, &line).map(Some);
-                }
+            if let Some(line) = self.frame.as_mut().and_then(FrameLines::next) {
+                return item(&self.folder, &line).map(Some);
             }
             self.frame = None;
             let Some(current) = &mut self.current else {
@@ -129,13 +162,14 @@ impl<R: DeserializeOwned> LogReader<R> {
                     None => return Ok(None),
                 }
             };
-            let (id, last) = (current.id, current.last);
+            let (id, may_be_torn) = (current.id, current.may_be_torn);
             let path = id.path(&self.folder);
             let part = current.segment.next_part().doing("read", &path)?;
             let damage = |offset, kind| Ok(Some(LogItem::Damage(Damage { path, offset, kind })));
             match part {
                 None => self.current = None,
                 Some(Part::Frame { offset, header, payload }) => {
+                    self.position = ReadPosition { segment: id, offset: offset + header.frame_bytes() };
                     let place = FramePlace { segment: id, offset };
                     match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
                         Ok(lines) => self.frame = Some(lines),
@@ -147,10 +181,11 @@ impl<R: DeserializeOwned> LogReader<R> {
                     }
                 }
                 Some(Part::Lost { offset, kind }) => return damage(offset, kind),
-                Some(Part::Torn { offset, bytes }) if last || current.segment.is_marked() => {
+                Some(Part::Torn { offset, bytes }) if may_be_torn => {
                     return damage(offset, DamageKind::TornTail { bytes });
                 }
                 Some(Part::Corrupt { offset, bytes } | Part::Torn { offset, bytes }) => {
+                    self.position = ReadPosition { segment: id, offset: offset + bytes };
                     return damage(offset, DamageKind::Corrupt { bytes });
                 }
             }
@@ -160,8 +195,15 @@ impl<R: DeserializeOwned> LogReader<R> {
     /// Moves to the next segment, or reports that it is missing; `None` at the end.
     fn next_segment(&mut self) -> Result<Option<Option<Damage>>, LogError> {
         let Some(&id) = self.segments.peek() else { return Ok(None) };
-        if id.writer != self.expected.writer {
-            self.expected = SegmentId::first(id.writer);
+        let path = id.path(&self.folder);
+        let Some(extent) = self.ends.extent(id) else {
+            self.segments.next();
+            let bytes = if_there(fs::metadata(&path)).doing("read", &path)?.map_or(0, |found| found.len());
+            let kind = DamageKind::TornTail { bytes };
+            return Ok(Some((bytes > 0).then_some(Damage { path, offset: 0, kind })));
+        };
+        if id.epoch != self.expected.epoch {
+            self.expected = SegmentId::first(id.epoch);
         }
         if id.number > self.expected.number {
             let kind = DamageKind::MissingSegments { count: id.number - self.expected.number };
@@ -171,30 +213,30 @@ impl<R: DeserializeOwned> LogReader<R> {
         }
         self.segments.next();
         self.expected = id.next();
-        let last = self.segments.peek().is_none_or(|after| after.writer != id.writer);
-        let segment = match Segment::open(&self.folder, id, self.seals.end(id)) {
+        let is_last = self.segments.peek().is_none_or(|after| after.epoch != id.epoch);
+        let mut segment = match Segment::open(&self.folder, id, extent) {
             Err(LogError::Io(IoError { path, source, .. })) if source.kind() == io::ErrorKind::NotFound => {
                 let kind = DamageKind::MissingSegments { count: 1 };
                 return Ok(Some(Some(Damage { path, offset: 0, kind })));
             }
             segment => segment?,
         };
-        self.current = Some(Current { id, last, segment });
+        if id == self.position.segment {
+            segment.seek(self.position.offset);
+        } else {
+            self.position = ReadPosition { segment: id, offset: 0 };
+        }
+        let may_be_torn = is_last || matches!(extent, Extent::Fixed(_));
+        self.current = Some(Current { id, may_be_torn, segment });
         Ok(Some(None))
     }
 }
 
-fn item<R: DeserializeOwned>(
-    folder: &Path,
-    seals: &Seals,
-    end: Position,
-    line: &Line<'_>,
-) -> Result<LogItem<R>, LogError> {
+fn item<R: DeserializeOwned>(folder: &Path, line: &Line<'_>) -> Result<LogItem<R>, LogError> {
+    let location = line.location();
     match line.parse() {
-        Ok(Parsed { ticket, record, .. }) => {
-            let entry = Box::new(LogEntry { ticket, record });
-            Ok(LogItem::Entry { location: line.location(), late: seals.is_late(end, ticket), entry })
-        }
+        Ok(Parsed::Record { record, .. }) => Ok(LogItem::Record { location, record: Box::new(record) }),
+        Ok(Parsed::Event(json)) => Ok(LogItem::Event { location, json: json.into_owned() }),
         Err(error) => line.damage(folder, error).map(LogItem::Damage),
     }
 }

@@ -42,8 +42,8 @@ pub enum Part {
         /// The actual finding.
         kind: DamageKind,
     },
-    /// A torn tail: the beginning of a frame at the end of the file, as after a crash. None of it was synced, as far
-    /// as known.
+    /// A torn tail: the beginning of a frame at the end of the file, as after a crash, or whatever is behind a fixed end. None of
+    /// it was acknowledged, as far as known.
     Torn {
         /// Its start; everything before is intact.
         offset: u64,
@@ -52,33 +52,45 @@ pub enum Part {
     },
 }
 
+/// How much of a segment counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What its writer has synced, if it lives, else what is there.
+    Open,
+    /// What is there.
+    Whole,
+    /// What is before this end, which a later writer fixed.
+    Fixed(SegmentEnd),
+}
+
 /// Reads a segment from front to back.
 pub struct Segment {
     reader: BufReader<File>,
     offset: u64,
     length: u64,
+    /// Bytes behind `length` that do not count.
+    rest: u64,
     /// Known to be synced up to here, and not yet compared.
     synced: Option<SegmentEnd>,
-    /// Whether its writer stored how far it has synced.
-    marked: bool,
 }
 
 impl Segment {
-    /// Opens a segment at its current length, without data that its writer has not synced. `sealed` is where it ended
-    /// when it was sealed.
-    pub fn open(folder: &Path, id: SegmentId, sealed: Option<SegmentEnd>) -> Result<Self, LogError> {
+    /// Opens a segment at its current length, as far as it counts.
+    pub fn open(folder: &Path, id: SegmentId, extent: Extent) -> Result<Self, LogError> {
         let path = id.path(folder);
         let file = File::open(&path).doing("open", &path)?;
         // The length first, so that data of a writer that starts later is not read.
         let length = file.metadata().doing("read", &path)?.len();
         let mark = Synced::read(folder, id).doing("read how far was synced", &path)?;
-        let (length, synced) = match mark {
+        let (counted, synced) = match (extent, mark) {
+            (Extent::Fixed(end), _) => (length.min(end.bytes), Some(end)),
             // The length may be older than the synced position.
-            Some(mark) if mark.live => (length.min(mark.end.bytes), None),
-            mark => (length, mark.map(|mark| mark.end).into_iter().chain(sealed).max_by_key(|end| end.bytes)),
+            (Extent::Open, Some(mark)) if mark.live => (length.min(mark.end.bytes), None),
+            (_, mark) => (length, mark.map(|mark| mark.end)),
         };
+        let rest = if matches!(extent, Extent::Fixed(_)) { length - counted } else { 0 };
         let synced = synced.filter(|end| end.bytes > 0);
-        Ok(Self { reader: BufReader::new(file), offset: 0, length, synced, marked: mark.is_some() })
+        Ok(Self { reader: BufReader::new(file), offset: 0, length: counted, rest, synced })
     }
 
     /// Moves to a known frame.
@@ -92,17 +104,16 @@ impl Segment {
         self.length
     }
 
-    /// Whether a torn tail can be recognised anywhere, because its writer stored how far it has synced.
-    pub fn is_marked(&self) -> bool {
-        self.marked
-    }
-
     /// The next part; `None` at the end.
     pub fn next_part(&mut self) -> io::Result<Option<Part>> {
         let start = self.offset;
         if start >= self.length {
             let missing = self.synced.take().map(|synced| DamageKind::Cut { bytes: synced.bytes - start });
-            return Ok(missing.map(|kind| Part::Lost { offset: start, kind }));
+            if let Some(kind) = missing {
+                return Ok(Some(Part::Lost { offset: start, kind }));
+            }
+            let rest = std::mem::take(&mut self.rest);
+            return Ok((rest > 0).then_some(Part::Torn { offset: start, bytes: rest }));
         }
         if let Some((header, payload)) = self.frame_at(start)? {
             let end = SegmentEnd { bytes: start + header.frame_bytes(), crc: header.crc() };

@@ -1,15 +1,10 @@
-//! Names of segment files.
+//! Names of segment files: `EPOCH-NUMBER.kglog`, each of eight digits, for example `00000003-00000001.kglog`.
 //!
-//! Several writers may append to one folder at once, each to its own segments: `00000001.kglog`, `00000002.kglog`, …
-//! for the writer that holds the run's lock, and `5be0cd19-00000001.kglog`, … for any other, with the writer's number
-//! in front. No writer appends to another one's segments, so no lock is needed.
+//! The writer of an [epoch](super::epochs) creates its segments and nobody opens them again for writing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use chacha20poly1305::aead::OsRng;
-use chacha20poly1305::aead::rand_core::RngCore;
-use domain::machine;
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
@@ -18,60 +13,23 @@ use crate::files::{self, Doing};
 /// File name extension of segments.
 pub(super) const EXTENSION: &str = "kglog";
 
-/// A writer of a log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WriterId(u32);
-
-impl WriterId {
-    /// The one process that holds the [lock](crate::run_dir::RunLock) of the run. It continues where its predecessor
-    /// stopped.
-    pub const LOCK_HOLDER: Self = Self(0);
-
-    /// A concurrent writer: a random number, so that no coordination is needed. It lives as long as one
-    /// [`LogWriter`](super::LogWriter) and never returns.
-    pub fn random() -> Self {
-        loop {
-            let number = machine::random(|| u64::from(OsRng.next_u32())) as u32;
-            if number != 0 {
-                return Self(number);
-            }
-        }
-    }
-
-    /// The writer of this number; 0 is [`LOCK_HOLDER`](Self::LOCK_HOLDER).
-    pub fn from_number(number: u32) -> Self {
-        Self(number)
-    }
-
-    pub fn number(self) -> u32 {
-        self.0
-    }
-}
-
-impl fmt::Display for WriterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
-    }
-}
-
-/// One segment of a log. Segments are ordered by writer, then by number, as readers read. In JSON it is its file
-/// name.
+/// One segment of a log. Segments are ordered as they were written: by epoch, then by number. In JSON it is its file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SegmentId {
-    /// Who writes it.
-    pub writer: WriterId,
-    /// Its number among the segments of its writer, from 1.
+    /// The epoch in which it is written, from 1.
+    pub epoch: u32,
+    /// Its number among the segments of its epoch, from 1.
     pub number: u32,
 }
 
 impl SegmentId {
-    /// The first segment of a writer.
-    pub fn first(writer: WriterId) -> Self {
-        Self { writer, number: 1 }
+    /// The first segment of an epoch.
+    pub fn first(epoch: u32) -> Self {
+        Self { epoch, number: 1 }
     }
 
-    /// The next segment of the same writer.
+    /// The next segment of the same epoch.
     pub fn next(self) -> Self {
         Self { number: self.number + 1, ..self }
     }
@@ -83,15 +41,10 @@ impl SegmentId {
 
     /// Parses a file name; `None` if it is not a segment.
     pub fn of_file_name(name: &str) -> Option<Self> {
-        let stem = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
-        let id = match stem.split_once('-') {
-            None => Self { writer: WriterId::LOCK_HOLDER, number: stem.parse().ok()? },
-            Some((writer, number)) => {
-                Self { writer: WriterId(u32::from_str_radix(writer, 16).ok()?), number: number.parse().ok()? }
-            }
-        };
+        let (epoch, number) = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.split_once('-')?;
+        let id = Self { epoch: epoch.parse().ok()?, number: number.parse().ok()? };
         // Each segment has exactly one name; any other spelling is not from this program.
-        (id.number > 0 && id.to_string() == name).then_some(id)
+        (id.epoch > 0 && id.number > 0 && id.to_string() == name).then_some(id)
     }
 
     /// The segments in a folder, in order. Other files are ignored.
@@ -121,10 +74,7 @@ impl TryFrom<String> for SegmentId {
 /// The file name.
 impl fmt::Display for SegmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.writer != WriterId::LOCK_HOLDER {
-            write!(f, "{}-", self.writer)?;
-        }
-        write!(f, "{:08}.{EXTENSION}", self.number)
+        write!(f, "{:08}-{:08}.{EXTENSION}", self.epoch, self.number)
     }
 }
 
@@ -136,23 +86,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_segment_is_known_by_its_file_name(writer in prop_oneof![Just(0), any::<u32>()], number in 1..=u32::MAX) {
-            let id = SegmentId { writer: WriterId::from_number(writer), number };
+        fn a_segment_is_known_by_its_file_name(epoch in 1..=u32::MAX, number in 1..=u32::MAX) {
+            let id = SegmentId { epoch, number };
             prop_assert_eq!(SegmentId::of_file_name(&id.to_string()), Some(id));
         }
 
         #[test]
-        fn no_two_file_names_are_one_segment(name in "(([0-9a-fA-F]{0,9}-)?[0-9]{0,9}\\.kglog|.{0,20})") {
+        fn no_two_file_names_are_one_segment(name in "([0-9]{0,9}-[0-9]{0,9}\\.kglog|.{0,20})") {
             prop_assert!(SegmentId::of_file_name(&name).is_none_or(|id| id.to_string() == name));
         }
     }
 
     #[test]
     fn the_names_are_those_that_are_documented() {
-        let id = |writer, number| SegmentId { writer: WriterId::from_number(writer), number };
-        assert_eq!(id(0, 1).to_string(), "00000001.kglog");
-        assert_eq!(id(0x5be0_cd19, 12).to_string(), "5be0cd19-00000012.kglog");
-        for name in ["1.kglog", "00000000.kglog", "00000000-00000001.kglog", "5BE0CD19-00000001.kglog"] {
+        assert_eq!(SegmentId { epoch: 3, number: 12 }.to_string(), "00000003-00000012.kglog");
+        for name in ["1.kglog", "00000001.kglog", "00000000-00000001.kglog", "00000001-00000000.kglog"] {
             assert_eq!(SegmentId::of_file_name(name), None, "{name}");
         }
     }

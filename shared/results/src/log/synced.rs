@@ -1,4 +1,4 @@
-//! How much of a segment is known to be on disk: the file `00000001.synced` beside `00000001.kglog`.
+//! How much of a segment is known to be on disk: a file with the name of the segment and the extension `synced`.
 //!
 //! Its writer locks this file while it writes the segment, and overwrites it after every sync. The file itself is
 //! synced only when the segment is closed. That is enough, because its content was true when it was written, and a
@@ -34,13 +34,6 @@ const EXTENSION: &str = "synced";
 
 /// Attempts to read a file that is being overwritten, a few microseconds apart.
 const READS: usize = 1000;
-
-/// How far a writer has synced: everything of the segment up to its end, and all earlier segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub segment: SegmentId,
-    pub end: SegmentEnd,
-}
 
 /// The end of a segment, now or at some earlier time: always behind a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,13 +128,6 @@ impl Synced {
         }
         Ok(segments)
     }
-
-    /// Stores durably that a segment of a dead writer is intact up to here.
-    pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
-        File::open(segment.path(folder))?.sync_data()?;
-        drop(SyncedMark::begin(folder, segment, end)?);
-        files::sync_folder(folder)
-    }
 }
 
 fn encode(end: SegmentEnd) -> [u8; FILE_BYTES] {
@@ -170,12 +156,11 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::log::WriterId;
 
     #[test]
     fn the_file_tells_whether_its_writer_lives_and_a_spoilt_one_tells_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let segment = SegmentId::first(WriterId::LOCK_HOLDER);
+        let segment = SegmentId::first(1);
         let read = || Synced::read(folder.path(), segment).unwrap();
         assert_eq!(read(), None);
         let end = |bytes| SegmentEnd { bytes, crc: 9 };

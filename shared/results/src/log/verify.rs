@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use domain::{FailureCause, Standing};
+use domain::FailureCause;
 use serde::Serialize;
 
 use super::cipher::LogCipher;
 use super::damage::{Damage, DamageKind};
-use super::envelope::LogEntry;
 use super::error::LogError;
 use super::lines::EntryLocation;
 use super::reader::{LogItem, LogReader};
 use super::segment_id::SegmentId;
-use super::winner::WinnerIndex;
+use super::winner::{WinnerIndex, WinnerRank};
 use crate::files::Doing;
 
 /// Maximum number of damages listed; more are only counted.
@@ -25,21 +24,21 @@ pub const LISTED_DAMAGES_MAX: usize = 100;
 pub struct VerifyReport {
     /// Segment files.
     pub segments: usize,
-    /// Number of writers.
-    pub writers: usize,
+    /// Number of epochs with segments.
+    pub epochs: usize,
     /// Their length in bytes.
     pub bytes: u64,
-    /// Entries read.
-    pub entries: u64,
+    /// Records read.
+    pub records: u64,
     /// Winners: dialogues with a record.
     pub dialogues: u64,
     /// Winners with scores.
     pub scored: u64,
     /// Winners without, by cause.
     pub failed: BTreeMap<String, u64>,
-    /// Entries that are not winners.
+    /// Records that are not winners.
     pub superseded: u64,
-    /// Entries in intact encrypted frames, not counted otherwise because no key was given.
+    /// Lines in intact encrypted frames, not counted otherwise because no key was given.
     pub unopened: u64,
     /// Planned dialogues, if a manifest was given.
     pub planned: Option<u64>,
@@ -47,7 +46,7 @@ pub struct VerifyReport {
     pub damages: Vec<String>,
     /// Damaged places where acknowledged records may be lost.
     pub losses: u64,
-    /// Bytes behind the last intact frame of a dead writer. No record was lost.
+    /// Bytes behind what counts of a segment. No record was lost.
     pub torn_bytes: u64,
     /// The winners.
     #[serde(skip)]
@@ -60,7 +59,7 @@ impl VerifyReport {
         self.losses == 0
     }
 
-    /// Planned dialogues without a record, if the plan is known and every entry could be read.
+    /// Planned dialogues without a record, if the plan is known and every line could be read.
     pub fn missing(&self) -> Option<u64> {
         self.planned.filter(|_| self.unopened == 0).map(|planned| planned.saturating_sub(self.dialogues))
     }
@@ -77,33 +76,32 @@ impl VerifyReport {
 }
 
 /// Reads and checks the log in `folder`. Damage is not an error but part of the report. Without the cipher of an
-/// encrypted log, its checksums are checked and its entries counted, and nothing is known about its dialogues.
+/// encrypted log, its checksums are checked and its lines counted, and nothing is known about its dialogues.
 pub fn verify(
     folder: &Path,
     cipher: Option<&LogCipher>,
     planned: Option<u64>,
 ) -> Result<VerifyReport, LogError> {
     let mut report = VerifyReport { planned, ..VerifyReport::default() };
-    let mut writers = BTreeSet::new();
+    let mut epochs = BTreeSet::new();
     for segment in SegmentId::list(folder)? {
         let path = segment.path(folder);
         report.segments += 1;
-        writers.insert(segment.writer);
+        epochs.insert(segment.epoch);
         report.bytes += fs::metadata(&path).doing("read", &path)?.len();
     }
-    report.writers = writers.len();
+    report.epochs = epochs.len();
     let mut index = WinnerIndex::default();
-    // A winner is known only after all entries; a failed record may be superseded.
+    // A winner is known only after all records; a failed record may be superseded.
     let mut causes: BTreeMap<EntryLocation, FailureCause> = BTreeMap::new();
     let mut reader = LogReader::open(folder, cipher)?.passing_encrypted();
     for item in reader.by_ref() {
         match item? {
             LogItem::Damage(damage) => report.note(&damage),
-            LogItem::Entry { location, late, entry } => {
-                report.entries += 1;
-                let LogEntry { ticket, record } = *entry;
-                let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
-                index.add(&record.key, standing, location);
+            LogItem::Event { .. } => {}
+            LogItem::Record { location, record } => {
+                report.records += 1;
+                index.add(&record.key, WinnerRank::new(record.outcome.is_scored(), location));
                 if let Some(cause) = record.outcome.failure() {
                     causes.insert(location, cause);
                 }

@@ -1,14 +1,16 @@
-//! Decides which record of a key counts, by [`Standing`]. Entries with equal tickets (one entry delivered twice) are
-//! ordered by position in the log. As this is a function of the log alone, all readers agree.
+//! Which record of a dialogue counts.
+//!
+//! Delivery is at least once, so a dialogue may have several records. The first scored one of the log counts, else the first
+//! failed one. So a scored record supersedes a failed one, never the other way round, and a later scored record changes nothing.
+//! As this is a function of the log alone, all readers agree.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use domain::{DialogueKey, Iteration, Record, Standing};
+use domain::{DialogueKey, Iteration, Record};
 
 use super::cipher::LogCipher;
 use super::damage::Damage;
-use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::EntryLocation;
 use super::places::PlaceReader;
@@ -16,26 +18,22 @@ use super::reader::{LogItem, LogReader};
 use crate::Summary;
 use crate::names::Names;
 
-/// The rank of a record of a key: the smallest wins.
+/// Ranks the records of one dialogue: the smallest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WinnerRank {
-    standing: Standing,
+    failed: bool,
     location: EntryLocation,
 }
 
 impl WinnerRank {
-    /// The rank of a record.
-    pub fn new(standing: Standing, location: EntryLocation) -> Self {
-        Self { standing, location }
+    /// The rank of a record by whether it has scores, and its position.
+    pub fn new(scored: bool, location: EntryLocation) -> Self {
+        Self { failed: !scored, location }
     }
 
     /// Whether the record has scores.
     pub fn is_scored(&self) -> bool {
-        self.standing.is_scored()
-    }
-
-    pub fn ticket(&self) -> u64 {
-        self.standing.ticket()
+        !self.failed
     }
 
     /// The record's position.
@@ -49,7 +47,7 @@ impl WinnerRank {
 pub struct WinnerIndex {
     labels: Labels,
     winners: HashMap<(u32, u32, Iteration), WinnerRank>,
-    entries: u64,
+    records: u64,
 }
 
 impl WinnerIndex {
@@ -68,21 +66,19 @@ impl WinnerIndex {
         let mut index = Self::with_capacity(keys);
         for item in LogReader::<Summary>::of(folder, cipher)? {
             match item? {
-                LogItem::Entry { location, late, entry } => {
-                    let LogEntry { ticket, record } = *entry;
-                    let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
-                    index.add(&record.key, standing, location);
+                LogItem::Record { location, record } => {
+                    index.add(&record.key, WinnerRank::new(record.outcome.is_scored(), location));
                 }
+                LogItem::Event { .. } => {}
                 LogItem::Damage(damage) => damaged(damage),
             }
         }
         Ok(index)
     }
 
-    /// Adds an entry, in any order.
-    pub fn add(&mut self, key: &DialogueKey, standing: Standing, location: EntryLocation) {
-        self.entries += 1;
-        let rank = WinnerRank::new(standing, location);
+    /// Adds a record, in any order.
+    pub fn add(&mut self, key: &DialogueKey, rank: WinnerRank) {
+        self.records += 1;
         let key = self.labels.intern(key);
         self.winners.entry(key).and_modify(|winner| *winner = rank.min(*winner)).or_insert(rank);
     }
@@ -107,9 +103,9 @@ impl WinnerIndex {
         self.winners.values().filter(|rank| rank.is_scored()).count()
     }
 
-    /// Entries that did not win.
+    /// Records that did not win.
     pub fn superseded(&self) -> u64 {
-        self.entries - self.winners.len() as u64
+        self.records - self.winners.len() as u64
     }
 
     /// The keys with their winners, in no particular order.
@@ -117,7 +113,7 @@ impl WinnerIndex {
         self.winners.iter().map(|(&key, &rank)| (self.labels.key(key), rank))
     }
 
-    /// Streams the winning entries of the log that this index was built from, in log order. Entries appended since
+    /// Streams the winning records of the log that this index was built from, in log order. Records appended since
     /// are left out; damage is skipped, because [`build`](Self::build) reported it.
     pub fn records(&self, folder: &Path, cipher: Option<&LogCipher>) -> Result<WinningRecords<'_>, LogError> {
         Ok(WinningRecords { index: self, reader: LogReader::open(folder, cipher)? })
@@ -129,31 +125,30 @@ impl WinnerIndex {
         folder: &Path,
         cipher: Option<&LogCipher>,
         key: &DialogueKey,
-    ) -> Result<Option<LogEntry>, LogError> {
+    ) -> Result<Option<Record>, LogError> {
         let Some(rank) = self.get(key) else { return Ok(None) };
         let mut places = PlaceReader::new(folder, cipher);
-        let found = places.read::<Record>(rank.location)?;
-        Ok(found.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
+        Ok(places.read::<Record>(rank.location)?.map(|(record, _)| record))
     }
 }
 
-/// The winning entries of a log, see [`WinnerIndex::records`].
+/// The winning records of a log, see [`WinnerIndex::records`].
 pub struct WinningRecords<'a> {
     index: &'a WinnerIndex,
     reader: LogReader,
 }
 
 impl Iterator for WinningRecords<'_> {
-    type Item = Result<LogEntry, LogError>;
+    type Item = Result<Record, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.reader.next()? {
                 Err(error) => return Some(Err(error)),
-                Ok(LogItem::Damage(_)) => {}
-                Ok(LogItem::Entry { location, entry, .. }) => {
-                    if self.index.get(&entry.record.key).is_some_and(|rank| rank.location == location) {
-                        return Some(Ok(*entry));
+                Ok(LogItem::Event { .. } | LogItem::Damage(_)) => {}
+                Ok(LogItem::Record { location, record }) => {
+                    if self.index.get(&record.key).is_some_and(|rank| rank.location == location) {
+                        return Some(Ok(*record));
                     }
                 }
             }
@@ -185,40 +180,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::{SegmentId, WriterId};
+    use crate::log::SegmentId;
     use crate::testing;
-
-    fn place(line: u32) -> EntryLocation {
-        EntryLocation { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0, line }
-    }
 
     proptest! {
         #[test]
-        fn the_winner_does_not_depend_on_the_order_of_reading(
-            entries in prop::collection::vec((0..6_u64, 0..3_u32, any::<bool>()), 0..30),
+        fn the_first_scored_record_counts_else_the_first_one_in_whatever_order_they_are_read(
+            records in prop::collection::vec((0..3_u32, any::<bool>()), 0..30),
             rotation in 0..30_usize,
         ) {
-            let entries: Vec<(LogEntry, EntryLocation)> = entries
-                .iter()
-                .enumerate()
-                .map(|(at, &(ticket, iteration, scored))| (testing::entry(ticket, "m", iteration, scored), place(at as u32)))
+            let place = |line| EntryLocation { segment: SegmentId::first(1), offset: 0, line };
+            let ranks: Vec<(DialogueKey, WinnerRank)> = (0..)
+                .zip(&records)
+                .map(|(line, &(iteration, scored))| (testing::key("m", iteration), WinnerRank::new(scored, place(line))))
                 .collect();
             let mut index = WinnerIndex::default();
-            let turn = rotation % entries.len().max(1);
-            for (entry, location) in entries[turn..].iter().chain(&entries[..turn]).rev() {
-                let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket);
-                index.add(&entry.record.key, standing, *location);
+            let turn = rotation % ranks.len().max(1);
+            for (key, rank) in ranks[turn..].iter().chain(&ranks[..turn]).rev() {
+                index.add(key, *rank);
             }
             for iteration in 0..3 {
-                let key = testing::key("m", iteration);
-                let of_key = || entries.iter().filter(|(entry, _)| entry.record.key == key);
-                // The rule in words, independent of `WinnerRank`.
-                let scored = of_key().filter(|(entry, _)| entry.record.outcome.is_scored()).min_by_key(|(entry, at)| (entry.ticket, *at));
-                let failed = of_key().min_by_key(|(entry, at)| (entry.ticket, *at));
-                let expected = scored.or(failed).map(|(_, location)| *location);
-                prop_assert_eq!(index.get(&key).map(|rank| rank.location()), expected);
+                // The rule in words, independent of the order of ranks.
+                let first = |scored: bool| records.iter().position(|record| *record == (iteration, scored));
+                let expected = first(true).or(first(false)).map(|line| place(line as u32));
+                prop_assert_eq!(index.get(&testing::key("m", iteration)).map(|rank| rank.location()), expected);
             }
-            prop_assert_eq!(index.superseded() + index.len() as u64, entries.len() as u64);
+            prop_assert_eq!(index.superseded() + index.len() as u64, records.len() as u64);
             prop_assert_eq!(index.iter().filter(|(key, rank)| index.get(key) == Some(*rank)).count(), index.len());
         }
     }

@@ -1,63 +1,56 @@
-//! Appends to a log, group by group.
+//! Appends to a log, group by group, in one [epoch](super::epochs).
 //!
-//! A group is everything appended between two commits. A commit is all or nothing: either every entry of the group is
-//! on disk, synced, or the log is as before the group (or, after a failed sync, stopped). The writer takes no lock:
-//! [`run_dir`](crate::run_dir) ensures that only one process is [`WriterId::LOCK_HOLDER`], and the other writers have
-//! their own segments.
+//! A group is everything appended between two commits. A commit is all or nothing: either every line of the group is on disk,
+//! synced, and nobody else had begun to write the log by then; or the log is as before the group (or, after a failed sync or where
+//! somebody else writes since, stopped).
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use domain::Record;
+
 use super::cipher::{FramePlace, LogCipher};
-use super::envelope::{self, LogEntry};
+use super::envelope::{self, LogLine};
+use super::epochs::Claim;
 use super::error::LogError;
 use super::frame::{Encoder, FrameHeader};
-use super::seal::Seals;
-use super::segment::{Part, Segment};
-use super::segment_id::{SegmentId, WriterId};
-use super::synced::{Position, SegmentEnd, Synced, SyncedMark};
+use super::lines::EntryLocation;
+use super::segment_id::SegmentId;
+use super::synced::{SegmentEnd, SyncedMark};
 use crate::files::{self, Doing, IoError};
 
-/// Maximum number of records in a frame. A frame is read as a whole or not at all, so one flipped bit costs at most
+/// Maximum number of lines in a frame. A frame is read as a whole or not at all, so one flipped bit costs at most
 /// this many. Smaller frames compress worse; docs/performance.md has the figures.
 pub const FRAME_ENTRIES_MAX: u32 = 32;
 
 /// Sizes and protection of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Who writes.
-    pub writer: WriterId,
     /// Segment size after which no further group is added, in bytes.
     pub segment_bytes: u64,
     /// Size of a group's lines, in bytes, from which it is split into several frames: bounds the memory of writer and
     /// readers.
     pub frame_bytes: usize,
-    /// Entries of a group from which it is split into several frames: [`FRAME_ENTRIES_MAX`], less for tests.
+    /// Lines of a group from which it is split into several frames: [`FRAME_ENTRIES_MAX`], less for tests.
     pub frame_entries: u32,
     /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
+    /// Whether the claim is checked after every sync: always, but in the test that shows what that is for.
+    pub checks_claim: bool,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
         Self {
-            writer: WriterId::LOCK_HOLDER,
             segment_bytes: 256 << 20,
             frame_bytes: 4 << 20,
             frame_entries: FRAME_ENTRIES_MAX,
             cipher: None,
+            checks_claim: true,
         }
     }
-}
-
-/// Findings of opening a log for writing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovery {
-    /// Bytes of a group that was being written when a writer died. They stay at the end of their segment.
-    pub torn_bytes: u64,
-    pub torn_segment: Option<PathBuf>,
 }
 
 /// A segment file as the writer needs it: the interface where tests substitute a failing disk.
@@ -116,18 +109,18 @@ impl SegmentFile for MarkedFile {
     }
 }
 
-/// Opens segment files for appending: new ones, or existing ones that end here.
-type OpenSegment<F> = Box<dyn FnMut(&Path, SegmentId, SegmentEnd) -> io::Result<F> + Send>;
+/// Creates segment files.
+type CreateSegment<F> = Box<dyn FnMut(&Path, SegmentId) -> io::Result<F> + Send>;
 
 pub struct LogWriter<F = MarkedFile> {
     folder: PathBuf,
     options: LogOptions,
-    open_segment: OpenSegment<F>,
+    claim: Claim,
+    create_segment: CreateSegment<F>,
     encoder: Encoder,
     /// The current or last segment; number 0 before the first.
     segment: SegmentId,
-    /// Its file; `None` before the first entry of a new writer, so that a writer without entries leaves nothing
-    /// behind.
+    /// Its file; `None` before the first line.
     file: Option<F>,
     /// End of the segment that is known to be synced.
     synced: SegmentEnd,
@@ -136,140 +129,114 @@ pub struct LogWriter<F = MarkedFile> {
     /// Lines of the group that are not yet in a frame.
     lines: Vec<u8>,
     line_count: u32,
-    /// Entries of the group.
-    entries: usize,
+    /// Where the lines of the group are that are in frames.
+    places: Vec<EntryLocation>,
     /// Message of the failed sync, after which nothing more is written.
     stopped: Option<String>,
 }
 
 impl LogWriter<MarkedFile> {
-    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame;
-    /// if anything else follows that, torn or damaged, it stays, and the writer begins the next segment. Any other
-    /// writer begins a new log.
-    ///
-    /// # Errors
-    /// [`LogError::Taken`] if a new writer has segments already.
-    pub fn open(folder: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
-        let open = |path: &Path, segment: SegmentId, end: SegmentEnd| {
-            if end.bytes > 0 {
-                // Data that a killed process did not sync will now count as synced.
-                File::open(path)?.sync_data()?;
-            }
+    /// Begins the next epoch of the log in `folder`, which must exist: fixes how much of the earlier ones counts, and writes new
+    /// segments.
+    pub fn open(folder: &Path, options: LogOptions) -> Result<Self, LogError> {
+        let create = |path: &Path, segment: SegmentId| {
             // The synced file first: a new segment is never without one.
-            let mark = SyncedMark::begin(path.parent().unwrap_or(Path::new(".")), segment, end)?;
-            let mut file = files::open_or_create(path)?;
-            file.seek(SeekFrom::Start(end.bytes))?;
-            Ok(MarkedFile { file, mark })
+            let folder = path.parent().unwrap_or(Path::new("."));
+            let mark = SyncedMark::begin(folder, segment, SegmentEnd::default())?;
+            Ok(MarkedFile { file: File::options().create_new(true).read(true).write(true).open(path)?, mark })
         };
-        Self::open_with(folder, options, Box::new(open))
+        Self::open_with(folder, options, Box::new(create))
     }
 }
 
 impl<F: SegmentFile> LogWriter<F> {
-    /// Like [`LogWriter::open`], with another way to open segments.
+    /// Like [`LogWriter::open`], with another way to create segments.
     pub fn open_with(
         folder: &Path,
         options: LogOptions,
-        mut open_segment: OpenSegment<F>,
-    ) -> Result<(Self, Recovery), LogError> {
-        let segments = SegmentId::list(folder)?;
-        let last = segments.into_iter().rfind(|segment| segment.writer == options.writer);
-        let mut recovery = Recovery::default();
-        let (mut file, mut end) = (None, SegmentEnd::default());
-        if let Some(segment) = last {
-            let path = segment.path(folder);
-            if options.writer != WriterId::LOCK_HOLDER {
-                return Err(LogError::Taken { path });
-            }
-            match measure(folder, segment)? {
-                Measured::Whole(whole) => {
-                    let mut opened = open_segment(&path, segment, whole).doing("open", &path)?;
-                    opened.sync(whole).doing("sync", &path)?;
-                    files::sync_folder(folder).doing("sync", folder)?;
-                    (file, end) = (Some(opened), whole);
-                }
-                Measured::Torn { good, bytes } => {
-                    Synced::note(folder, segment, good).doing("note the good part of", &path)?;
-                    recovery = Recovery { torn_bytes: bytes, torn_segment: Some(path) };
-                }
-                Measured::Damaged => {}
-            }
-        }
+        create_segment: CreateSegment<F>,
+    ) -> Result<Self, LogError> {
         let encoder = Encoder::new().doing("start compressing for", folder)?;
-        let writer = Self {
+        let claim = Claim::take(folder)?;
+        let torn = claim.fix_ends()?;
+        if torn > 0 {
+            let log = folder.display();
+            tracing::warn!(%log, "skipping {torn} bytes that a killed process had not finished writing");
+        }
+        Ok(Self {
             folder: folder.to_owned(),
-            segment: last.unwrap_or(SegmentId { writer: options.writer, number: 0 }),
+            segment: SegmentId { epoch: claim.epoch(), number: 0 },
             options,
-            open_segment,
+            claim,
+            create_segment,
             encoder,
-            file,
-            synced: end,
-            written: end,
+            file: None,
+            synced: SegmentEnd::default(),
+            written: SegmentEnd::default(),
             lines: Vec::new(),
             line_count: 0,
-            entries: 0,
+            places: Vec::new(),
             stopped: None,
-        };
-        Ok((writer, recovery))
+        })
     }
 
-    /// Adds an entry to the group. Nothing is durable before [`commit`](Self::commit).
+    /// Its epoch.
+    pub fn epoch(&self) -> u32 {
+        self.claim.epoch()
+    }
+
+    /// Adds a record to the group. Nothing is durable before [`commit`](Self::commit).
     ///
     /// # Errors
-    /// An entry that cannot be encoded or is too long is left out; the group stays as it was. A disk error
+    /// A record that cannot be encoded or is too long is left out; the group stays as it was. A disk error
     /// drops the whole group, see [`commit`](Self::commit).
-    pub fn append(&mut self, entry: &LogEntry) -> Result<(), LogError> {
-        let record = serde_json::to_string(&entry.record)
-            .map_err(|source| LogError::Encode { key: entry.record.key.to_string(), source })?;
-        self.append_raw(entry.ticket, &record)
+    pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        let json = serde_json::to_string(record)
+            .map_err(|source| LogError::Encode { key: record.key.to_string(), source })?;
+        self.append_raw(&LogLine::Record(json))
     }
 
-    /// Like [`append`](Self::append), for a record given as JSON written by `serde_json`. The caller must know that
-    /// it is a record: [`Summary::parse`](crate::Summary::parse).
+    /// Adds a line whose content was written by `serde_json`. The caller must know that a record is one:
+    /// [`Summary::parse`](crate::Summary::parse).
     ///
     /// # Errors
-    /// The same, and [`LogError::NotALine`] for JSON with line feeds or other control characters.
-    pub fn append_raw(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
-        envelope::check_raw(record)?;
-        self.append_checked(ticket, record)
+    /// As [`append`](Self::append), and [`LogError::NotALine`] for JSON with line feeds or other control characters.
+    pub fn append_raw<T: AsRef<str>>(&mut self, line: &LogLine<T>) -> Result<(), LogError> {
+        let (LogLine::Record(json) | LogLine::Event(json)) = line;
+        envelope::check_raw(json.as_ref())?;
+        self.append_checked(line)
     }
 
     /// Like [`append_raw`](Self::append_raw), for JSON that was [checked](envelope::check_raw).
-    pub(super) fn append_checked(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
+    pub(super) fn append_checked<T: AsRef<str>>(&mut self, line: &LogLine<T>) -> Result<(), LogError> {
         self.check_running()?;
-        envelope::encode(ticket, record, &mut self.lines);
+        envelope::encode(line, &mut self.lines);
         self.line_count += 1;
-        self.entries += 1;
         if self.line_count >= self.options.frame_entries || self.lines.len() >= self.options.frame_bytes {
             self.write_frame()?;
         }
         Ok(())
     }
 
-    /// Makes the group durable with one sync. Returns the number of its entries.
+    /// Makes the group durable with one sync. Returns where its lines are, in order.
     ///
     /// # Errors
     /// [`LogError::DiskFull`] and other write errors: the group is gone from the log, as if never appended;
-    /// its entries may be appended again. [`LogError::Stopped`]: a sync failed; whether the group is on disk is
-    /// unknown, and this writer does nothing more.
-    pub fn commit(&mut self) -> Result<usize, LogError> {
+    /// its lines may be appended again. [`LogError::Stopped`]: a sync failed; whether the group is on disk is
+    /// unknown, and this writer does nothing more. [`LogError::Followed`]: the same, since somebody else writes the log.
+    pub fn commit(&mut self) -> Result<Vec<EntryLocation>, LogError> {
         self.check_running()?;
         if !self.lines.is_empty() {
             self.write_frame()?;
         }
-        let entries = std::mem::take(&mut self.entries);
+        let places = std::mem::take(&mut self.places);
         self.sync()?;
-        Ok(entries)
+        Ok(places)
     }
 
-    /// The synced position. After a commit it is the end of its group.
-    pub fn position(&self) -> Position {
-        Position { segment: self.segment, end: self.synced }
-    }
-
-    /// Entries appended since the last commit.
-    pub fn group_entries(&self) -> usize {
-        self.entries
+    /// Lines appended since the last commit.
+    pub fn group_lines(&self) -> usize {
+        self.places.len() + self.line_count as usize
     }
 
     /// The segment written to, now or next.
@@ -300,6 +267,8 @@ impl<F: SegmentFile> LogWriter<F> {
             Ok(end) => {
                 self.written = end;
                 self.lines.clear();
+                let (segment, offset) = (place.segment, place.offset);
+                self.places.extend((0..self.line_count).map(|line| EntryLocation { segment, offset, line }));
                 self.line_count = 0;
                 Ok(())
             }
@@ -307,22 +276,22 @@ impl<F: SegmentFile> LogWriter<F> {
         }
     }
 
-    /// Makes written data durable.
+    /// Makes written data durable, and sees that nobody else had begun to write by then.
     fn sync(&mut self) -> Result<(), LogError> {
-        if let Some(file) = &mut self.file
-            && self.written != self.synced
-        {
-            match file.sync(self.written) {
-                Ok(()) => self.synced = self.written,
-                Err(error) => return Err(self.stop(&error)),
-            }
+        let Some(file) = self.file.as_mut().filter(|_| self.written != self.synced) else { return Ok(()) };
+        if let Err(error) = file.sync(self.written) {
+            return Err(self.stop(&error));
         }
-        Ok(())
+        self.synced = self.written;
+        if !self.options.checks_claim {
+            return Ok(());
+        }
+        self.claim.check().inspect_err(|error| self.stopped = Some(error.to_string()))
     }
 
     fn rotate(&mut self) -> io::Result<()> {
         let next = self.segment.next();
-        let file = (self.open_segment)(&next.path(&self.folder), next, SegmentEnd::default())?;
+        let file = (self.create_segment)(&next.path(&self.folder), next)?;
         // Without this, the file may be gone after a power cut although its content was synced.
         files::sync_folder(&self.folder)?;
         self.file = Some(file);
@@ -335,7 +304,7 @@ impl<F: SegmentFile> LogWriter<F> {
     fn drop_lines(&mut self) {
         self.lines.clear();
         self.line_count = 0;
-        self.entries = 0;
+        self.places.clear();
     }
 
     /// Restores the log to its state before the group.
@@ -367,32 +336,4 @@ impl<F: SegmentFile> LogWriter<F> {
             Some(message) => Err(LogError::Stopped { path: self.segment_path(), message: message.clone() }),
         }
     }
-}
-
-/// Findings of a writer that continues.
-enum Measured {
-    /// Intact frames up to the end, perhaps damage between them.
-    Whole(SegmentEnd),
-    /// A torn tail behind intact frames.
-    Torn { good: SegmentEnd, bytes: u64 },
-    /// Acknowledged data at the end is missing, or may be.
-    Damaged,
-}
-
-fn measure(folder: &Path, segment: SegmentId) -> Result<Measured, LogError> {
-    // The sealed part of a finished run was synced, but a crash may have taken the synced file.
-    let (seals, _) = Seals::read(folder)?;
-    let mut reader = Segment::open(folder, segment, seals.end(segment))?;
-    let mut good = SegmentEnd::default();
-    while let Some(part) = reader.next_part().doing("read", segment.path(folder))? {
-        match part {
-            Part::Frame { offset, header, .. } => {
-                good = SegmentEnd { bytes: offset + header.frame_bytes(), crc: header.crc() };
-            }
-            Part::Corrupt { offset, bytes } if offset + bytes < reader.length() => {}
-            Part::Corrupt { .. } | Part::Lost { .. } => return Ok(Measured::Damaged),
-            Part::Torn { bytes, .. } => return Ok(Measured::Torn { good, bytes }),
-        }
-    }
-    Ok(Measured::Whole(good))
 }

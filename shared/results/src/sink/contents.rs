@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Sink, SinkError, blocking};
-use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
+use crate::log::epochs;
 use crate::run_dir::{GENERATIONS, MANIFEST, STATE, highest_generation, removed_generation, revision_name};
 use crate::{RunDir, RunManifest};
 
@@ -66,33 +66,10 @@ impl Sink {
         self.create(&file, content.into()).await
     }
 
-    /// Follows the log of a run, past the entries of one writer.
-    pub fn tail(
-        &self,
-        run: &RunId,
-        cipher: Option<&LogCipher>,
-        except: Option<WriterId>,
-    ) -> Result<LogTail, SinkError> {
-        Ok(LogTail::new(&self.run_dir(run)?.log(), cipher, except))
-    }
-
-    /// Writes a seal into the log of a run: that the run was closed with its current records, or reopened. Returns whether
-    /// this call wrote it; if not, another process has written a seal of this number, which must be read first.
-    ///
-    /// # Errors
-    /// [`SinkError::NoRun`] if there is no run of this name.
-    pub async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool, SinkError> {
-        let name = Seals::file_name(number);
-        let content =
-            Seals::encode(event).map_err(|source| json(&format!("seal {name} of {run}"), source))?;
-        self.existing(run).await?;
-        self.write_seal(run, &name, content.into()).await
-    }
-
-    /// The number of the last seal in the log of a run; 0 if there is none.
-    pub async fn last_seal(&self, run: &RunId) -> Result<u32, SinkError> {
-        let names = self.list(&self.file_of(run, "log")?).await?;
-        Ok(names.iter().filter_map(|name| Seals::of_file_name(name)).max().unwrap_or_default())
+    /// The newest epoch that was claimed of the log of a run, 0 before the first; `None` where the run has no log.
+    pub async fn epoch(&self, run: &RunId) -> Result<Option<u32>, SinkError> {
+        let log = self.run_dir(run)?.log();
+        blocking(move || Ok(if log.is_dir() { Some(epochs::newest(&log)?) } else { None })).await
     }
 
     /// The newest revision of a document, with its number; `None` if there is none. `known` is a revision that the
@@ -156,23 +133,20 @@ impl Sink {
         self.revise(document, revision, content.into()).await
     }
 
-    /// The document with the state of a run. The coordinator defines its format.
-    pub fn state_of(&self, run: &RunId) -> Result<String, SinkError> {
-        self.file_of(run, STATE)
+    /// What was last written of the state of a run; `None` if nothing was. The coordinator defines its format.
+    pub async fn state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
+        self.read_json(&self.file_of(run, STATE)?).await
     }
 
-    /// Writes a revision of the state of a run; returns whether this call wrote it, see [`revise`](Self::revise).
+    /// Replaces what is written of the state of a run.
     ///
     /// # Errors
     /// [`SinkError::NoRun`] if there is no run of this name.
-    pub async fn revise_state<S: Serialize + Sync>(
-        &self,
-        run: &RunId,
-        revision: u32,
-        state: &S,
-    ) -> Result<bool, SinkError> {
+    pub async fn put_state<S: Serialize + Sync>(&self, run: &RunId, state: &S) -> Result<(), SinkError> {
+        let file = self.file_of(run, STATE)?;
+        let content = serde_json::to_vec_pretty(state).map_err(|source| json(&file, source))?;
         self.existing(run).await?;
-        self.revise_json(&self.state_of(run)?, revision, state).await
+        self.replace(&file, content.into()).await
     }
 
     /// The highest generation claimed for the queue of a run, or that up to which all belong to runs of this name that were
@@ -198,18 +172,6 @@ impl Sink {
         self.existing(run).await?;
         // The name of the file says everything.
         self.create(&file, Bytes::from_static(b"{}\n")).await
-    }
-
-    /// Stores a retry of a run permanently, under a unique name of letters, digits and `-`.
-    pub async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
-        let file = self.file_of(run, &format!("retries/{name}.json"))?;
-        self.existing(run).await?;
-        self.create(&file, content).await.map(|_| ())
-    }
-
-    /// All retries of a run, ordered by name.
-    pub async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
-        self.read_all(&self.file_of(run, "retries")?, usize::MAX).await
     }
 
     /// Adds an entry to the history of a run.

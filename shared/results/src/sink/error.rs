@@ -47,7 +47,7 @@ impl SinkError {
     /// The code that tells a caller what to do.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Exists { .. } | Self::Log(LogError::Taken { .. }) => ErrorCode::Conflict,
+            Self::Exists { .. } => ErrorCode::Conflict,
             Self::NoRun { .. } => ErrorCode::NotFound,
             Self::Run(RunDirError::Busy { .. } | RunDirError::Manifest(ManifestError::Altered { .. })) => {
                 ErrorCode::Conflict
@@ -57,7 +57,7 @@ impl SinkError {
             | Self::Log(LogError::Io(error))
             | Self::Io(error) => io_code(&error.source),
             Self::Log(LogError::DiskFull { .. }) => ErrorCode::Full,
-            Self::Ended => ErrorCode::Unavailable,
+            Self::Ended | Self::Log(LogError::Followed { .. }) => ErrorCode::Unavailable,
             Self::Run(_) | Self::Log(_) | Self::Json { .. } => ErrorCode::Internal,
         }
     }

@@ -1,16 +1,15 @@
 //! The common storage of coordinators: a data folder, perhaps on a file system that several machines share.
 //!
-//! **What is kept.** Of each run: its manifest and its state, in revisions that are written once; its record log; its
-//! retries; the generations of its queue; and its history, which only grows. Of judged benchmarks: their documents and
-//! histories. Packs, by their hash. The identity of this sink, a random name made once. The names of runs that were
-//! removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir) has the names of
-//! the files.
+//! **What is kept.** Of each run: its manifest, in revisions that are written once; its record log, with what happened to it; the
+//! state that the log says, once more for lists; the generations of its queue; and its history, which only grows. Of judged
+//! benchmarks: their documents and histories. Packs, by their hash. The identity of this sink, a random name made once. The
+//! names of runs that were removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir)
+//! has the names of the files.
 //!
 //! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name.
 //!
-//! **Concurrency.** Any number of coordinators may write at once. If several create a run of the same name, one succeeds;
-//! each appends to [segments of its own](crate::log::WriterId); if several seal a run, or write the same revision of a
-//! document, one succeeds.
+//! **Concurrency.** If several coordinators create a run of the same name, or write the same revision of a document, one
+//! succeeds. A log has one writer: who [opens](Sink::open_log) it last.
 //!
 //! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect. What is made of
 //! these calls, and the format of it, is in `contents`.
@@ -21,7 +20,7 @@ mod error;
 mod tests;
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +35,7 @@ pub use contents::{ENTRIES_READ_MAX, history_file, random_name};
 pub use error::SinkError;
 
 use crate::files::{self, Doing, IoError, if_there};
-use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter, Recovery, SegmentId};
+use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter};
 use crate::run_dir::{FoundRun, RunDirError};
 use crate::{RunDir, RunManifest};
 
@@ -48,6 +47,11 @@ pub trait Interposed: Send + Sync {
     /// # Errors
     /// The call is not carried out.
     fn before<'a>(&'a self, call: &'static str, about: &'a str) -> BoxFuture<'a, Result<bool, SinkError>>;
+
+    /// How a log is opened.
+    fn log_options(&self, options: LogOptions) -> LogOptions {
+        options
+    }
 
     /// Comes after a call that was carried out.
     fn after(&self) -> BoxFuture<'_, ()> {
@@ -66,12 +70,12 @@ pub struct Sink {
 /// The log of a run, open for writing.
 #[derive(Debug)]
 pub struct OpenLog {
-    /// Takes records.
+    /// Takes records and events.
     pub queue: CommitQueue,
     /// The writer's thread, which ends after the last clone of the queue.
     pub thread: CommitThread,
-    /// What an earlier process of this writer had left unfinished.
-    pub recovery: Recovery,
+    /// The epoch in which it writes.
+    pub epoch: u32,
 }
 
 /// What a [check](Sink::check) found.
@@ -196,22 +200,6 @@ impl Sink {
         self.call("list", folder, list).await
     }
 
-    /// Writes a seal into the log of a run, after making everything in it durable. Returns whether this call wrote it;
-    /// if not, there is one of this name.
-    async fn write_seal(&self, run: &RunId, name: &str, content: Bytes) -> Result<bool, SinkError> {
-        let log = self.run_dir(run)?.log();
-        let path = log.join(name);
-        let write = move |_: &Path| {
-            // The records that the seal names must survive a power cut, even if the writer of a segment died before syncing.
-            for segment in SegmentId::list(&log)? {
-                let path = segment.path(&log);
-                File::open(&path).and_then(|file| file.sync_data()).doing("sync", path)?;
-            }
-            create(&path, &content)
-        };
-        self.call("write_seal", name, write).await
-    }
-
     /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice the removal.
     ///
     /// # Errors
@@ -226,17 +214,21 @@ impl Sink {
         self.call("remove_run", run.as_str(), remove).await
     }
 
-    /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
+    /// Opens the log of a run for writing, in its next epoch.
     ///
     /// # Errors
-    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)).
+    /// No such run.
     pub async fn open_log(&self, run: &RunId, options: LogOptions) -> Result<OpenLog, SinkError> {
         let named = run.clone();
+        let options = match &self.interposed {
+            Some(interposed) => interposed.log_options(options),
+            None => options,
+        };
         let open = move |data: &Path| {
-            let (writer, recovery) = LogWriter::open(&find(data, &named)?.log(), options)?;
-            let path = writer.segment_path();
+            let writer = LogWriter::open(&find(data, &named)?.log(), options)?;
+            let (epoch, path) = (writer.epoch(), writer.segment_path());
             let (queue, thread) = CommitQueue::start(writer).doing("start a thread for writing", path)?;
-            Ok(OpenLog { queue, thread, recovery })
+            Ok(OpenLog { queue, thread, epoch })
         };
         self.call("open_log", run.as_str(), open).await
     }

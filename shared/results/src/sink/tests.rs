@@ -1,15 +1,13 @@
 //! What several coordinators see of one folder.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use domain::control::HistoryEntry;
 use domain::{ErrorCode, ServiceError};
 use serde_json::{Value, json};
 
-use super::{LogOptions, RunDir, RunId, RunManifest, Sink, SinkError};
-use crate::log::{LogError, LogItem, LogReader, LogTail, TailPart, WinnerIndex, WriterId, verify};
-use crate::{Summary, testing};
+use super::{LogOptions, OpenLog, RunId, RunManifest, Sink, SinkError};
+use crate::log::{CommitError, LogError, LogItem, LogReader};
+use crate::testing;
 
 /// What several coordinators share: a folder that is removed in the end.
 struct Shared(tempfile::TempDir);
@@ -27,46 +25,6 @@ impl Shared {
 
 fn run(name: &str) -> RunId {
     RunId::new(name)
-}
-
-fn record(ticket: u64) -> (u64, Arc<str>) {
-    testing::line(&testing::entry(ticket, "m", ticket as u32, true))
-}
-
-fn of(writer: WriterId) -> LogOptions {
-    LogOptions { writer, ..LogOptions::default() }
-}
-
-/// Commits records of these tickets as a new writer, and ends it.
-async fn write(sink: &Sink, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
-    let log = sink.open_log(&run(name), of(writer)).await.unwrap();
-    for ticket in tickets {
-        log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
-    }
-    drop(log.queue);
-    tokio::task::spawn_blocking(|| log.thread.join()).await.unwrap();
-}
-
-fn tickets(dir: &RunDir) -> Vec<u64> {
-    let items = LogReader::open(&dir.log(), None).unwrap().map(|item| match item.unwrap() {
-        LogItem::Entry { entry, .. } => entry.ticket,
-        LogItem::Damage(damage) => panic!("{damage}"),
-    });
-    let mut tickets: Vec<u64> = items.collect();
-    tickets.sort_unstable();
-    tickets
-}
-
-fn poll(tail: &mut LogTail) -> Vec<u64> {
-    let mut tickets = Vec::new();
-    while let Some(part) = tail.poll().unwrap() {
-        let TailPart::Lines(mut lines) = part else { panic!("{part:?}") };
-        while let Some(line) = lines.next() {
-            tickets.push(line.parse::<Summary>().unwrap().ticket);
-        }
-    }
-    tickets.sort_unstable();
-    tickets
 }
 
 #[tokio::test]
@@ -153,77 +111,79 @@ async fn of_many_who_make_a_run_one_does() {
     assert_eq!(shared.sink().manifest(&run("contested")).await.unwrap().seed, made[0]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn coordinators_write_one_log_together() {
+#[tokio::test]
+async fn who_opens_a_log_last_writes_it() {
     let shared = Shared::new();
     let (one, two) = (shared.sink(), shared.sink());
     one.create_run(&testing::manifest("r")).await.unwrap();
-    let (mine, other) = (WriterId::random(), WriterId::random());
-    let mut tail = one.tail(&run("r"), None, Some(mine)).unwrap();
-    futures::future::join(write(&one, "r", mine, 0..20), write(&two, "r", other, 20..40)).await;
-
-    assert_eq!(poll(&mut tail), (20..40).collect::<Vec<_>>(), "those of the others");
-    let third = shared.sink();
-    for sink in [&one, &two, &third] {
-        let dir = sink.run_dir(&run("r")).unwrap();
-        assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
-        let report = verify(&dir.log(), None, Some(40)).unwrap();
-        assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
-        assert_eq!(WinnerIndex::build(&dir.log(), None, 0, |damage| panic!("{damage}")).unwrap().len(), 40);
-    }
-    write(&two, "r", WriterId::random(), 40..45).await;
-    assert_eq!(poll(&mut tail), (40..45).collect::<Vec<_>>());
-    let taken = third.open_log(&run("r"), of(other)).await.unwrap_err();
-    assert!(matches!(taken, SinkError::Log(LogError::Taken { .. })));
-}
-
-#[tokio::test]
-async fn a_log_that_was_opened_for_nothing_is_empty() {
-    let shared = Shared::new();
-    let sink = shared.sink();
-    sink.create_run(&testing::manifest("r")).await.unwrap();
-    write(&sink, "r", WriterId::random(), 0..0).await;
-    let log = sink.run_dir(&run("r")).unwrap().log();
-    assert_eq!(std::fs::read_dir(log).unwrap().count(), 0);
-    let missing = sink.open_log(&run("none"), of(WriterId::random())).await;
+    assert_eq!(two.epoch(&run("r")).await.unwrap(), Some(0));
+    let commit = |log: &OpenLog, number: u32| {
+        let (queue, line) = (log.queue.clone(), testing::line(&testing::record("m", number, true)));
+        async move { queue.commit_batch(vec![line]).await }
+    };
+    let first = one.open_log(&run("r"), LogOptions::default()).await.unwrap();
+    commit(&first, 0).await.unwrap();
+    let second = two.open_log(&run("r"), LogOptions::default()).await.unwrap();
+    assert_eq!((first.epoch, second.epoch, one.epoch(&run("r")).await.unwrap()), (1, 2, Some(2)));
+    let followed = commit(&first, 1).await.unwrap_err();
+    assert!(matches!(&followed, CommitError::Log(error) if matches!(**error, LogError::Followed { .. })));
+    commit(&second, 2).await.unwrap();
+    let items = LogReader::open(&one.run_dir(&run("r")).unwrap().log(), None).unwrap();
+    let numbers = items.filter_map(|item| match item.unwrap() {
+        LogItem::Record { record, .. } => Some(testing::number(&record)),
+        LogItem::Event { .. } | LogItem::Damage(_) => None,
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), [0, 2]);
+    let missing = one.open_log(&run("none"), LogOptions::default()).await;
     assert_eq!(code(missing.unwrap_err()), ErrorCode::NotFound);
 }
 
-/// The newest state of a run, for somebody who knows this revision.
-async fn state(sink: &Sink, name: &str, known: u32) -> Option<(u32, Value)> {
-    sink.newest_json(&sink.state_of(&run(name)).unwrap(), known).await.unwrap()
+#[tokio::test]
+async fn a_state_is_what_was_written_last_and_goes_with_its_run() {
+    let shared = Shared::new();
+    let (one, two) = (shared.sink(), shared.sink());
+    let r = run("r");
+    assert!(matches!(one.put_state(&r, &1).await, Err(SinkError::NoRun { .. })));
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    assert_eq!(two.state::<Value>(&r).await.unwrap(), None);
+    for content in ["paused", "active"] {
+        one.put_state(&r, &content).await.unwrap();
+        assert_eq!(two.state::<Value>(&r).await.unwrap(), Some(json!(content)));
+    }
+    let other_shape = two.state::<Vec<u8>>(&r).await.unwrap_err().to_string();
+    assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
+    one.remove_run(&r).await.unwrap();
+    one.create_run(&testing::manifest("r")).await.unwrap();
+    assert_eq!(two.state::<Value>(&r).await.unwrap(), None);
+    for bad in ["../x", "a/b", ""] {
+        assert_eq!(code(one.state::<Value>(&run(bad)).await.unwrap_err()), ErrorCode::Invalid);
+    }
+}
+
+/// The newest revision of a document, for somebody who knows this one.
+async fn newest(sink: &Sink, known: u32) -> Option<(u32, Value)> {
+    sink.newest_json("pipelines/p.state", known).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_state_is_the_newest_of_its_revisions_each_of_which_one_writes() {
+async fn a_document_is_the_newest_of_its_revisions_each_of_which_one_writes() {
     let shared = Shared::new();
     let (one, two) = (shared.sink(), shared.sink());
-    one.create_run(&testing::manifest("r")).await.unwrap();
-    assert_eq!(state(&two, "r", 0).await, None);
+    assert_eq!(newest(&two, 0).await, None);
     for revision in 1..=30 {
-        let (r, content) = (run("r"), |by: &str| json!({ "phase": format!("{revision} by {by}") }));
+        let content = |by: &str| json!({ "phase": format!("{revision} by {by}") });
         let (ones, twos) = (content("one"), content("two"));
-        let (first, second) =
-            tokio::join!(one.revise_state(&r, revision, &ones), two.revise_state(&r, revision, &twos));
+        let document = "pipelines/p.state";
+        let (first, second) = tokio::join!(
+            one.revise_json(document, revision, &ones),
+            two.revise_json(document, revision, &twos)
+        );
         let (first, second) = (first.unwrap(), second.unwrap());
         assert!(first != second, "one of two writes revision {revision}");
-        let newest = Some((revision, if first { ones } else { twos }));
+        let written = Some((revision, if first { ones } else { twos }));
         for known in 0..=revision {
-            assert_eq!(state(&two, "r", known).await, newest, "for who knows {known}");
+            assert_eq!(newest(&two, known).await, written, "for who knows {known}");
         }
-    }
-    // A run of the same name begins from the first one, also for who knows of later ones.
-    one.remove_run(&run("r")).await.unwrap();
-    assert_eq!(state(&two, "r", 30).await, None);
-    assert!(matches!(one.revise_state(&run("r"), 31, &1).await, Err(SinkError::NoRun { .. })));
-    one.create_run(&testing::manifest("r")).await.unwrap();
-    one.revise_state(&run("r"), 1, &json!("anew")).await.unwrap();
-    assert_eq!(state(&two, "r", 30).await, Some((1, json!("anew"))));
-    let document = two.state_of(&run("r")).unwrap();
-    let other_shape = two.newest_json::<Vec<u8>>(&document, 0).await.unwrap_err().to_string();
-    assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
-    for bad in ["../x", "a/b", ""] {
-        assert_eq!(code(one.state_of(&run(bad)).unwrap_err()), ErrorCode::Invalid);
     }
 }
 
@@ -257,21 +217,6 @@ async fn a_check_leaves_nothing_behind() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = Sink::new(file.path()).check().await.unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
-}
-
-#[tokio::test]
-async fn what_was_asked_again_is_kept_in_order_for_all() {
-    let shared = Shared::new();
-    let (one, two) = (shared.sink(), shared.sink());
-    one.create_run(&testing::manifest("a")).await.unwrap();
-    assert!(two.retries(&run("a")).await.unwrap().is_empty());
-    for (sink, name) in [(&one, "2"), (&two, "1")] {
-        sink.put_retry(&run("a"), name, Bytes::from(name.to_owned())).await.unwrap();
-    }
-    for sink in [&one, &two] {
-        assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
-    }
-    assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
 }
 
 #[tokio::test]

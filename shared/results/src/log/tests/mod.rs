@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use domain::Record;
 use proptest::prelude::*;
 
 use super::writer::{FRAME_ENTRIES_MAX, SegmentFile};
@@ -14,44 +15,59 @@ use crate::files;
 use crate::testing;
 
 mod durable;
-mod tail;
-mod writers;
+mod epochs;
 
-/// A segment of the writer that holds the lock.
+/// A segment of the first epoch.
 fn path(folder: &Path, number: u32) -> PathBuf {
-    SegmentId { writer: WriterId::LOCK_HOLDER, number }.path(folder)
+    SegmentId { epoch: 1, number }.path(folder)
 }
 
-/// Writes groups of entries, tickets counted from 0; returns the length of the first segment after each group.
+/// The record of this number.
+fn record(number: u64) -> Record {
+    testing::record("m", number as u32, true)
+}
+
+/// Writes groups of records, numbered from 0; returns the length of the first segment after each group.
 fn write_groups(folder: &Path, groups: &[u64], options: LogOptions) -> Vec<u64> {
-    let (mut writer, _) = LogWriter::open(folder, options).unwrap();
-    let mut ticket = 0;
+    let mut writer = LogWriter::open(folder, options).unwrap();
+    let mut number = 0;
     groups
         .iter()
-        .map(|&entries| {
-            for _ in 0..entries {
-                writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();
-                ticket += 1;
+        .map(|&records| {
+            for _ in 0..records {
+                writer.append(&record(number)).unwrap();
+                number += 1;
             }
-            assert_eq!(writer.commit().unwrap() as u64, entries);
+            assert_eq!(writer.commit().unwrap().len() as u64, records);
             fs::metadata(path(folder, 1)).unwrap().len()
         })
         .collect()
 }
 
-/// The tickets and the damages of a log. Every entry must be exactly what was written.
+/// The numbers and the damages of a log. Every record must be exactly what was written.
 fn read(folder: &Path) -> (Vec<u64>, Vec<Damage>) {
-    let (mut tickets, mut damages) = (Vec::new(), Vec::new());
+    let (mut numbers, mut damages) = (Vec::new(), Vec::new());
     for item in LogReader::open(folder, None).unwrap() {
         match item.unwrap() {
-            LogItem::Entry { entry, .. } => {
-                assert_eq!(*entry, testing::entry(entry.ticket, "m", entry.ticket as u32, true));
-                tickets.push(entry.ticket);
+            LogItem::Record { record: read, .. } => {
+                assert_eq!(*read, record(testing::number(&read)));
+                numbers.push(testing::number(&read));
             }
+            LogItem::Event { .. } => {}
             LogItem::Damage(damage) => damages.push(damage),
         }
     }
-    (tickets, damages)
+    (numbers, damages)
+}
+
+/// Removes everything but one file.
+fn keep_only(path: &Path) {
+    for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
+        let other = entry.unwrap().path();
+        if other != path {
+            fs::remove_file(other).unwrap();
+        }
+    }
 }
 
 /// What a crash of the machine may take: how far was synced.
@@ -69,35 +85,38 @@ fn sum(groups: &[u64]) -> u64 {
 }
 
 #[test]
-fn entries_come_back_in_order_over_many_segments() {
+fn records_come_back_in_order_over_many_segments() {
     let folder = tempfile::tempdir().unwrap();
     let options = LogOptions { segment_bytes: 700, frame_bytes: 1500, ..LogOptions::default() };
     write_groups(folder.path(), &[3, 0, 1, 5, 2, 4], options);
     assert!(SegmentId::list(folder.path()).unwrap().len() > 2);
-    let (tickets, damages) = read(folder.path());
-    assert_eq!(tickets, (0..15).collect::<Vec<_>>());
+    let (numbers, damages) = read(folder.path());
+    assert_eq!(numbers, (0..15).collect::<Vec<_>>());
     assert!(damages.is_empty());
     let report = verify(folder.path(), None, Some(16)).unwrap();
     assert!(report.is_sound());
-    assert_eq!((report.entries, report.scored, report.missing()), (15, 15, Some(1)));
+    assert_eq!((report.records, report.scored, report.missing()), (15, 15, Some(1)));
 }
 
 #[test]
 fn winners_are_read_by_key_and_streamed() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut writer, _) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
-    for (ticket, iteration, scored) in
+    let mut writer = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
+    for (number, iteration, scored) in
         [(1, 0, false), (2, 1, true), (3, 0, true), (4, 1, true), (5, 2, false)]
     {
-        writer.append(&testing::entry(ticket, "m", iteration, scored)).unwrap();
+        writer.append(&testing::numbered(number, "m", iteration, scored)).unwrap();
         writer.commit().unwrap();
     }
     let index = WinnerIndex::build(folder.path(), None, 0, |damage| panic!("{damage}")).unwrap();
     let streamed: Vec<u64> =
-        index.records(folder.path(), None).unwrap().map(|entry| entry.unwrap().ticket).collect();
+        index.records(folder.path(), None).unwrap().map(|record| testing::number(&record.unwrap())).collect();
     assert_eq!(streamed, [2, 3, 5]);
     let read = |iteration| {
-        index.read(folder.path(), None, &testing::key("m", iteration)).unwrap().map(|entry| entry.ticket)
+        index
+            .read(folder.path(), None, &testing::key("m", iteration))
+            .unwrap()
+            .map(|record| testing::number(&record))
     };
     assert_eq!([read(0), read(1), read(2), read(3)], [Some(3), Some(2), Some(5), None]);
     let report = verify(folder.path(), None, None).unwrap();
@@ -113,14 +132,13 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
     let path = path(folder.path(), 1);
     let whole = fs::read(&path).unwrap();
     for cut in 0..=whole.len() {
-        let _ = fs::remove_file(self::path(folder.path(), 2));
-        forget_marks(folder.path());
+        keep_only(&path);
         fs::write(&path, &whole[..cut]).unwrap();
         let complete = ends.iter().filter(|&&end| end <= cut as u64).count();
         let expected = sum(&groups[..complete]);
         let good = complete.checked_sub(1).map_or(0, |last| ends[last]);
-        let (tickets, damages) = read(folder.path());
-        assert_eq!(tickets, (0..expected).collect::<Vec<_>>(), "cut at {cut}");
+        let (numbers, damages) = read(folder.path());
+        assert_eq!(numbers, (0..expected).collect::<Vec<_>>(), "cut at {cut}");
         let torn = cut as u64 - good;
         assert_eq!(damages.len(), usize::from(torn > 0), "cut at {cut}");
         assert!(damages.iter().all(|damage| !damage.is_loss() && damage.offset == good));
@@ -129,12 +147,11 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
         if cut % 16 != 0 && ends.iter().all(|&end| end.abs_diff(cut as u64) > 30) {
             continue;
         }
-        let (mut writer, recovery) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
-        assert_eq!(recovery.torn_bytes, torn);
-        writer.append(&testing::entry(expected, "m", expected as u32, true)).unwrap();
+        let mut writer = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
+        writer.append(&record(expected)).unwrap();
         writer.commit().unwrap();
-        let (tickets, damages) = read(folder.path());
-        assert_eq!(tickets, (0..=expected).collect::<Vec<_>>(), "cut at {cut}");
+        let (numbers, damages) = read(folder.path());
+        assert_eq!(numbers, (0..=expected).collect::<Vec<_>>(), "cut at {cut}");
         assert_eq!(damages.len(), usize::from(torn > 0), "cut at {cut}");
         assert!(damages.iter().all(|damage| !damage.is_loss() && damage.offset == good));
         assert!(fs::read(&path).unwrap().starts_with(&whole[..cut]), "cut at {cut}");
@@ -160,16 +177,16 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         let mut expected = Vec::new();
-        let (mut start, mut ticket) = (0, 0);
+        let (mut start, mut number) = (0, 0);
         for (&end, &entries) in ends.iter().zip(&groups) {
             if bytes[start as usize..end as usize] == whole[start as usize..end as usize] {
-                expected.extend(ticket..ticket + entries);
+                expected.extend(number..number + entries);
             }
-            (start, ticket) = (end, ticket + entries);
+            (start, number) = (end, number + entries);
         }
-        let (tickets, damages) = read(folder.path());
+        let (numbers, damages) = read(folder.path());
         prop_assert_eq!(damages.is_empty(), bytes == whole);
-        prop_assert_eq!(tickets, expected);
+        prop_assert_eq!(numbers, expected);
     }
 
     #[test]
@@ -186,8 +203,8 @@ proptest! {
         fs::write(&path, [&whole[..split], &garbage, &whole[split..], &garbage].concat()).unwrap();
         forget_marks(folder.path());
         let torn = garbage.len() < frame::HEADER_BYTES || garbage.iter().all(|byte| *byte == 0);
-        let (tickets, damages) = read(folder.path());
-        prop_assert_eq!(tickets, [0, 1, 2]);
+        let (numbers, damages) = read(folder.path());
+        prop_assert_eq!(numbers, [0, 1, 2]);
         prop_assert_eq!(damages.iter().map(Damage::is_loss).collect::<Vec<_>>(), [true, !torn]);
         prop_assert_eq!(damages[0].offset, ends[0]);
     }
@@ -201,8 +218,8 @@ fn a_frame_is_found_across_the_border_of_two_search_windows() {
     let whole = fs::read(&path).unwrap();
     for garbage in (65_536 - 12)..(65_536 + 12) {
         fs::write(&path, [vec![0x89; garbage].as_slice(), &whole].concat()).unwrap();
-        let (tickets, damages) = read(folder.path());
-        assert_eq!((tickets, damages.len()), (vec![0], 1), "{garbage} bytes before the frame");
+        let (numbers, damages) = read(folder.path());
+        assert_eq!((numbers, damages.len()), (vec![0], 1), "{garbage} bytes before the frame");
     }
 }
 
@@ -217,8 +234,8 @@ fn missing_segments_and_torn_older_segments_are_losses() {
     let third = path(folder.path(), 3);
     let bytes = fs::read(&third).unwrap();
     fs::write(&third, &bytes[..bytes.len() - 1]).unwrap();
-    let (tickets, damages) = read(folder.path());
-    assert_eq!(tickets, [0, 3]);
+    let (numbers, damages) = read(folder.path());
+    assert_eq!(numbers, [0, 3]);
     assert_eq!(damages[0].kind, DamageKind::MissingSegments { count: 1 });
     assert_eq!(damages[1].kind, DamageKind::Corrupt { bytes: bytes.len() as u64 - 1 });
     let report = verify(folder.path(), None, None).unwrap();
@@ -261,11 +278,11 @@ type Faults = (Arc<AtomicU64>, Arc<Mutex<bool>>);
 fn on_disk(folder: &Path, room: u64) -> (LogWriter<Disk>, Faults) {
     let faults: Faults = (Arc::new(AtomicU64::new(room)), Arc::default());
     let (room, fail_sync) = faults.clone();
-    let open = move |path: &Path, _, _| {
+    let open = move |path: &Path, _| {
         let file = files::open_or_create(path)?;
         Ok(Disk { room: room.clone(), fail_sync: fail_sync.clone(), file })
     };
-    let (writer, _) = LogWriter::open_with(folder, LogOptions::default(), Box::new(open)).unwrap();
+    let writer = LogWriter::open_with(folder, LogOptions::default(), Box::new(open)).unwrap();
     (writer, faults)
 }
 
@@ -273,16 +290,16 @@ fn on_disk(folder: &Path, room: u64) -> (LogWriter<Disk>, Faults) {
 fn a_full_disk_drops_the_group_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, (room, _)) = on_disk(folder.path(), u64::MAX);
-    writer.append(&testing::entry(0, "m", 0, true)).unwrap();
+    writer.append(&record(0)).unwrap();
     writer.commit().unwrap();
     room.store(100, Ordering::SeqCst);
-    writer.append(&testing::entry(1, "m", 1, true)).unwrap();
+    writer.append(&record(1)).unwrap();
     assert!(matches!(writer.commit(), Err(LogError::DiskFull { .. })));
-    let (tickets, damages) = read(folder.path());
-    assert_eq!((tickets, damages.len()), (vec![0], 0));
+    let (numbers, damages) = read(folder.path());
+    assert_eq!((numbers, damages.len()), (vec![0], 0));
     room.store(u64::MAX, Ordering::SeqCst);
-    writer.append(&testing::entry(1, "m", 1, true)).unwrap();
-    assert_eq!(writer.commit().unwrap(), 1);
+    writer.append(&record(1)).unwrap();
+    assert_eq!(writer.commit().unwrap().len(), 1);
     assert_eq!(read(folder.path()).0, [0, 1]);
 }
 
@@ -290,11 +307,11 @@ fn a_full_disk_drops_the_group_and_nothing_else() {
 fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, (_, fail_sync)) = on_disk(folder.path(), u64::MAX);
-    writer.append(&testing::entry(0, "m", 0, true)).unwrap();
+    writer.append(&record(0)).unwrap();
     *fail_sync.lock().unwrap() = true;
     assert!(matches!(writer.commit(), Err(LogError::Stopped { .. })));
     *fail_sync.lock().unwrap() = false;
-    assert!(matches!(writer.append(&testing::entry(1, "m", 1, true)), Err(LogError::Stopped { .. })));
+    assert!(matches!(writer.append(&record(1)), Err(LogError::Stopped { .. })));
     assert!(matches!(writer.commit(), Err(LogError::Stopped { .. })));
 }
 
@@ -303,10 +320,10 @@ async fn what_the_queue_acknowledged_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, (room, _)) = on_disk(folder.path(), u64::MAX);
     let (queue, thread) = CommitQueue::start(writer).unwrap();
-    let commit = |tickets: std::ops::Range<u64>| {
-        let calls = tickets.map(|ticket| {
+    let commit = |numbers: std::ops::Range<u64>| {
+        let calls = numbers.map(|number| {
             let queue = queue.clone();
-            let line = testing::line(&testing::entry(ticket, "m", ticket as u32, true));
+            let line = testing::line(&record(number));
             tokio::spawn(async move { queue.commit_batch(vec![line]).await })
         });
         calls.collect::<Vec<_>>()
@@ -314,9 +331,9 @@ async fn what_the_queue_acknowledged_is_on_disk() {
     for call in commit(0..300) {
         call.await.unwrap().unwrap();
     }
-    let mut tickets = read(folder.path()).0;
-    tickets.sort_unstable();
-    assert_eq!(tickets, (0..300).collect::<Vec<_>>());
+    let mut numbers = read(folder.path()).0;
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..300).collect::<Vec<_>>());
 
     room.store(0, Ordering::SeqCst);
     for call in commit(300..310) {
@@ -343,9 +360,9 @@ fn one_flipped_bit_costs_no_more_than_the_records_of_a_frame() {
         let mut flipped = whole.clone();
         flipped[at as usize] ^= 1;
         fs::write(path(folder.path(), 1), flipped).unwrap();
-        let (tickets, damages) = read(folder.path());
+        let (numbers, damages) = read(folder.path());
         assert!(!damages.is_empty());
-        let lost = 390 - tickets.len();
+        let lost = 390 - numbers.len();
         assert!(
             (1..=FRAME_ENTRIES_MAX as usize).contains(&lost),
             "{lost} records are lost by the bit at {at}"
@@ -365,23 +382,22 @@ fn encrypting(cipher: &LogCipher, segment_bytes: u64) -> LogOptions {
 }
 
 #[test]
-fn an_encrypted_log_gives_its_entries_for_its_key_only() {
+fn an_encrypted_log_gives_its_records_for_its_key_only() {
     let folder = tempfile::tempdir().unwrap();
     let cipher = LogCipher::generate();
     write_groups(folder.path(), &[2, 3], encrypting(&cipher, 1));
     // A writer that opens the log again goes on in the right place.
-    let (mut writer, _) = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
-    for ticket in 5..7 {
-        writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();
+    let mut writer = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
+    for number in 5..7 {
+        writer.append(&record(number)).unwrap();
         writer.commit().unwrap();
     }
-    let entry = |ticket| testing::entry(ticket, "m", ticket as u32, true);
     let index = WinnerIndex::build(folder.path(), Some(&cipher), 0, |damage| panic!("{damage}")).unwrap();
-    let streamed: Vec<LogEntry> =
-        index.records(folder.path(), Some(&cipher)).unwrap().map(|entry| entry.unwrap()).collect();
-    assert_eq!(streamed, (0..7).map(entry).collect::<Vec<_>>());
+    let streamed: Vec<Record> =
+        index.records(folder.path(), Some(&cipher)).unwrap().map(|record| record.unwrap()).collect();
+    assert_eq!(streamed, (0..7).map(record).collect::<Vec<_>>());
     let key = testing::key("m", 6);
-    assert_eq!(index.read(folder.path(), Some(&cipher), &key).unwrap(), Some(entry(6)));
+    assert_eq!(index.read(folder.path(), Some(&cipher), &key).unwrap(), Some(record(6)));
 
     // Without the key: what to do about it, and what checksums and headers say.
     let error = index.read(folder.path(), None, &key).unwrap_err().to_string();
@@ -390,11 +406,11 @@ fn an_encrypted_log_gives_its_entries_for_its_key_only() {
     assert!(matches!(reader.next(), Some(Err(LogError::KeyNeeded { .. }))));
     assert!(reader.next().is_none());
     let report = verify(folder.path(), None, Some(7)).unwrap();
-    assert_eq!((report.unopened, report.entries, report.is_sound(), report.missing()), (7, 0, true, None));
+    assert_eq!((report.unopened, report.records, report.is_sound(), report.missing()), (7, 0, true, None));
     let report = verify(folder.path(), Some(&cipher), Some(7)).unwrap();
-    assert_eq!((report.unopened, report.entries, report.is_sound(), report.missing()), (0, 7, true, Some(0)));
+    assert_eq!((report.unopened, report.records, report.is_sound(), report.missing()), (0, 7, true, Some(0)));
     let report = verify(folder.path(), Some(&LogCipher::generate()), None).unwrap();
-    assert_eq!((report.losses, report.entries), (4, 0), "with another key");
+    assert_eq!((report.losses, report.records), (4, 0), "with another key");
 }
 
 #[test]
@@ -416,7 +432,7 @@ fn an_encrypted_log_holds_no_text_compressed_or_not() {
     };
     write_groups(folder.path(), &[3, 3], LogOptions::default());
     assert!(holds_texts(&decompressed(&bytes_of(folder.path()))), "the search finds what is there");
-    fs::remove_file(path(folder.path(), 1)).unwrap();
+    keep_only(&path(folder.path(), 0));
     write_groups(folder.path(), &[3, 3], encrypting(&LogCipher::generate(), 1));
     let bytes = bytes_of(folder.path());
     assert!(!holds_texts(&bytes) && !holds_texts(&decompressed(&bytes)));
@@ -434,14 +450,15 @@ fn damage_to_an_encrypted_log_spoils_only_its_frames() {
         start..ends[number] as usize
     };
     let read = || {
-        let (mut tickets, mut kinds) = (Vec::new(), Vec::new());
+        let (mut numbers, mut kinds) = (Vec::new(), Vec::new());
         for item in LogReader::open(folder.path(), Some(&cipher)).unwrap() {
             match item.unwrap() {
-                LogItem::Entry { entry, .. } => tickets.push(entry.ticket),
+                LogItem::Record { record, .. } => numbers.push(testing::number(&record)),
+                LogItem::Event { .. } => {}
                 LogItem::Damage(damage) => kinds.push(damage.kind),
             }
         }
-        (tickets, kinds)
+        (numbers, kinds)
     };
     let length = |number: usize| frame(number).len() as u64;
 
@@ -456,10 +473,9 @@ fn damage_to_an_encrypted_log_spoils_only_its_frames() {
 
     // A torn tail stays, and the log goes on in the next segment.
     fs::write(&path, &whole[..frame(3).end - 1]).unwrap();
-    forget_marks(folder.path());
-    let (mut writer, recovery) = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
-    assert_eq!(recovery.torn_bytes, length(3) - 1);
-    writer.append(&testing::entry(9, "m", 9, true)).unwrap();
+    keep_only(&path);
+    let mut writer = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
+    writer.append(&record(9)).unwrap();
     writer.commit().unwrap();
     assert_eq!(read(), (vec![0, 1, 2, 9], vec![DamageKind::TornTail { bytes: length(3) - 1 }]));
 }
